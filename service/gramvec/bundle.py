@@ -1,0 +1,259 @@
+"""The bundle: a folder that holds one model, immutable, every file of it checked when it is opened.
+
+docs/bundle-format.md describes the files. Opening checks the manifest's version, the size and SHA-256 of every
+file, and that the golden texts still have the features that they had when the bundle was made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from gramvec.errors import BundleError, InputError
+from gramvec.features import FeatureSpec, Featuriser
+from gramvec.vocab import Vocabulary
+
+FORMAT = "gramvec-bundle"
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+GRAPH = "model.onnx"
+VOCABULARY = "vocab.bin"
+
+Precision = Literal["float32", "float16", "int8"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class FileRecord(_Record):
+    """What a file must be: its size in bytes and its SHA-256 (64 hex digits)."""
+
+    bytes: int
+    sha256: str
+
+
+class Golden(_Record):
+    """A text with the features and the vector (float32, before normalisation) that it must have."""
+
+    text: str
+    ids: list[int]
+    vector: list[float]
+
+
+class Graph(_Record):
+    """model.onnx: ids int32[rows] and offsets int64[n + 1] to vectors float32[n, dimension]."""
+
+    opset: int
+    inputs: list[str]
+    output: str
+    precision: Precision
+    pooling: Literal["sum", "mean"]
+    activation: Literal["linear", "tanh"]
+
+
+class Manifest(_Record):
+    """manifest.json. `provenance` is free-form JSON: how the model was made, from what, and what it scored."""
+
+    format: Literal["gramvec-bundle"]
+    format_version: Literal[1]
+    name: str
+    kind: str
+    dimension: int
+    features: dict[str, Any]
+    features_digest: str
+    rows: int
+    ngrams: int
+    words: int
+    graph: Graph
+    golden: list[Golden]
+    files: dict[str, FileRecord]
+    provenance: dict[str, Any]
+
+
+class Bundle:
+    """An opened and verified bundle. `digest` is the SHA-256 of manifest.json, which names all other digests."""
+
+    def __init__(self, path: Path, manifest: Manifest, digest: str, featuriser: Featuriser) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.digest = digest
+        self.featuriser = featuriser
+
+    @property
+    def spec(self) -> FeatureSpec:
+        """The FeatureSpec of the manifest."""
+        return self.featuriser.spec
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The mapped vocab.bin."""
+        return self.featuriser.vocabulary
+
+    @property
+    def graph_path(self) -> Path:
+        """model.onnx; its table lies beside it."""
+        return self.path / GRAPH
+
+
+def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:
+    """The folder of a model: a path, or a name in ./models, in the checkout's models/, or in the package's.
+
+    Raises BundleError that lists the names that there are.
+    """
+    given = Path(name_or_path)
+    if (given / MANIFEST).is_file():
+        return given
+    package = Path(__file__).resolve().parent
+    homes = [Path("models"), package.parents[1] / "models", package / "models"]
+    is_name = given.name == str(name_or_path) and given.name not in ("", ".", "..")
+    for home in homes if is_name else []:
+        if (home / given / MANIFEST).is_file():
+            return home / given
+    if given.is_dir():
+        raise BundleError(f"{given / MANIFEST}: missing; {given} is not a bundle, export the model again")
+    names = sorted({found.parent.name for home in homes for found in home.glob(f"*/{MANIFEST}")})
+    there = f"there are {', '.join(names)}" if names else "no models folder was found"
+    raise BundleError(f"no model {str(name_or_path)!r}: give a bundle's folder or a name ({there})")
+
+
+def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None = None) -> Bundle:
+    """Open and verify a bundle. `compiled` chooses the featuriser's pass, see Featuriser.
+
+    Raises BundleError, naming the file and what to do, for a file that is missing, damaged or of another version.
+    """
+    path = find_bundle(name_or_path)
+    manifest, digest = _read_manifest(path / MANIFEST)
+    for name, record in manifest.files.items():
+        _verify_file(path / name, record)
+    vocabulary = Vocabulary.open(path / VOCABULARY)
+    try:
+        spec = FeatureSpec.from_dict(manifest.features)
+        featuriser = Featuriser(spec, vocabulary, compiled=compiled)
+    except InputError as error:
+        raise BundleError(f"{path / MANIFEST}: {error}") from error
+    if spec.digest != manifest.features_digest:
+        raise BundleError(f"{path / MANIFEST}: features and features_digest disagree; export the model again")
+    if len(vocabulary) != manifest.rows:
+        raise BundleError(f"{path / VOCABULARY}: {len(vocabulary)} rows, the manifest says {manifest.rows}")
+    _check_golden_ids(path, manifest, featuriser)
+    return Bundle(path, manifest, digest, featuriser)
+
+
+def _read_manifest(path: Path) -> tuple[Manifest, str]:
+    try:
+        data = path.read_bytes()
+        values = orjson.loads(data)
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read ({error.strerror}); export the model again") from error
+    except orjson.JSONDecodeError as error:
+        raise BundleError(f"{path}: not JSON ({error}); copy or export the model again") from error
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise BundleError(f"{path}: not the manifest of a gramvec bundle; give a folder that gramvec-train wrote")
+    version = values.get("format_version")
+    if version != FORMAT_VERSION:
+        raise BundleError(
+            f"{path}: format version {version}, but this gramvec reads version {FORMAT_VERSION}; "
+            "export the model again or install the gramvec that wrote it"
+        )
+    try:
+        return Manifest.model_validate(values), hashlib.sha256(data).hexdigest()
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BundleError(f"{path}: {where}: {first['msg']}; copy or export the model again") from error
+
+
+def _verify_file(path: Path, record: FileRecord) -> None:
+    if path.name in ("", "..") or path.name == MANIFEST:
+        raise BundleError(f"{path}: not a file that a manifest may list; export the model again")
+    try:
+        size = path.stat().st_size
+        if size != record.bytes:
+            raise BundleError(f"{path}: {size} bytes, the manifest says {record.bytes}; copy or export the model again")
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read ({error.strerror}); copy or export the model again") from error
+    if digest != record.sha256:
+        raise BundleError(f"{path}: its SHA-256 is not the manifest's; copy or export the model again")
+
+
+def _check_golden_ids(path: Path, manifest: Manifest, featuriser: Featuriser) -> None:
+    batch = featuriser([golden.text for golden in manifest.golden])
+    for index, golden in enumerate(manifest.golden):
+        ids = batch.ids[batch.offsets[index] : batch.offsets[index + 1]]
+        if not np.array_equal(ids, np.array(golden.ids, np.int32)):
+            raise BundleError(
+                f"{path / VOCABULARY}: golden text {index} has other features than when the bundle was made; "
+                "install the gramvec that wrote it or export the model again"
+            )
+
+
+@contextmanager
+def staged_folder(path: Path) -> Iterator[Path]:
+    """A new folder beside `path` that takes its place, whole, when the block ends; on an error it is removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stage = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield stage
+        stage.chmod(0o755)
+        for file in stage.iterdir():
+            file.chmod(0o644)  # some writers leave files that only their owner may read
+        if path.exists():
+            old = stage.with_name(stage.name + ".old")
+            path.rename(old)
+            stage.rename(path)
+            shutil.rmtree(old)
+        else:
+            stage.rename(path)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def write_manifest(
+    folder: Path,
+    *,
+    name: str,
+    kind: str,
+    dimension: int,
+    spec: FeatureSpec,
+    vocabulary: Vocabulary,
+    graph: Graph,
+    golden: Sequence[Golden],
+    provenance: dict[str, Any],
+) -> Manifest:
+    """Write manifest.json into a folder that already holds the bundle's other files, and return it."""
+    files = {
+        file.name: FileRecord(bytes=file.stat().st_size, sha256=hashlib.sha256(file.read_bytes()).hexdigest())
+        for file in sorted(folder.iterdir())
+        if file.name != MANIFEST
+    }
+    manifest = Manifest(
+        format="gramvec-bundle",
+        format_version=1,
+        name=name,
+        kind=kind,
+        dimension=dimension,
+        features=spec.to_dict(),
+        features_digest=spec.digest,
+        rows=len(vocabulary),
+        ngrams=vocabulary.n_ngrams,
+        words=vocabulary.n_words,
+        graph=graph,
+        golden=list(golden),
+        files=files,
+        provenance=provenance,
+    )
+    (folder / MANIFEST).write_bytes(orjson.dumps(manifest.model_dump(), option=orjson.OPT_INDENT_2) + b"\n")
+    return manifest

@@ -1,0 +1,213 @@
+"""The library's face: texts in, vectors out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.bundle import MANIFEST, Bundle, Manifest, open_bundle
+from gramvec.errors import BundleError, InputError
+from gramvec.features.text import has_surrogate
+from gramvec.postprocess import RawEmbeddings, cosine_matrix, cosine_pairs, finish, unit
+from gramvec.runtime import Device, Runtime
+from gramvec.runtime.onnx import OnnxRuntime
+
+Vectors = NDArray[np.float32]
+TruncationDirection = Literal["left", "right"]
+
+MAX_CHARACTERS = 65_536
+# Texts that are featurised at a time: bounds the memory of a call with a million texts.
+CHUNK_TEXTS = 512
+# 1 - cosine between a golden vector and what this machine computes; CPUs and GPUs round sums differently.
+GOLDEN_TOLERANCE = 1e-5
+
+
+class Embedder:
+    """A model that is ready to embed. Make one with `load`; calls may come from several threads."""
+
+    def __init__(self, bundle: Bundle, runtime: Runtime, *, max_characters: int = MAX_CHARACTERS) -> None:
+        if max_characters < 1:
+            raise InputError(f"max_characters must be at least 1, not {max_characters}", field="max_characters")
+        self.bundle = bundle
+        self.max_characters = max_characters
+        self._runtime = runtime
+
+    @property
+    def manifest(self) -> Manifest:
+        """The bundle's manifest."""
+        return self.bundle.manifest
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.manifest.name
+
+    @property
+    def kind(self) -> str:
+        """What the model is: charagram-phrase, paragram-phrase, sif, ..."""
+        return self.manifest.kind
+
+    @property
+    def dimension(self) -> int:
+        """The number of columns of an embedding."""
+        return self.manifest.dimension
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bundle's manifest (64 hex digits); it changes if any file of the bundle does."""
+        return self.bundle.digest
+
+    @property
+    def device(self) -> str:
+        """The device in use, "cpu" or "cuda", as the runtime reports it."""
+        return self._runtime.device
+
+    @property
+    def provider(self) -> str:
+        """The runtime's own name of the device in use."""
+        return self._runtime.provider
+
+    def prepare(
+        self,
+        texts: Sequence[str],
+        *,
+        truncate: bool = False,
+        truncation_direction: TruncationDirection = "right",
+    ) -> list[str]:
+        """Check the texts and return them, cut to max_characters if `truncate` (at the "right" or "left" end).
+
+        Raises InputError, with the text's index, for anything but str, for a lone surrogate, and for a text
+        over max_characters without `truncate`.
+        """
+        if isinstance(texts, str | bytes):
+            raise InputError("texts must be a sequence of str, not one text: wrap it in a list", field="texts")
+        if truncation_direction not in get_args(TruncationDirection):
+            raise InputError("truncation_direction must be 'left' or 'right'", field="truncation_direction")
+        return [self._checked(index, text, truncate, truncation_direction) for index, text in enumerate(texts)]
+
+    def _checked(self, index: int, text: str, truncate: bool, direction: TruncationDirection) -> str:
+        if not isinstance(text, str):
+            raise InputError(f"text {index} is of type {type(text).__name__}; give str", index=index)
+        if len(text) > self.max_characters:
+            if not truncate:
+                raise InputError(
+                    f"text {index} has {len(text)} characters, the limit is {self.max_characters}: "
+                    "shorten it or pass truncate=true",
+                    index=index,
+                )
+            text = text[: self.max_characters] if direction == "right" else text[-self.max_characters :]
+        if not text.isascii() and has_surrogate(text):
+            raise InputError(
+                f"text {index} has a lone surrogate, which is no character; remove it or decode it properly",
+                index=index,
+            )
+        return text
+
+    def raw(self, texts: Sequence[str]) -> RawEmbeddings:
+        """The model's vectors of prepared texts, before normalisation, and how many known features each has.
+
+        The same text has the same bytes, alone or in any company. Raises BackendError if the runtime fails.
+        """
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        counts = np.empty(len(texts), np.int64)
+        for start in range(0, len(texts), CHUNK_TEXTS):
+            batch = self.bundle.featuriser(texts[start : start + CHUNK_TEXTS])
+            vectors[start : start + len(batch)] = self._runtime.run(batch)
+            counts[start : start + len(batch)] = batch.counts
+        return RawEmbeddings(vectors, counts)
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        normalize: bool = True,
+        dimensions: int | None = None,
+        truncate: bool = False,
+        truncation_direction: TruncationDirection = "right",
+    ) -> Vectors:
+        """float32[n, k]: one embedding a text, in order.
+
+        normalize: length 1 (a text without any known feature may be all zeros and stays so).
+        dimensions: keep the first k of d columns, before normalising; None keeps all.
+        truncate, truncation_direction: see prepare.
+        Raises InputError for what prepare and finish refuse, BackendError if the runtime fails.
+        """
+        prepared = self.prepare(texts, truncate=truncate, truncation_direction=truncation_direction)
+        finish(np.empty((0, self.dimension), np.float32), normalize=False, dimensions=dimensions)
+        return finish(self.raw(prepared).vectors, normalize=normalize, dimensions=dimensions)
+
+    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Vectors:
+        """float32[n, m]: the cosine of every left text with every right one, in [-1, 1]; 0 for unknown texts."""
+        return cosine_matrix(self.raw(self.prepare(left)), self.raw(self.prepare(right)))
+
+    def pair_similarity(self, left: Sequence[str], right: Sequence[str]) -> Vectors:
+        """float32[n]: the cosine of each left text with its right one. Raises InputError if their numbers differ."""
+        if len(left) != len(right):
+            raise InputError(f"{len(left)} left texts and {len(right)} right ones; give as many of each")
+        return cosine_pairs(self.raw(self.prepare(left)), self.raw(self.prepare(right)))
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int = CHUNK_TEXTS,
+        normalize: bool = True,
+        dimensions: int | None = None,
+        truncate: bool = False,
+        truncation_direction: TruncationDirection = "right",
+    ) -> Iterator[Vectors]:
+        """Embeddings of an iterable of any length, float32[at most batch_size, k] at a time, lazily."""
+        if batch_size < 1:
+            raise InputError(f"batch_size must be at least 1, not {batch_size}", field="batch_size")
+        iterator = iter(texts)
+        while batch := list(islice(iterator, batch_size)):
+            yield self.embed(
+                batch,
+                normalize=normalize,
+                dimensions=dimensions,
+                truncate=truncate,
+                truncation_direction=truncation_direction,
+            )
+
+    def close(self) -> None:
+        """Release the runtime; later calls raise BackendError."""
+        self._runtime.close()
+
+
+def load(
+    name_or_path: str | os.PathLike[str],
+    *,
+    device: Device = "auto",
+    max_characters: int = MAX_CHARACTERS,
+) -> Embedder:
+    """Open a model by name (in models/) or path, verify its files, and check it on its golden texts.
+
+    Raises BundleError for a damaged or unsuitable bundle, DeviceError if the device cannot be had.
+    """
+    bundle = open_bundle(name_or_path)
+    runtime = OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, device)
+    embedder = Embedder(bundle, runtime, max_characters=max_characters)
+    _check_golden_vectors(embedder)
+    return embedder
+
+
+def _check_golden_vectors(embedder: Embedder) -> None:
+    golden = embedder.manifest.golden
+    expected = np.array([one.vector for one in golden], np.float32).reshape(len(golden), -1)
+    found = embedder.raw([one.text for one in golden]).vectors
+    if found.shape != expected.shape:
+        raise BundleError(f"{embedder.bundle.path / MANIFEST}: golden vectors of another shape; export the model again")
+    same_zeros = np.array_equal(found.any(axis=1), expected.any(axis=1))
+    cosines = np.add.reduce(unit(found) * unit(expected), axis=1)[expected.any(axis=1)]
+    lengths = np.allclose(np.linalg.norm(found, axis=1), np.linalg.norm(expected, axis=1), rtol=1e-3, atol=1e-6)
+    # Written so that a NaN fails.
+    if not (same_zeros and lengths and np.all(1 - cosines <= GOLDEN_TOLERANCE)):
+        raise BundleError(
+            f"{embedder.bundle.graph_path}: golden texts have other vectors than when the bundle was made "
+            f"(device {embedder.device}); copy or export the model again, or try another onnxruntime"
+        )

@@ -1,0 +1,47 @@
+"""The exceptions that gramvec raises on purpose; anything else is a bug.
+
+GramvecError
+ +-- InputError     a text or an argument is not usable as it is
+ +-- BundleError    a model's files are missing, damaged or of another version
+ +-- DeviceError    the requested device or onnxruntime itself cannot be had
+ +-- Overloaded     the service has more work waiting than it accepts
+ +-- BackendError   the runtime failed while computing
+"""
+
+from __future__ import annotations
+
+
+class GramvecError(Exception):
+    """Base of all the exceptions that gramvec raises on purpose."""
+
+
+class InputError(GramvecError):
+    """A text or an argument is not usable; the message says what to do.
+
+    `field` names the argument and `index` the text in a sequence, where there is one.
+    """
+
+    def __init__(self, message: str, *, field: str | None = None, index: int | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+        self.index = index
+
+
+class BundleError(GramvecError):
+    """A bundle's file is missing, damaged, or of a version that this gramvec does not read."""
+
+
+class DeviceError(GramvecError):
+    """The requested device, or onnxruntime itself, cannot be had."""
+
+
+class Overloaded(GramvecError):
+    """More texts are waiting than the queue takes; try again after `retry_after` seconds."""
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class BackendError(GramvecError):
+    """The runtime failed while computing these texts."""

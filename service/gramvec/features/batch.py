@@ -1,0 +1,45 @@
+"""What crosses from features to runtime: flat row ids with offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureBatch:
+    """The features of n texts in compressed sparse row form.
+
+    ids: int32[rows], rows of the model's table, in the order in which they are summed.
+    offsets: int64[n + 1], ascending from 0; text i owns ids[offsets[i]:offsets[i + 1]].
+    """
+
+    ids: Int32s
+    offsets: Int64s
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def counts(self) -> Int64s:
+        """int64[n]: the number of features of each text; 0 for a text without a known feature."""
+        return np.diff(self.offsets)
+
+    def part(self, start: int, stop: int) -> FeatureBatch:
+        """Texts start..stop-1 as a batch of their own; ids are a view, nothing is copied but offsets."""
+        offsets = self.offsets[start : stop + 1]
+        first, last = int(offsets[0]), int(offsets[-1])
+        return FeatureBatch(self.ids[first:last], offsets - first)
+
+    def __eq__(self, other: Any) -> bool:
+        if not isinstance(other, FeatureBatch):
+            return NotImplemented
+        return np.array_equal(self.ids, other.ids) and np.array_equal(self.offsets, other.offsets)
+
+    __hash__ = None  # type: ignore[assignment]

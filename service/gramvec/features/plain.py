@@ -1,0 +1,165 @@
+"""The featuriser in vectorised numpy: each stage a function, used where numba is missing and by training's counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.features.batch import FeatureBatch
+from gramvec.features.spec import FeatureSpec
+from gramvec.features.text import CodePoints
+from gramvec.vocab import Vocabulary, hashing
+from gramvec.vocab.characters import CLASS_SHIFT, ID_MASK, SPACE, WORD
+
+Bools = NDArray[np.bool_]
+Int64s = NDArray[np.int64]
+UInt64s = NDArray[np.uint64]
+
+
+class Characters(NamedTuple):
+    """Characters of n texts after the space rule: each text has one space on both sides and none doubled.
+
+    codes: uint32[m], class << 16 | id. text: int64[m], the text of each. first: int64[m], where its text begins.
+    source: int64[m], index into the code points; -1 for the padding.
+    """
+
+    codes: NDArray[np.uint32]
+    text: Int64s
+    first: Int64s
+    source: Int64s
+
+
+def characters(given: CodePoints, table: NDArray[np.uint32]) -> Characters:
+    """Pad with spaces, collapse runs of white space; a text of white space alone has no characters."""
+    lengths = np.diff(given.starts)
+    n, total = len(lengths), len(given.points)
+    padded = np.full(total + 2 * n, table[ord(" ")], np.uint32)
+    source = np.full(total + 2 * n, -1, np.int64)
+    places = np.arange(total) + 2 * np.repeat(np.arange(n), lengths) + 1
+    padded[places] = table[given.points]
+    source[places] = np.arange(total)
+    text = np.repeat(np.arange(n), lengths + 2)
+    space = padded >> CLASS_SHIFT == SPACE
+    begins = np.diff(text, prepend=-1) != 0
+    keep = ~space | begins | np.append(True, ~space[:-1])
+    keep &= np.bincount(text[~space], minlength=n).astype(bool)[text]
+    text, codes, source = text[keep], padded[keep], source[keep]
+    first = np.searchsorted(text, text)
+    return Characters(codes, text, first, source)
+
+
+def ngram_keys(chars: Characters, orders: Sequence[int], bits: int) -> tuple[UInt64s, Bools]:
+    """uint64[m, orders] and bool[m, orders]: the key of the n-gram that ends at each character, and if it is one.
+
+    An n-gram lies within its text and holds no character of id 0.
+    """
+    ids = (chars.codes & ID_MASK).astype(np.uint64)
+    m = len(ids)
+    position = np.arange(m)
+    keys = np.zeros((m, len(orders)), np.uint64)
+    valid = np.zeros((m, len(orders)), np.bool_)
+    key, ok = np.zeros(m, np.uint64), np.ones(m, np.bool_)
+    for n in range(1, max(orders, default=0) + 1):
+        back = position - (n - 1)
+        ok = ok & (back >= chars.first) & (ids[back] != 0)
+        key = key | ids[back] << np.uint64(bits * (n - 1))
+        if n in orders:
+            column = list(orders).index(n)
+            keys[:, column], valid[:, column] = key, ok
+    return keys, valid
+
+
+def ngram_rows(keys: UInt64s, vocabulary: Vocabulary) -> NDArray[np.int32]:
+    """int32, shape of keys: the row of each key, -1 where the vocabulary has none."""
+    table_keys = vocabulary.ngram_keys
+    shift, mask = np.uint64(hashing.shift_for(len(table_keys))), np.uint64(len(table_keys) - 1)
+    rows = np.full(keys.shape, -1, np.int32)
+    slots = keys * np.uint64(hashing.MULTIPLIER) >> shift
+    waiting = np.flatnonzero(keys.ravel() != 0)
+    flat_rows, flat_keys, flat_slots = rows.ravel(), keys.ravel(), slots.ravel()
+    while len(waiting):
+        found = table_keys[flat_slots[waiting]]
+        hit = found == flat_keys[waiting]
+        flat_rows[waiting[hit]] = vocabulary.ngram_rows[flat_slots[waiting[hit]]]
+        waiting = waiting[~hit & (found != 0)]
+        flat_slots[waiting] = (flat_slots[waiting] + np.uint64(1)) & mask
+    return rows
+
+
+class Spans(NamedTuple):
+    """Words as spans of characters: start and end int64[w], and the text int64[w] of each."""
+
+    start: Int64s
+    end: Int64s
+    text: Int64s
+
+
+def word_spans(chars: Characters) -> Spans:
+    """A word is a longest run of WORD characters, or one SYMBOL."""
+    kind = chars.codes >> CLASS_SHIFT
+    word = kind == WORD
+    # Padding keeps texts apart: a run never crosses from one text into the next.
+    start = (kind != SPACE) & ~(word & np.append(False, word[:-1]))
+    end = (kind != SPACE) & ~(word & np.append(word[1:], False))
+    starts = np.flatnonzero(start)
+    return Spans(starts, np.flatnonzero(end) + 1, chars.text[starts])
+
+
+def word_rows(chars: Characters, spans: Spans, vocabulary: Vocabulary) -> NDArray[np.int32]:
+    """int32[w]: the row of each word, -1 where the vocabulary has none."""
+    ids = (chars.codes & ID_MASK).astype(np.uint64)
+    lengths = spans.end - spans.start
+    fits = lengths <= vocabulary.longest_word
+    value = np.full(len(lengths), hashing.WORD_SEED, np.uint64)
+    for k in range(vocabulary.longest_word):
+        at = np.flatnonzero(fits & (lengths > k))
+        one = ids[spans.start[at] + k]
+        value[at] = (value[at] ^ one) * np.uint64(hashing.WORD_PRIME)
+        fits[at[one == 0]] = False
+    capacity = len(vocabulary.word_slots)
+    slots = (value * np.uint64(hashing.MULTIPLIER) >> np.uint64(hashing.shift_for(capacity))).astype(np.int64)
+    rows = np.full(len(lengths), -1, np.int32)
+    waiting = np.flatnonzero(fits)
+    while len(waiting):
+        candidate = vocabulary.word_slots[slots[waiting]]
+        waiting, candidate = waiting[candidate >= 0], candidate[candidate >= 0]
+        same = _same_word(ids, spans.start[waiting], lengths[waiting], candidate, vocabulary)
+        rows[waiting[same]] = vocabulary.word_rows[candidate[same]]
+        waiting = waiting[~same]
+        slots[waiting] = (slots[waiting] + 1) & (capacity - 1)
+    return rows
+
+
+def _same_word(
+    ids: UInt64s, start: Int64s, length: Int64s, candidate: NDArray[np.int32], vocabulary: Vocabulary
+) -> Bools:
+    begin = vocabulary.word_starts[candidate].astype(np.int64)
+    same: Bools = np.equal(vocabulary.word_starts[candidate + 1] - begin, length)
+    for k in range(int(length.max(initial=0))):
+        at = np.flatnonzero(same & (length > k))
+        same[at] = vocabulary.word_chars[begin[at] + k] == ids[start[at] + k]
+    return same
+
+
+def featurise(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary) -> FeatureBatch:
+    """Each text's n-grams by their last character, shorter first, and then its words."""
+    chars = characters(given, vocabulary.table)
+    text, rows = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    if spec.orders:
+        keys, valid = ngram_keys(chars, spec.orders, vocabulary.bits)
+        rows = np.where(valid, ngram_rows(keys, vocabulary), -1).ravel()
+        text = np.repeat(chars.text, len(spec.orders))
+    if spec.words:
+        spans = word_spans(chars)
+        of_words = word_rows(chars, spans, vocabulary)
+        if spec.unknown_words == "row":
+            of_words = np.where(of_words < 0, np.int32(vocabulary.unknown_row), of_words)
+        rows, text = np.append(rows, of_words), np.append(text, spans.text)
+    rows, text = rows[rows >= 0], text[rows >= 0]
+    order = np.argsort(text, kind="stable")
+    offsets = np.zeros(len(given.starts), np.int64)
+    np.cumsum(np.bincount(text, minlength=len(given.starts) - 1), out=offsets[1:])
+    return FeatureBatch(rows[order], offsets)

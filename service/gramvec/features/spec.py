@@ -1,0 +1,98 @@
+"""What turns text into features, frozen: with the vocabulary, all that a featuriser needs to know."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from gramvec.errors import InputError
+
+SPEC_VERSION = 1
+MAX_ORDER = 6
+
+UnknownWords = Literal["skip", "row"]
+
+
+@dataclass(frozen=True)
+class FeatureSpec:
+    """How a text becomes features. Its canonical JSON has a digest, which a bundle's manifest stores.
+
+    orders: the n of the character n-grams, ascending, each 1 to 6; () for none.
+    words: whether whole words are features too.
+    unknown_words: a word outside the vocabulary is dropped ("skip") or has the last row ("row").
+    lowercase: whether each code point is replaced by its lower-case one (U+0130 by "i"), so that a
+        text keeps its length. The papers lower-case outside their models.
+    normalisation, padding, boundary, word_rule: named and versioned rules, described in
+        docs/architecture.md; this version of gramvec knows exactly one of each.
+    unicode: the version of the Unicode data by which the vocabulary was made and is frozen.
+
+    Raises InputError for a value that this version does not know.
+    """
+
+    orders: tuple[int, ...] = (2, 3, 4)
+    words: bool = False
+    unknown_words: UnknownWords = "skip"
+    lowercase: bool = True
+    normalisation: tuple[str, ...] = ("nfc/1", "spaces/1")
+    padding: str = " "
+    boundary: str = "cross-words/1"
+    word_rule: str = "runs-and-symbols/1"
+    unicode: str = unicodedata.unidata_version
+    version: int = SPEC_VERSION
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "orders", tuple(self.orders))
+        object.__setattr__(self, "normalisation", tuple(self.normalisation))
+        if self.version != SPEC_VERSION:
+            raise InputError(
+                f"FeatureSpec version {self.version} is not known; this gramvec reads version {SPEC_VERSION}"
+            )
+        if any(isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_ORDER for n in self.orders):
+            raise InputError(f"orders must be integers from 1 to {MAX_ORDER}, not {list(self.orders)}")
+        if list(self.orders) != sorted(set(self.orders)):
+            raise InputError(f"orders must ascend without repeats, not {list(self.orders)}")
+        if not self.orders and not self.words:
+            raise InputError("a FeatureSpec needs n-gram orders, words, or both")
+        if self.unknown_words not in get_args(UnknownWords):
+            raise InputError(f"unknown_words must be 'skip' or 'row', not {self.unknown_words!r}")
+        if self.unknown_words == "row" and not self.words:
+            raise InputError("unknown_words='row' needs words=True")
+        for name, known in _KNOWN_RULES.items():
+            if getattr(self, name) != known:
+                raise InputError(f"{name} {getattr(self, name)!r} is not known; this gramvec reads {known!r}")
+
+    @property
+    def kind(self) -> str:
+        """What the features are: "ngrams", "words" or "ngrams+words"."""
+        return "+".join(name for name, used in (("ngrams", self.orders), ("words", self.words)) if used)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON types."""
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> FeatureSpec:
+        """The inverse of to_dict. Raises InputError for a field that is missing, unknown or of a wrong value."""
+        names = {field.name for field in fields(cls)}
+        if set(values) != names:
+            odd = sorted(names.symmetric_difference(values))
+            raise InputError(f"FeatureSpec has missing or unknown fields: {', '.join(odd)}")
+        return cls(**values)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (64 hex digits) of the canonical JSON: sorted keys, no spaces, UTF-8."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+_KNOWN_RULES: dict[str, object] = {
+    "normalisation": ("nfc/1", "spaces/1"),
+    "padding": " ",
+    "boundary": "cross-words/1",
+    "word_rule": "runs-and-symbols/1",
+}

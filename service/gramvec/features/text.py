@@ -1,0 +1,46 @@
+"""Texts to code points: NFC, one flat array."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.errors import InputError
+
+
+class CodePoints(NamedTuple):
+    """Flat code points uint32[total] of n texts and their starts int64[n + 1]."""
+
+    points: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+
+
+def code_points(texts: Sequence[str]) -> CodePoints:
+    """The code points of each text in Unicode normalisation form C (UAX #15).
+
+    Raises InputError with the text's index for anything but str and for a lone surrogate, which is no character.
+    """
+    try:
+        composed = [text if text.isascii() else unicodedata.normalize("NFC", text) for text in texts]
+        encoded = "".join(composed).encode("utf-32-le")
+    except UnicodeEncodeError:
+        index = next(i for i, text in enumerate(texts) if has_surrogate(text))
+        raise InputError(
+            f"text {index} has a lone surrogate, which is no character; remove it or decode the text properly",
+            index=index,
+        ) from None
+    except AttributeError:
+        index = next(i for i, text in enumerate(texts) if not isinstance(text, str))
+        raise InputError(f"text {index} is of type {type(texts[index]).__name__}; give str", index=index) from None
+    starts = np.zeros(len(composed) + 1, np.int64)
+    np.cumsum([len(text) for text in composed], out=starts[1:])
+    return CodePoints(np.frombuffer(encoded, np.uint32), starts)
+
+
+def has_surrogate(text: str) -> bool:
+    """Whether the text holds a code point from U+D800 to U+DFFF."""
+    return any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,65 @@
+"""From the model's vectors to what a caller asked for: fewer dimensions, unit length, cosines.
+
+Every result depends on its own rows alone, to the bit: sums go along a row in numpy's fixed pairwise order, never
+through a matrix product, whose rounding changes with the shape.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.errors import InputError
+
+Vectors = NDArray[np.float32]
+
+
+class RawEmbeddings(NamedTuple):
+    """vectors float32[n, d] before normalisation; feature_counts int64[n], 0 for a text without a known feature."""
+
+    vectors: Vectors
+    feature_counts: NDArray[np.int64]
+
+    def take(self, indices: NDArray[np.int64]) -> RawEmbeddings:
+        """The embeddings of these texts, in this order."""
+        return RawEmbeddings(self.vectors[indices], self.feature_counts[indices])
+
+
+def finish(vectors: Vectors, *, normalize: bool, dimensions: int | None) -> Vectors:
+    """float32[n, k]: the first `dimensions` columns (None: all), then of length 1 if `normalize`.
+
+    A zero vector stays zero. Raises InputError if `dimensions` is not 1 to d.
+    """
+    if dimensions is not None:
+        d = vectors.shape[1]
+        if isinstance(dimensions, bool) or not isinstance(dimensions, int) or not 1 <= dimensions <= d:
+            raise InputError(f"dimensions must be a whole number from 1 to {d}, not {dimensions!r}", field="dimensions")
+        vectors = vectors[:, :dimensions]
+    return unit(vectors) if normalize else np.ascontiguousarray(vectors)
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """Rows of length 1; a zero row stays zero."""
+    rows = np.ascontiguousarray(vectors)
+    lengths = np.sqrt(np.add.reduce(rows * rows, axis=1))
+    divisors = np.where(lengths > 0, lengths, np.float32(1))
+    return np.divide(rows, divisors[:, None], dtype=np.float32)
+
+
+def cosine_pairs(left: RawEmbeddings, right: RawEmbeddings) -> Vectors:
+    """float32[n]: the cosine of each left text with its right one, 0 where one has no known feature."""
+    scores = np.add.reduce(unit(left.vectors) * unit(right.vectors), axis=1)
+    known = (left.feature_counts > 0) & (right.feature_counts > 0)
+    return np.where(known, np.clip(scores, -1, 1), np.float32(0))
+
+
+def cosine_matrix(left: RawEmbeddings, right: RawEmbeddings) -> Vectors:
+    """float32[n, m]: the cosine of every left text with every right one; equal to cosine_pairs to the bit."""
+    a, b = unit(left.vectors), unit(right.vectors)
+    scores = np.empty((len(a), len(b)), np.float32)
+    for row, one in zip(scores, a, strict=True):
+        np.add.reduce(b * one, axis=1, out=row)
+    known = (left.feature_counts > 0)[:, None] & (right.feature_counts > 0)[None, :]
+    return np.where(known, np.clip(scores, -1, 1), np.float32(0))

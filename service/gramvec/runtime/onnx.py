@@ -1,0 +1,149 @@
+"""The runtime on ONNX Runtime: the device asked for, or a clear refusal."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.metadata
+import io
+import logging
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.errors import BackendError, BundleError, DeviceError
+from gramvec.features import FeatureBatch
+from gramvec.runtime import Device
+
+log = logging.getLogger("gramvec.runtime")
+
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+
+# Every stock CPU operator writes the gathered rows out before it adds them; over about 2,500 rows that copy
+# leaves the caches and the rate drops (docs/architecture.md). A GPU wants few, large calls.
+ROWS_A_CALL = {"cpu": 2_500, "cuda": 500_000}
+# One long text cannot be cut; after a call of over 20,000 rows the memory goes back to the system.
+ROWS_TO_SHRINK = 20_000
+
+
+class OnnxRuntime:
+    """A Runtime over one model.onnx (ids, offsets to vectors) with one session.
+
+    Raises DeviceError if onnxruntime is missing or installed twice, or if "cuda" was asked for and cannot be
+    had; BundleError if the graph cannot be loaded.
+    """
+
+    def __init__(self, graph: Path, dimension: int, device: Device = "auto") -> None:
+        onnxruntime = _import_onnxruntime()
+        self._dimension = dimension
+        self._session = _open_session(onnxruntime, graph, device)
+        self.provider: str = self._session.get_providers()[0]
+        self.device = "cuda" if self.provider == CUDA else "cpu"
+        self._shrink = onnxruntime.RunOptions()
+        self._shrink.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+
+    def run(self, batch: FeatureBatch) -> NDArray[np.float32]:
+        """See Runtime.run. Texts are cut into calls by rows; a long text has a call of its own."""
+        vectors = np.empty((len(batch), self._dimension), np.float32)
+        start = 0
+        while start < len(batch):
+            limit = batch.offsets[start] + ROWS_A_CALL[self.device]
+            stop = max(start + 1, int(np.searchsorted(batch.offsets, limit, side="right")) - 1)
+            vectors[start:stop] = self._call(batch.part(start, stop))
+            start = stop
+        return vectors
+
+    def _call(self, part: FeatureBatch) -> NDArray[np.float32]:
+        options = self._shrink if len(part.ids) > ROWS_TO_SHRINK and self.device == "cpu" else None
+        session = self._session
+        if session is None:
+            raise BackendError("the model is closed; load it again")
+        try:
+            (vectors,) = session.run(None, {"ids": part.ids, "offsets": part.offsets}, options)
+        except Exception as error:  # onnxruntime raises its own classes, RuntimeError and ValueError
+            raise BackendError(f"onnxruntime failed on {self.device}: {error}") from error
+        return np.asarray(vectors, np.float32)
+
+    def close(self) -> None:
+        """Drop the session; later calls raise BackendError."""
+        self._session = None
+
+
+def _import_onnxruntime() -> ModuleType:
+    installed = [name for name in ("onnxruntime", "onnxruntime-gpu") if _is_installed(name)]
+    if len(installed) == 2:
+        raise DeviceError(
+            "onnxruntime and onnxruntime-gpu are both installed and overwrite each other's files; run "
+            "'pip uninstall -y onnxruntime onnxruntime-gpu' and install gramvec[cpu] or gramvec[gpu] again"
+        )
+    try:
+        import onnxruntime
+    except ImportError as error:
+        why = f"onnxruntime cannot be imported ({error})" if installed else "onnxruntime is not installed"
+        raise DeviceError(f"{why}; install gramvec[cpu] or, for an NVIDIA GPU, gramvec[gpu]") from error
+    if not hasattr(onnxruntime, "InferenceSession"):
+        raise DeviceError(
+            "onnxruntime's files are incomplete, as after removing one of two onnxruntime wheels; run "
+            "'pip install --force-reinstall' for the one that you want"
+        )
+    module: ModuleType = onnxruntime
+    return module
+
+
+def _is_installed(distribution: str) -> bool:
+    try:
+        importlib.metadata.distribution(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _open_session(onnxruntime: ModuleType, graph: Path, device: Device) -> Any:
+    if device not in ("auto", "cpu", "cuda"):
+        raise DeviceError(f"device must be auto, cpu or cuda, not {device!r}")
+    why_not = None if device == "cpu" else _why_no_cuda(onnxruntime)
+    if device == "cuda" and why_not:
+        raise DeviceError(f"device cuda cannot be had: {why_not}; use device cpu or auto")
+    if device == "cpu" or why_not:
+        if why_not:
+            log.info("device auto: cpu, because %s", why_not)
+        return _session(onnxruntime, graph, [CPU])
+    with contextlib.redirect_stdout(io.StringIO()) as printed:  # preload_dlls prints its failures there
+        onnxruntime.preload_dlls()
+    session = _session(onnxruntime, graph, [CUDA, CPU])
+    # onnxruntime falls back to the CPU without an exception, so only the session itself can tell.
+    if session.get_providers()[0] != CUDA:
+        cause = printed.getvalue().strip().splitlines()
+        reason = cause[-1] if cause else "onnxruntime fell back to the CPU; its error line above says why"
+        if device == "cuda":
+            raise DeviceError(f"device cuda cannot be had: {reason}; use device cpu or auto")
+        log.warning("device auto: cpu, because %s", reason)
+    else:
+        log.info("device %s: cuda", device)
+    return session
+
+
+def _why_no_cuda(onnxruntime: ModuleType) -> str | None:
+    """A reason, or None if CUDA is worth a try. Providers that are listed were compiled in, not detected."""
+    if CUDA not in onnxruntime.get_available_providers():
+        return "this onnxruntime is the CPU build (install gramvec[gpu] for a GPU)"
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "no NVIDIA driver was found (libcuda.so.1 does not load)"
+    return None
+
+
+def _session(onnxruntime: ModuleType, graph: Path, providers: list[str]) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # small calls: a thread pool costs more than it gives
+    options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # a plan for each shape of a batch would be kept for ever
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(graph), options, providers=providers)
+    except Exception as error:
+        raise BundleError(f"{graph}: onnxruntime cannot load it ({error}); export the model again") from error

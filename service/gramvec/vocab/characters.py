@@ -1,0 +1,71 @@
+"""Characters: their classes, their lower case, and one table from code point to (class, id)."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+CODE_POINTS = 0x110000
+
+SYMBOL, WORD, SPACE = 0, 1, 2
+CLASS_SHIFT = 16
+ID_MASK = 0xFFFF
+MAX_ALPHABET = 0xFFFF
+
+
+def lower(character: str) -> str:
+    """The one-code-point lower case: str.lower() but for U+0130, which becomes "i" alone.
+
+    Context-free, unlike str.lower() on a text (final sigma), so a text keeps its length and its offsets.
+    """
+    return character.lower()[0]
+
+
+def character_class(character: str) -> int:
+    """SPACE as str.isspace() has it; WORD for letters, marks, numbers and connectors such as "_"; else SYMBOL."""
+    if character.isspace():
+        return SPACE
+    category = unicodedata.category(character)
+    return WORD if category[0] in "LMN" or category == "Pc" else SYMBOL
+
+
+@lru_cache(maxsize=1)
+def lower_case_pairs() -> tuple[tuple[int, int], ...]:
+    """(code point, lower-case code point) for every code point that lower() changes."""
+    pairs = ((cp, ord(lower(chr(cp)))) for cp in range(CODE_POINTS) if not 0xD800 <= cp < 0xE000)
+    return tuple((cp, low) for cp, low in pairs if cp != low)
+
+
+@lru_cache(maxsize=1)
+def class_ranges() -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """This interpreter's Unicode classes as ranges: first code points uint32[k] (from 0) and classes uint8[k]."""
+    classes = np.fromiter((character_class(chr(cp)) for cp in range(CODE_POINTS)), np.uint8, CODE_POINTS)
+    firsts = np.flatnonzero(np.diff(classes, prepend=np.uint8(255)))
+    return firsts.astype(np.uint32), classes[firsts]
+
+
+def character_table(
+    alphabet: NDArray[np.uint32],
+    folded: NDArray[np.uint32],
+    range_firsts: NDArray[np.uint32],
+    range_classes: NDArray[np.uint8],
+) -> NDArray[np.uint32]:
+    """uint32[0x110000]: for each code point, class << 16 | id; id 0 means not in the alphabet.
+
+    alphabet: uint32[a], the code point of id 1, 2, ...
+    folded: uint32[f, 2], further code points and the id that they share (upper case).
+    range_firsts, range_classes: Unicode classes as ranges, see class_ranges().
+    Every white space character shares the id of U+0020.
+    """
+    table = np.empty(CODE_POINTS, np.uint32)
+    ends = np.append(range_firsts[1:], CODE_POINTS)
+    for first, end, kind in zip(range_firsts, ends, range_classes, strict=True):
+        table[first:end] = int(kind) << CLASS_SHIFT
+    table[alphabet] |= np.arange(1, len(alphabet) + 1, dtype=np.uint32)
+    table[folded[:, 0]] |= folded[:, 1]
+    space = table[ord(" ")]
+    table[table >> CLASS_SHIFT == SPACE] = space
+    return table

@@ -1,0 +1,181 @@
+"""The vocabulary and its file, vocab.bin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.errors import BundleError, InputError
+from gramvec.vocab import hashing
+from gramvec.vocab.arrays import map_arrays, write_arrays
+from gramvec.vocab.characters import (
+    MAX_ALPHABET,
+    character_table,
+    class_ranges,
+    lower,
+    lower_case_pairs,
+)
+
+MAGIC = b"gramvoc\0"
+VERSION = 1
+
+EntryKind = Literal["ngram", "word", "unknown"]
+
+_DTYPES = {
+    "meta": "<i8",
+    "alphabet": "<u4",
+    "folded": "<u4",
+    "range_firsts": "<u4",
+    "range_classes": "|u1",
+    "ngram_keys": "<u8",
+    "ngram_rows": "<i4",
+    "word_slots": "<i4",
+    "word_starts": "<u4",
+    "word_chars": "<u2",
+    "word_rows": "<i4",
+    "counts": "<u8",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of the table: an n-gram, a word, or the row that unknown words share (text "")."""
+
+    kind: EntryKind
+    text: str
+    count: int
+
+
+class Vocabulary:
+    """Which n-gram and which word owns which row of the table.
+
+    Make one with `build` (training) or `open` (serving). The arrays are read-only; the featurisers use them as
+    they are: `table` uint32[0x110000] (see characters.character_table), `ngram_keys`/`ngram_rows` and
+    `word_slots`/`word_starts`/`word_chars`/`word_rows` (see hashing), `bits` a character id takes in a key,
+    `unknown_row` or -1, `longest_word` in characters.
+    """
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        for array in arrays.values():
+            array.setflags(write=False)
+        self._arrays = arrays
+        self.rows, self.bits, self.unknown_row, self.longest_word, lowercase = (int(v) for v in arrays["meta"])
+        self.lowercase = bool(lowercase)
+        self.alphabet: NDArray[np.uint32] = arrays["alphabet"]
+        self.ngram_keys: NDArray[np.uint64] = arrays["ngram_keys"]
+        self.ngram_rows: NDArray[np.int32] = arrays["ngram_rows"]
+        self.word_slots: NDArray[np.int32] = arrays["word_slots"]
+        self.word_starts: NDArray[np.uint32] = arrays["word_starts"]
+        self.word_chars: NDArray[np.uint16] = arrays["word_chars"]
+        self.word_rows: NDArray[np.int32] = arrays["word_rows"]
+        self.table = character_table(
+            self.alphabet, arrays["folded"].reshape(-1, 2), arrays["range_firsts"], arrays["range_classes"]
+        )
+        self.table.setflags(write=False)
+
+    def __len__(self) -> int:
+        return self.rows
+
+    @property
+    def n_words(self) -> int:
+        """The number of word rows, the unknown word's not counted."""
+        return len(self.word_rows)
+
+    @property
+    def n_ngrams(self) -> int:
+        """The number of n-gram rows."""
+        return self.rows - self.n_words - (self.unknown_row >= 0)
+
+    @classmethod
+    def build(cls, entries: Sequence[Entry], *, lowercase: bool = True) -> Vocabulary:
+        """A vocabulary in which row i of the table belongs to entries[i].
+
+        lowercase: upper-case code points share the id of their lower case.
+        Raises InputError for an empty or repeated entry, upper case under lowercase, or an alphabet too large
+        for the longest n-gram: at n characters, 64 // n bits hold an id, so order 4 takes 65,535 different
+        characters, order 5 4,095 and order 6 1,023.
+        """
+        _check_entries(entries, lowercase)
+        ngrams = [(row, entry.text) for row, entry in enumerate(entries) if entry.kind == "ngram"]
+        words = [(row, entry.text) for row, entry in enumerate(entries) if entry.kind == "word"]
+        unknown = [row for row, entry in enumerate(entries) if entry.kind == "unknown"]
+        alphabet = sorted({character for entry in entries for character in entry.text})
+        bits = max(1, len(alphabet).bit_length())
+        longest = max((len(text) for _, text in ngrams), default=1)
+        if bits * longest > 64 or len(alphabet) > MAX_ALPHABET:
+            most = min((1 << 64 // longest) - 1, MAX_ALPHABET)
+            raise InputError(
+                f"{len(alphabet)} different characters do not fit into n-grams of {longest}; "
+                f"keep the entries of the {most} most frequent characters"
+            )
+        ids = {character: index for index, character in enumerate(alphabet, start=1)}
+        coded_words = [[ids[character] for character in text] for _, text in words]
+        keys, rows = hashing.ngram_table(
+            [hashing.pack([ids[character] for character in text], bits) for _, text in ngrams],
+            [row for row, _ in ngrams],
+        )
+        folded = [(cp, ids[chr(low)]) for cp, low in lower_case_pairs() if lowercase and chr(low) in ids]
+        firsts, classes = class_ranges()
+        lengths = [len(text) for _, text in words]
+        arrays: dict[str, NDArray[Any]] = {
+            "meta": np.array([len(entries), bits, unknown[0] if unknown else -1, max(lengths, default=0), lowercase]),
+            "alphabet": np.array([ord(character) for character in alphabet]),
+            "folded": np.array(folded).reshape(-1),
+            "range_firsts": firsts,
+            "range_classes": classes,
+            "ngram_keys": keys,
+            "ngram_rows": rows,
+            "word_slots": hashing.word_table(coded_words),
+            "word_starts": np.cumsum([0, *lengths]),
+            "word_chars": np.array([one for word in coded_words for one in word]),
+            "word_rows": np.array([row for row, _ in words]),
+            "counts": np.array([entry.count for entry in entries], np.uint64),
+        }
+        return cls({name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
+
+    def save(self, path: Path) -> None:
+        """Write vocab.bin."""
+        write_arrays(path, MAGIC, VERSION, self._arrays)
+
+    @classmethod
+    def open(cls, path: Path) -> Vocabulary:
+        """Map vocab.bin. Raises BundleError, naming the file, if it is missing, foreign, cut or inconsistent."""
+        arrays = map_arrays(Path(path), MAGIC, VERSION)
+        if {name: array.dtype.str for name, array in arrays.items()} != _DTYPES:
+            raise BundleError(f"{path}: its directory is damaged; copy or export the bundle again")
+        try:
+            return cls(arrays)
+        except (ValueError, IndexError) as error:
+            raise BundleError(f"{path}: its arrays do not fit together; export the bundle again") from error
+
+    def entries(self) -> list[Entry]:
+        """The entry of every row, decoded from the arrays."""
+        counts = self._arrays["counts"].tolist()
+        characters = ["", *map(chr, self.alphabet.tolist())]
+        found: list[Entry] = [Entry("unknown", "", count) for count in counts]
+        for key, row in zip(self.ngram_keys.tolist(), self.ngram_rows.tolist(), strict=True):
+            if key:
+                text = "".join(characters[one] for one in hashing.unpack(key, self.bits))
+                found[row] = Entry("ngram", text, counts[row])
+        chars, starts = self.word_chars.tolist(), self.word_starts.tolist()
+        for index, row in enumerate(self.word_rows.tolist()):
+            text = "".join(characters[one] for one in chars[starts[index] : starts[index + 1]])
+            found[row] = Entry("word", text, counts[row])
+        return found
+
+
+def _check_entries(entries: Sequence[Entry], lowercase: bool) -> None:
+    if not entries:
+        raise InputError("a vocabulary needs at least one entry; lower min_count or give more text")
+    if len({(entry.kind, entry.text) for entry in entries}) != len(entries):
+        raise InputError("a vocabulary entry is repeated; give each n-gram and each word once")
+    for entry in entries:
+        if (entry.kind == "unknown") == bool(entry.text):
+            raise InputError(f"entry {entry!r}: an n-gram or word needs a text, the unknown word has none")
+        if lowercase and any(lower(character) != character for character in entry.text):
+            raise InputError(f"entry {entry.text!r} has upper case, but the vocabulary is lower-cased")

@@ -1,0 +1,132 @@
+"""From trained weights to a bundle, checked against the trainer on real texts before it is written."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.bundle import VOCABULARY, Golden, Manifest, Precision, staged_folder, write_manifest
+from gramvec.errors import InputError
+from gramvec.features import FeatureSpec, Featuriser
+from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.vocab import Vocabulary
+from gramvec_training.graph import write_graph
+
+Floats = NDArray[np.float32]
+
+PARITY = 1e-6  # largest 1 - cosine between the trainer and ONNX Runtime, both in float32
+
+
+def export_bundle(
+    path: Path,
+    *,
+    name: str,
+    kind: str,
+    spec: FeatureSpec,
+    vocabulary: Vocabulary,
+    table: Floats,
+    bias: Floats | None,
+    pooling: str,
+    activation: str,
+    common_component: Floats | None = None,
+    precision: Precision = "float32",
+    reference: Callable[[Sequence[str]], Floats] | None = None,
+    parity_texts: Sequence[str] = (),
+    golden_texts: Sequence[str] = (),
+    provenance: Mapping[str, Any],
+    card: str,
+) -> Manifest:
+    """Write a bundle to the folder `path`, whole or not at all, and return its manifest.
+
+    table: float32[rows, d], a row for each entry of the vocabulary. bias: float32[d] or None.
+    common_component: float32[k, d] with orthonormal rows, removed from every vector: x - (x u^T) u (SIF,
+        Algorithm 1, with u fixed here and not computed from the sentences at hand). It is removed from the rows,
+        which for a sum or mean of them is the same.
+    precision: of the stored table. The parity check is in float32; what the stored precision adds is measured
+        on the same texts and recorded.
+    reference: the trainer's own forward pass, texts to float32[n, d].
+    golden_texts: stored with their features and vectors; whoever opens the bundle computes them again.
+
+    Raises InputError if the arguments do not fit together, or if the graph's vectors differ from the
+    reference's by more than 1e-6 (1 - cosine).
+    """
+    if table.ndim != 2 or len(table) != len(vocabulary):
+        raise InputError(f"a table of shape {table.shape} does not fit a vocabulary of {len(vocabulary)} rows")
+    if not np.isfinite(table).all() or (bias is not None and not np.isfinite(bias).all()):
+        raise InputError("the weights hold NaN or infinity: training diverged; lower the learning rate")
+    table = np.ascontiguousarray(table, np.float32)
+    if common_component is not None:
+        table = np.asarray(table - (table @ common_component.T) @ common_component, np.float32)
+    dimension = table.shape[1]
+    weights: dict[str, Any] = {"table": table, "bias": bias, "pooling": pooling, "activation": activation}
+    featuriser = Featuriser(spec, vocabulary)
+
+    exact = _run_in_float32(featuriser, parity_texts, dimension, weights)
+    parity: dict[str, Any] = {"texts": len(parity_texts)}
+    if reference is not None and len(parity_texts):
+        parity["float32_vs_trainer"] = _largest_distance(exact, reference(parity_texts))
+        if not parity["float32_vs_trainer"] <= PARITY:
+            raise InputError(
+                f"the graph and the trainer differ by {parity['float32_vs_trainer']:.1e} (1 - cosine), "
+                f"over {PARITY:.0e}; this is a fault of the exporter, please report it"
+            )
+
+    with staged_folder(Path(path)) as folder:
+        vocabulary.save(folder / VOCABULARY)
+        graph = write_graph(folder, precision=precision, **weights)
+        runtime = OnnxRuntime(folder / "model.onnx", dimension, "cpu")
+        if len(parity_texts):
+            stored = runtime.run(featuriser(parity_texts))
+            parity["stored_vs_float32"] = _largest_distance(stored, exact)
+        batch = featuriser(golden_texts)
+        vectors = runtime.run(batch)
+        runtime.close()
+        golden = [
+            Golden(
+                text=text,
+                ids=batch.ids[batch.offsets[i] : batch.offsets[i + 1]].tolist(),
+                vector=vectors[i].tolist(),
+            )
+            for i, text in enumerate(golden_texts)
+        ]
+        (folder / "vocab.txt").write_text(_vocabulary_for_people(vocabulary), encoding="utf-8")
+        (folder / "README.md").write_text(card, encoding="utf-8")
+        return write_manifest(
+            folder,
+            name=name,
+            kind=kind,
+            dimension=dimension,
+            spec=spec,
+            vocabulary=vocabulary,
+            graph=graph,
+            golden=golden,
+            provenance={**provenance, "parity": parity},
+        )
+
+
+def _run_in_float32(featuriser: Featuriser, texts: Sequence[str], dimension: int, weights: Mapping[str, Any]) -> Floats:
+    with tempfile.TemporaryDirectory() as name:
+        write_graph(Path(name), precision="float32", **weights)
+        runtime = OnnxRuntime(Path(name) / "model.onnx", dimension, "cpu")
+        vectors = runtime.run(featuriser(texts))
+        runtime.close()
+        return vectors
+
+
+def _largest_distance(found: Floats, expected: Floats) -> float:
+    """The largest 1 - cosine of two rows, in float64; two zero rows are equal, zero and non-zero differ by 1."""
+    a, b = found.astype(np.float64), np.asarray(expected, np.float64)
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    cosines = np.einsum("ij,ij->i", a, b) / np.where(lengths > 0, lengths, 1)
+    both_zero = ~a.any(axis=1) & ~b.any(axis=1)
+    return max(0.0, float(np.max(1 - np.where(both_zero, 1.0, cosines), initial=0.0)))
+
+
+def _vocabulary_for_people(vocabulary: Vocabulary) -> str:
+    """One row a line: kind, text (as a Python literal, so that spaces show) and count. Nothing reads it."""
+    return "".join(f"{entry.kind}\t{entry.text!r}\t{entry.count}\n" for entry in vocabulary.entries())

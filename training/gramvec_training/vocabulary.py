@@ -1,0 +1,119 @@
+"""From texts to a vocabulary: count what the featuriser's own stages see, keep the most frequent."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from gramvec.errors import InputError
+from gramvec.features import FeatureSpec
+from gramvec.features.plain import Characters, characters, ngram_keys, word_spans
+from gramvec.features.text import code_points
+from gramvec.vocab import Entry, Vocabulary, hashing
+from gramvec.vocab.characters import ID_MASK, MAX_ALPHABET, lower
+
+CHUNK_TEXTS = 50_000
+
+
+def build_vocabulary(
+    texts: Iterable[str],
+    spec: FeatureSpec,
+    *,
+    min_count: int = 1,
+    max_ngrams: int | None = None,
+    max_words: int | None = None,
+) -> Vocabulary:
+    """The n-grams and words of the texts that occur at least `min_count` times, rows by descending count.
+
+    max_ngrams, max_words: keep only so many, the most frequent; equal counts go by text, so that the result
+    depends on nothing but the arguments. With spec.unknown_words="row" the last row is the unknown word's.
+    Only n-grams and words of the most frequent characters are kept where the alphabet is too large for the
+    longest order (65,535 characters up to order 4, 4,095 for 5, 1,023 for 6).
+
+    Raises InputError if nothing is left to keep.
+    """
+    kept = list(texts)
+    alphabet = _frequent_characters(kept, spec)
+    if not alphabet:
+        raise InputError("the texts hold no characters; give texts to build a vocabulary from")
+    entries: list[Entry] = []
+    if spec.orders:
+        counts = _count_ngrams(kept, spec, alphabet)
+        entries += [Entry("ngram", text, n) for text, n in _most_frequent(counts, min_count, max_ngrams)]
+    if spec.words:
+        words = _count_words(kept, alphabet)
+        entries += [Entry("word", text, n) for text, n in _most_frequent(words, min_count, max_words)]
+    entries.sort(key=lambda entry: (-entry.count, entry.kind, entry.text))
+    if spec.unknown_words == "row":
+        entries.append(Entry("unknown", "", 0))
+    return Vocabulary.build(entries, lowercase=spec.lowercase)
+
+
+def _frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary | None:
+    """A vocabulary of single characters: only its alphabet and table are of use."""
+    seen: Counter[str] = Counter()
+    for text in texts:
+        seen.update(text)
+    counts: Counter[str] = Counter()
+    for character, count in seen.items():
+        if not "\ud800" <= character <= "\udfff":
+            for one in unicodedata.normalize("NFC", character):
+                counts[" " if one.isspace() else lower(one) if spec.lowercase else one] += count
+    longest = max(spec.orders, default=1)
+    most = min((1 << 64 // longest) - 1, MAX_ALPHABET)
+    entries = [Entry("ngram", text, count) for text, count in _most_frequent(counts, 1, most)]
+    return Vocabulary.build(entries, lowercase=spec.lowercase) if entries else None
+
+
+def _chunks(texts: Sequence[str], alphabet: Vocabulary, title: str) -> Iterator[Characters]:
+    with tqdm(total=len(texts), desc=title, unit=" texts", disable=None) as bar:
+        for start in range(0, len(texts), CHUNK_TEXTS):
+            chunk = texts[start : start + CHUNK_TEXTS]
+            yield characters(code_points(chunk), alphabet.table)
+            bar.update(len(chunk))
+
+
+def _count_ngrams(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) -> dict[str, int]:
+    keys, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+    for chars in _chunks(texts, alphabet, "counting n-grams"):
+        found, valid = ngram_keys(chars, spec.orders, alphabet.bits)
+        new_keys, new_counts = np.unique(found[valid], return_counts=True)
+        keys, counts = _merge(keys, counts, new_keys, new_counts)
+    letters = ["", *map(chr, alphabet.alphabet.tolist())]
+    return {
+        "".join(letters[one] for one in hashing.unpack(key, alphabet.bits)): count
+        for key, count in zip(keys.tolist(), counts.tolist(), strict=True)
+    }
+
+
+def _merge(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    new_keys: NDArray[np.uint64],
+    new_counts: NDArray[np.int64],
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    merged, inverse = np.unique(np.append(keys, new_keys), return_inverse=True)
+    total = np.zeros(len(merged), np.int64)
+    np.add.at(total, inverse, np.append(counts, new_counts))
+    return merged, total
+
+
+def _count_words(texts: Sequence[str], alphabet: Vocabulary) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    letters = np.append(0, alphabet.alphabet).astype(np.uint32)  # id 0, no character of the alphabet: NUL
+    for chars in _chunks(texts, alphabet, "counting words"):
+        text = letters[chars.codes & ID_MASK].tobytes().decode("utf-32-le")
+        spans = word_spans(chars)
+        counts.update(text[a:b] for a, b in zip(spans.start.tolist(), spans.end.tolist(), strict=True))
+    return Counter({word: count for word, count in counts.items() if "\0" not in word})
+
+
+def _most_frequent(counts: dict[str, int], min_count: int, most: int | None) -> list[tuple[str, int]]:
+    kept = [(text, count) for text, count in counts.items() if count >= min_count]
+    kept.sort(key=lambda pair: (-pair[1], pair[0]))
+    return kept[:most]
