@@ -39,7 +39,7 @@ def build_vocabulary(
     """
     kept = list(texts)
     alphabet = _frequent_characters(kept, spec)
-    if not alphabet:
+    if alphabet is None:
         raise InputError("the texts hold no characters; give texts to build a vocabulary from")
     entries: list[Entry] = []
     if spec.orders:
@@ -58,16 +58,18 @@ def _frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary 
     """A vocabulary of single characters: only its alphabet and table are of use."""
     seen: Counter[str] = Counter()
     for text in texts:
-        seen.update(text)
-    counts: Counter[str] = Counter()
+        seen.update(text if text.isascii() else unicodedata.normalize("NFC", text))
+    counts: Counter[str] = Counter({" ": len(texts)})  # the padding
     for character, count in seen.items():
         if not "\ud800" <= character <= "\udfff":
-            for one in unicodedata.normalize("NFC", character):
-                counts[" " if one.isspace() else lower(one) if spec.lowercase else one] += count
+            one = " " if character.isspace() else character
+            counts[lower(one) if spec.lowercase else one] += count
     longest = max(spec.orders, default=1)
     most = min((1 << 64 // longest) - 1, MAX_ALPHABET)
+    if counts.keys() == {" "}:
+        return None
     entries = [Entry("ngram", text, count) for text, count in _most_frequent(counts, 1, most)]
-    return Vocabulary.build(entries, lowercase=spec.lowercase) if entries else None
+    return Vocabulary.build(entries, lowercase=spec.lowercase)
 
 
 def _chunks(texts: Sequence[str], alphabet: Vocabulary, title: str) -> Iterator[Characters]:
@@ -105,12 +107,13 @@ def _merge(
 
 def _count_words(texts: Sequence[str], alphabet: Vocabulary) -> Counter[str]:
     counts: Counter[str] = Counter()
-    letters = np.append(0, alphabet.alphabet).astype(np.uint32)  # id 0, no character of the alphabet: NUL
+    outside = 0x10FFFF  # a code point that Unicode promises never to assign stands for id 0
+    letters = np.append(outside, alphabet.alphabet).astype(np.uint32)
     for chars in _chunks(texts, alphabet, "counting words"):
         text = letters[chars.codes & ID_MASK].tobytes().decode("utf-32-le")
         spans = word_spans(chars)
         counts.update(text[a:b] for a, b in zip(spans.start.tolist(), spans.end.tolist(), strict=True))
-    return Counter({word: count for word, count in counts.items() if "\0" not in word})
+    return Counter({word: count for word, count in counts.items() if chr(outside) not in word})
 
 
 def _most_frequent(counts: dict[str, int], min_count: int, most: int | None) -> list[tuple[str, int]]:

@@ -64,8 +64,10 @@ def ngram_keys(chars: Characters, orders: Sequence[int], bits: int) -> tuple[UIn
     key, ok = np.zeros(m, np.uint64), np.ones(m, np.bool_)
     for n in range(1, max(orders, default=0) + 1):
         back = position - (n - 1)
-        ok = ok & (back >= chars.first) & (ids[back] != 0)
-        key = key | ids[back] << np.uint64(bits * (n - 1))
+        ok = ok & (back >= chars.first)
+        at_back = ids[np.maximum(back, 0)]
+        ok &= at_back != 0
+        key = key | at_back << np.uint64(bits * (n - 1))
         if n in orders:
             column = list(orders).index(n)
             keys[:, column], valid[:, column] = key, ok

@@ -1,0 +1,68 @@
+# Everyday commands; `make help` lists them. Override on the command line: make serve PORT=9000
+PYTHON ?= python3
+HOST ?= 127.0.0.1
+PORT ?= 8000
+MODEL ?= charagram-phrase
+DATA ?= ../shared/data
+RUNS ?= runs
+VENV := .venv
+BIN := $(VENV)/bin
+CONFIGS := charagram-phrase paragram-phrase sif
+# One thread a process: the kernels are small, and timings stay comparable.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help serve test check format bench train evaluate lock clean
+.DEFAULT_GOAL := help
+
+help:  ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Each stamp is newer than what it was installed from, so a second call installs nothing.
+$(VENV)/.serve: pyproject.toml requirements/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "gramvec needs Python 3.11 or newer; name one: make serve PYTHON=python3.12" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu]'
+	$(BIN)/python -m gramvec.warm
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.serve
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,train,dev]'
+	touch $@
+
+serve: $(VENV)/.serve  ## serve the default model on http://$(HOST):$(PORT)
+	@exec $(BIN)/gramvec serve --model $(MODEL) --host $(HOST) --port $(PORT)
+
+test: $(VENV)/.dev  ## install what the tests need and run all of them
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev  ## lint, types, import contract, formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.dev  ## format the code and sort the imports
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev  ## measure features, runtime, one text, HTTP and training, each against a limit or a peer
+	$(BIN)/python -m benchmarks
+
+train: $(VENV)/.dev  ## train the shipped models from DATA/train into models/ (about half an hour)
+	for name in $(CONFIGS); do \
+		$(BIN)/gramvec-train fit training/configs/$$name.toml --data $(DATA)/train --out $(RUNS)/$$name && \
+		$(BIN)/gramvec-train export $(RUNS)/$$name --out models/$$name || exit 1; \
+	done
+
+evaluate: $(VENV)/.dev  ## score the shipped models on DATA/dev
+	$(BIN)/gramvec-train evaluate $(addprefix models/,$(CONFIGS)) --sets $(DATA)/dev
+
+lock: $(VENV)/.dev  ## renew requirements/constraints.txt from pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --universal --upgrade --no-emit-index-url --no-header --all-extras \
+		--python-version 3.11 pyproject.toml -o requirements/constraints.txt
+
+clean:  ## remove the environment and everything that tools left behind
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,201 @@
+"""The command line: results on stdout, all else on stderr; exit code 2 for a bad call, 1 for a failure."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import click
+import orjson
+from tqdm import tqdm
+
+from gramvec.embedder import MAX_CHARACTERS, Embedder, load
+from gramvec.errors import GramvecError, InputError
+from gramvec.files import read_lines, write_jsonl, write_npy
+
+DEFAULT_MODEL = "charagram-phrase"
+
+
+class _Commands(click.Group):
+    """A group that imports `serve` when it is wanted, and turns our exceptions into one line and exit code 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), "serve"])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == "serve":  # FastAPI takes longer to import than most commands take to run
+            command: click.Command = import_module("gramvec.http.command").serve
+            return command
+        return super().get_command(ctx, cmd_name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except GramvecError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="gramvec")
+@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr, such as why a device was chosen.")
+def cli(verbose: bool) -> None:
+    """Sentence embeddings from character n-grams and words."""
+    logging.basicConfig(
+        stream=sys.stderr, format="gramvec: %(message)s", level=logging.INFO if verbose else logging.WARNING
+    )
+
+
+def main() -> None:
+    """The entry point of `gramvec`."""
+    cli(prog_name="gramvec")
+
+
+_model = click.option(
+    "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="A name in models/, or a bundle's folder."
+)
+_device = click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help="Where to run."
+)
+Device = Literal["auto", "cpu", "cuda"]
+
+
+@cli.command(short_help="Embed the lines of a file.")
+@click.argument("source", metavar="[INPUT]", type=click.File("rb"), default="-")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A .jsonl or .npy file. [stdout]")
+@click.option("--format", "form", type=click.Choice(["jsonl", "npy"]), help="[by OUTPUT's ending, or jsonl]")
+@_model
+@_device
+@click.option("--normalize/--no-normalize", default=True, show_default=True, help="Vectors of length 1.")
+@click.option("--dimensions", type=click.IntRange(min=1), help="Keep the first so many columns.")
+@click.option("--truncate", is_flag=True, help="Cut a line at --max-characters instead of refusing it.")
+@click.option("--max-characters", type=click.IntRange(min=1), default=MAX_CHARACTERS, show_default=True)
+@click.option("--batch-size", type=click.IntRange(min=1), default=512, show_default=True)
+def embed(
+    source: BinaryIO,
+    output: Path | None,
+    form: str | None,
+    model: str,
+    device: Device,
+    normalize: bool,
+    dimensions: int | None,
+    truncate: bool,
+    max_characters: int,
+    batch_size: int,
+) -> None:
+    r"""Embed the lines of INPUT (UTF-8; stdin without it), an empty line too.
+
+    JSONL has an object a line, {"text": ..., "embedding": [...]}; NPY is a float32 array of shape (lines, d).
+
+    \b
+    Examples:
+      printf 'cheap flights\nlow-cost air fares\n' | gramvec embed
+      gramvec embed titles.txt -o titles.npy
+    """
+    form = form or ("npy" if output is not None and output.suffix == ".npy" else "jsonl")
+    if output is None and form == "npy":
+        raise click.UsageError("--format npy needs --output FILE: its header is written last")
+    embedder = load(model, device=device, max_characters=max_characters)
+
+    def batches() -> Iterator[tuple[list[str], Any]]:
+        with tqdm(desc="embedding", unit=" lines", disable=None, file=sys.stderr) as bar:
+            for first, lines in read_lines(source, batch_size):
+                try:
+                    vectors = embedder.embed(lines, normalize=normalize, dimensions=dimensions, truncate=truncate)
+                except InputError as error:
+                    if error.index is None:
+                        raise
+                    raise InputError(f"line {first + error.index}: {error}") from error
+                yield lines, vectors
+                bar.update(len(lines))
+
+    if form == "npy" and output is not None:
+        write_npy(output, (vectors for _, vectors in batches()), columns=dimensions or embedder.dimension)
+    else:
+        write_jsonl(output, batches())
+    embedder.close()
+
+
+@cli.command(short_help="Score one text against others.")
+@click.argument("source")
+@click.argument("sentences", nargs=-1, required=True)
+@_model
+@_device
+def similarity(source: str, sentences: tuple[str, ...], model: str, device: Device) -> None:
+    r"""Print the cosine of SOURCE with each of SENTENCES, a line each: score, tab, sentence.
+
+    \b
+    Example:
+      gramvec similarity vehicals vehicles cars bananas
+    """
+    embedder = load(model, device=device)
+    for sentence, score in zip(sentences, embedder.similarity([source], sentences)[0], strict=True):
+        click.echo(f"{score:.4f}\t{sentence}")
+    embedder.close()
+
+
+@cli.command(short_help="Say what a model is.")
+@click.argument("model", default=DEFAULT_MODEL)
+@click.option("--json", "as_json", is_flag=True, help="The whole manifest but its golden texts, as JSON.")
+def inspect(model: str, as_json: bool) -> None:
+    """Print what MODEL (a name in models/, or a bundle's folder) is, and what it was made from."""
+    embedder = load(model, device="cpu")
+    if as_json:
+        values = embedder.manifest.model_dump(exclude={"golden"}) | {"digest": embedder.digest}
+        click.echo(orjson.dumps(values, option=orjson.OPT_INDENT_2))
+    else:
+        for key, value in _summary(embedder).items():
+            click.echo(f"{key:<12}{value}")
+    embedder.close()
+
+
+def _summary(embedder: Embedder) -> dict[str, str]:
+    manifest = embedder.manifest
+    spec = embedder.bundle.spec
+    provenance = manifest.provenance
+    rows = [f"{manifest.ngrams:,} n-grams of {', '.join(map(str, spec.orders))} characters"] if spec.orders else []
+    rows += [f"{manifest.words:,} words"] if spec.words else []
+    size = sum(record.bytes for record in manifest.files.values())
+    return {
+        "name": f"{embedder.name} ({embedder.kind})",
+        "digest": embedder.digest,
+        "folder": str(embedder.bundle.path),
+        "dimension": str(embedder.dimension),
+        "features": " and ".join(rows),
+        "graph": f"{manifest.graph.pooling}, {manifest.graph.activation}, table in {manifest.graph.precision}",
+        "size": f"{size / 1e6:.1f} MB",
+        "licence": str(provenance.get("licence", "not stated")),
+        "trained on": ", ".join(str(one.get("name", one)) for one in _datasets(provenance)) or "not stated",
+    }
+
+
+def _datasets(provenance: dict[str, Any]) -> list[dict[str, Any]]:
+    found = provenance.get("datasets", [])
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+@cli.command(short_help="Check the files of models.")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@_device
+def verify(models: tuple[str, ...], device: Device) -> None:
+    """Check every file of each MODEL against its manifest, and its golden texts on the device."""
+    failed = 0
+    for model in models:
+        try:
+            embedder = load(model, device=device)
+        except GramvecError as error:
+            failed += 1
+            click.echo(f"Error: {error}", err=True)
+            continue
+        texts = len(embedder.manifest.golden)
+        click.echo(f"{embedder.name}\t{embedder.digest[:12]}\t{texts} golden texts on {embedder.device}\tok")
+        embedder.close()
+    if failed:
+        raise click.ClickException(f"{failed} of {len(models)} models failed")
+
+
+if __name__ == "__main__":
+    main()

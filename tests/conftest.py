@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gramvec
+
+ROOT = Path(__file__).parent.parent
+MODELS = ROOT / "models"
+SHARED = ROOT.parent / "shared"
+SHIPPED = sorted(path.parent.name for path in MODELS.glob("*/manifest.json"))
+
+
+@pytest.fixture(scope="session")
+def embedder() -> Iterator[gramvec.Embedder]:
+    """The default model."""
+    opened = gramvec.load(MODELS / "charagram-phrase", device="cpu")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def bundle_copy(tmp_path: Path) -> Path:
+    """A copy of the default model's folder, to be damaged."""
+    return Path(shutil.copytree(MODELS / "charagram-phrase", tmp_path / "charagram-phrase"))
+
+
+@pytest.fixture(scope="session")
+def real_texts() -> list[str]:
+    """Some hundred lines of real English, this repository's own, and odd texts among them."""
+    files = [ROOT / "LICENSE", ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").split("\n")]
+    return [*lines, "", " ", "a", "🙂", "vehicals  and\tcars", "x" * 3000, "日本語", " ".join(lines)[:20_000]]

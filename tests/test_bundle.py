@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import gramvec
+from conftest import MODELS, SHIPPED
+from gramvec.bundle import find_bundle, open_bundle, staged_folder
+from gramvec.errors import BundleError
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_bundles_open_and_pass_their_golden_texts(name: str) -> None:
+    embedder = gramvec.load(MODELS / name, device="cpu")
+    assert embedder.name == name
+    assert len(embedder.manifest.golden) >= 5
+    assert "" in [golden.text for golden in embedder.manifest.golden]
+    assert (MODELS / name / "README.md").read_text(encoding="utf-8").startswith("# ")
+    embedder.close()
+
+
+def edit_manifest(change: Callable[[dict[str, object]], None]) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        path = folder / "manifest.json"
+        values = json.loads(path.read_text(encoding="utf-8"))
+        change(values)
+        path.write_text(json.dumps(values), encoding="utf-8")
+
+    return edit
+
+
+def flip_byte(name: str) -> Callable[[Path], None]:
+    def flip(folder: Path) -> None:
+        data = bytearray((folder / name).read_bytes())
+        data[len(data) // 2] ^= 1
+        (folder / name).write_bytes(data)
+
+    return flip
+
+
+def cut(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-100])
+
+
+def remove(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def other_golden_vector(values: dict[str, object]) -> None:
+    vector = values["golden"][0]["vector"]  # type: ignore[index]
+    vector[0], vector[1] = -vector[1], 3 * vector[0]
+
+
+DAMAGES = {
+    "missing manifest": (remove("manifest.json"), "manifest.json", "export the model again"),
+    "missing graph": (remove("model.onnx"), "model.onnx", "copy or export the model again"),
+    "missing table": (remove("model.onnx.data"), "model.onnx.data", "copy or export the model again"),
+    "missing vocabulary": (remove("vocab.bin"), "vocab.bin", "copy or export the model again"),
+    "truncated table": (cut("model.onnx.data"), "model.onnx.data", "bytes, the manifest says"),
+    "truncated manifest": (cut("manifest.json"), "manifest.json", "not JSON"),
+    "truncated vocabulary": (cut("vocab.bin"), "vocab.bin", "bytes, the manifest says"),
+    "flipped byte in table": (flip_byte("model.onnx.data"), "model.onnx.data", "SHA-256"),
+    "flipped byte in graph": (flip_byte("model.onnx"), "model.onnx", "SHA-256"),
+    "flipped byte in vocabulary": (flip_byte("vocab.bin"), "vocab.bin", "SHA-256"),
+    "other version": (
+        edit_manifest(lambda values: values.update(format_version=2)),
+        "manifest.json",
+        "format version 2, but this gramvec reads version 1",
+    ),
+    "other format": (
+        edit_manifest(lambda values: values.update(format="zip")),
+        "manifest.json",
+        "not the manifest of a gramvec bundle",
+    ),
+    "missing field": (edit_manifest(lambda values: values.pop("dimension")), "manifest.json", "dimension: Field"),
+    "odd field": (edit_manifest(lambda values: values.update(colour=1)), "manifest.json", "colour: Extra"),
+    "other spec": (
+        edit_manifest(lambda values: values["features"].update(orders=[2, 3])),  # type: ignore[attr-defined]
+        "manifest.json",
+        "features and features_digest disagree",
+    ),
+    "unknown rule": (
+        edit_manifest(lambda values: values["features"].update(padding="#")),  # type: ignore[attr-defined]
+        "manifest.json",
+        "padding '#' is not known",
+    ),
+    "other rows": (edit_manifest(lambda values: values.update(rows=3)), "vocab.bin", "the manifest says 3"),
+    "other golden features": (
+        edit_manifest(lambda values: values["golden"][0]["ids"].pop()),  # type: ignore[index]
+        "vocab.bin",
+        "golden text 0 has other features",
+    ),
+    "other golden vector": (edit_manifest(other_golden_vector), "model.onnx", "other vectors than when"),
+    "file outside": (
+        edit_manifest(lambda values: values["files"].update({"../x": {"bytes": 1, "sha256": ""}})),  # type: ignore[attr-defined]
+        "x",
+        "cannot be read",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGES)
+def test_a_bad_bundle_is_refused_with_the_file_and_the_remedy(bundle_copy: Path, case: str) -> None:
+    damage, file, message = DAMAGES[case]
+    gramvec.load(bundle_copy, device="cpu").close()
+    damage(bundle_copy)
+    with pytest.raises(BundleError) as caught:
+        gramvec.load(bundle_copy, device="cpu")
+    text = str(caught.value)
+    assert file in text
+    assert message in text
+    assert "\n" not in text
+
+
+def test_finding_a_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find_bundle("charagram-phrase").resolve() == MODELS / "charagram-phrase"
+    assert find_bundle(MODELS / "charagram-phrase") == MODELS / "charagram-phrase"
+    with pytest.raises(BundleError, match="no model 'nonesuch'.*charagram-phrase"):
+        find_bundle("nonesuch")
+    with pytest.raises(BundleError, match=r"manifest\.json: missing"):
+        find_bundle(tmp_path)
+    with pytest.raises(BundleError, match="no model"):
+        find_bundle("../charagram-phrase")
+
+
+def test_the_digest_is_that_of_the_manifest_and_follows_every_file(bundle_copy: Path) -> None:
+    before = open_bundle(bundle_copy)
+    assert len(before.digest) == 64
+    assert set(before.manifest.files) == {path.name for path in bundle_copy.iterdir()} - {"manifest.json"}
+
+
+def test_a_staged_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "model"
+    with pytest.raises(RuntimeError, match="stop"), staged_folder(target) as folder:
+        (folder / "a").write_text("half")
+        raise RuntimeError("stop")
+    assert list(target.parent.iterdir()) == []
+    for content in ("one", "two"):
+        with staged_folder(target) as folder:
+            (folder / "a").write_text(content)
+            assert not target.exists() or (target / "a").read_text() == "one"
+        assert (target / "a").read_text() == content
+    assert [path.name for path in target.parent.iterdir()] == ["model"]

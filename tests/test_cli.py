@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gramvec
+from conftest import ROOT
+
+
+def run(*arguments: str, stdin: bytes = b"", cwd: Path = ROOT) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "gramvec.cli", *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=cwd, check=False)
+
+
+def refused(done: subprocess.CompletedProcess[bytes], code: int) -> str:
+    assert done.returncode == code, done
+    assert done.stdout == b""
+    assert b"Traceback" not in done.stderr
+    return done.stderr.decode()
+
+
+def test_embed_from_stdin_to_jsonl(embedder: gramvec.Embedder) -> None:
+    done = run("embed", stdin="cheap flights\r\n\nüber 🙂".encode())
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    texts = ["cheap flights", "", "über 🙂"]
+    assert [record["text"] for record in records] == texts
+    found = np.array([record["embedding"] for record in records], np.float32)
+    assert found.tobytes() == embedder.embed(texts).tobytes()
+    assert done.stderr == b""
+
+
+def test_embed_a_file_to_npy(embedder: gramvec.Embedder, tmp_path: Path) -> None:
+    lines = [f"line {i}" for i in range(1500)]
+    (tmp_path / "in.txt").write_text("\n".join(lines) + "\n")
+    done = run("embed", str(tmp_path / "in.txt"), "-o", str(tmp_path / "out.npy"), "--dimensions", "8")
+    assert done.returncode == 0, done.stderr
+    found = np.load(tmp_path / "out.npy")
+    assert found.tobytes() == embedder.embed(lines, dimensions=8).tobytes()
+    assert found.shape == (1500, 8)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.npy"]
+
+
+def test_embed_nothing(tmp_path: Path) -> None:
+    assert run("embed").stdout == b""
+    assert run("embed", "-o", str(tmp_path / "out.npy")).returncode == 0
+    assert np.load(tmp_path / "out.npy").shape == (0, 300)
+
+
+def test_a_failure_leaves_the_old_output_and_names_the_line(tmp_path: Path) -> None:
+    out = tmp_path / "out.npy"
+    out.write_bytes(b"old")
+    assert "line 3: not UTF-8" in refused(run("embed", "-o", str(out), stdin=b"a\nb\n\xff\n"), 1)
+    long = b"short\n" + b"x" * 30 + b"\n"
+    assert "line 2: text 1 has 30 characters" in refused(
+        run("embed", "-o", str(out), "--max-characters", "9", stdin=long), 1
+    )
+    assert out.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.npy"]
+    assert run("embed", "-o", str(out), "--max-characters", "9", "--truncate", stdin=long).returncode == 0
+    assert np.load(out).shape == (2, 300)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["embed", "--format", "npy"], 2, "needs --output"),
+        (["embed", "no-such-file"], 2, "No such file"),
+        (["embed", "--dimensions", "0"], 2, "--dimensions"),
+        (["embed", "--dimensions", "301"], 1, "from 1 to 300"),
+        (["embed", "-o", "no-such-folder/out.npy"], 1, "cannot be written"),
+        (["embed", "--model", "nonesuch"], 1, "no model 'nonesuch'"),
+        (["similarity", "alone"], 2, "SENTENCES"),
+        (["inspect", "nonesuch"], 1, "no model 'nonesuch'"),
+        (["nonesuch"], 2, "No such command"),
+    ],
+)
+def test_a_bad_call_says_what_to_do(arguments: list[str], code: int, message: str) -> None:
+    assert message in refused(run(*arguments, stdin=b"a\n"), code)
+
+
+def test_similarity(embedder: gramvec.Embedder) -> None:
+    done = run("similarity", "vehicals", "vehicles", "cars", "bananas")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
+    assert [text for _, text in rows] == ["vehicles", "cars", "bananas"]
+    scores = embedder.similarity(["vehicals"], ["vehicles", "cars", "bananas"])[0]
+    assert [float(score) for score, _ in rows] == pytest.approx(scores.tolist(), abs=5e-5)
+    assert scores[0] > scores[1] > scores[2]
+
+
+def test_inspect(embedder: gramvec.Embedder) -> None:
+    done = run("inspect", "charagram-phrase")
+    assert embedder.digest in done.stdout.decode()
+    values = json.loads(run("inspect", "charagram-phrase", "--json").stdout)
+    assert values["digest"] == embedder.digest
+    assert values["dimension"] == 300
+    assert "golden" not in values
+
+
+def test_verify(bundle_copy: Path) -> None:
+    done = run("verify", str(bundle_copy))
+    assert done.returncode == 0
+    assert done.stdout.decode().endswith("golden texts on cpu\tok\n")
+    (bundle_copy / "vocab.bin").write_bytes(b"")
+    assert "vocab.bin: 0 bytes" in refused(run("verify", str(bundle_copy)), 1)
+
+
+def test_help_names_every_command() -> None:
+    text = run("--help").stdout.decode()
+    for name in ("serve", "embed", "similarity", "inspect", "verify"):
+        assert f"  {name} " in text
+        shown = run(name, "--help")
+        assert shown.returncode == 0
+        assert len(shown.stdout) > 200
+    assert run("--version").stdout.decode().strip().endswith(gramvec.__version__)
+
+
+def test_a_closed_pipe_is_no_traceback() -> None:
+    reader, writer = os.pipe()
+    command = [sys.executable, "-m", "gramvec.cli", "embed"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=writer, stderr=subprocess.PIPE) as process:
+        os.close(writer)
+        os.close(reader)
+        _, errors = process.communicate(b"text\n" * 2000)
+    assert process.returncode != 0
+    assert b"Traceback" not in errors

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gramvec.errors import BundleError, InputError
+from gramvec.features import FeatureSpec
+from gramvec.vocab import Entry, Vocabulary, hashing
+from gramvec.vocab.characters import character_class, lower
+from gramvec_training.vocabulary import build_vocabulary
+
+ENTRIES = [
+    Entry("ngram", "th", 9),
+    Entry("word", "the", 7),
+    Entry("ngram", " th", 5),
+    Entry("word", "é", 3),
+    Entry("ngram", "🙂 ", 1),
+    Entry("unknown", "", 0),
+]
+
+
+def test_entries_survive_build_save_and_open(tmp_path: Path) -> None:
+    built = Vocabulary.build(ENTRIES)
+    assert built.entries() == ENTRIES
+    assert (len(built), built.n_ngrams, built.n_words, built.unknown_row) == (6, 3, 2, 5)
+    built.save(tmp_path / "vocab.bin")
+    opened = Vocabulary.open(tmp_path / "vocab.bin")
+    assert opened.entries() == ENTRIES
+    assert np.array_equal(opened.table, built.table)
+    assert not opened.ngram_keys.flags.writeable
+
+
+@given(st.lists(st.integers(1, 127), min_size=1, max_size=6))
+def test_a_key_unpacks_to_its_characters(ids: list[int]) -> None:
+    assert hashing.unpack(hashing.pack(ids, 7), 7) == ids
+
+
+@given(st.sets(st.integers(1, 2**64 - 1), max_size=200))
+def test_every_key_is_found_where_probing_looks(keys: set[int]) -> None:
+    listed = sorted(keys)
+    table, rows = hashing.ngram_table(listed, list(range(len(listed))))
+    assert len(table) >= 2 * len(listed)
+    shift = hashing.shift_for(len(table))
+    for row, key in enumerate(listed):
+        slot = (key * hashing.MULTIPLIER % 2**64) >> shift
+        while table[slot] != key:
+            assert table[slot] != 0
+            slot = (slot + 1) % len(table)
+        assert rows[slot] == row
+
+
+def test_lower_case_keeps_the_length() -> None:
+    assert lower("\u0130") == "i"
+    assert "".join(map(lower, "ΟΔΟΣ")) == "οδοσ"
+    assert [character_class(c) for c in "a_é9\u0301 \n.\x00🙂"] == [1, 1, 1, 1, 1, 2, 2, 0, 0, 0]
+
+
+def test_upper_case_and_white_space_share_ids() -> None:
+    table = Vocabulary.build(ENTRIES).table
+    assert table[ord("T")] == table[ord("t")] != 0
+    assert table[ord("\n")] == table[0x2003] == table[ord(" ")]
+    cased = Vocabulary.build(ENTRIES, lowercase=False).table
+    assert cased[ord("T")] & 0xFFFF == 0
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([], "at least one entry"),
+        ([Entry("word", "a", 1), Entry("word", "a", 2)], "repeated"),
+        ([Entry("word", "", 1)], "needs a text"),
+        ([Entry("unknown", "a", 1)], "the unknown word has none"),
+        ([Entry("word", "Ab", 1)], "upper case"),
+        ([Entry("ngram", "abcdef", 1), *(Entry("word", chr(i), 1) for i in range(0x4E00, 0x5200))], "do not fit"),
+    ],
+)
+def test_bad_entries_are_refused(entries: list[Entry], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Vocabulary.build(entries)
+
+
+def test_building_counts_every_occurrence_by_hand() -> None:
+    spec = FeatureSpec(orders=(2,), words=True, unknown_words="row")
+    entries = build_vocabulary(["Ab ab.", "b"], spec).entries()
+    # " ab ab. " and " b ": the padding counts, and the n-gram "b " crosses from one word to the next.
+    assert {(e.kind, e.text): e.count for e in entries} == {
+        ("ngram", " a"): 2,
+        ("ngram", "ab"): 2,
+        ("ngram", "b "): 2,
+        ("ngram", "b."): 1,
+        ("ngram", ". "): 1,
+        ("ngram", " b"): 1,
+        ("word", "ab"): 2,
+        ("word", "."): 1,
+        ("word", "b"): 1,
+        ("unknown", ""): 0,
+    }
+    counts = [entry.count for entry in entries]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_building_keeps_the_most_frequent_and_depends_on_nothing_else() -> None:
+    spec = FeatureSpec(orders=(2, 3), words=True)
+    texts = ["one two two three three three", "four"]
+    entries = build_vocabulary(texts, spec, min_count=2, max_ngrams=4, max_words=1).entries()
+    assert [e.text for e in entries if e.kind == "word"] == ["three"]
+    assert sum(e.kind == "ngram" for e in entries) == 4
+    again = build_vocabulary(iter(texts[::-1]), spec, min_count=2, max_ngrams=4, max_words=1).entries()
+    assert again == entries
+    with pytest.raises(InputError, match="hold no characters"):
+        build_vocabulary(["", " "], spec)
+
+
+def test_too_large_an_alphabet_keeps_its_most_frequent_characters() -> None:
+    spec = FeatureSpec(orders=(6,))
+    rare = ["".join(map(chr, range(0x4E00, 0x5300)))]
+    vocabulary = build_vocabulary(["abcdef"] * 3 + rare, spec)
+    assert vocabulary.bits * 6 <= 64
+    assert Entry("ngram", "abcdef", 3) in vocabulary.entries()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: b"notmagic" + data[8:], "not a gramvec vocabulary"),
+        (lambda data: data[:8] + struct.pack("<I", 9) + data[12:], "version 9"),
+        (lambda data: data[: len(data) // 2], "bytes where its header says"),
+        (lambda data: data[:10], "cut off in its header"),
+        (lambda data: b"", "not a gramvec vocabulary"),
+        (lambda data: data[:24] + b"\xff" * 16 + data[40:], "directory is damaged"),
+        (lambda data: data[:40] + b"<q9\0" + data[44:], "directory is damaged"),
+    ],
+)
+def test_a_damaged_file_is_refused_by_name(tmp_path: Path, damage: object, message: str) -> None:
+    path = tmp_path / "vocab.bin"
+    Vocabulary.build(ENTRIES).save(path)
+    path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
+    with pytest.raises(BundleError, match=message) as caught:
+        Vocabulary.open(path)
+    assert str(path) in str(caught.value)
+    assert "again" in str(caught.value)
+
+
+def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"vocab\.bin: cannot be read"):
+        Vocabulary.open(tmp_path / "vocab.bin")

@@ -1,0 +1,62 @@
+"""The featuriser once more, slow and plain: strings and dictionaries, one character after the other.
+
+It is written from docs/architecture.md and shares no code with the fast passes; the tests compare them.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+from gramvec.features import FeatureSpec
+from gramvec.vocab import Entry
+
+
+def normalised(text: str, lowercase: bool) -> str:
+    """NFC, lower case a character at a time, single spaces, one space on each side; "" for white space alone."""
+    text = unicodedata.normalize("NFC", text)
+    if lowercase:
+        text = "".join("i" if character == "\u0130" else character.lower() for character in text)
+    words = text.split()
+    return " " + " ".join(words) + " " if words else ""
+
+
+def ngrams(text: str, orders: tuple[int, ...]) -> Iterator[str]:
+    """Every n-gram of a normalised text by its last character, shorter ones first."""
+    for end in range(1, len(text) + 1):
+        for n in orders:
+            if n <= end:
+                yield text[end - n : end]
+
+
+def is_word_character(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category.startswith(("L", "M", "N")) or category == "Pc"
+
+
+def words(text: str) -> Iterator[str]:
+    """Longest runs of word characters, and every other character but white space by itself."""
+    run = ""
+    for character in text:
+        if is_word_character(character):
+            run += character
+            continue
+        if run:
+            yield run
+        run = ""
+        if not character.isspace():
+            yield character
+    if run:
+        yield run
+
+
+def featurise(text: str, spec: FeatureSpec, entries: list[Entry]) -> list[int]:
+    """The rows of one text."""
+    rows = {(entry.kind, entry.text): row for row, entry in enumerate(entries)}
+    text = normalised(text, spec.lowercase)
+    found = [rows[("ngram", ngram)] for ngram in ngrams(text, spec.orders) if ("ngram", ngram) in rows]
+    if spec.words:
+        unknown = rows.get(("unknown", "")) if spec.unknown_words == "row" else None
+        of_words = [rows.get(("word", word), unknown) for word in words(text)]
+        found += [row for row in of_words if row is not None]
+    return found
