@@ -11,7 +11,7 @@ CONFIGS := charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test check format bench train evaluate lock clean
+.PHONY: help serve test check format bench train evaluate figures lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -47,16 +47,21 @@ format: $(VENV)/.dev  ## format the code and sort the imports
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.dev  ## measure features, runtime, one text, HTTP and training, each against a limit or a peer
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --data $(DATA)/dev
 
 train: $(VENV)/.dev  ## train the shipped models from DATA/train into models/ (about half an hour)
 	for name in $(CONFIGS); do \
-		$(BIN)/gramvec-train fit training/configs/$$name.toml --data $(DATA)/train --out $(RUNS)/$$name && \
-		$(BIN)/gramvec-train export $(RUNS)/$$name --out models/$$name || exit 1; \
+		$(BIN)/gramvec-train fit training/configs/$$name.toml --data $(DATA)/train --out $(RUNS)/$$name --overwrite && \
+		$(BIN)/gramvec-train export $(RUNS)/$$name -o models/$$name || exit 1; \
 	done
 
 evaluate: $(VENV)/.dev  ## score the shipped models on DATA/dev
 	$(BIN)/gramvec-train evaluate $(addprefix models/,$(CONFIGS)) --sets $(DATA)/dev
+
+figures: $(VENV)/.dev  ## measure and score anew, and put the figures into the README
+	$(BIN)/python -m benchmarks --data $(DATA)/dev --json benchmarks/results/cpu.json
+	$(BIN)/gramvec-train evaluate $(addprefix models/,$(CONFIGS)) --sets $(DATA)/dev --json benchmarks/results/scores.json
+	$(BIN)/python -m benchmarks.readme
 
 lock: $(VENV)/.dev  ## renew requirements/constraints.txt from pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

@@ -13,11 +13,10 @@ import click
 import orjson
 from tqdm import tqdm
 
+from gramvec.bundle import DEFAULT_MODEL
 from gramvec.embedder import MAX_CHARACTERS, Embedder, load
 from gramvec.errors import GramvecError, InputError
 from gramvec.files import read_lines, write_jsonl, write_npy
-
-DEFAULT_MODEL = "charagram-phrase"
 
 
 class _Commands(click.Group):
@@ -173,7 +172,7 @@ def _summary(embedder: Embedder) -> dict[str, str]:
 
 
 def _datasets(provenance: dict[str, Any]) -> list[dict[str, Any]]:
-    found = provenance.get("datasets", [])
+    found = provenance.get("data", [])
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 

@@ -1,0 +1,80 @@
+"""The application: routes, errors and the envelope around one `Service`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from gramvec import __version__
+from gramvec.embedder import Embedder
+from gramvec.errors import GramvecError
+from gramvec.http import embedding, openapi, operations
+from gramvec.http.envelope import Envelope
+from gramvec.http.errors import HttpError, error_response, from_gramvec, from_starlette
+from gramvec.http.service import Service
+from gramvec.http.settings import Settings
+
+
+def create_app(settings: Settings | None = None, embedder: Embedder | None = None) -> FastAPI:
+    """An ASGI application; its `state.service` holds the model and says whether it is ready.
+
+    Args:
+        settings: None for the defaults.
+        embedder: a loaded model to serve, which stays the caller's to close; None loads `settings.model` when the
+            application starts, in the background: /health answers meanwhile, /ready says no.
+    """
+    settings = settings or Settings()
+    service = Service(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        loading: asyncio.Task[None] | None = None
+        if embedder is None:
+            loading = asyncio.create_task(service.load())
+        else:
+            service.attach(embedder)
+        yield
+        service.stop()
+        if loading is not None:
+            await loading
+        await service.close()
+
+    app = FastAPI(
+        title="gramvec",
+        version=__version__,
+        description="Sentence embeddings from character n-grams and words, in the shapes of Text Embeddings Inference.",
+        lifespan=lifespan,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    app.include_router(embedding.router)
+    app.include_router(operations.router)
+    app.add_middleware(Envelope, service=service)
+    app.add_exception_handler(HttpError, _answer_http_error)
+    app.add_exception_handler(GramvecError, _answer_gramvec_error)
+    app.add_exception_handler(HTTPException, _answer_starlette_error)
+    app.openapi = partial(openapi.describe, app)  # type: ignore[method-assign]
+    return app
+
+
+# Starlette types its handlers by `Exception`; it calls each with the class that it is registered for.
+async def _answer_http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HttpError)
+    return error_response(error)
+
+
+async def _answer_gramvec_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, GramvecError)
+    return error_response(from_gramvec(error))
+
+
+async def _answer_starlette_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return error_response(from_starlette(error, request.method, request.url.path))

@@ -1,0 +1,71 @@
+"""A request's body -> a checked request model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import ValidationError
+from starlette.requests import Request
+
+from gramvec.http.errors import HttpError, from_validation
+from gramvec.http.schemas import Body
+
+RequestBody = TypeVar("RequestBody", bound=Body)
+
+
+async def read(request: Request, schema: type[RequestBody]) -> RequestBody:
+    """Read, parse and check the body.
+
+    Raises:
+        HttpError: 415, 400 or 422; the limit on the body's size is enforced below, where it arrives.
+    """
+    _check_content_type(request)
+    value = parse(await request.body())
+    try:
+        return schema.model_validate(value)
+    except ValidationError as error:
+        raise from_validation(error, list(schema.model_fields)) from None
+
+
+def parse(raw: bytes) -> Any:
+    """JSON as RFC 8259 has it: UTF-8, no NaN.
+
+    Raises:
+        HttpError: 400, saying where the text stops being JSON.
+    """
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        # orjson refuses the escape of a lone surrogate as if it were bad JSON. It is good JSON of a bad text, and the
+        # answer has to name that text.
+        if "surrogate" in str(error):
+            return _parse_with_surrogates(raw)
+        raise _not_json(str(error)) from None
+
+
+def _parse_with_surrogates(raw: bytes) -> Any:
+    try:
+        return json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise _not_json(str(error)) from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _not_json(reason: str) -> HttpError:
+    return HttpError(400, "validation", f"the body is not JSON in UTF-8: {reason}")
+
+
+def _check_content_type(request: Request) -> None:
+    given = request.headers.get("content-type", "")
+    media_type = given.partition(";")[0].strip().lower()
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        sent = f"not {given[:100]!r}" if given else "and none was sent"
+        raise HttpError(415, "validation", f"Content-Type must be application/json, {sent}")
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding.lower() != "identity":
+        raise HttpError(415, "validation", f"Content-Encoding {encoding[:100]!r} is not read; send the body as it is")

@@ -1,0 +1,162 @@
+"""What went wrong -> status code and body, as the HTTP contract's table has it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import orjson
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from gramvec.errors import BackendError, GramvecError, InputError, Overloaded
+
+ErrorType = Literal[
+    "validation", "empty", "too_large", "overloaded", "unhealthy", "backend", "unauthorized", "not_found"
+]
+
+
+# pydantic's error types -> our words. The parts in braces are the path, the JSON type given, and pydantic's context.
+NOT_AN_OBJECT = "{path} must be a JSON object, not {given}"
+NO_KNOWN_SHAPE = "{path} must be an object with source_sentence and sentences, with pairs, or with left and right"
+SENTENCES = {
+    "missing": "{path} is missing",
+    "unknown_field": "{path} is not a known field; this route takes {known}",
+    "extra_forbidden": "{path} is not a known field",
+    "string_type": "{path} must be a string, not {given}",
+    "string_unicode": "{path} has a lone surrogate, which is no character; remove it or send the whole pair",
+    "text_or_list": "{path} must be a string or a list of strings, not {given}",
+    "list_type": "{path} must be a list, not {given}",
+    "too_short": "{path} must hold two texts, not {actual_length}",
+    "too_long": "{path} must hold two texts, not {actual_length}",
+    "bool_type": "{path} must be true or false, not {given}",
+    "int_type": "{path} must be a whole number, not {given}",
+    "greater_than_equal": "{path} must be at least {ge}, not {value}",
+    "literal_error": "{path} must be {expected}",
+    "none_required": "{path} must be null: the models have no prompts",
+    "union_tag_not_found": NO_KNOWN_SHAPE,
+    "union_tag_invalid": NO_KNOWN_SHAPE,
+    "model_type": NOT_AN_OBJECT,
+    "model_attributes_type": NOT_AN_OBJECT,
+    "dict_type": NOT_AN_OBJECT,
+}
+
+
+class ErrorBody(BaseModel):
+    """The body of every error."""
+
+    error: str
+    error_type: ErrorType
+
+
+class HttpError(Exception):
+    """An answer other than 200, raised anywhere between the socket and the model."""
+
+    def __init__(
+        self, status: int, error_type: ErrorType, message: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error_type: ErrorType = error_type
+        self.headers = dict(headers or {})
+
+
+def error_response(error: HttpError) -> Response:
+    """The answer that an error becomes."""
+    body = orjson.dumps({"error": str(error), "error_type": error.error_type})
+    return Response(body, error.status, error.headers, "application/json")
+
+
+def unhealthy(message: str, retry_after: float = 1.0) -> HttpError:
+    """503: no requests are taken, for the reason that the message gives; `retry_after` is in seconds."""
+    return HttpError(503, "unhealthy", message, {"Retry-After": _whole_seconds(retry_after)})
+
+
+def too_large_body(limit: int) -> HttpError:
+    """413: the body is over `limit` bytes; the connection is closed after the answer."""
+    return HttpError(
+        413,
+        "too_large",
+        f"the body is larger than the limit of {limit} bytes; send fewer texts in a request",
+        {"Connection": "close"},
+    )
+
+
+def from_gramvec(error: GramvecError) -> HttpError:
+    """The answer to an exception that gramvec raised on purpose."""
+    if isinstance(error, InputError):
+        return HttpError(422, "validation", str(error))
+    if isinstance(error, Overloaded):
+        return HttpError(429, "overloaded", str(error), {"Retry-After": _whole_seconds(error.retry_after)})
+    if isinstance(error, BackendError):
+        return HttpError(424, "backend", str(error))
+    return unhealthy(str(error))
+
+
+def from_starlette(error: HTTPException, method: str, path: str) -> HttpError:
+    """The answer to what the router itself refuses: an unknown route or a wrong method."""
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        allowed = headers.get("Allow", "another method")
+        return HttpError(405, "not_found", f"{path} does not take {method}; use {allowed}", headers)
+    if error.status_code == 404:
+        return HttpError(404, "not_found", f"there is no route {path}; /docs lists those that exist", headers)
+    return HttpError(error.status_code, "validation", str(error.detail), headers)
+
+
+def from_validation(error: ValidationError, known_fields: Sequence[str]) -> HttpError:
+    """422 for the first thing wrong with a body, named by its path, as in `inputs[3]`."""
+    first = error.errors(include_url=False)[0]
+    path = path_of(first["loc"]) or "the body"
+    kind = first["type"]
+    if kind == "too_short" and first.get("ctx", {}).get("min_length") == 1:
+        return HttpError(422, "empty", f"{path} is empty; give at least one")
+    return HttpError(422, "validation", _sentence(kind, path, first, known_fields))
+
+
+def path_of(location: Sequence[int | str]) -> str:
+    """`("inputs", "@many", 3)` -> `inputs[3]`; parts that start with "@" name a branch of a union."""
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif not part.startswith("@"):
+            path += f".{part[:64]}" if path else part[:64]
+    return path
+
+
+def _sentence(kind: str, path: str, detail: Mapping[str, Any], known_fields: Sequence[str]) -> str:
+    if kind == "list_type" and "@many" in detail["loc"]:
+        kind = "text_or_list"
+    elif kind == "extra_forbidden" and "." not in path:
+        kind = "unknown_field"
+    return SENTENCES.get(kind, "{path}: {msg}").format(
+        path=path,
+        given=_json_type(detail["input"]),
+        value=detail["input"],
+        known=", ".join(known_fields),
+        msg=detail["msg"],
+        **detail.get("ctx", {}),
+    )
+
+
+def _json_type(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
+def _whole_seconds(seconds: float) -> str:
+    return str(max(1, math.ceil(seconds)))

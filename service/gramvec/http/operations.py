@@ -1,0 +1,86 @@
+"""GET /health, /ready and /info."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from gramvec import __version__
+from gramvec.http import openapi
+from gramvec.http.answers import json_response
+from gramvec.http.errors import unhealthy
+from gramvec.http.service import Served, Service
+
+router = APIRouter()
+
+
+@router.get("/health", responses=openapi.HEALTH)
+async def health(request: Request) -> Response:
+    """Liveness: 200 while the process can answer at all, also while the model loads."""
+    return json_response({"status": "alive"})
+
+
+@router.get("/ready", responses=openapi.READY)
+async def ready(request: Request) -> Response:
+    """Readiness: 200 when requests are taken, else 503 with the reason."""
+    service: Service = request.app.state.service
+    if reason := service.unready:
+        raise unhealthy(reason)
+    return json_response({"status": "ready"})
+
+
+@router.get("/info", responses=openapi.INFO)
+async def info(request: Request) -> Response:
+    """What is served, with which limits, on which device, from which versions."""
+    service: Service = request.app.state.service
+    served = service.admit()
+    settings = service.settings
+    return json_response(
+        {
+            "models": [_model(served)],
+            "default_model": served.embedder.name,
+            "limits": {
+                "max_texts": settings.max_texts,
+                "max_characters": served.embedder.max_characters,
+                "max_body_bytes": settings.max_body_bytes,
+                "queue_texts": settings.queue_texts,
+            },
+            "device": {
+                "requested": settings.device,
+                "in_use": served.embedder.device,
+                "provider": served.embedder.provider,
+            },
+            "versions": {
+                "gramvec": __version__,
+                "python": platform.python_version(),
+                **{name: _version(name) for name in ("numpy", "onnxruntime", "onnxruntime-gpu")},
+            },
+        }
+    )
+
+
+def _model(served: Served) -> dict[str, Any]:
+    embedder = served.embedder
+    manifest = embedder.manifest
+    return {
+        "name": embedder.name,
+        "kind": embedder.kind,
+        "digest": embedder.digest,
+        "dimension": embedder.dimension,
+        "vocabulary_size": manifest.rows,
+        "max_characters": embedder.max_characters,
+        "precision": manifest.graph.precision,
+        "licence": manifest.provenance.get("licence"),
+        "training_data": manifest.provenance.get("data"),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,148 @@
+"""The request bodies: strict types, no unknown field, null for every optional one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+# Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
+Direction = Literal["left", "right", "Left", "Right"]
+
+
+class Body(BaseModel):
+    """What all request bodies share."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+# A tag starts with "@" so that it can be told from a field where an error's location is put into words.
+def _one_or_many(value: Any) -> str:
+    return "@one" if isinstance(value, str) else "@many"
+
+
+OneOrManyTexts = Annotated[
+    Annotated[str, Tag("@one")] | Annotated[list[str], Tag("@many"), Field(min_length=1)],
+    Discriminator(_one_or_many),
+]
+
+
+class EmbedRequest(Body):
+    """Texts to embed, in the shape of Text Embeddings Inference."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"inputs": ["vehicles", "a fast car"], "normalize": True}]}
+    )
+
+    inputs: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string is a text.")
+    normalize: bool | None = Field(True, description="Scale each vector to length 1.")
+    truncate: bool | None = Field(False, description="Cut a text at the length limit instead of refusing it.")
+    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
+    dimensions: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description="Keep the first so many components, then normalise again; at most the model's dimension.",
+    )
+    precision: Literal["float32"] | None = Field("float32", description="Type of the components.")
+    prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
+    model: str | None = Field(None, description="Name of a served model; null for the default.")
+
+    def texts(self) -> list[str]:
+        """All texts, in the order in which `path` counts them."""
+        return [self.inputs] if isinstance(self.inputs, str) else self.inputs
+
+    def path(self, index: int) -> str:
+        """Where a text stands in the body."""
+        return "inputs" if isinstance(self.inputs, str) else f"inputs[{index}]"
+
+
+class SourceAndSentences(Body):
+    """One text against many."""
+
+    source_sentence: str
+    sentences: list[str] = Field(min_length=1)
+
+    def texts(self) -> list[str]:
+        """All texts, in the order in which `path` counts them."""
+        return [self.source_sentence, *self.sentences]
+
+    def path(self, index: int) -> str:
+        """Where a text stands in the body."""
+        return f"inputs.sentences[{index - 1}]" if index else "inputs.source_sentence"
+
+
+class Pairs(Body):
+    """Two texts at a time."""
+
+    pairs: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = Field(min_length=1)
+
+    def texts(self) -> list[str]:
+        """All texts, in the order in which `path` counts them."""
+        return [text for pair in self.pairs for text in pair]
+
+    def path(self, index: int) -> str:
+        """Where a text stands in the body."""
+        return f"inputs.pairs[{index // 2}][{index % 2}]"
+
+
+class LeftAndRight(Body):
+    """Every text on the left against every text on the right."""
+
+    left: list[str] = Field(min_length=1)
+    right: list[str] = Field(min_length=1)
+
+    def texts(self) -> list[str]:
+        """All texts, in the order in which `path` counts them."""
+        return [*self.left, *self.right]
+
+    def path(self, index: int) -> str:
+        """Where a text stands in the body."""
+        beyond = index - len(self.left)
+        return f"inputs.left[{index}]" if beyond < 0 else f"inputs.right[{beyond}]"
+
+
+def _shape_of_inputs(value: Any) -> str | None:
+    keys = value if isinstance(value, dict) else ()
+    if "pairs" in keys:
+        return "@pairs"
+    if "left" in keys or "right" in keys:
+        return "@matrix"
+    if "source_sentence" in keys or "sentences" in keys:
+        return "@source"
+    return None
+
+
+SimilarityInputs = Annotated[
+    Annotated[SourceAndSentences, Tag("@source")]
+    | Annotated[Pairs, Tag("@pairs")]
+    | Annotated[LeftAndRight, Tag("@matrix")],
+    Discriminator(_shape_of_inputs),
+]
+
+
+class SimilarityParameters(Body):
+    """What Text Embeddings Inference calls the parameters of a similarity."""
+
+    truncate: bool | None = Field(False, description="Cut a text at the length limit instead of refusing it.")
+    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
+    prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
+
+
+class SimilarityRequest(Body):
+    """Texts to compare, in one of three shapes."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"inputs": {"source_sentence": "vehicals", "sentences": ["vehicles", "cars", "bananas"]}},
+                {"inputs": {"pairs": [["a fast car", "a quick automobile"], ["a fast car", "ripe bananas"]]}},
+                {"inputs": {"left": ["vehicals"], "right": ["vehicles", "cars", "bananas"]}, "top_k": 2},
+            ]
+        }
+    )
+
+    inputs: SimilarityInputs
+    parameters: SimilarityParameters | None = None
+    top_k: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="With left and right: only the best so many of each left text, with their indices."
+    )
+    model: str | None = Field(None, description="Name of a served model; null for the default.")

@@ -1,0 +1,183 @@
+"""What the routes share: the model, its batcher, and whether requests are taken at the moment."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from starlette.requests import ClientDisconnect, Request
+
+from gramvec.batching import LOOP_CHARACTERS, Answer, Batcher
+from gramvec.embedder import Embedder, load
+from gramvec.errors import GramvecError, InputError
+from gramvec.http.errors import HttpError, unhealthy
+from gramvec.http.settings import Settings
+
+log = logging.getLogger("gramvec.http")
+
+# Where a route leaves its `Usage` for the headers, in the ASGI scope.
+USAGE = "gramvec.usage"
+
+
+class Usage(NamedTuple):
+    """What one request cost: characters computed, and milliseconds in the queue and in the model."""
+
+    characters: int
+    queue_ms: float
+    inference_ms: float
+
+
+class Served(NamedTuple):
+    """A loaded model and the queue in front of it."""
+
+    embedder: Embedder
+    batcher: Batcher
+
+    @property
+    def label(self) -> str:
+        """Name and first 12 digits of the digest, as `x-model` has it."""
+        return f"{self.embedder.name}@{self.embedder.digest[:12]}"
+
+    def check_name(self, model: str | None) -> None:
+        """Raise HttpError 404 if another model is asked for; None is the default."""
+        if model is not None and model != self.embedder.name:
+            raise HttpError(404, "not_found", f"model {model!r} is not served here; {self.embedder.name!r} is")
+
+
+class Service:
+    """The state of one serving process. `served` is None until the model is loaded."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.served: Served | None = None
+        self.stopping = False
+        self.failure: str | None = None
+        self.on_failure: Callable[[str], None] = log.error
+        self._owns_model = False
+
+    def attach(self, embedder: Embedder) -> None:
+        """Serve this model from now on."""
+        # A CUDA call blocks for its launch and copies, whatever its size: never on the loop.
+        loop_characters = 0 if embedder.device == "cuda" else LOOP_CHARACTERS
+        batcher = Batcher(embedder, queue_texts=self.settings.queue_texts, loop_characters=loop_characters)
+        self.served = Served(embedder, batcher)
+
+    async def load(self) -> None:
+        """Load the model in a thread, while the loop already answers /health. A failure is kept in `failure`."""
+        try:
+            embedder = await asyncio.to_thread(_load, self.settings)
+        except GramvecError as error:
+            self._fail(str(error))
+        except Exception as error:
+            log.exception("the model could not be loaded")
+            self._fail(f"the model could not be loaded ({type(error).__name__}); the log says why")
+        else:
+            self._owns_model = True
+            self.attach(embedder)
+            log.info("%s is ready on %s", embedder.name, embedder.device)
+
+    def stop(self) -> None:
+        """Refuse new requests from now on."""
+        self.stopping = True
+
+    async def close(self) -> None:
+        """Finish what was admitted and release the model."""
+        self.stopping = True
+        if self.served is not None:
+            await self.served.batcher.close()
+            if self._owns_model:
+                self.served.embedder.close()
+
+    @property
+    def unready(self) -> str | None:
+        """Why no request should be sent here, or None when all is well."""
+        if self.stopping:
+            return "the service is shutting down"
+        if self.failure is not None:
+            return self.failure
+        if self.served is None:
+            return "the model is being loaded"
+        if self.served.batcher.full:
+            return "the queue is full"
+        return None
+
+    def admit(self) -> Served:
+        """The model, if requests are taken.
+
+        Raises:
+            HttpError: 503 with the reason. A full queue is not one: that is 429, and the batcher's to say.
+        """
+        if self.served is None or self.stopping or self.failure is not None:
+            raise unhealthy(self.unready or "the service is not ready")
+        return self.served
+
+    def check_count(self, texts: int) -> None:
+        """Raise HttpError 413 for more texts than one request may have."""
+        limit = self.settings.max_texts
+        if texts > limit:
+            raise HttpError(413, "too_large", f"{texts} texts are more than the limit of {limit} in one request")
+
+    def _fail(self, reason: str) -> None:
+        self.failure = reason
+        self.on_failure(reason)
+
+
+def prepare(
+    served: Served,
+    texts: Sequence[str],
+    path: Callable[[int], str],
+    *,
+    truncate: bool | None,
+    direction: str | None,
+) -> list[str]:
+    """Checked and, if asked, cut texts; an InputError names the text by its path in the body."""
+    try:
+        return served.embedder.prepare(
+            texts,
+            truncate=bool(truncate),
+            truncation_direction="left" if direction in ("left", "Left") else "right",
+        )
+    except InputError as error:
+        if error.index is None:
+            raise
+        # The library counts texts; a client knows them by their place in the body.
+        sentence = str(error).removeprefix(f"text {error.index} ")
+        raise InputError(f"{path(error.index)} {sentence}", index=error.index) from error
+
+
+async def embed(served: Served, texts: Sequence[str], request: Request) -> Answer:
+    """Rows for prepared texts, unless the client goes away while they wait.
+
+    Raises:
+        ClientDisconnect: nobody waits for the answer any more; the texts still queued are dropped.
+    """
+    pending = served.batcher.submit(texts)
+    # The flush was scheduled before this turn ends, so a call short enough for the loop is done after it, and the
+    # watch over the connection (a task, 20 us) is spared.
+    await asyncio.sleep(0)
+    answer = pending.result() if pending.done() else await _unless_gone(pending, request)
+    request.scope[USAGE] = Usage(sum(map(len, texts)), answer.queue_ms, answer.inference_ms)
+    return answer
+
+
+async def _unless_gone(pending: asyncio.Future[Answer], request: Request) -> Answer:
+    async def cancel_when_gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        pending.cancel()
+
+    watch = asyncio.create_task(cancel_when_gone())
+    try:
+        return await pending
+    except asyncio.CancelledError:
+        if watch.done():
+            raise ClientDisconnect from None
+        raise
+    finally:
+        watch.cancel()
+
+
+def _load(settings: Settings) -> Embedder:
+    return load(settings.model, device=settings.device, max_characters=settings.max_characters)

@@ -1,0 +1,102 @@
+"""Everything that can be set about the service: read once at start, never changed after."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from gramvec.bundle import DEFAULT_MODEL
+from gramvec.errors import InputError
+
+ENVIRONMENT_PREFIX = "GRAMVEC_"
+
+
+class Settings(BaseModel):
+    """The service's settings. The command line derives its options and environment variables from these fields.
+
+    Build it with `settings_from`, which turns a bad value into one sentence.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = Field(DEFAULT_MODEL, min_length=1, description="Name or folder of the model to serve.")
+    host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 for all of this host's.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 lets the system choose a free one.")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="Where the model runs; auto takes CUDA when it works."
+    )
+    api_key: tuple[SecretStr, ...] = Field(
+        (),
+        description="Key for 'Authorization: Bearer KEY'; may be repeated (in the variable: with spaces between).",
+    )
+    max_texts: int = Field(2048, ge=1, description="Most texts in one request.")
+    max_characters: int = Field(65_536, ge=1, description="Most characters in one text, unless it is truncated.")
+    max_body_bytes: int = Field(8 * 2**20, ge=1024, description="Most bytes in one request's body.")
+    queue_texts: int = Field(16_384, ge=1, description="Most texts waiting for the model; more are answered 429.")
+    graceful_shutdown_seconds: float = Field(
+        10.0, ge=0, le=3600, description="Seconds that requests in flight get to finish after SIGTERM."
+    )
+    log_format: Literal["text", "json"] = Field("text", description="How log lines on standard error look.")
+
+    @field_validator("api_key")
+    @classmethod
+    def _keys_are_usable(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        for key in keys:
+            text = key.get_secret_value()
+            if not text or not text.isascii() or not text.isprintable() or " " in text:
+                raise ValueError("must be printable ASCII without spaces, and not empty")
+        return keys
+
+    @model_validator(mode="after")
+    def _queue_takes_a_request(self) -> Settings:
+        if self.queue_texts < self.max_texts:
+            raise ValueError(
+                f"queue_texts ({self.queue_texts}) must be at least max_texts ({self.max_texts}),"
+                " or the largest request could never be served"
+            )
+        return self
+
+
+def settings_from(values: dict[str, Any]) -> Settings:
+    """Settings from names and values.
+
+    Raises:
+        InputError: one sentence that names the first bad value and where to set it.
+    """
+    try:
+        return Settings(**values)
+    except ValidationError as error:
+        # No cause is chained: pydantic's text repeats the value, which may be a key.
+        raise InputError(_sentence(error)) from None
+
+
+def environment_variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return ENVIRONMENT_PREFIX + name.upper()
+
+
+def option(name: str) -> str:
+    """The command-line option of a setting."""
+    return "--" + name.replace("_", "-")
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    message = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:
+        return message
+    name = str(first["loc"][0])
+    if name not in Settings.model_fields:
+        return f"there is no setting named {name!r}; `gramvec serve --help` lists them"
+    value = "" if name == "api_key" else f" {first['input']!r}:"
+    message = message[0].lower() + message[1:]
+    return f"{name}:{value} {message} (set with {option(name)} or {environment_variable(name)})"

@@ -1,0 +1,138 @@
+"""Real servers for the tests, in a thread or a process, and a real model that can be watched, held up and broken."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from gramvec import Embedder
+from gramvec.http.app import create_app
+from gramvec.http.server import server_for
+from gramvec.http.service import Service
+from gramvec.http.settings import Settings
+from gramvec.postprocess import RawEmbeddings
+
+PATIENCE = 30.0
+COMMAND = [str(Path(sys.executable).with_name("gramvec")), "serve"]
+# Too long for the event loop, so that holding it up holds up the worker thread.
+HELD = "held " * 4_000
+
+
+class WatchedModel:
+    """The real model. Texts that contain "poison" make a call fail; `HELD` waits until the gate is opened."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.calls: list[list[str]] = []
+        self.threads: list[str] = []
+        self.gate = threading.Event()
+        self.holding = threading.Event()
+        self.overlapped = False
+        self._inside = threading.Lock()
+
+    def raw(self, texts: Sequence[str]) -> RawEmbeddings:
+        if not self._inside.acquire(blocking=False):
+            self.overlapped = True
+            raise RuntimeError("two calls at once")
+        try:
+            self.calls.append(list(texts))
+            self.threads.append(threading.current_thread().name)
+            if HELD in texts:
+                self.holding.set()
+                assert self.gate.wait(PATIENCE)
+            if any("poison" in text for text in texts):
+                raise RuntimeError("injected fault")
+            return self._embedder.raw(texts)
+        finally:
+            self._inside.release()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)
+
+
+class RunningServer:
+    """A server on a free port of this host."""
+
+    def __init__(self, app: FastAPI, port: int) -> None:
+        self.app = app
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+
+    @property
+    def service(self) -> Service:
+        service = self.app.state.service
+        assert isinstance(service, Service)
+        return service
+
+    def connect(self) -> socket.socket:
+        """A bare connection, for what a well-behaved client would not do."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+
+
+@contextmanager
+def running(settings: Settings, embedder: Any = None) -> Iterator[RunningServer]:
+    """Serve from a thread of this process, with the very server that `gramvec serve` runs."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    app = create_app(settings, embedder)
+    server = server_for(app)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="server")
+    thread.start()
+    try:
+        until(lambda: server.started or not thread.is_alive())
+        yield RunningServer(app, listener.getsockname()[1])
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
+        listener.close()
+        assert not thread.is_alive()
+
+
+@contextmanager
+def served_process(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """`gramvec serve` on a free port: the process and its port, as soon as it listens."""
+    process = subprocess.Popen([*COMMAND, "--port", "0", *options], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        line = process.stderr.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        assert found, line
+        yield process, int(found[1])
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait until the condition holds; fail if it never does."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+def post_bytes(body: bytes, *, path: str = "/embed", length: int | None = None) -> bytes:
+    """A POST request as it goes over the wire; `length` announces more than the body holds."""
+    announced = len(body) if length is None else length
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: {announced}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Everything until the other side closes."""
+    received = b""
+    while part := connection.recv(65_536):
+        received += part
+    return received

@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gramvec import Embedder
+from gramvec.batching import Answer, Batcher
+from gramvec.errors import BackendError, InputError, Overloaded
+from gramvec.postprocess import RawEmbeddings
+from http_support import HELD, PATIENCE, WatchedModel, until
+
+
+@pytest.fixture
+def model(embedder: Embedder) -> Iterator[WatchedModel]:
+    watched = WatchedModel(embedder)
+    yield watched
+    watched.gate.set()
+    assert not watched.overlapped
+
+
+def with_batcher(
+    model: Any, work: Callable[[Batcher], Awaitable[Any]], *, queue_texts: int = 1_000, **limits: int
+) -> Any:
+    async def run() -> Any:
+        batcher = Batcher(model, queue_texts=queue_texts, **limits)
+        try:
+            return await asyncio.wait_for(work(batcher), PATIENCE)
+        finally:
+            getattr(model, "gate", threading.Event()).set()
+            await batcher.close()
+
+    return asyncio.run(run())
+
+
+async def in_thread(event: threading.Event) -> None:
+    assert await asyncio.to_thread(event.wait, PATIENCE)
+
+
+def same_bytes(answer: Answer, embedder: Embedder, texts: list[str]) -> bool:
+    """Equal to each text embedded alone, by the library."""
+    alone = [embedder.raw([text]) for text in texts]
+    vectors = b"".join(one.vectors.tobytes() for one in alone)
+    counts = b"".join(one.feature_counts.tobytes() for one in alone)
+    return (answer.embeddings.vectors.tobytes(), answer.embeddings.feature_counts.tobytes()) == (vectors, counts)
+
+
+def test_requests_of_one_turn_share_a_call(model: WatchedModel, embedder: Embedder) -> None:
+    requests = [["a fast car"], ["ripe bananas", ""], ["vehicles", "vehicals", "\N{GRINNING FACE}"]]
+
+    async def work(batcher: Batcher) -> list[Answer]:
+        return await asyncio.gather(*(batcher.submit(texts) for texts in requests))
+
+    answers = with_batcher(model, work)
+    assert model.calls == [["a fast car", "ripe bananas", "", "vehicles", "vehicals", "\N{GRINNING FACE}"]]
+    for texts, answer in zip(requests, answers, strict=True):
+        assert same_bytes(answer, embedder, texts)
+
+
+def test_requests_of_separate_turns_do_not_wait_for_each_other(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        await batcher.submit(["first"])
+        await batcher.submit(["second"])
+
+    with_batcher(model, work)
+    assert model.calls == [["first"], ["second"]]
+
+
+def test_arrivals_gather_while_the_worker_is_busy(model: WatchedModel, embedder: Embedder) -> None:
+    async def work(batcher: Batcher) -> tuple[Answer, list[Answer]]:
+        long = batcher.submit([HELD])
+        await in_thread(model.holding)
+        gathered = []
+        for number in range(10):
+            gathered.append(batcher.submit([f"text {number}"]))
+            await asyncio.sleep(0)
+        assert batcher.waiting == 10
+        model.gate.set()
+        return await long, await asyncio.gather(*gathered)
+
+    long, gathered = with_batcher(model, work)
+    assert model.calls == [[HELD], [f"text {number}" for number in range(10)]]
+    assert same_bytes(long, embedder, [HELD])
+    assert all(same_bytes(answer, embedder, [f"text {number}"]) for number, answer in enumerate(gathered))
+
+
+def test_short_calls_run_on_the_loop_and_long_ones_on_one_thread(model: WatchedModel) -> None:
+    model.gate.set()
+
+    async def work(batcher: Batcher) -> None:
+        await batcher.submit(["short"])
+        await asyncio.gather(batcher.submit([HELD]), batcher.submit([HELD]))
+        await batcher.submit(["short"])
+
+    with_batcher(model, work)
+    main = threading.current_thread().name
+    assert model.threads == [main, "gramvec-model_0", "gramvec-model_0", main]
+
+
+def test_zero_loop_characters_keep_every_call_off_the_loop(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        await batcher.submit([""])
+
+    with_batcher(model, work, loop_characters=0)
+    assert model.threads == ["gramvec-model_0"]
+
+
+def test_calls_are_cut_by_characters_and_a_long_text_is_its_own(model: WatchedModel, embedder: Embedder) -> None:
+    # A text costs two characters more than it has.
+    texts = ["x" * 38, "y" * 38, "z" * 38, "long " * 40, "last"]
+
+    async def work(batcher: Batcher) -> Answer:
+        return await batcher.submit(texts)
+
+    answer = with_batcher(model, work, call_characters=100)
+    assert model.calls == [texts[:2], texts[2:3], texts[3:4], texts[4:]]
+    assert same_bytes(answer, embedder, texts)
+
+
+def test_a_short_request_waits_behind_one_call_of_a_bulk_one(model: WatchedModel, embedder: Embedder) -> None:
+    bulk = [f"bulk {number:03d}" for number in range(30)]
+
+    async def work(batcher: Batcher) -> tuple[Answer, Answer]:
+        first, second = batcher.submit(bulk), batcher.submit(["short"])
+        return await first, await second
+
+    first, second = with_batcher(model, work, call_characters=100)
+    assert model.calls[0] == bulk[:10]
+    assert model.calls[1][0] == "short"
+    assert same_bytes(first, embedder, bulk)
+    assert same_bytes(second, embedder, ["short"])
+
+
+def test_only_the_culprit_fails(model: WatchedModel, embedder: Embedder) -> None:
+    requests = [["innocent", "too"], ["good", "poison"], ["bystander"]]
+
+    async def work(batcher: Batcher) -> list[Answer | BaseException]:
+        return await asyncio.gather(*(batcher.submit(texts) for texts in requests), return_exceptions=True)
+
+    before, culprit, after = with_batcher(model, work)
+    assert isinstance(culprit, BackendError)
+    assert str(culprit.__cause__) == "injected fault"
+    assert "poison" not in str(culprit)
+    assert same_bytes(before, embedder, requests[0])
+    assert same_bytes(after, embedder, requests[2])
+    # Together, then each alone; nothing else was tried.
+    assert model.calls == [["innocent", "too", "good", "poison", "bystander"], *requests]
+
+
+def test_a_failed_bulk_request_is_not_computed_further(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        with pytest.raises(BackendError):
+            await batcher.submit(["poison"] + ["x" * 40] * 20)
+        assert batcher.waiting == 0
+
+    with_batcher(model, work, call_characters=100)
+    assert len(model.calls) == 1
+
+
+def test_the_model_serves_on_after_a_failure(model: WatchedModel, embedder: Embedder) -> None:
+    async def work(batcher: Batcher) -> Answer:
+        with pytest.raises(BackendError):
+            await batcher.submit(["poison " * 3_000])  # on the worker thread
+        with pytest.raises(BackendError):
+            await batcher.submit(["poison"])  # on the loop
+        return await batcher.submit(["fine"])
+
+    assert same_bytes(with_batcher(model, work), embedder, ["fine"])
+
+
+def test_a_wrong_number_of_rows_is_a_failure(embedder: Embedder) -> None:
+    class Short:
+        def raw(self, texts: list[str]) -> RawEmbeddings:
+            return embedder.raw(texts[:-1])
+
+    async def work(batcher: Batcher) -> None:
+        with pytest.raises(BackendError) as raised:
+            await batcher.submit(["one", "two"])
+        assert "1 rows for 2 texts" in str(raised.value.__cause__)
+
+    with_batcher(Short(), work)
+
+
+def test_a_withdrawn_request_never_reaches_the_model(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        long = batcher.submit([HELD])
+        await in_thread(model.holding)
+        gone, stays = batcher.submit(["gone", "gone too"]), batcher.submit(["stays"])
+        gone.cancel()
+        model.gate.set()
+        await asyncio.gather(long, stays)
+        assert batcher.waiting == 0
+
+    with_batcher(model, work)
+    assert model.calls == [[HELD], ["stays"]]
+
+
+def test_a_request_withdrawn_during_its_call_harms_nobody(model: WatchedModel, embedder: Embedder) -> None:
+    async def work(batcher: Batcher) -> Answer:
+        gone = batcher.submit([HELD])
+        await in_thread(model.holding)
+        gone.cancel()
+        model.gate.set()
+        return await batcher.submit(["next"])
+
+    assert same_bytes(with_batcher(model, work), embedder, ["next"])
+
+
+def test_the_queue_is_bounded_in_texts(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        held = batcher.submit([HELD])
+        await in_thread(model.holding)
+        waiting = [batcher.submit(["a", "b"]), batcher.submit(["c", "d"])]
+        assert not batcher.full
+        with pytest.raises(Overloaded, match=r"4 texts are waiting and 2 more would exceed the queue's 5"):
+            batcher.submit(["e", "f"])
+        waiting.append(batcher.submit(["g"]))
+        assert batcher.full
+        with pytest.raises(Overloaded):
+            batcher.submit(["h"])
+        model.gate.set()
+        await asyncio.gather(held, *waiting)
+        await batcher.submit(["room again"])
+
+    with_batcher(model, work, queue_texts=5)
+    assert model.calls == [[HELD], ["a", "b", "c", "d", "g"], ["room again"]]
+
+
+def test_a_request_larger_than_the_queue_is_served_when_nothing_waits(model: WatchedModel, embedder: Embedder) -> None:
+    texts = [f"text {number}" for number in range(20)]
+
+    async def work(batcher: Batcher) -> Answer:
+        return await batcher.submit(texts)
+
+    assert same_bytes(with_batcher(model, work, queue_texts=5), embedder, texts)
+
+
+def test_retry_after_is_what_waits_over_the_measured_rate(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        assert batcher.rate == 0.0
+        assert batcher.retry_after == 1.0
+        began = time.perf_counter()
+        for _ in range(5):
+            await batcher.submit(["some text"] * 50)
+        # The model cannot have worked longer than the whole took.
+        assert batcher.rate >= 250 / (time.perf_counter() - began)
+        batcher.submit([HELD])
+        await in_thread(model.holding)
+        rest = batcher.submit(["x"] * 90)
+        with pytest.raises(Overloaded) as raised:
+            batcher.submit(["y"] * 20)
+        assert raised.value.retry_after == pytest.approx(90 / batcher.rate)
+        model.gate.set()
+        await rest
+
+    with_batcher(model, work, queue_texts=100)
+
+
+def test_times_are_those_of_the_request(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> tuple[Answer, Answer, float]:
+        held = batcher.submit([HELD])
+        await in_thread(model.holding)
+        began = time.perf_counter()
+        waits = batcher.submit(["waits"])
+        await asyncio.sleep(0.05)
+        model.gate.set()
+        answers = await held, await waits
+        return *answers, (time.perf_counter() - began) * 1e3
+
+    held, waits, elapsed = with_batcher(model, work)
+    # Held up for 50 ms: the one in the model, the other in the queue.
+    assert held.inference_ms >= 50
+    assert waits.queue_ms >= 50
+    assert waits.inference_ms > 0
+    assert waits.queue_ms + waits.inference_ms <= elapsed
+
+
+def test_close_finishes_what_was_admitted_and_refuses_the_rest(model: WatchedModel, embedder: Embedder) -> None:
+    async def run() -> tuple[Answer, Answer]:
+        batcher = Batcher(model, queue_texts=10)
+        held = batcher.submit([HELD])
+        await in_thread(model.holding)
+        queued = batcher.submit(["queued"])
+        closing = asyncio.create_task(batcher.close())
+        await asyncio.sleep(0)
+        with pytest.raises(Overloaded, match="shutting down"):
+            batcher.submit(["too late"])
+        assert not closing.done()
+        model.gate.set()
+        await asyncio.wait_for(closing, PATIENCE)
+        assert held.done()
+        assert queued.done()
+        return held.result(), queued.result()
+
+    held, queued = asyncio.run(run())
+    assert same_bytes(held, embedder, [HELD])
+    assert same_bytes(queued, embedder, ["queued"])
+    until(lambda: not any(thread.name.startswith("gramvec-model") for thread in threading.enumerate()))
+
+
+def test_close_without_any_request(model: WatchedModel) -> None:
+    asyncio.run(asyncio.wait_for(_open_and_close(model), PATIENCE))
+
+
+async def _open_and_close(model: WatchedModel) -> None:
+    await Batcher(model, queue_texts=10).close()
+
+
+def test_no_texts_are_refused(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        with pytest.raises(InputError, match="at least one text"):
+            batcher.submit([])
+
+    with_batcher(model, work)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    requests=st.lists(
+        st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), min_size=1, max_size=6),
+        min_size=1,
+        max_size=8,
+    ),
+    call_characters=st.integers(1, 200),
+    loop_characters=st.sampled_from([0, 50, 10_000]),
+)
+def test_any_split_into_requests_and_calls_gives_the_same_bytes(
+    embedder: Embedder, requests: list[list[str]], call_characters: int, loop_characters: int
+) -> None:
+    async def work(batcher: Batcher) -> list[Answer]:
+        return await asyncio.gather(*(batcher.submit(texts) for texts in requests))
+
+    answers = with_batcher(embedder, work, call_characters=call_characters, loop_characters=loop_characters)
+    whole = embedder.raw([text for texts in requests for text in texts])
+    assert np.concatenate([answer.embeddings.vectors for answer in answers]).tobytes() == whole.vectors.tobytes()
+    assert [len(answer.embeddings.vectors) for answer in answers] == [len(texts) for texts in requests]

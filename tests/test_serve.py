@@ -1,0 +1,214 @@
+"""The command and the process: settings in, one sentence for a bad one, an orderly end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from gramvec.errors import InputError
+from gramvec.http import server as http_server
+from gramvec.http.command import serve
+from gramvec.http.settings import Settings, settings_from
+from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, until
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings with which the command would have served."""
+    collected: list[Settings] = []
+    monkeypatch.setattr(http_server, "serve", collected.append)
+    return collected
+
+
+def test_help_names_every_setting_with_its_variable() -> None:
+    text = CliRunner().invoke(serve, ["--help"], terminal_width=200).output
+    for name in Settings.model_fields:
+        assert f"--{name.replace('_', '-')} " in text
+        assert f"GRAMVEC_{name.upper()}" in text
+    assert "--config" in text
+
+
+def test_nothing_set_gives_the_defaults(given: list[Settings]) -> None:
+    result = CliRunner().invoke(serve, [])
+    assert result.exit_code == 0, result.output
+    assert given == [Settings()]
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_file(given: list[Settings], tmp_path: Path) -> None:
+    config = tmp_path / "gramvec.toml"
+    config.write_text('port = 1001\nmax_texts = 11\nqueue_texts = 101\nlog_format = "json"\napi_key = ["a", "b"]\n')
+    environment = {"GRAMVEC_PORT": "1002", "GRAMVEC_MAX_TEXTS": "12", "GRAMVEC_CONFIG": str(config)}
+    result = CliRunner().invoke(serve, ["--port", "1003"], env=environment)
+    assert result.exit_code == 0, result.output
+    (settings,) = given
+    assert (settings.port, settings.max_texts, settings.queue_texts) == (1003, 12, 101)
+    assert settings.log_format == "json"
+    assert [key.get_secret_value() for key in settings.api_key] == ["a", "b"]
+
+
+def test_several_keys_come_from_one_variable(given: list[Settings]) -> None:
+    CliRunner().invoke(serve, [], env={"GRAMVEC_API_KEY": "one two"})
+    assert [key.get_secret_value() for key in given[0].api_key] == ["one", "two"]
+    assert "one" not in repr(given[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--port", "70000"], ["port", "70000", "65535", "GRAMVEC_PORT"]),
+        (["--port", "http"], ["--port", "http"]),
+        (["--max-texts", "0"], ["max_texts", "0"]),
+        (["--device", "tpu"], ["--device", "tpu", "cuda"]),
+        (["--host", ""], ["host"]),
+        (["--queue-texts", "100"], ["queue_texts (100)", "max_texts (2048)"]),
+        (["--graceful-shutdown-seconds", "-1"], ["graceful_shutdown_seconds"]),
+        (["--graceful-shutdown-seconds", "nan"], ["graceful_shutdown_seconds"]),
+        (["--api-key", "with space"], ["api_key", "spaces"]),
+        (["--config", "no-such-file.toml"], ["no-such-file.toml"]),
+        (["--nonsense"], ["--nonsense"]),
+    ],
+)
+def test_a_bad_value_is_one_sentence_that_names_it(
+    given: list[Settings], arguments: list[str], words: list[str]
+) -> None:
+    result = CliRunner().invoke(serve, arguments)
+    assert result.exit_code == 2
+    error = [line for line in result.output.splitlines() if line.startswith("Error: ")]
+    assert len(error) == 1
+    for word in words:
+        assert word in error[0]
+    assert "with space" not in result.output
+    assert not given
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("prot = 8000", ["'prot'", "port"]),
+        ("port = ", ["cannot be read as TOML"]),
+        ('port = "many"', ["--port", "many"]),
+        ("port = 80.5", ["--port", "80.5"]),
+        ("port = true", ["--port", "True"]),
+        ("port = [1]", ["--port"]),
+        ('api_key = "not-a-list"', ["api-key"]),
+        ("\udcff", ["cannot be read as TOML"]),
+    ],
+)
+def test_a_bad_config_file_is_one_sentence(
+    given: list[Settings], tmp_path: Path, content: str, words: list[str]
+) -> None:
+    config = tmp_path / "gramvec.toml"
+    config.write_bytes(content.encode("utf-8", "surrogateescape"))
+    result = CliRunner().invoke(serve, ["--config", str(config)])
+    assert result.exit_code == 2
+    for word in words:
+        assert word in result.output
+    assert not given
+
+
+def test_settings_refuse_what_they_do_not_know() -> None:
+    with pytest.raises(InputError, match="no setting named 'ports'"):
+        settings_from({"ports": 1})
+
+
+def test_a_model_that_is_not_there_stops_the_start() -> None:
+    result = subprocess.run(
+        [*COMMAND, "--port", "0", "--model", "no-such-model"], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert [line for line in result.stderr.splitlines() if "no-such-model" in line] == result.stderr.splitlines()[-1:]
+    assert result.stderr.splitlines()[-1].startswith("Error: ")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "no.such.host.invalid"])
+def test_an_address_that_cannot_be_had_stops_the_start(host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = subprocess.run(
+            [*COMMAND, "--host", host, "--port", port], capture_output=True, text=True, timeout=PATIENCE
+        )
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"Error: cannot listen on {host} port {port}: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def ready(port: int) -> bool:
+    return httpx.get(f"http://127.0.0.1:{port}/ready").status_code == 200
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_an_idle_server_with_exit_code_0(sent: signal.Signals) -> None:
+    # An idle connection is kept open, as a client's pool does.
+    with served_process("--graceful-shutdown-seconds", "20") as (process, port), httpx.Client() as client:
+        until(lambda: ready(port))
+        assert client.get(f"http://127.0.0.1:{port}/health").status_code == 200
+        process.send_signal(sent)
+        # Long before the grace time is over, or this would raise.
+        assert process.wait(timeout=15) == 0
+
+
+def test_requests_in_flight_are_finished_while_new_ones_are_sent_away() -> None:
+    body = b'{"inputs": "slow to arrive"}'
+    with served_process("--graceful-shutdown-seconds", "60") as (process, port):
+        until(lambda: ready(port))
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as slow:
+            slow.sendall(post_bytes(body)[:-10])
+            # Answered on another connection, so the first part of the slow one has been read.
+            assert ready(port)
+            process.send_signal(signal.SIGTERM)
+            until(lambda: not ready(port))
+            base = f"http://127.0.0.1:{port}"
+            for answer in (httpx.get(f"{base}/ready"), httpx.post(f"{base}/embed", json={"inputs": "new"})):
+                assert (answer.status_code, answer.json()["error_type"]) == (503, "unhealthy")
+                assert answer.json()["error"] == "the service is shutting down"
+                assert answer.headers["retry-after"]
+                assert answer.headers["connection"] == "close"
+            assert httpx.get(f"{base}/health").status_code == 200
+            slow.sendall(body[-10:])
+            answer_bytes = read_all(slow)
+        assert answer_bytes.startswith(b"HTTP/1.1 200 ")
+        assert len(json.loads(answer_bytes.partition(b"\r\n\r\n")[2])[0]) == 300
+        assert process.wait(timeout=PATIENCE) == 0
+
+
+def test_sigterm_ends_in_the_grace_time_despite_stalled_clients() -> None:
+    with served_process("--graceful-shutdown-seconds", "1") as (process, port):
+        until(lambda: ready(port))
+        address = ("127.0.0.1", port)
+        with (
+            socket.create_connection(address, timeout=PATIENCE) as half_a_body,
+            socket.create_connection(address, timeout=PATIENCE) as half_a_head,
+            socket.create_connection(address, timeout=PATIENCE) as silent,
+            socket.create_connection(address, timeout=PATIENCE) as never_reads,
+        ):
+            half_a_body.sendall(post_bytes(b'{"inputs": "x', length=1_000))
+            half_a_head.sendall(b"POST /embed HTTP/1.1\r\nhost: te")
+            never_reads.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            never_reads.sendall(post_bytes(json.dumps({"inputs": ["x"] * 2_000}).encode()) * 3)
+            until(lambda: ready(port))
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=PATIENCE) == 0
+            assert b"shutting down" in read_all(half_a_body)
+            assert read_all(silent) == b""
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_log_lines_can_be_json() -> None:
+    with served_process("--log-format", "json") as (process, port):
+        until(lambda: ready(port))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+        assert process.stderr is not None
+        lines = [json.loads(line) for line in process.stderr.read().splitlines()]
+    assert [line["message"] for line in lines if "ready" in line["message"]] == ["charagram-phrase is ready on cpu"]
+    assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
