@@ -1,0 +1,1 @@
+"""The training side of gramvec: data, vocabularies, encoders, losses, export and evaluation."""

@@ -1,0 +1,98 @@
+"""Correlations on hand-made sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from gramvec.errors import InputError
+from gramvec_training.evaluate import correlations, find_sets, read_set, score_sets, table
+
+
+def by_right_text(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
+    return np.array([float(text) for text in right], dtype=np.float32)
+
+
+def put(path: Path, rows: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(rows, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    # Predictions stand in the right-hand texts. Task one: set a is perfect, set b reversed.
+    put(tmp_path / "one/a.tsv", "1\tx\t0.1\n2\tx\t0.2\n3\tx\t0.3\n")
+    put(tmp_path / "one/b.tsv", "1\tx\t0.3\n2\tx\t0.2\n3\tx\t0.1\n")
+    put(tmp_path / "two/c.tsv", "1\tx\t0\n2\tx\t1\n3\tx\t5\n4\tx\t4\n")
+    put(tmp_path / "other/typos.tsv", "right\twrong\n")
+    return tmp_path
+
+
+def test_sets_means_and_pooled_by_hand(folder: Path) -> None:
+    sets, notes = find_sets([folder])
+    report = score_sets(sets, by_right_text)
+    one, two = report["tasks"]["one"], report["tasks"]["two"]
+    assert one["sets"]["a"] == {"pairs": 3, "pearson": pytest.approx(100), "spearman": pytest.approx(100)}
+    assert one["sets"]["b"]["pearson"] == pytest.approx(-100)
+    assert one["mean"] == {"pearson": pytest.approx(0), "spearman": pytest.approx(0)}
+    assert one["pooled"] == {"pairs": 6, "pearson": pytest.approx(0), "spearman": pytest.approx(0)}
+    # Scores 1 2 3 4, predictions 0 1 5 4: covariance sum 8.0, squares 5 and 17; ranks 1 2 4 3.
+    assert two["mean"]["pearson"] == pytest.approx(100 * 8 / math.sqrt(5 * 17), abs=1e-4)
+    assert two["mean"]["spearman"] == pytest.approx(80)
+    assert [note.split(" is left out")[0] for note in notes] == [str(folder / "other/typos.tsv")]
+
+
+def test_a_folder_of_sets_is_a_task_and_a_file_a_set(folder: Path) -> None:
+    sets, _ = find_sets([folder / "one", folder / "two/c.tsv"])
+    assert [(one.task, one.name) for one in sets] == [("one", "a"), ("one", "b"), ("two", "c")]
+
+
+def test_constant_predictions_have_no_correlation_and_count_as_zero(folder: Path) -> None:
+    sets, _ = find_sets([folder / "one"])
+    report = score_sets(sets, lambda left, right: np.ones(len(left)))
+    assert report["tasks"]["one"]["sets"]["a"]["pearson"] is None
+    assert report["tasks"]["one"]["mean"] == {"pearson": 0.0, "spearman": 0.0}
+    assert report["notes"][0].startswith("one/a: all predicted similarities are equal")
+    assert orjson.loads(orjson.dumps(report))["tasks"]["one"]["pooled"]["pearson"] is None
+    assert "-/-" in table({"model": report})
+
+
+def test_a_prediction_that_is_not_a_number_is_undefined() -> None:
+    assert all(math.isnan(value) for value in correlations(np.array([1.0, np.nan, 2.0]), np.array([1.0, 2.0, 3.0])))
+
+
+def test_the_table_sets_models_side_by_side(folder: Path) -> None:
+    sets, _ = find_sets([folder / "one"])
+    good = score_sets(sets, by_right_text)
+    bad = score_sets(sets, lambda left, right: -by_right_text(left, right))
+    lines = table({"good": good, "bad": bad}).split("\n")
+    assert lines[1].split() == ["good", "bad"]
+    assert lines[2].split() == ["one/a", "100.0/100.0", "-100.0/-100.0"]
+    assert lines[4].split() == ["one", "mean", "0.0/0.0", "0.0/0.0"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("1\ta\tb\nx\ta\tb\n", "line 2 is not readable: each line is a score"),
+        ("1\ta\tb\n2\ta\n", "line 2 is not readable"),
+        ("nan\ta\tb\n", "line 1 is not readable"),
+        ("2\ta\tb\n2\tc\td\n", "fewer than two different scores"),
+    ],
+)
+def test_unusable_sets_are_refused(tmp_path: Path, rows: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_set(put(tmp_path / "s.tsv", rows))
+
+
+def test_missing_and_empty_folders_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is no folder .*nowhere"):
+        find_sets([tmp_path / "nowhere"])
+    with pytest.raises(InputError, match="No similarity set is in"):
+        find_sets([tmp_path])

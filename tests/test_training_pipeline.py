@@ -1,0 +1,124 @@
+"""Between config and run folder: what is read, kept and started from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gramvec.errors import InputError
+from gramvec.features import FeatureSpec, Featuriser
+from gramvec.vocab import Entry, Vocabulary
+from gramvec_training.config import Config, parse_config
+from gramvec_training.encode import cosines, reference
+from gramvec_training.pipeline import build_encoder, prepare
+from gramvec_training.runs import Weights, begin_run, load_run
+
+PAIRS = "cat\tkitten\ncat\tdog\nqqq\tzzz\ncat\tdog\n"
+
+
+def config(**changes: Any) -> Config:
+    values: dict[str, Any] = {
+        "model": {"name": "m", "kind": "paragram-phrase", "dimension": 2, "pooling": "mean", "bias": False},
+        "features": {"orders": [], "words": True},
+        "training": {"steps": 1},
+        "data": [{"path": "pairs.tsv"}],
+    }
+    return parse_config({**values, **changes}, source="test")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / "pairs.tsv").write_text(PAIRS)
+    return tmp_path
+
+
+def prepared(one: Config, data: Path) -> Any:
+    assert one.training is not None
+    return prepare(one, one.training, data)
+
+
+def test_each_distinct_text_is_featurised_once(data: Path) -> None:
+    got = prepared(config(), data)
+    assert sorted(got.texts) == ["cat", "dog", "kitten", "qqq", "zzz"]
+    assert len(got.corpus) == 5
+    assert got.mixture.pairs_per_epoch == 4
+
+
+def test_groups_without_known_features_are_left_out_and_counted(data: Path) -> None:
+    got = prepared(config(vocabulary={"max_words": 3}), data)  # the words of equal count go by text: cat, dog, kitten
+    assert got.record[0]["groups"] == 3
+    assert got.record[0]["groups_without_known_features"] == 1
+    assert set(got.mixture.epoch(0).ravel().tolist()) == {0, 1, 2}
+
+
+def test_nothing_known_at_all_is_refused(data: Path) -> None:
+    (data / "pairs.tsv").write_text("a b\tc d\n")
+    with pytest.raises(InputError, match="give no pair with known features on both sides"):
+        prepared(config(vocabulary={"max_words": 1}), data)
+
+
+def test_max_groups_keeps_a_sample_drawn_by_the_seed(data: Path) -> None:
+    (data / "pairs.tsv").write_text("".join(f"a{n}\tb{n}\n" for n in range(100)))
+    limited = [{"path": "pairs.tsv", "max_groups": 30}]
+    first, again = (prepared(config(data=limited), data) for _ in range(2))
+    other = prepared(config(data=limited, training={"steps": 1, "seed": 2}), data)
+    assert first.record[0]["groups"] == 30
+    assert first.corpus.digest == again.corpus.digest
+    assert first.texts == again.texts
+    assert set(first.texts) != set(other.texts)
+
+
+def test_word_vectors_replace_the_first_values_of_the_words_they_know(data: Path) -> None:
+    (data / "v.txt").write_text("dog 1 2\nbird 3 4\ncat 5 6\n")
+    vocabulary = Vocabulary.build([Entry("word", text, 1) for text in ("cat", "kitten", "dog")])
+    model = config(model={**config().model.model_dump(), "vectors": "v.txt", "initial": 0.25}).model
+    table = build_encoder(model, 1, vocabulary, data).table.detach().numpy()
+    np.testing.assert_array_equal(table[[0, 2]], [[5, 6], [1, 2]])
+    assert (np.abs(table[1]) <= 0.25).all()
+    assert table[1].any()
+
+    wide = model.model_copy(update={"dimension": 3})
+    with pytest.raises(InputError, match=r"v\.txt has 2 dimensions and model\.dimension is 3"):
+        build_encoder(wide, 1, vocabulary, data)
+
+
+def test_glorot_bounds_and_seeds(data: Path) -> None:
+    vocabulary = Vocabulary.build([Entry("word", f"w{n}", 1) for n in range(400)])
+    model = config().model
+    table = build_encoder(model, 1, vocabulary, data).table.detach().numpy()
+    bound = (6 / 402) ** 0.5
+    assert 0.95 * bound < np.abs(table).max() <= bound
+    assert table.tobytes() == build_encoder(model, 1, vocabulary, data).table.detach().numpy().tobytes()
+    assert table.tobytes() != build_encoder(model, 2, vocabulary, data).table.detach().numpy().tobytes()
+
+
+def test_reference_by_hand() -> None:
+    """x = mean of the rows; x -= (x u^T) u; tanh(x + bias). A text without known words is similar to nothing."""
+    spec = FeatureSpec(orders=(), words=True)
+    featuriser = Featuriser(spec, Vocabulary.build([Entry("word", "a", 1), Entry("word", "b", 1)]))
+    table = np.array([[2, 0], [0, 4]], dtype=np.float32)
+    u = np.array([[0.6, 0.8]], dtype=np.float32)
+    weights = Weights(table, np.array([0.1, 0.0], dtype=np.float32), u)
+    encode = reference(weights, featuriser, pooling="mean", activation="tanh")
+    # "a b": mean (1, 2), along u 2.2, less (1.32, 1.76): (-0.32, 0.24).
+    np.testing.assert_allclose(encode(["a b", "zzz"]), np.tanh([[-0.22, 0.24], [0.1, 0]]), rtol=1e-5)
+
+    similarity = cosines(encode, featuriser)
+    np.testing.assert_allclose(similarity(["a b", "zzz", "a"], ["a b", "zzz", "zzz"]), [1, 0, 0], atol=1e-6)
+
+
+def test_damaged_runs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is no run in"):
+        load_run(tmp_path)
+    begin_run(tmp_path, config(), tmp_path, command="gramvec-train fit x")
+    with pytest.raises(InputError, match="is not finished"):
+        load_run(tmp_path)
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(InputError, match="missing or damaged file"):
+        load_run(tmp_path)
+    (tmp_path / "config.json").write_text('{"config": {"model": 3}}')
+    with pytest.raises(InputError, match=r"config\.json is damaged"):
+        load_run(tmp_path)

@@ -1,0 +1,151 @@
+"""What the commands of gramvec-train share: options, notes and failures on stderr, and running a config."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import click
+
+from gramvec.errors import GramvecError
+
+# torch, scipy and onnx are imported inside the functions, so that --help answers at once.
+if TYPE_CHECKING:
+    from gramvec_training.config import Config
+    from gramvec_training.runs import Begun
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+PATH = click.Path(path_type=Path)
+DATA = click.option(
+    "--data",
+    type=PATH,
+    envvar="GRAMVEC_DATA",
+    default=Path("../shared/data/train"),
+    show_default=True,
+    show_envvar=True,
+    help="Folder that the paths in a config are relative to.",
+)
+OVERWRITE = click.option("--overwrite", is_flag=True, help="Start anew where --out holds a run already.")
+_TRAINING_OPTIONS = (
+    click.option("--resume", is_flag=True, help="Continue the run in --out from its checkpoint."),
+    OVERWRITE,
+    click.option(
+        "--save-every",
+        type=click.FloatRange(min=0),
+        default=60.0,
+        show_default=True,
+        help="Seconds between checkpoints.",
+    ),
+    click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
+    click.option(
+        "--threads",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="CPU threads of torch. The same number gives the same model bit for bit.",
+    ),
+)
+
+
+def training_options(command: Callable[P, R]) -> Callable[P, R]:
+    """The options of every command that trains: resume, overwrite, save_every, device, threads."""
+    for option in reversed(_TRAINING_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class How:
+    """How a config is carried out: nothing here changes what it gives but `device` and `threads`, in the last bits."""
+
+    device: str = "cpu"
+    threads: int = 1
+    save_every: float = 60.0
+    cache: Path = Path("runs/teachers")
+
+
+class Notes(logging.Handler):
+    """What the modules below log, as plain lines on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        click.echo(self.format(record), err=True)
+
+
+def one_sentence(command: Callable[P, R]) -> Callable[P, R]:
+    """Failures that gramvec raises on purpose end the command with their one sentence and exit code 1."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except GramvecError as error:
+            click.echo(f"gramvec-train: {error}", err=True)
+            raise SystemExit(1) from error
+
+    return run
+
+
+def carry_out(
+    folder: Path, wanted: Config | None, data: Path, command: str, *, how: How, resume: bool, overwrite: bool
+) -> None:
+    """Begin or continue the run in `folder` and report it; without `wanted`, the config is the begun run's."""
+    from gramvec_training import runs
+
+    if resume and overwrite:
+        raise click.UsageError("Give --resume or --overwrite, not both.")
+    if resume:
+        begun = runs.begun_run(folder)
+        if wanted is not None and wanted != begun.config:
+            raise GramvecError(f"The run in {folder} has another config; leave the CONFIG out to continue it.")
+    else:
+        assert wanted is not None
+        runs.make_way(folder, overwrite=overwrite)
+        begun = runs.begin_run(folder, wanted, data, command=command)
+    if runs.is_finished(folder):
+        click.echo(f"The run in {folder} is finished already.", err=True)
+        return
+    _report(_run(begun, folder, how, resume=resume), folder)
+
+
+def _run(begun: Begun, folder: Path, how: How, *, resume: bool) -> dict[str, Any]:
+    from gramvec_training.fit import Interrupted
+
+    try:
+        if begun.config.sif is not None:
+            from gramvec_training.sif_run import run_sif
+
+            return run_sif(begun, folder)
+        common: dict[str, Any] = {
+            "device": how.device,
+            "threads": how.threads,
+            "resume": resume,
+            "save_every": how.save_every,
+        }
+        if begun.config.distillation is not None:
+            from gramvec_training.distill_run import run_distillation
+
+            return run_distillation(begun, folder, cache=how.cache, **common)
+        from gramvec_training.pipeline import run_fit
+
+        return run_fit(begun, folder, **common)
+    except Interrupted as stop:
+        command = "distill" if begun.config.distillation is not None else "fit"
+        click.echo(f"{stop} Continue with: gramvec-train {command} --out {shlex.quote(str(folder))} --resume", err=True)
+        raise SystemExit(128 + stop.signal_number) from None
+
+
+def _report(record: dict[str, Any], folder: Path) -> None:
+    from gramvec_training.evaluate import table
+
+    if record["scores"]["tasks"]:
+        click.echo(table({record["name"]: record["scores"]}))
+    click.echo(f"{folder}: {record['rows']:,} rows, {record['seconds']:.0f} s")

@@ -1,0 +1,74 @@
+"""What an epoch is made of: how many pairs each source of paraphrases gives, drawn anew from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gramvec.errors import InputError
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SourceGroups:
+    """The groups of one source as numbers of texts.
+
+    `members` int64[texts in groups]; `offsets` int64[groups + 1]; each group has two or more distinct texts.
+    An epoch takes `pairs_per_group` pairs of each group, and of all these at most `cap`.
+    """
+
+    name: str
+    members: Ints
+    offsets: Ints
+    pairs_per_group: int = 1
+    cap: int | None = None
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return len(self.offsets) - 1
+
+    @property
+    def pairs_per_epoch(self) -> int:
+        """How many pairs `draw` gives."""
+        available = self.groups * self.pairs_per_group
+        return available if self.cap is None else min(available, self.cap)
+
+    def draw(self, rng: np.random.Generator) -> Ints:
+        """int64[pairs_per_epoch, 2]: numbers of texts; the groups without replacement, a pair's sides distinct."""
+        wanted = self.pairs_per_epoch
+        chosen = rng.permutation(self.groups)[: -(-wanted // self.pairs_per_group)]
+        chosen = np.repeat(chosen, self.pairs_per_group)[:wanted]
+        starts = self.offsets[chosen]
+        sizes = self.offsets[chosen + 1] - starts
+        first = rng.integers(0, sizes)
+        second = rng.integers(0, sizes - 1)
+        second += second >= first
+        return np.stack([self.members[starts + first], self.members[starts + second]], axis=1)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Several sources and the seed of all draws. The same seed gives the same epochs."""
+
+    sources: Sequence[SourceGroups]
+    seed: int
+
+    def __post_init__(self) -> None:
+        if not self.pairs_per_epoch:
+            raise InputError("The data sets give no pair with known features on both sides; check the data.")
+
+    @property
+    def pairs_per_epoch(self) -> int:
+        """How many pairs `epoch` gives."""
+        return sum(source.pairs_per_epoch for source in self.sources)
+
+    def epoch(self, number: int) -> Ints:
+        """int64[pairs_per_epoch, 2] of one epoch (from 0), shuffled over the sources."""
+        rng = np.random.default_rng([self.seed, number])
+        pairs = np.concatenate([source.draw(rng) for source in self.sources])
+        return pairs[rng.permutation(len(pairs))]

@@ -1,0 +1,243 @@
+"""From a config to a finished run folder, and from that to a bundle."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import torch
+from tqdm import tqdm
+
+from gramvec.bundle import Manifest
+from gramvec.errors import InputError
+from gramvec.features import Featuriser
+from gramvec.vocab import Vocabulary
+from gramvec_training.card import write_card
+from gramvec_training.config import Config, DataSet, Model, Precision, Training
+from gramvec_training.corpus import Corpus
+from gramvec_training.data import BadRows, Group, read_paraphrases, read_vectors
+from gramvec_training.encode import cosines, encoder_function, reference
+from gramvec_training.encoders import ENCODERS, Bag, Encoder
+from gramvec_training.evaluate import SimilaritySet, find_sets, score_sets
+from gramvec_training.export import export_bundle
+from gramvec_training.fit import PairTrainer, choose_device, fit
+from gramvec_training.mixture import Mixture, SourceGroups
+from gramvec_training.runs import (
+    CHECKPOINT,
+    PARITY_TEXTS,
+    Begun,
+    Run,
+    Weights,
+    finish_run,
+    save_inputs,
+    spec_of,
+    versions,
+)
+from gramvec_training.vocabulary import build_vocabulary
+
+_log = logging.getLogger(__name__)
+_BYTES = {"float32": 4, "float16": 2, "int8": 1}
+GOLDEN_TEXTS = (
+    "vehicles",
+    "a man is playing the guitar",
+    "Where can I buy a second-hand bicycle?",
+    "the talks were broken off on Tuesday, two officials said",
+    "definately recieved teh pacakge",
+    "",
+)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The data of a run, read, sampled and featurised."""
+
+    vocabulary: Vocabulary
+    featuriser: Featuriser
+    corpus: Corpus
+    mixture: Mixture
+    texts: list[str]
+    record: list[dict[str, Any]]
+
+
+def run_fit(
+    begun: Begun, folder: Path, *, device: str, threads: int, resume: bool, save_every: float
+) -> dict[str, Any]:
+    """Train the model of a begun run's config into its folder; gives the record, with the development scores."""
+    config, data = begun.config, begun.data
+    training = config.training
+    assert training is not None
+    torch.set_num_threads(threads)
+    target = choose_device(device)
+    if target.type == "cuda":
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    dev = find_sets([data / path for path in config.dev.sets])[0] if config.dev.sets else []
+    prepared = prepare(config, training, data)
+    save_inputs(folder, prepared.vocabulary, prepared.texts)
+
+    encoder = build_encoder(config.model, training.seed, prepared.vocabulary, data).to(target)
+    trainer = PairTrainer(encoder, prepared.corpus, prepared.mixture, training, target)
+    history = fit(
+        trainer,
+        folder / CHECKPOINT,
+        identity=_identity(config, prepared.corpus),
+        resume=resume,
+        save_every=save_every,
+        score=lambda model: means(scores_of(dev, model, prepared.featuriser)) if dev else {},
+        score_every=config.dev.every,
+    )
+    bias = None if encoder.bias is None else encoder.bias.detach().cpu().numpy()
+    weights = Weights(encoder.table.detach().cpu().numpy(), bias)
+    record = {
+        "name": config.model.name,
+        "kind": config.model.kind,
+        "command": begun.command,
+        "config": config.public(),
+        "data": prepared.record,
+        "rows": len(prepared.vocabulary),
+        "steps": history.steps,
+        "pairs": history.pairs,
+        "seconds": round(history.seconds, 1),
+        "pairs_per_second": round(history.pairs / history.seconds) if history.seconds else None,
+        "device": str(target),
+        "threads": threads,
+        "versions": versions(),
+        "loss": history.losses,
+        "dev": history.dev,
+        "scores": scores_of(dev, encoder, prepared.featuriser) if dev else {"tasks": {}, "notes": []},
+    }
+    finish_run(folder, weights, record)
+    return record
+
+
+def prepare(config: Config, training: Training, data: Path) -> Prepared:
+    """Read the data sets, build the vocabulary on their distinct texts, and featurise these once."""
+    numbers: dict[str, int] = {}
+    drawn: list[tuple[DataSet, list[Group], BadRows]] = []
+    for index, one in enumerate(config.data):
+        groups, bad = read_paraphrases(data / one.path, layout=one.layout, on_bad=one.bad_rows)
+        if bad.total:
+            _log.warning(bad.summary())
+        if one.max_groups is not None and one.max_groups < len(groups):
+            rng = np.random.default_rng([training.seed, 2**31, index])
+            groups = [groups[i] for i in np.sort(rng.permutation(len(groups))[: one.max_groups])]
+        drawn.append((one, groups, bad))
+        for group in groups:
+            for text in group:
+                numbers.setdefault(text, len(numbers))
+
+    texts = list(numbers)
+    limits = config.vocabulary
+    spec = spec_of(config)
+    vocabulary = build_vocabulary(
+        texts, spec, min_count=limits.min_count, max_ngrams=limits.max_ngrams, max_words=limits.max_words
+    )
+    featuriser = Featuriser(spec, vocabulary)
+    with tqdm(total=len(texts), desc="features", unit=" texts", disable=None) as bar:
+        corpus = Corpus.of(texts, featuriser, len(vocabulary), progress=bar.update)
+
+    counts = corpus.counts
+    sources: list[SourceGroups] = []
+    record: list[dict[str, Any]] = []
+    for one, groups, bad in drawn:
+        source = _source(one, groups, numbers, counts)
+        sources.append(source)
+        record.append(
+            {
+                "name": one.name,
+                "licence": one.licence,
+                "groups": source.groups,
+                "pairs_per_epoch": source.pairs_per_epoch,
+                "rows_skipped": {reason: len(lines) for reason, lines in bad.lines.items()},
+                "groups_without_known_features": len(groups) - source.groups,
+            }
+        )
+    sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))[:PARITY_TEXTS]
+    mixture = Mixture(sources, training.seed)
+    return Prepared(vocabulary, featuriser, corpus, mixture, [texts[i] for i in sample], record)
+
+
+def build_encoder(model: Model, seed: int, vocabulary: Vocabulary, data: Path) -> Bag:
+    """The encoder with its first values: uniform from a seed, and word vectors from a file where one is named."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = len(vocabulary)
+    half = (6 / (rows + model.dimension)) ** 0.5 if model.initial == "glorot" else model.initial
+    table = torch.empty(rows, model.dimension).uniform_(-half, half, generator=generator)
+    if model.vectors is not None:
+        path = data / model.vectors
+        words, vectors = read_vectors(path)
+        if vectors.shape[1] != model.dimension:
+            raise InputError(f"{path} has {vectors.shape[1]} dimensions and model.dimension is {model.dimension}.")
+        places = {entry.text: row for row, entry in enumerate(vocabulary.entries()) if entry.kind == "word"}
+        known = [index for index, word in enumerate(words) if word in places]
+        table[[places[words[index]] for index in known]] = torch.from_numpy(vectors[known])
+        _log.info("%s gives %d of %d words their first values", path.name, len(known), len(places))
+    return ENCODERS["bag"](table, pooling=model.pooling, activation=model.activation, bias=model.bias)
+
+
+def export_run(run: Run, path: Path, *, precision: Precision | None = None, name: str | None = None) -> Manifest:
+    """Write the bundle of a finished run, checked against torch on texts of its training data."""
+    model = run.config.model
+    spec = spec_of(run.config)
+    precision = precision or run.config.export.precision
+    name = name or model.name
+    kept = {key: value for key, value in run.record.items() if key not in ("loss", "dev", "kind", "name")}
+    provenance = {"licence": model.licence, **kept}
+    return export_bundle(
+        path,
+        name=name,
+        kind=model.kind,
+        spec=spec,
+        vocabulary=run.vocabulary,
+        table=run.weights.table,
+        bias=run.weights.bias,
+        pooling=model.pooling,
+        activation=model.activation,
+        common_component=run.weights.components,
+        precision=precision,
+        reference=reference(
+            run.weights,
+            Featuriser(spec, run.vocabulary),
+            pooling=model.pooling,
+            activation=model.activation,
+        ),
+        parity_texts=run.texts,
+        golden_texts=GOLDEN_TEXTS,
+        provenance=provenance,
+        card=write_card(
+            run.record,
+            name=name,
+            precision=precision,
+            table_bytes=run.weights.table.size * _BYTES[precision],
+        ),
+    )
+
+
+def _source(one: DataSet, groups: list[Group], numbers: dict[str, int], counts: np.ndarray[Any, Any]) -> SourceGroups:
+    known = [[numbers[text] for text in group if counts[numbers[text]]] for group in groups]
+    known = [members for members in known if len(members) > 1]
+    offsets = np.zeros(len(known) + 1, dtype=np.int64)
+    np.cumsum([len(members) for members in known], out=offsets[1:])
+    flat = np.array([number for members in known for number in members], dtype=np.int64)
+    return SourceGroups(one.name, flat, offsets, one.pairs_per_group, one.cap)
+
+
+def scores_of(sets: Sequence[SimilaritySet], encoder: Encoder, featuriser: Featuriser) -> dict[str, Any]:
+    """The scores of an encoder as it is now, see evaluate.score_sets."""
+    return score_sets(sets, cosines(encoder_function(encoder, featuriser), featuriser))
+
+
+def means(scores: dict[str, Any]) -> dict[str, float]:
+    """Each task's mean Pearson, rounded, for the log."""
+    return {task: round(result["mean"]["pearson"], 2) for task, result in scores["tasks"].items()}
+
+
+def _identity(config: Config, corpus: Corpus) -> str:
+    state = hashlib.sha256(orjson.dumps(config.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS))
+    state.update(corpus.digest.encode())
+    return state.hexdigest()
