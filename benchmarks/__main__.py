@@ -1,4 +1,4 @@
-"""python -m benchmarks [--only features,runtime,http] [--model NAME] [--data DIR] [--json FILE]"""
+"""python -m benchmarks [--only features,runtime,http,training] [--model NAME] [--data DIR] [--json FILE]"""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import click
 import orjson
 
 import gramvec
-from benchmarks import features, http, runtime
+from benchmarks import features, http, runtime, training
 from benchmarks.measure import machine
 from benchmarks.texts import sentences
 
-PARTS = ("features", "runtime", "http")
+PARTS = ("features", "runtime", "http", "training")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,6 +44,8 @@ def main(only: str, model: str, data: Path, texts: int, rounds: int, output: Pat
         results["runtime"] = runtime.run(embedder, real, rounds)
     if "http" in wanted:
         results |= http.run(model, real, rounds)
+    if "training" in wanted:
+        results["training"] = training.run(real, rounds)
     if output:
         output.write_bytes(orjson.dumps(results, option=orjson.OPT_INDENT_2) + b"\n")
 

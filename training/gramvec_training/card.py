@@ -8,6 +8,7 @@ from typing import Any
 _SYSTEMS = {
     "charagram-phrase": "Character n-grams, summed (CHARAGRAM-PHRASE, Wieting et al., 2016).",
     "paragram-phrase": "Averaged word vectors (PARAGRAM-PHRASE, Wieting et al., 2016).",
+    "gramvec": "Character n-grams and whole words in one table, summed; learned from a transformer's vectors.",
     "sif": "Averaged word vectors, weighted by rarity, less their common component (SIF, Arora et al., 2017).",
 }
 _LIMITS = {
@@ -22,6 +23,12 @@ _LIMITS = {
         "The order of words does not count: the same words in any order have the same vector.",
         "All words outside the vocabulary share one vector, so misspelt and rare words lose their meaning.",
         "Negation and numbers change a vector little: a sentence and its denial are close.",
+    ],
+    "gramvec": [
+        "The order of words hardly counts: only n-grams that cross a space see it.",
+        "Negation and numbers change a vector little: a sentence and its denial are close.",
+        "It knows what its teacher knows, and inherits the teacher's mistakes and biases.",
+        "Long texts are a plain sum of many features; it is made for phrases and sentences.",
     ],
     "sif": [
         "The order of words does not count: the same words in any order have the same vector.",
@@ -82,7 +89,12 @@ def _data(record: Mapping[str, Any]) -> list[str]:
             parts.append(f"Word vectors: those that {vectors['name']} learned from these pairs.")
         texts = [f"| {one['name']} | {one['licence']} | {one['texts']:,} |" for one in record["data"]]
         paired = vectors.get("data") or []
-    if paired:
+    if "teacher" in record:
+        rows = [f"| {one['name']} | {one['licence']} | {one['texts']:,} |" for one in record["data"]]
+        parts.append("Texts, each without a label, whose vectors the teacher gave:")
+        parts.append("\n".join(["| set | licence | texts |", "|---|---|---|", *rows]))
+        parts.append(f"And {record['spans']:,} short phrases cut from them.")
+    elif paired:
         rows = [
             f"| {one['name']} | {one['licence']} | {one['groups']:,} | {one['pairs_per_epoch']:,} |" for one in paired
         ]
@@ -97,7 +109,9 @@ def _data(record: Mapping[str, Any]) -> list[str]:
 
 
 def _recipe(record: Mapping[str, Any]) -> list[str]:
-    model, training, sif = (record["config"][key] for key in ("model", "training", "sif"))
+    model, training, sif, distillation = (
+        record["config"].get(key) for key in ("model", "training", "sif", "distillation")
+    )
     parts = [f"```\n{record['command']}\n```"]
     if training is not None:
         parts.append(
@@ -108,6 +122,17 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
             f"{'the initial values' if training['l2_centre'] == 'initial' else 'zero'}. "
             f"{record['seconds']:.0f} s on {record['device']} with {record['threads']} thread(s), "
             f"{record['pairs_per_second']:,} pairs a second."
+        )
+    if distillation is not None:
+        teacher = record["teacher"]
+        parts.append(
+            f"Distilled from {teacher['model']} (sha256 {teacher['digest'][:12]}, {teacher['dimension']} dimensions, "
+            f"{teacher['kept_by_projection']:.1%} of their squared length kept in {model['dimension']}): "
+            f"1 - cosine to the teacher's vector, and {distillation['relation']:g} x the mean squared difference of "
+            f"the batch's cosines; batches of {distillation['batch']:,} texts, lazy Adam at {distillation['rate']:g}, "
+            f"decay {distillation['decay']}; {record['steps']:,} steps over {record['texts']:,} texts and "
+            f"{record['misspelt_copies']:,} misspelt copies, seed {distillation['seed']}. "
+            f"{record['seconds']:.0f} s on {record['device']} with {record['threads']} thread(s)."
         )
     if sif is not None:
         weights = f"a / (a + p(w)) with a = {sif['a']:g}" if sif["weighted"] else "1 for every word"

@@ -224,6 +224,10 @@ def _wanted(
 @click.argument("config", type=PATH, required=False)
 @click.option("--texts", type=PATH, multiple=True, help="Learn from these texts, one a line, without a config.")
 @click.option("--teacher", help="A sentence-transformers model's folder, or an installed package with one.")
+@click.option("--dimension", type=click.IntRange(min=1), default=300, show_default=True,
+              help="With --texts: of the student, at most the teacher's.")  # fmt: skip
+@click.option("--epochs", type=click.IntRange(min=1), default=10, show_default=True,
+              help="With --texts: passes over them; a small file wants more.")  # fmt: skip
 @click.option("--cache", type=PATH, default=Path("runs/teachers"), show_default=True,
               help="Where the teacher's vectors are kept; a text is computed once.")  # fmt: skip
 @click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
@@ -231,8 +235,8 @@ def _wanted(
 @training_options
 @one_sentence
 def distill(
-    config: Path | None, texts: tuple[Path, ...], teacher: str | None, cache: Path, out: Path | None, data: Path,
-    resume: bool, overwrite: bool, save_every: float, device: str, threads: int,
+    config: Path | None, texts: tuple[Path, ...], teacher: str | None, dimension: int, epochs: int, cache: Path,
+    out: Path | None, data: Path, resume: bool, overwrite: bool, save_every: float, device: str, threads: int,
 ) -> None:  # fmt: skip
     """Train a student on a teacher's vectors of many texts.
 
@@ -254,7 +258,13 @@ def distill(
     from gramvec_training.config import load_config
     from gramvec_training.quick import command_line, shown, texts_config, with_teacher
 
-    wanted = load_config(config) if config else texts_config(texts, str(teacher)) if texts else None
+    wanted = (
+        load_config(config)
+        if config
+        else texts_config(texts, str(teacher), dimension=dimension, epochs=epochs)
+        if texts
+        else None
+    )
     if wanted is not None and teacher:
         wanted = with_teacher(wanted, teacher)
     source = [shown(config)] if config else [word for path in texts for word in ("--texts", shown(path))]

@@ -95,6 +95,11 @@ def run_distillation(
     teacher = Teacher(settings.teacher, cache, threads=threads)
     with _bar("teacher", len(texts)) as bar:
         vectors = teacher.vectors(texts, progress=bar.update)
+    if vectors.shape[1] < config.model.dimension:
+        raise InputError(
+            f"The teacher has {vectors.shape[1]} dimensions; a student has at most as many, not "
+            f"{config.model.dimension}: set model.dimension, or --dimension."
+        )
     rng = np.random.default_rng([settings.seed, 2**31])
     projection = principal_projection(
         vectors[np.sort(rng.permutation(len(texts))[:PROJECTION_TEXTS])], config.model.dimension

@@ -56,19 +56,20 @@ def sif_config(
     )
 
 
-def texts_config(texts: tuple[Path, ...], teacher: str) -> Config:
+def texts_config(texts: tuple[Path, ...], teacher: str, *, dimension: int, epochs: int) -> Config:
     """A student of n-grams and words, on files of texts; named after the first file."""
     return parse_config(
         {
             "model": {
                 "name": _name_of(texts[0]),
                 "kind": "gramvec",
+                "dimension": dimension,
                 "activation": "linear",
                 "bias": False,
             },
             "features": {"words": True},
             "vocabulary": {"min_count": 2},
-            "distillation": {"teacher": teacher, "epochs": _EPOCHS},
+            "distillation": {"teacher": teacher, "epochs": epochs},
             "texts": [{"path": path.resolve()} for path in texts],
         },
         source=_SOURCE,

@@ -1,0 +1,63 @@
+"""Training steps of CHARAGRAM-PHRASE: the product's lazy Adam against torch's dense Adam on the same batches.
+
+100 pairs a batch, phrases of about 69 n-grams, 300 dimensions, MAX negatives.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from benchmarks.measure import interleaved, table
+from gramvec.features import FeatureSpec, Featuriser
+from gramvec_training.config import Training
+from gramvec_training.corpus import Corpus
+from gramvec_training.encoders import Bag
+from gramvec_training.fit import PairTrainer
+from gramvec_training.losses import margin_loss
+from gramvec_training.mixture import Mixture, SourceGroups
+from gramvec_training.negatives import choose_negatives
+from gramvec_training.vocabulary import build_vocabulary
+
+BATCH = 100
+CHARACTERS = 24  # with its two spaces, 25 + 24 + 23 n-grams
+DIMENSION = 300
+
+
+def run(texts: list[str], rounds: int) -> list[dict[str, object]]:
+    torch.set_num_threads(1)
+    phrases = list(dict.fromkeys(text[:CHARACTERS].strip() for text in texts))
+    spec = FeatureSpec()
+    vocabulary = build_vocabulary(texts, spec)
+    corpus = Corpus.of(phrases, Featuriser(spec, vocabulary), len(vocabulary))
+    pairs = len(phrases) // 2
+    source = SourceGroups("phrases", np.arange(pairs * 2), np.arange(0, pairs * 2 + 1, 2))
+    settings = Training(batch=BATCH, steps=1_000_000)
+    lazy = PairTrainer(_encoder(len(vocabulary)), corpus, Mixture([source], 1), settings, torch.device("cpu"))
+    dense = _encoder(len(vocabulary))
+    adam = torch.optim.Adam(dense.parameters(), lr=settings.rate)
+    lazy_steps, dense_steps = iter(range(10**9)), iter(range(10**9))
+
+    def lazy_step() -> None:
+        for _ in range(10):
+            lazy.take(next(lazy_steps) % (lazy.steps_per_epoch - 1))
+
+    def dense_step() -> None:
+        batch = lazy.batch_at(next(dense_steps) % (lazy.steps_per_epoch - 1))
+        ids, offsets = corpus.cut(batch.texts)
+        unit = functional.normalize(dense(torch.from_numpy(ids), torch.from_numpy(offsets)), dim=1)
+        negatives = choose_negatives(unit, torch.from_numpy(batch.texts), "max")
+        adam.zero_grad()
+        margin_loss(*unit.chunk(2), negatives, settings.margin).backward()  # type: ignore[no-untyped-call]
+        adam.step()
+
+    fast = interleaved({"lazy Adam (gramvec-train)": lazy_step}, 10 * BATCH, rounds)
+    slow = interleaved({"dense Adam (torch)": dense_step}, BATCH, rounds)
+    title = f"training: {corpus.counts.mean():.0f} n-grams a phrase, {len(vocabulary):,} rows, one thread"
+    return table(title, "pairs", {**slow, **fast}, "dense Adam (torch)")
+
+
+def _encoder(rows: int) -> Bag:
+    start = torch.empty(rows, DIMENSION).uniform_(-0.01, 0.01, generator=torch.Generator().manual_seed(1))
+    return Bag(start, pooling="sum", activation="tanh", bias=True)

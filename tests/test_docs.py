@@ -1,0 +1,118 @@
+"""The documents are run: what they show is what happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import gramvec
+from benchmarks import readme
+from conftest import MODELS, ROOT
+from gramvec.cli import cli
+from gramvec.http.settings import Settings, option
+from http_support import running
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path) -> Iterator[Path]:
+    """A folder like a fresh clone, where commands may write; the environment is the tests' own."""
+    (tmp_path / "models").mkdir()
+    for bundle in MODELS.glob("*/manifest.json"):
+        (tmp_path / "models" / bundle.parent.name).symlink_to(bundle.parent)
+    shutil.copy(ROOT / "README.md", tmp_path)
+    activate = tmp_path / ".venv" / "bin" / "activate"
+    activate.parent.mkdir(parents=True)
+    activate.touch()
+    yield tmp_path
+
+
+def shell(script: str, cwd: Path) -> str:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    command = ["bash", "-euo", "pipefail", "-c", script]
+    done = subprocess.run(
+        command, cwd=cwd, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_the_shell_examples_of_the_readme_run(newcomer: Path) -> None:
+    scripts = [block for block in blocks("sh") if "make " not in block and "curl" not in block]
+    assert len(scripts) == 2
+    printed = "".join(shell(script, newcomer) for script in scripts)
+    assert len((newcomer / "vectors.jsonl").read_text().splitlines()) == 2
+    assert "forgot my password" in printed
+
+
+def test_the_curl_examples_of_the_readme_give_the_answers_shown(embedder: gramvec.Embedder) -> None:
+    (script,) = (block for block in blocks("sh") if "curl" in block)
+    shown = [json.loads(line) for line in blocks("json")[0].splitlines()]
+    commands = re.findall(r"^curl .*?(?<!\\)$", script, re.DOTALL | re.MULTILINE)
+    assert len(commands) == len(shown) == 2
+    with running(Settings(), embedder) as server:
+        for command, answer in zip(commands, shown, strict=True):
+            found = json.loads(shell(command.replace("http://127.0.0.1:8000", server.url), ROOT))
+            assert found == [pytest.approx(one, abs=1e-5) for one in answer]
+
+
+def test_the_python_example_of_the_readme_prints_what_its_comments_say(newcomer: Path) -> None:
+    (script,) = blocks("python")
+    printed = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], cwd=newcomer, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert printed[0] == "(2, 300) float32"
+    assert printed[-1] == "(1808, 300)"
+    assert len(printed) == 6
+
+
+def test_the_figures_of_the_readme_are_those_of_the_results() -> None:
+    assert readme.filled(README) == README
+
+
+def test_every_command_and_option_that_the_documents_name_exists() -> None:
+    from gramvec_training.cli import main as training
+
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for group, name in ((cli, "gramvec"), (training, "gramvec-train")):
+            context = click.Context(group)
+            for command in set(re.findall(rf"(?<![\w/-]){name} ([a-z]+)\b(?! is| has| sums)", text)):
+                assert group.get_command(context, command), f"{page.name} names {name} {command}"
+        for target in re.findall(r"(?:`|^    |\n)make ([a-z]+)", text):
+            assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), f"make {target}"
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_setting_is_in_the_help_of_serve() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gramvec.cli", "serve", "--help"], capture_output=True, text=True, check=True
+    )
+    for name in Settings.model_fields:
+        assert option(name) in done.stdout
+        assert f"GRAMVEC_{name.upper()}" in done.stdout.replace("\n", "").replace(" ", "")
+
+
+def test_the_documents_name_no_place_of_the_machine_they_were_written_on() -> None:
+    for page in PAGES:
+        assert not re.search(r"(?<![\w.])/(work|home|root|tmp)/", page.read_text(encoding="utf-8")), page.name

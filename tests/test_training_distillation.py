@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gramvec.errors import InputError
+from gramvec_training import robustness
+from gramvec_training.config import parse_config
+from gramvec_training.distillation import distillation_loss, principal_projection
+from gramvec_training.evaluate import SimilaritySet
+from gramvec_training.noise import misspelt
+from gramvec_training.teacher import Teacher, keys_of
+from gramvec_training.texts import TextSource, collect_texts
+
+
+def test_the_loss_by_hand() -> None:
+    student = torch.tensor([[2.0, 0.0], [0.0, 3.0]])
+    teacher = torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+    # Cosines to the teacher: 1 and 0.8, so 1 - mean = 0.1. Student's cosines [[1, 0], [0, 1]], teacher's
+    # [[1, 0.6], [0.6, 1]]: mean square (0 + 0.36 + 0.36 + 0) / 4 = 0.18.
+    assert distillation_loss(student, teacher, relation=0.0).item() == pytest.approx(0.1)
+    assert distillation_loss(student, teacher, relation=0.5).item() == pytest.approx(0.1 + 0.09)
+
+
+def test_the_projection_keeps_the_leading_axes() -> None:
+    random = np.random.default_rng(0)
+    vectors = np.zeros((500, 6), np.float16)
+    vectors[:, 1] = random.normal(size=500) * 3
+    vectors[:, 4] = random.normal(size=500)
+    projection = principal_projection(vectors, 2)
+    np.testing.assert_allclose(np.abs(projection.axes), [[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]], atol=0.05)
+    assert projection.kept == pytest.approx(1.0, abs=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(projection(vectors), axis=1), 1, rtol=1e-5)
+    assert principal_projection(vectors, 1).kept == pytest.approx(0.9, abs=0.02)
+
+
+def test_texts_are_collected_once_with_caps_and_spans(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("One two three. Four five six seven eight!\nOne two three.\n" + "x" * 99 + "\n")
+    (tmp_path / "a.pairs.tsv").write_text("left side\tright side\n\tonly\n")
+    (tmp_path / "freq.txt").write_text("rare 1\nthe 9\nof 5\n")
+    sources = [
+        TextSource(path=Path("lines.txt"), sentences=True, max_characters=50),
+        TextSource(path=Path("a.pairs.tsv"), layout="columns"),
+        TextSource(path=Path("freq.txt"), layout="words", cap=2),
+    ]
+    texts, counts = collect_texts(sources, tmp_path, spans=0, seed=1)
+    expected = {"One two three.", "Four five six seven eight!", "left side", "right side", "only", "the", "of"}
+    assert len(texts) == len(expected)
+    assert set(texts) == expected
+    assert counts == {"lines": 2, "a": 3, "freq": 2}
+    assert collect_texts(sources, tmp_path, spans=0, seed=1)[0] == texts
+    assert collect_texts(sources, tmp_path, spans=0, seed=2)[0] != texts
+    with_spans, counts = collect_texts(sources, tmp_path, spans=7, seed=1)
+    (span,) = set(with_spans) - expected
+    assert span in "Four five six seven eight"
+    assert counts["spans"] == 1
+    with pytest.raises(InputError, match=r"lines\.txt gives no text that is wanted"):
+        collect_texts([TextSource(path=Path("lines.txt"), max_characters=3)], tmp_path, spans=0, seed=1)
+
+
+def test_misspelt_copies_change_longer_words_alone() -> None:
+    texts = ["the cat sat on a mat", "Wonderful buildings everywhere", "3.14 %%%%"]
+    copies = misspelt(texts, np.random.default_rng(0), share=1.0, known={})
+    assert copies[0] == texts[0]
+    assert copies[2] == texts[2]
+    for before, after in zip(texts[1].split(), copies[1].split(), strict=True):
+        assert before != after
+        assert before[0] == after[0]
+        assert abs(len(before) - len(after)) <= 1
+    real = misspelt(["definitely"] * 50, np.random.default_rng(0), share=0.1, known={"definitely": ["definately"]})
+    assert 10 < real.count("definately") < 40
+    assert "definitely" not in real
+
+
+def test_robustness_sets_are_seeded_and_misspell_the_share_asked_for() -> None:
+    words = " ".join(["keyboard", "transposition"] * 500)
+    one = SimilaritySet("sts", "set", np.array([1.0, 2.0]), [words, "a an"], [words, "it"])
+    (noisy,) = robustness.misspelt_sets([one], 0.2, {"keyboard": ["keybord"]})
+    assert noisy.task == "sts~20%"
+    changed = sum(a != b for a, b in zip(words.split(), noisy.left[0].split(), strict=True))
+    assert 150 < changed < 250
+    assert noisy.left[1] == "a an"
+    assert "keybord" in noisy.left[0].split()
+    assert noisy.left[0] != noisy.right[0]
+    (again,) = robustness.misspelt_sets([one], 0.2, {"keyboard": ["keybord"]})
+    assert again.left == noisy.left
+    (clean,) = robustness.misspelt_sets([one], 0.0, {})
+    assert clean.left == one.left
+
+
+def test_real_misspellings_are_read(tmp_path: Path) -> None:
+    (tmp_path / "m.tsv").write_text("America\tAmerca\nAmerica\tAmeirca\n1990s\tninties\nbad row\n")
+    assert robustness.read_misspellings([tmp_path / "m.tsv"]) == {"america": ["Amerca", "Ameirca"]}
+
+
+def test_a_config_names_one_way_to_train() -> None:
+    values = {"model": {"name": "x", "kind": "gramvec"}, "distillation": {"teacher": "t", "steps": 1}}
+    with pytest.raises(InputError, match=r"needs at least one \[\[texts\]\]"):
+        parse_config(values, source="config")
+    with pytest.raises(InputError, match="either steps or epochs"):
+        parse_config(values | {"distillation": {"teacher": "t"}, "texts": [{"path": "a"}]}, source="config")
+    with pytest.raises(InputError, match="one of"):
+        parse_config(values | {"training": {"steps": 1}, "texts": [{"path": "a"}]}, source="config")
+
+
+def test_a_missing_teacher_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no sentence-transformers model at nowhere; give its folder"):
+        Teacher("nowhere", tmp_path)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A sentence-transformers model of 8 dimensions with random weights, made here: the real loading code runs."""
+    transformers = pytest.importorskip("transformers", reason="the extra `distill` is not installed")
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    modules = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
+    folder = tmp_path / "bert"
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghij"]))
+    config = transformers.BertConfig(
+        vocab_size=15, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8
+    )
+    torch.manual_seed(0)
+    transformers.BertModel(config).save_pretrained(folder)
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    stack = [modules.Transformer(str(folder)), modules.Pooling(8)]
+    sentence_transformers.SentenceTransformer(modules=stack, device="cpu").save(str(tmp_path / "model"))
+    return tmp_path / "model"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_teachers_vectors_are_computed_once_and_resumed(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gramvec_training.teacher.BLOCK_TEXTS", 3)
+    texts = ["a b", "c", "d e f", "g h", "i j a b c", "a"]
+    teacher = Teacher(model, tmp_path / "cache")
+    done: list[int] = []
+    vectors = teacher.vectors(texts[:4], progress=done.append)
+    assert vectors.shape == (4, 8)
+    assert vectors.dtype == np.float16
+    assert sum(done) == 4
+    np.testing.assert_allclose(np.linalg.norm(vectors.astype(np.float32), axis=1), 1, atol=2e-3)
+    blocks = {path: path.stat().st_mtime_ns for path in teacher.folder.glob("*.npz")}
+    assert len(blocks) == 2
+
+    again = Teacher(model, tmp_path / "cache")
+    computed: list[str] = []
+    encode = again._encode
+    monkeypatch.setattr(again, "_encode", lambda block: computed.extend(block) or encode(block))
+    everything = again.vectors(texts)
+    assert sorted(computed) == sorted(texts[4:])
+    assert np.array_equal(everything[:4], vectors)
+    assert all(path.stat().st_mtime_ns == time for path, time in blocks.items())
+    assert len(np.unique(keys_of(texts), axis=0)) == len(texts)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_student_is_distilled_exported_and_resembles_its_teacher(model: Path, tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    import gramvec
+    from gramvec_training.cli import main
+
+    letters = "abcdefghij"
+    texts = [f"{a} {b}{c}" for a in letters for b in letters for c in letters[:5]]
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+
+    def call(*words: object) -> None:
+        result = CliRunner().invoke(main, [str(word) for word in words])
+        assert result.exit_code == 0, result.output
+
+    run = tmp_path / "run"
+    options = ["--texts", tmp_path / "texts.txt", "--teacher", model, "--cache", tmp_path / "cache", "--out", run]
+    refused = CliRunner().invoke(main, [str(word) for word in ("distill", *options)])
+    assert refused.exit_code == 1
+    assert "The teacher has 8 dimensions" in refused.stderr
+    call("distill", *options, "--dimension", 8, "--epochs", 400, "--overwrite")
+    call("export", run, "-o", tmp_path / "bundle")
+    teacher = Teacher(model, tmp_path / "cache").vectors(texts).astype(np.float32)
+    student = gramvec.load(tmp_path / "bundle", device="cpu").embed(texts)
+    learned = np.corrcoef((teacher @ teacher.T).ravel(), (student @ student.T).ravel())[0, 1]
+    assert learned > 0.9
