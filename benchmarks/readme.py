@@ -50,7 +50,8 @@ def speed() -> str:
     for part, unit in (("features", "texts"), ("runtime", "texts"), ("http_1", "requests of 1 text"),
                        ("http_32", "requests of 32 texts"), ("training", "pairs")):  # fmt: skip
         lines += [
-            f"| {row['name']} | {row['per_cpu_second']:,.0f} {unit} | {row['ratio']:.2f} |" for row in results[part]
+            f"| {part.split('_')[0]}: {row['name']} | {row['per_cpu_second']:,.0f} {unit} | {row['ratio']:.2f} |"
+            for row in results[part]
         ]
     note = f"{where['processor']}; Python {where['python']}; {where['packages']}; commit {where['commit']}."
     return "\n".join([*lines, "", f"Ratios are to the first row of each group, in the same run. {note}"])
