@@ -14,10 +14,10 @@ from gramvec.features import FeatureSpec, Featuriser
 from gramvec_training.config import Training
 from gramvec_training.corpus import Corpus
 from gramvec_training.encoders import Bag
-from gramvec_training.fit import PairTrainer
 from gramvec_training.losses import margin_loss
 from gramvec_training.mixture import Mixture, SourceGroups
 from gramvec_training.negatives import choose_negatives
+from gramvec_training.pair_trainer import PairTrainer
 from gramvec_training.vocabulary import build_vocabulary
 
 BATCH = 100

@@ -116,7 +116,7 @@ def test_from_a_file_of_pairs_to_a_scored_bundle(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "1 row skipped: 1 one column (line 61)" in result.stderr
     record = orjson.loads((run / "run.json").read_bytes())
-    assert (record["steps"], record["pairs"]) == (3, 180)
+    assert (record["steps"], record["pairs"], record["held_out"]["pairs"]) == (3, 3 * 54, 6)
     assert record["command"] == "gramvec-train fit --pairs pairs.tsv --epochs 3"
     assert str(folder) not in (run / "run.json").read_text()
 
@@ -242,7 +242,10 @@ def test_resuming_a_finished_run_says_so(folder: Path, words_run: Path) -> None:
         (["fit"], "Give a CONFIG"),
         (["fit", "--resume"], "needs the run's folder"),
         (["fit", "a.toml", "--pairs", "b.tsv"], "not both"),
-        (["fit", "a.toml", "--epochs", "3"], "belong to --pairs"),
+        (["fit", "a.toml", "--epochs", "3"], "--epochs goes with --pairs"),
+        (["fit", "a.toml", "--from", "b"], "--from goes with --pairs"),
+        (["fit", "a.toml", "--held-out", "0.2"], "--held-out goes with --pairs"),
+        (["fit", "--pairs", "b.tsv", "--held-out", "0.6"], "--held-out"),
         (["fit", "a.toml", "--resume", "--overwrite"], "not both"),
         (["fit", "a.toml", "--threads", "0"], "--threads"),
         (["sif", "--out", "x"], "--vectors"),
@@ -295,7 +298,8 @@ def test_shipped_configs_are_read_and_say_how_they_are_run(path: Path) -> None:
     config = load_config(path)
     assert config.model.name == path.stem
     header = path.read_text(encoding="utf-8").split("[model]")[0]
-    assert f"#   gramvec-train fit training/configs/{path.name}" in header
+    command = "distill" if config.distillation is not None else "fit"
+    assert f"#   gramvec-train {command} training/configs/{path.name}" in header
     assert all(one.licence != "not stated" for one in (*config.data, *config.texts))
 
 

@@ -97,6 +97,15 @@ def test_layout_goes_by_name_unless_it_is_given(tmp_path: Path) -> None:
 def test_a_file_without_a_usable_row_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"empty\.tsv holds no usable row when read as pairs"):
         read_paraphrases(write(tmp_path / "empty.tsv", b""))
+    with pytest.raises(
+        InputError, match=r"pairs \(2 rows skipped: 2 one column \(lines 1, 2\)\); write one text, a tab"
+    ):
+        read_paraphrases(write(tmp_path / "commas.csv", b"a,b\nc,d\n"))
+
+
+def test_a_file_below_the_working_folder_is_named_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read_pairs(write(tmp_path / "a.tsv", b"one\n"))[1].summary().startswith("a.tsv: 1 row skipped")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -10,8 +10,13 @@ import numpy as np
 import orjson
 import pytest
 
+import gramvec
 from gramvec.errors import InputError
-from gramvec_training.evaluate import correlations, find_sets, read_set, score_sets, table
+from gramvec.features import FeatureSpec, Featuriser
+from gramvec.vocab import Entry, Vocabulary
+from gramvec_training.coverage import coverage, known_texts
+from gramvec_training.evaluate import SimilaritySet, correlations, find_sets, read_set, score_sets
+from gramvec_training.tables import markdown, table
 
 
 def by_right_text(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
@@ -31,6 +36,8 @@ def folder(tmp_path: Path) -> Path:
     put(tmp_path / "one/b.tsv", "1\tx\t0.3\n2\tx\t0.2\n3\tx\t0.1\n")
     put(tmp_path / "two/c.tsv", "1\tx\t0\n2\tx\t1\n3\tx\t5\n4\tx\t4\n")
     put(tmp_path / "other/typos.tsv", "right\twrong\n")
+    put(tmp_path / "typos/a.tsv", "right\twrong\n")
+    put(tmp_path / "typos/b.tsv", "right\twrong\n")
     return tmp_path
 
 
@@ -45,7 +52,8 @@ def test_sets_means_and_pooled_by_hand(folder: Path) -> None:
     # Scores 1 2 3 4, predictions 0 1 5 4: covariance sum 8.0, squares 5 and 17; ranks 1 2 4 3.
     assert two["mean"]["pearson"] == pytest.approx(100 * 8 / math.sqrt(5 * 17), abs=1e-4)
     assert two["mean"]["spearman"] == pytest.approx(80)
-    assert [note.split(" is left out")[0] for note in notes] == [str(folder / "other/typos.tsv")]
+    reason = "left out: not rows of score<TAB>text<TAB>text."
+    assert notes == [f"{folder}/other/typos.tsv is {reason}", f"{folder}/typos: 2 files are {reason}"]
 
 
 def test_a_folder_of_sets_is_a_task_and_a_file_a_set(folder: Path) -> None:
@@ -96,3 +104,31 @@ def test_missing_and_empty_folders_are_named(tmp_path: Path) -> None:
         find_sets([tmp_path / "nowhere"])
     with pytest.raises(InputError, match="No similarity set is in"):
         find_sets([tmp_path])
+
+
+def test_markdown_sets_models_side_by_side(folder: Path) -> None:
+    sets, _ = find_sets([folder / "one"])
+    good = score_sets(sets, by_right_text)
+    bad = score_sets(sets, lambda left, right: -by_right_text(left, right))
+    lines = markdown({"good": good, "b|d": bad}).split("\n")
+    assert lines[2:5] == ["|  | good | b\\|d |", "| --- | ---: | ---: |", "| one/a | 100.0/100.0 | -100.0/-100.0 |"]
+
+
+def test_coverage_by_hand() -> None:
+    spec = FeatureSpec(orders=(2,), words=True, unknown_words="row")
+    entries = [Entry("ngram", " a", 2), Entry("ngram", "b ", 1), Entry("word", "b", 1), Entry("unknown", "", 0)]
+    featuriser = Featuriser(spec, Vocabulary.build(entries))
+    scores = np.array([1.0, 2.0])
+    found = coverage([SimilaritySet("t", "s", scores, ["a b", "x"], ["", "ab \u65e5"])], featuriser)
+    # " a b " has " a" "a " " b" "b ", two of them known, and the word b of two; " x " has two, none known; "" has
+    # nothing; " ab 日 " has five, " a" and "b " known, and two words, none known.
+    assert found == {"t": {"texts": 4, "texts_unknown": 2, "ngrams_known": 4 / 11, "words_known": 1 / 5}}
+    assert known_texts(["a b", "x", "", "ab \u65e5", "b!"], featuriser).tolist() == [True, False, False, True, True]
+    assert known_texts([], featuriser).tolist() == []
+
+
+def test_coverage_agrees_with_what_the_model_embeds(embedder: gramvec.Embedder, real_texts: list[str]) -> None:
+    texts = real_texts * 3  # more than a chunk
+    known = known_texts(texts, embedder.bundle.featuriser)
+    np.testing.assert_array_equal(known, embedder.raw(texts).feature_counts > 0)
+    assert 0 < np.count_nonzero(~known) < len(texts)

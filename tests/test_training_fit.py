@@ -16,8 +16,9 @@ from gramvec.errors import DeviceError, InputError
 from gramvec_training.config import Training
 from gramvec_training.corpus import Corpus
 from gramvec_training.encoders import Bag
-from gramvec_training.fit import History, Interrupted, PairTrainer, choose_device, fit
+from gramvec_training.fit import History, Interrupted, choose_device, fit
 from gramvec_training.mixture import Mixture, SourceGroups
+from gramvec_training.pair_trainer import PairTrainer
 
 ROWS, DIMENSION, TEXTS = 60, 8, 80
 
@@ -36,7 +37,8 @@ def trainer(*, bias: bool = True, **settings: Any) -> PairTrainer:
     shared = np.repeat(rng.integers(0, ROWS, size=(TEXTS // 2, 3)), 2, axis=0)
     bags = np.concatenate([shared, rng.integers(0, ROWS, size=(TEXTS, 3))], axis=1).astype(np.int32)
     corpus = Corpus(bags.ravel(), np.arange(0, bags.size + 1, 6), ROWS)
-    mixture = Mixture([SourceGroups("s", np.arange(TEXTS), np.arange(0, TEXTS + 1, 2))], seed=2)
+    ordered = not settings.get("shuffle_first_epoch", True)
+    mixture = Mixture([SourceGroups("s", np.arange(TEXTS), np.arange(0, TEXTS + 1, 2))], 2, not ordered)
     table = torch.empty(ROWS, DIMENSION).uniform_(-0.1, 0.1, generator=torch.Generator().manual_seed(0))
     encoder = Bag(table, pooling="sum", activation="tanh", bias=bias)
     values = {"batch": 12, "steps": 120, "rate": 0.01, "l2": 1e-4, "l2_centre": "initial", **settings}
@@ -59,6 +61,16 @@ def test_the_loss_falls_and_is_logged(tmp_path: Path) -> None:
     assert history.pairs == 30 * 40
 
 
+@pytest.mark.parametrize(
+    "settings", [{"optimiser": "adagrad"}, {"mega_batch": 3}, {"clip": 0.01}, {"shuffle_first_epoch": False}], ids=str
+)
+def test_each_option_changes_the_model(tmp_path: Path, settings: dict[str, Any]) -> None:
+    usual, other = trainer(steps=8), trainer(steps=8, **settings)
+    losses = [fit(one, tmp_path / "c.pt", identity="x").losses for one in (usual, other)]
+    assert bytes_of(usual) != bytes_of(other)
+    assert all(np.isfinite(value) for log in losses for _, value in log)
+
+
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     first, second, other = trainer(), trainer(), trainer()
     object.__setattr__(other.mixture, "seed", 3)
@@ -67,7 +79,19 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     assert bytes_of(first) == bytes_of(second) != bytes_of(other)
 
 
-@pytest.mark.parametrize("settings", [{}, {"negatives": "mix"}, {"bias": False, "decay": "none"}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"negatives": "mix"},
+        {"bias": False, "decay": "none"},
+        {"optimiser": "adagrad", "rate": 0.05, "l2_composition": 1e-3},
+        {"mega_batch": 3},
+        {"mega_batch": 3, "negatives": "mix", "clip": 0.05, "l2_centre": "zero"},
+        {"shuffle_first_epoch": False, "steps": None, "epochs": 30},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("stop", [1, 100, 113, 120])
 def test_a_stopped_and_resumed_run_ends_with_the_same_bytes(
     tmp_path: Path, settings: dict[str, Any], stop: int

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gramvec_training.tables import markdown_table, number, share
+
 _SYSTEMS = {
     "charagram-phrase": "Character n-grams, summed (CHARAGRAM-PHRASE, Wieting et al., 2016).",
     "paragram-phrase": "Averaged word vectors (PARAGRAM-PHRASE, Wieting et al., 2016).",
@@ -40,18 +42,25 @@ _LIMITS = {
 
 
 def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_bytes: int) -> str:
-    """Markdown: what the model is, its scores, data with licences, recipe and limits.
+    """Markdown: what the model is, its scores, neighbours, data with licences, recipe and limits.
 
-    `record` is a run's; `table_bytes` is the size of the stored table.
+    `record` is a run's; with its key `evaluation` (see bundle_card.assess) every figure is of the finished bundle,
+    else the scores are those that the trainer computed. `table_bytes` is the size of the stored table.
     """
     kind = str(record["kind"])
+    evaluation = record.get("evaluation")
     dimension = record["config"]["model"]["dimension"]
+    size = f"a table of {table_bytes / 1e6:.1f} MB"
+    if evaluation is not None:
+        size += f", {evaluation['bytes'] / 1e6:.1f} MB in all to serve it"
     parts = [
         f"# {name}",
         f"{_SYSTEMS[kind]} English, lower-cased, {dimension} dimensions, {record['rows']:,} rows in {precision}, "
-        f"a table of {table_bytes / 1e6:.1f} MB.",
+        f"{size}.",
         "Made by gramvec-train; manifest.json beside this file holds the settings in full.",
-        *_scores(record["scores"]),
+        *_scores(record.get("scores") if evaluation is None else evaluation, of_bundle=evaluation is not None),
+        *(_typos(evaluation, name) if evaluation and evaluation.get("typos") else []),
+        *(_neighbours(evaluation["neighbours"]) if evaluation else []),
         *_data(record),
         "## How it was made",
         *_recipe(record),
@@ -61,21 +70,65 @@ def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_by
     return "\n\n".join(parts) + "\n"
 
 
-def _scores(scores: Mapping[str, Any]) -> list[str]:
-    if not scores["tasks"]:
+def _scores(scores: Mapping[str, Any] | None, *, of_bundle: bool) -> list[str]:
+    if not scores or not scores["tasks"]:
         return ["## Scores", "No development set was scored."]
-    rows = ["| task | sets | Pearson, mean | Spearman, mean | Pearson, pooled |", "|---|---|---|---|---|"]
+    tasks = [["task", "sets", "Pearson, mean", "Spearman, mean", "Pearson, pooled", "Spearman, pooled"]]
+    sets = [["set", "pairs", "Pearson", "Spearman"]]
     for task, result in scores["tasks"].items():
-        mean, pooled = result["mean"], result["pooled"]["pearson"]
-        rows.append(
-            f"| {task} | {len(result['sets'])} | {mean['pearson']:.1f} | {mean['spearman']:.1f} | "
-            f"{'-' if pooled is None else f'{pooled:.1f}'} |"
-        )
+        values = [result[how][measure] for how in ("mean", "pooled") for measure in ("pearson", "spearman")]
+        tasks.append([task, str(len(result["sets"])), *(number(value) for value in values)])
+        for one, found in result["sets"].items():
+            values = [found["pearson"], found["spearman"]]
+            sets.append([f"{task}/{one}", f"{found['pairs']:,}", *(number(value) for value in values)])
+    origin = "of this bundle as it is served" if of_bundle else "of the trainer, with the table in float32"
     note = (
-        "Cosine against human scores, times 100, on development sets, with the table in float32. Settings were "
-        "chosen on these sets, which flatters them a little."
+        f"Cosine against human scores, times 100, on development sets, {origin}. Settings were chosen on these "
+        "sets, which flatters them a little."
     )
-    return ["## Scores", "\n".join(rows), note]
+    parts = ["## Scores", markdown_table(tasks), note, markdown_table(sets)]
+    return [*parts, *_coverage(scores["coverage"])] if "coverage" in scores else parts
+
+
+def _coverage(coverage: Mapping[str, Any]) -> list[str]:
+    rows = [["task", "texts", "n-grams known", "words known", "texts of which nothing is known"]]
+    for task, one in coverage.items():
+        known = [share(one["ngrams_known"]), share(one["words_known"])]
+        rows.append([task, f"{one['texts']:,}", *known, f"{one['texts_unknown']:,}"])
+    return ["How much of these texts it knows, counting every occurrence:", markdown_table(rows)]
+
+
+def _typos(evaluation: Mapping[str, Any], name: str) -> list[str]:
+    percentages = list(evaluation["typos"])
+    models = [(name, evaluation)]
+    if "beside" in evaluation:
+        models.append((evaluation["beside"]["name"], evaluation["beside"]))
+    rows = [["task", "model", "clean", *(f"{one} % misspelt" for one in percentages)]]
+    for task in next(iter(evaluation["typos"].values())):
+        for label, one in models:
+            found = [one["tasks"], *(one["typos"][percentage] for percentage in percentages)]
+            rows.append([task, label, *(number(result[task]["mean"]["pearson"]) for result in found)])
+    files = evaluation.get("misspellings") or []
+    real = f", real misspellings ({', '.join(files)})" if files else ""
+    note = (
+        "Pearson, mean of the task's sets, with so many of the words of three letters and more misspelt on both "
+        f"sides: neighbouring keys, transpositions, deletions, insertions{real}, each as likely; seed "
+        f"{evaluation['seed']}. Sets of single words are left out."
+    )
+    return ["## Misspelt text", markdown_table(rows), note]
+
+
+def _neighbours(neighbours: Mapping[str, Any]) -> list[str]:
+    def rows(title: str, found: Mapping[str, list[str]]) -> str:
+        lines = [[query, ", ".join(texts) or "none: nothing of it is known"] for query, texts in found.items()]
+        return markdown_table([[title, "nearest by cosine, the nearest first"], *lines], left=True)
+
+    note = (
+        f"Among {neighbours['candidates']:,} words of {neighbours['origin']}. The words and phrases are those of "
+        "Tables 8 and 9 of the CHARAGRAM paper, and one misspelling more."
+    )
+    words, phrases = rows("word", neighbours["words"]), rows("phrase", neighbours["phrases"])
+    return ["## Nearest neighbours", words, phrases, note]
 
 
 def _data(record: Mapping[str, Any]) -> list[str]:
@@ -113,10 +166,16 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
         record["config"].get(key) for key in ("model", "training", "sif", "distillation")
     )
     parts = [f"```\n{record['command']}\n```"]
+    start = record.get("start")
+    if start is not None:
+        parts.append(
+            f"Training went on from the model {start['name']} (licence {start['licence'] or 'not stated'}; manifest "
+            f"sha256 {start['digest'][:12]}), whose own data is in its card."
+        )
     if training is not None:
         parts.append(
-            f"Margin loss, margin {training['margin']}, {training['negatives'].upper()} negatives from batches of "
-            f"{training['batch']} pairs; lazy Adam at {training['rate']:g}, decay {training['decay']}; "
+            f"Margin loss, margin {training['margin']}, {training['negatives'].upper()} negatives from "
+            f"{_batches(training)}; lazy {_optimiser(training)} at {training['rate']:g}, decay {training['decay']}; "
             f"{record['steps']:,} steps, {record['pairs']:,} pairs, seed {training['seed']}; pooling "
             f"{model['pooling']}, activation {model['activation']}. L2 on the table {training['l2']:g}, towards "
             f"{'the initial values' if training['l2_centre'] == 'initial' else 'zero'}. "
@@ -141,3 +200,13 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
             f"fixed in the model. {record['seconds']:.0f} s."
         )
     return parts
+
+
+def _batches(training: Mapping[str, Any]) -> str:
+    batches = training.get("mega_batch", 1)
+    among = f"{batches} batches" if batches > 1 else "batches"
+    return f"{among} of {training['batch']} pairs"
+
+
+def _optimiser(training: Mapping[str, Any]) -> str:
+    return {"adam": "Adam", "adagrad": "AdaGrad"}[training.get("optimiser", "adam")]

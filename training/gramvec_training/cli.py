@@ -5,15 +5,26 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from gramvec_training.cli_support import DATA, OVERWRITE, PATH, How, Notes, carry_out, one_sentence, training_options
+from gramvec_training.cli_evaluate import card, evaluate, report
+from gramvec_training.cli_support import (
+    DATA,
+    OVERWRITE,
+    PATH,
+    How,
+    Notes,
+    carry_out,
+    given_options,
+    may_replace,
+    one_sentence,
+    training_options,
+    write_bundle,
+)
+from gramvec_training.cli_sweep import sweep
 
 # torch, scipy and onnx are imported inside the commands, so that --help answers at once.
-if TYPE_CHECKING:
-    from gramvec_training.config import Config
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -29,8 +40,8 @@ def main() -> None:
     Or from a file of your own, one pair of paraphrases a line, separated by a tab:
 
     \b
-    gramvec-train fit --pairs my.tsv --out runs/mine
-    gramvec-train export runs/mine -o models/mine
+    gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
+    gramvec serve --model mine
     """
     notes = logging.getLogger("gramvec_training")
     if not notes.handlers:
@@ -39,7 +50,8 @@ def main() -> None:
 
 @main.command()
 @click.argument("config", type=PATH, required=False)
-@click.option("--pairs", type=PATH, help="Train charagram-phrase on this file alone, without a config.")
+@click.option("--pairs", type=PATH, help="Train on this file of yours, without a config: charagram-phrase, or --from.")
+@click.option("--from", "start", metavar="BUNDLE", help="With --pairs: go on from this model, a name or a folder.")
 @click.option(
     "--layout",
     type=click.Choice(["pairs", "groups", "ppdb"]),
@@ -53,19 +65,29 @@ def main() -> None:
     show_default=True,
     help="What to do with rows of --pairs that have one column, an empty side, identical sides, or are not UTF-8.",
 )
-@click.option("--epochs", type=click.IntRange(min=1), help="With --pairs: passes over the file.  [default: 10]")
+@click.option("--held-out", type=click.FloatRange(min=0, max=0.5), default=0.1, show_default=True,
+              help="With --pairs: the share that is not trained on, for the report at the end.")  # fmt: skip
+@click.option("--epochs", type=click.IntRange(min=1),
+              help="With --pairs: passes over the file.  [default: 10, or 5 with --from]")  # fmt: skip
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True),
+              help="With --pairs: the learning rate.  [default: 0.001, or 0.0005 with --from]")  # fmt: skip
 @click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
+@click.option("--export", "bundle", type=PATH, help="Write the finished model to this folder, ready to be served.")
 @DATA
 @training_options
 @one_sentence
 def fit(
-    config: Path | None, pairs: Path | None, layout: str | None, bad_rows: str, epochs: int | None, out: Path | None,
-    data: Path, resume: bool, overwrite: bool, save_every: float, device: str, threads: int,
+    config: Path | None, pairs: Path | None, start: str | None, layout: str | None, bad_rows: str, held_out: float,
+    epochs: int | None, rate: float | None, out: Path | None, bundle: Path | None, data: Path, resume: bool,
+    overwrite: bool, save_every: float, device: str, threads: int,
 ) -> None:  # fmt: skip
     """Train the model of CONFIG, or one on --pairs, into a run folder.
 
     The folder holds the vocabulary, the weights, and run.json with the settings, the loss and the scores on the
     development sets that the config names. A config with [sif] is built instead of trained.
+
+    Of --pairs a tenth is held out, and the report says how often the other side of such a pair is found among all
+    others, by the model it went on from (before) and by the new one (after).
 
     Ctrl-C or SIGTERM writes a checkpoint and says how to continue; the continued run ends with the same model as
     one that was never stopped (exit codes 130 and 143).
@@ -73,17 +95,38 @@ def fit(
     \b
     gramvec-train fit training/configs/charagram-phrase.toml
     gramvec-train fit training/configs/sif.toml --out runs/sif
+    gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
     gramvec-train fit --pairs my.tsv --out runs/mine --epochs 20
     gramvec-train fit --out runs/mine --resume
     """
     if config is not None and pairs is not None:
         raise click.UsageError("Give a CONFIG or --pairs, not both.")
-    if pairs is None and (layout or epochs or bad_rows == "refuse"):
-        raise click.UsageError("--layout, --epochs and --bad-rows belong to --pairs; a config has its own keys.")
+    only_with_pairs = given_options("start", "layout", "bad_rows", "held_out", "epochs", "rate")
+    if pairs is None and only_with_pairs:
+        raise click.UsageError(f"{only_with_pairs[0]} goes with --pairs; a config has its own keys.")
     if resume and overwrite:
         raise click.UsageError("Give --resume or --overwrite, not both.")
+    if bundle is not None:
+        may_replace(bundle, start)
 
-    wanted = _wanted(config, pairs, layout, bad_rows, epochs)
+    wanted = None
+    if config is not None:
+        from gramvec_training.config import load_config
+
+        wanted = load_config(config)
+    elif pairs is not None:
+        from gramvec_training.quick import pairs_config
+
+        wanted = pairs_config(
+            pairs,
+            start=start,
+            layout=layout,
+            bad_rows=bad_rows,
+            held_out=held_out,
+            epochs=epochs,
+            rate=rate,
+            name_from=bundle or pairs,
+        )
     if wanted is None and not resume:
         raise click.UsageError("Give a CONFIG, or --pairs FILE, or --out RUN --resume.")
     if wanted is None and out is None:
@@ -93,8 +136,9 @@ def fit(
     from gramvec_training.quick import command_line, shown
 
     source = [shown(config)] if config else ["--pairs", shown(pairs)] if pairs else []
-    source += ["--epochs", str(epochs)] if epochs else []
-    how = How(device=device, threads=threads, save_every=save_every)
+    source += ["--from", shown(Path(start))] if start else []
+    source += given_options("layout", "bad_rows", "held_out", "epochs", "rate")
+    how = How(device=device, threads=threads, save_every=save_every, export=bundle)
     carry_out(folder, wanted, data, command_line("fit", *source), how=how, resume=resume, overwrite=overwrite)
 
 
@@ -160,64 +204,8 @@ def export(run: Path, out: Path, precision: str | None, name: str | None) -> Non
     \b
     gramvec-train export runs/charagram-phrase -o models/charagram-phrase --precision int8
     """
-    from gramvec_training.pipeline import export_run
-    from gramvec_training.runs import load_run
-
-    manifest = export_run(load_run(run), out, precision=precision, name=name or out.resolve().name)  # type: ignore[arg-type]
-    size = sum(file.stat().st_size for file in out.iterdir())
-    parity = manifest.provenance["parity"]
-    click.echo(
-        f"{out}: {manifest.rows:,} rows of {manifest.dimension}, {manifest.graph.precision}, {size / 1e6:.1f} MB; "
-        f"1 - cosine on {parity['texts']:,} texts: onnxruntime against torch "
-        f"{parity['float32_vs_trainer']:.1e}, as stored {parity['stored_vs_float32']:.1e}"
-    )
-
-
-@main.command()
-@click.argument("bundles", nargs=-1, required=True)
-@click.option("--sets", type=PATH, multiple=True, required=True,
-              help="Folder of tasks, or of sets, or a set: score<TAB>text<TAB>text; repeatable.")  # fmt: skip
-@click.option("--json", "json_path", type=click.Path(path_type=Path, allow_dash=True),
-              help="Write the scores as JSON too; - for stdout, instead of the table.")  # fmt: skip
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@one_sentence
-def evaluate(bundles: tuple[str, ...], sets: tuple[Path, ...], json_path: Path | None, device: str) -> None:
-    """Score BUNDLES (names or folders) on similarity sets, side by side.
-
-    A folder is a task and a .tsv file in it a set. Pearson and Spearman times 100 of each set, their mean over the
-    task's sets (the papers' way), and over the pairs of all its sets pooled (MTEB's way).
-
-    \b
-    gramvec-train evaluate models/charagram-phrase models/sif --sets ../shared/data/dev
-    gramvec-train evaluate sif --sets ../shared/data/dev/sts16 --json scores.json
-    """
-    import gramvec
-    from gramvec_training.evaluate import evaluate_bundles, find_sets, table, to_json
-
-    found, notes = find_sets(sets)
-    for note in notes:
-        click.echo(note, err=True)
-    reports = evaluate_bundles([gramvec.load(bundle, device=device) for bundle in bundles], bundles, found)  # type: ignore[arg-type]
-    for name, report in reports.items():
-        for note in report["notes"]:
-            click.echo(f"{name}: {note}", err=True)
-    if json_path is not None and str(json_path) != "-":
-        json_path.write_bytes(to_json(reports))
-    click.echo(to_json(reports).decode().rstrip() if str(json_path) == "-" else table(reports))
-
-
-def _wanted(
-    config: Path | None, pairs: Path | None, layout: str | None, bad_rows: str, epochs: int | None
-) -> Config | None:
-    if config is not None:
-        from gramvec_training.config import load_config
-
-        return load_config(config)
-    if pairs is not None:
-        from gramvec_training.quick import pairs_config
-
-        return pairs_config(pairs, layout=layout, bad_rows=bad_rows, epochs=epochs)
-    return None
+    may_replace(out)
+    write_bundle(run, out, precision=precision, name=name)
 
 
 @main.command()
@@ -272,6 +260,12 @@ def distill(
     how = How(device=device, threads=threads, save_every=save_every, cache=cache)
     folder = out or Path("runs") / (wanted.model.name if wanted else "")
     carry_out(folder, wanted, data, command_line("distill", *source), how=how, resume=resume, overwrite=overwrite)
+
+
+main.add_command(evaluate)
+main.add_command(report)
+main.add_command(card)
+main.add_command(sweep)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
-from gramvec.errors import GramvecError
+from gramvec.errors import GramvecError, InputError
 
 # torch, scipy and onnx are imported inside the functions, so that --help answers at once.
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class How:
     threads: int = 1
     save_every: float = 60.0
     cache: Path = Path("runs/teachers")
+    export: Path | None = None
 
 
 class Notes(logging.Handler):
@@ -94,6 +95,47 @@ def one_sentence(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
+def given_options(*names: str) -> list[str]:
+    """Of these parameters of the running command, those that the caller gave, as options with their values."""
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is not None and source.name != "DEFAULT":
+            words += [parameter.opts[0], str(context.params[parameter.name])]
+    return words
+
+
+def may_replace(bundle: Path, start: str | None = None) -> None:
+    """Raise InputError where a bundle cannot be written to the folder without a loss.
+
+    A new or an empty folder will do, and one with a bundle, but not the bundle `start` that training goes on from.
+    """
+    from gramvec.bundle import MANIFEST, find_bundle
+
+    if bundle.exists() and not bundle.is_dir():
+        raise InputError(f"{bundle} is a file; name a folder for the bundle.")
+    if bundle.is_dir() and not (bundle / MANIFEST).is_file() and any(bundle.iterdir()):
+        raise InputError(f"{bundle} holds other files than a bundle, which would be lost; name another folder.")
+    if start is not None and find_bundle(start).resolve() == bundle.resolve():
+        raise InputError(f"{bundle} is the bundle that training goes on from; name another folder for the new one.")
+
+
+def write_bundle(run: Path, out: Path, *, precision: str | None = None, name: str | None = None) -> None:
+    """Export the finished run and report the bundle's size and parity; by default its name is the folder's."""
+    from gramvec_training.pipeline import export_run
+    from gramvec_training.runs import load_run
+
+    manifest = export_run(load_run(run), out, precision=precision, name=name or out.resolve().name)  # type: ignore[arg-type]
+    size = sum(file.stat().st_size for file in out.iterdir())
+    parity = manifest.provenance["parity"]
+    click.echo(
+        f"{out}: {manifest.rows:,} rows of {manifest.dimension}, {manifest.graph.precision}, {size / 1e6:.1f} MB; "
+        f"1 - cosine on {parity['texts']:,} texts: onnxruntime against torch "
+        f"{parity['float32_vs_trainer']:.1e}, as stored {parity['stored_vs_float32']:.1e}"
+    )
+
+
 def carry_out(
     folder: Path, wanted: Config | None, data: Path, command: str, *, how: How, resume: bool, overwrite: bool
 ) -> None:
@@ -112,8 +154,10 @@ def carry_out(
         begun = runs.begin_run(folder, wanted, data, command=command)
     if runs.is_finished(folder):
         click.echo(f"The run in {folder} is finished already.", err=True)
-        return
-    _report(_run(begun, folder, how, resume=resume), folder)
+    else:
+        _report(_run(begun, folder, how, resume=resume), folder)
+    if how.export is not None:
+        write_bundle(folder, how.export)
 
 
 def _run(begun: Begun, folder: Path, how: How, *, resume: bool) -> dict[str, Any]:
@@ -139,13 +183,31 @@ def _run(begun: Begun, folder: Path, how: How, *, resume: bool) -> dict[str, Any
         return run_fit(begun, folder, **common)
     except Interrupted as stop:
         command = "distill" if begun.config.distillation is not None else "fit"
-        click.echo(f"{stop} Continue with: gramvec-train {command} --out {shlex.quote(str(folder))} --resume", err=True)
+        words = ["gramvec-train", command, "--out", str(folder), "--resume"]
+        words += ["--export", str(how.export)] if how.export is not None else []
+        click.echo(f"{stop} Continue with: {shlex.join(words)}", err=True)
         raise SystemExit(128 + stop.signal_number) from None
 
 
 def _report(record: dict[str, Any], folder: Path) -> None:
-    from gramvec_training.evaluate import table
+    from gramvec_training.tables import table
 
     if record["scores"]["tasks"]:
         click.echo(table({record["name"]: record["scores"]}))
-    click.echo(f"{folder}: {record['rows']:,} rows, {record['seconds']:.0f} s")
+    report_held_out(record)
+    new = f" ({record['rows'] - record['start']['rows']:,} new)" if "start" in record else ""
+    click.echo(f"{folder}: {record['rows']:,} rows{new}, {record['seconds']:.0f} s")
+
+
+def report_held_out(record: dict[str, Any]) -> None:
+    """Print the table of a record's held-out pairs, if it has any, and say so where the model has become worse."""
+    from gramvec_training.held_out import report
+
+    found = record.get("held_out")
+    if found is None:
+        return
+    click.echo(report(found))
+    if found["before"] is not None and found["after"]["mrr"] < found["before"]["mrr"]:
+        click.echo(
+            "The held-out pairs are found less well than before; try fewer --epochs or a lower --rate.", err=True
+        )

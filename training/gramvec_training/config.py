@@ -12,7 +12,8 @@ from gramvec.errors import InputError
 from gramvec_training.data import Layout, OnBad
 from gramvec_training.encoders import Activation, Pooling
 from gramvec_training.negatives import Sampling
-from gramvec_training.optim import Centre
+from gramvec_training.optim import Centre, Optimiser
+from gramvec_training.start import Start
 from gramvec_training.texts import TextSource
 
 Kind = Literal["charagram-phrase", "paragram-phrase", "sif", "gramvec"]
@@ -51,21 +52,31 @@ class Features(_Strict):
 
 
 class VocabularyLimits(_Strict):
-    """Which features get a row: seen `min_count` times, and at most so many, the most frequent first."""
+    """Which features get a row: seen `min_count` times (the paper's C), and so many, the most frequent first."""
 
     min_count: _Count = 1
     max_ngrams: _Count | None = None
+    max_ngrams_each: _Count | None = None  # of each order: the k of CHARAGRAM's Table 5
     max_words: _Count | None = None
+    words_of_vectors: bool = False  # the words of model.vectors have a row, seen or not, and no others
 
 
 class Training(_Strict):
-    """The margin loss and its optimiser. Either `steps` or `epochs`; `batch` counts pairs."""
+    """The margin loss and its optimiser. Either `steps` or `epochs`; `batch` counts pairs.
+
+    The L2 terms are 0.5 * l2 * ||theta - centre||^2, added to the batch's mean loss, as in the authors' code (the
+    papers' formulas have no 0.5). They and the optimisers are lazy: see gramvec_training.optim.
+    """
 
     margin: _Positive = 0.4
     negatives: Sampling = "max"
     batch: Annotated[int, Field(ge=2)] = 128
+    mega_batch: _Count = 1  # batches among which the negatives are sought
+    optimiser: Optimiser = "adam"
     rate: _Positive = 1e-3
     decay: Literal["linear", "none"] = "linear"
+    clip: _Positive | None = None  # the greatest length of each parameter's gradient
+    shuffle_first_epoch: bool = True  # else in the order of the files
     steps: _Count | None = None
     epochs: _Count | None = None
     l2: _Penalty = 0.0  # on the table
@@ -93,7 +104,8 @@ class Distillation(_Strict):
     l2: _Penalty = 0.0
     l2_centre: Centre = "zero"
     l2_composition: _Penalty = 0.0
-    spans: Annotated[int, Field(ge=0)] = 0  # short phrases cut from the texts, besides
+    spans: Annotated[int, Field(ge=0)] = 0  # texts that a short phrase is cut from, besides
+    max_texts: _Count | None = None  # of all texts, keep so many
     misspelt: Annotated[float, Field(ge=0, le=1)] = 0.1  # misspelt copies, as a share of the texts
     misspelt_words: Annotated[float, Field(gt=0, le=1)] = 0.3  # share of a copy's longer words
     misspellings: tuple[Path, ...] = ()  # files of word<TAB>misspelling
@@ -136,6 +148,7 @@ class DataSet(_Strict):
     max_groups: _Count | None = None  # keep so many groups, drawn once: bounds the memory
     pairs_per_group: _Count = 1
     cap: _Count | None = None  # at most so many pairs an epoch
+    held_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share that is not trained on, for a report at the end
 
     @property
     def name(self) -> str:
@@ -165,6 +178,7 @@ class Config(_Strict):
     training: Training | None = None
     distillation: Distillation | None = None
     sif: Sif | None = None
+    start: Start | None = None  # the bundle that [training] goes on from
     data: tuple[DataSet, ...] = ()
     texts: tuple[TextSource, ...] = ()
     dev: Dev = Dev()
@@ -178,6 +192,8 @@ class Config(_Strict):
             raise ValueError("[training] needs at least one [[data]] with a path")
         if self.distillation is not None and not self.texts:
             raise ValueError("[distillation] needs at least one [[texts]] with a path")
+        if self.start is not None and self.training is None:
+            raise ValueError("[start] belongs to [training]")
         if self.sif is not None and self.sif.components and not self.texts:
             raise ValueError("[sif] needs at least one [[texts]] with a path to take its components from")
         return self

@@ -27,7 +27,7 @@ from gramvec_training.robustness import read_misspellings
 from gramvec_training.runs import CHECKPOINT, PARITY_TEXTS, Begun, Weights, finish_run, save_inputs, spec_of, versions
 from gramvec_training.teacher import Halves, Teacher
 from gramvec_training.texts import collect_texts
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.vocabulary import vocabulary_for
 
 PROJECTION_TEXTS = 200_000  # the axes are steady to the third digit from a tenth of that
 
@@ -91,7 +91,9 @@ def run_distillation(
     target = choose_device(device)
     dev = find_sets([data / path for path in config.dev.sets])[0] if config.dev.sets else []
 
-    texts, counts = collect_texts(config.texts, data, spans=settings.spans, seed=settings.seed)
+    texts, counts = collect_texts(
+        config.texts, data, seed=settings.seed, spans=settings.spans, limit=settings.max_texts
+    )
     teacher = Teacher(settings.teacher, cache, threads=threads)
     with _bar("teacher", len(texts)) as bar:
         vectors = teacher.vectors(texts, progress=bar.update)
@@ -104,10 +106,8 @@ def run_distillation(
     projection = principal_projection(
         vectors[np.sort(rng.permutation(len(texts))[:PROJECTION_TEXTS])], config.model.dimension
     )
-    limits, spec = config.vocabulary, spec_of(config)
-    vocabulary = build_vocabulary(
-        texts, spec, min_count=limits.min_count, max_ngrams=limits.max_ngrams, max_words=limits.max_words
-    )
+    spec = spec_of(config)
+    vocabulary = vocabulary_for(config, texts, spec, data)
     save_inputs(folder, vocabulary, texts[:PARITY_TEXTS])
     featuriser = Featuriser(spec, vocabulary)
 

@@ -56,14 +56,21 @@ def reference(weights: Weights, featurise: Featurise, *, pooling: Pooling, activ
     return encode
 
 
-def cosines(encode: Encode, featurise: Featurise) -> Similarity:
-    """The cosine of each left text with its right one, float32[n]; 0 where a side has no known feature."""
+def unit_vectors(encode: Encode, featurise: Featurise) -> Encode:
+    """The same vectors at length 1, or zero for a text without a known feature."""
 
     def unit(texts: Sequence[str]) -> Floats:
         vectors = encode(texts)
         vectors[np.diff(featurise(texts).offsets) == 0] = 0
         scaled: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return scaled
+
+    return unit
+
+
+def cosines(encode: Encode, featurise: Featurise) -> Similarity:
+    """The cosine of each left text with its right one, float32[n]; 0 where a side has no known feature."""
+    unit = unit_vectors(encode, featurise)
 
     def similarity(left: Sequence[str], right: Sequence[str]) -> Floats:
         cosine: Floats = np.einsum("nd,nd->n", unit(left), unit(right))

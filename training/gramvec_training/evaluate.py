@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 from scipy import stats
 
-from gramvec.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec_training.data import numbered_lines
 
@@ -39,8 +37,8 @@ class SimilaritySet:
 def find_sets(folders: Sequence[Path]) -> tuple[list[SimilaritySet], list[str]]:
     """The sets below each folder (task folders, or one task folder itself) or file, by name, and notes.
 
-    A file that was found by walking and whose first line is not of the layout is left out with a note. Raises
-    InputError where a path is missing, a later line is bad, or no set is found.
+    Files that were found by walking and whose first line is not of the layout are left out, with a note for each
+    folder of them. Raises InputError where a path is missing, a later line is bad, or no set is found.
     """
     sets: list[SimilaritySet] = []
     notes: list[str] = []
@@ -50,11 +48,13 @@ def find_sets(folders: Sequence[Path]) -> tuple[list[SimilaritySet], list[str]]:
         if folder.is_file():
             sets.append(read_set(folder))
             continue
+        left_out: dict[Path, list[str]] = {}
         for path in sorted({*folder.glob("*.tsv"), *folder.glob("*/*.tsv")}):
             if _has_layout(path):
                 sets.append(read_set(path))
             else:
-                notes.append(f"{path} is left out: {_LAYOUT}, which its first line is not.")
+                left_out.setdefault(path.parent, []).append(path.name)
+        notes += [_note(parent, names) for parent, names in left_out.items()]
     if not sets:
         names = " or ".join(str(folder) for folder in folders)
         raise InputError(f"No similarity set is in {names}; {_LAYOUT}, in files that end in .tsv.")
@@ -118,43 +118,9 @@ def score_sets(sets: Sequence[SimilaritySet], similarity: Similarity) -> dict[st
     return {"tasks": tasks, "notes": notes}
 
 
-def evaluate_bundles(
-    embedders: Sequence[Embedder], labels: Sequence[str], sets: Sequence[SimilaritySet]
-) -> dict[str, dict[str, Any]]:
-    """`score_sets` of each bundle, by its label, with the bundle's name, digest, device and versions beside it."""
-    reports: dict[str, dict[str, Any]] = {}
-    for embedder, label in zip(embedders, labels, strict=True):
-        report = score_sets(sets, embedder.pair_similarity)
-        reports[label] = {
-            "name": embedder.name,
-            "digest": embedder.digest,
-            "device": embedder.device,
-            **report,
-        }
-    return reports
-
-
-def to_json(reports: dict[str, dict[str, Any]]) -> bytes:
-    """The reports as indented JSON, the same bytes for the same scores."""
-    return orjson.dumps(reports, option=orjson.OPT_INDENT_2) + b"\n"
-
-
-def table(reports: dict[str, dict[str, Any]]) -> str:
-    """A text table of several models' reports side by side: `pearson/spearman` of each set, mean and pooled."""
-    rows: list[list[str]] = [["", *reports]]
-    for task, first in next(iter(reports.values()))["tasks"].items():
-        for name in first["sets"]:
-            cells = [_cell(report["tasks"][task]["sets"][name]) for report in reports.values()]
-            rows.append([f"{task}/{name}", *cells])
-        for kind in ("mean", "pooled"):
-            cells = [_cell(report["tasks"][task][kind]) for report in reports.values()]
-            rows.append([f"{task} {kind}", *cells])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
-        for row in rows
-    ]
-    return "\n".join(["Pearson/Spearman x 100", *(line.rstrip() for line in lines)])
+def _note(folder: Path, names: Sequence[str]) -> str:
+    shown = f"{folder / names[0]} is" if len(names) == 1 else f"{folder}: {len(names)} files are"
+    return f"{shown} left out: not rows of score<TAB>text<TAB>text."
 
 
 def _result(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[np.float64]) -> dict[str, Any]:
@@ -164,10 +130,6 @@ def _result(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[np.flo
         "pearson": None if math.isnan(pearson) else 100 * pearson,
         "spearman": None if math.isnan(spearman) else 100 * spearman,
     }
-
-
-def _cell(result: dict[str, Any]) -> str:
-    return "/".join("-" if result[m] is None else f"{result[m]:.1f}" for m in ("pearson", "spearman"))
 
 
 def _row(raw: bytes) -> tuple[float, str, str] | None:

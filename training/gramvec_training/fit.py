@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
-from torch.nn import functional
 from tqdm import tqdm
 
 from gramvec.errors import DeviceError, GramvecError, InputError
 from gramvec_training.checkpoint import load_checkpoint, save_checkpoint
-from gramvec_training.config import Training
 from gramvec_training.corpus import Batch, Corpus
 from gramvec_training.encoders import Encoder
-from gramvec_training.losses import margin_loss
-from gramvec_training.mixture import Mixture
-from gramvec_training.negatives import choose_negatives
-from gramvec_training.optim import Centre, LazyAdam, rate_at
+from gramvec_training.optim import OPTIMISERS, Centre, Optimiser, rate_at
+from gramvec_training.signals import noted_signals
 
 LOG_EVERY = 100  # steps over which one entry of the loss log is the mean
 
@@ -73,16 +66,20 @@ class Schedule(Protocol):
 class Trainer(ABC):
     """One step at a time over a corpus. The step number alone decides the batch, the draws and the rate."""
 
-    def __init__(self, encoder: Encoder, corpus: Corpus, schedule: Schedule, steps: int, device: torch.device) -> None:
+    def __init__(
+        self, encoder: Encoder, corpus: Corpus, schedule: Schedule, steps: int, device: torch.device, *,
+        optimiser: Optimiser = "adam", clip: float | None = None,
+    ) -> None:  # fmt: skip
         self.encoder = encoder
         self.corpus = corpus
         self.schedule = schedule
         self.steps = steps
         self.device = device
-        self._table = LazyAdam(encoder.table, l2=schedule.l2, centre=schedule.l2_centre)
+        lazy = OPTIMISERS[optimiser]
+        self._table = lazy(encoder.table, l2=schedule.l2, centre=schedule.l2_centre, clip=clip)
         # The other parameters are rows that every step touches: torch's own Adam takes two seconds to import.
         self._composition = [
-            LazyAdam(parameter.view(1, -1), l2=schedule.l2_composition) for parameter in encoder.composition()
+            lazy(parameter.view(1, -1), l2=schedule.l2_composition, clip=clip) for parameter in encoder.composition()
         ]
         self._only_row = torch.zeros(1, dtype=torch.int64, device=device)
 
@@ -133,49 +130,6 @@ class Trainer(ABC):
             optimiser.restore(value)
 
 
-class PairTrainer(Trainer):
-    """Learns from paraphrases by the margin loss. A batch is its left phrases, then its right ones."""
-
-    def __init__(
-        self, encoder: Encoder, corpus: Corpus, mixture: Mixture, settings: Training, device: torch.device
-    ) -> None:
-        if mixture.pairs_per_epoch < 2:
-            raise InputError("Training needs at least two pairs, since the negatives come from the batch.")
-        # A last batch of one pair would have no negatives, so it is left out.
-        self.steps_per_epoch = max((mixture.pairs_per_epoch - 2) // settings.batch + 1, 1)
-        steps = settings.steps or (settings.epochs or 1) * self.steps_per_epoch
-        super().__init__(encoder, corpus, settings, steps, device)
-        self.mixture = mixture
-        self.settings = settings
-        self._epoch = -1
-        self._pairs = np.zeros((0, 2), dtype=np.int64)
-
-    def batch_at(self, step: int) -> Batch:
-        """The batch of a step, counted from 0: left phrases, then right phrases."""
-        epoch, position = divmod(step, self.steps_per_epoch)
-        if epoch != self._epoch:
-            self._epoch, self._pairs = epoch, self.mixture.epoch(epoch)
-        start = position * self.settings.batch
-        pairs = self._pairs[start : start + self.settings.batch]
-        return self.corpus.batch(np.concatenate([pairs[:, 0], pairs[:, 1]]))
-
-    def examples(self, batch: Batch) -> int:
-        """The pairs of a batch."""
-        return len(batch.texts) // 2
-
-    def loss(self, vectors: torch.Tensor, batch: Batch, step: int) -> torch.Tensor:
-        """The margin loss, its negatives chosen with the current parameters."""
-        settings = self.settings
-        generator = None
-        if settings.negatives == "mix":
-            generator = torch.Generator().manual_seed(settings.seed * 2**31 + step)
-        unit = functional.normalize(vectors, dim=1)  # [2b, d]
-        texts = torch.from_numpy(batch.texts).to(self.device)
-        negatives = choose_negatives(unit, texts, settings.negatives, generator=generator)  # [2b]
-        left, right = unit.chunk(2)
-        return margin_loss(left, right, negatives, settings.margin)
-
-
 def fit(
     trainer: Trainer,
     checkpoint: Path,
@@ -210,7 +164,7 @@ def fit(
         save_checkpoint(checkpoint, state)
 
     with (
-        _signals() as caught,
+        noted_signals() as caught,
         tqdm(
             total=trainer.steps * trainer.schedule.batch,
             initial=history.steps * trainer.schedule.batch,
@@ -256,26 +210,3 @@ def choose_device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(name)
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """The signals caught so far; a second one acts as it would have without us."""
-    caught: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def note(number: int, frame: FrameType | None) -> None:
-        caught.append(number)
-        signal.signal(number, before[signal.Signals(number)])
-
-    try:
-        for number in before:
-            signal.signal(number, note)
-    except ValueError:  # not the main thread: signals stay as they are
-        yield caught
-        return
-    try:
-        yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -7,18 +7,22 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def margin_loss(left: Tensor, right: Tensor, negatives: Tensor, margin: float) -> Tensor:
+def margin_loss(
+    left: Tensor, right: Tensor, negatives: Tensor, margin: float, *, candidates: Tensor | None = None
+) -> Tensor:
     """Mean over the pairs of the two hinges; a scalar.
 
     max(0, margin - cos(x1, x2) + cos(x1, t1)) + max(0, margin - cos(x1, x2) + cos(x2, t2)).
     (CHARAGRAM's supplement, the equation of section 1, without the L2 term, which the optimiser adds.)
 
     `left` and `right` float32[b, d] are unit vectors; `negatives` int64[2b] numbers, for each of the b left and then
-    the b right phrases, a phrase among the 2b (left first), or -1 for none: that hinge then counts as zero. The
-    gradient flows through the negatives' vectors; their choice is constant.
+    the b right phrases, one of the `candidates`, unit vectors float32[m, d], by default these 2b phrases (left
+    first), or is -1 for none: that hinge then counts as zero. The gradient flows through the negatives' vectors;
+    their choice is constant.
     """
     phrases = torch.cat([left, right])  # [2b, d]
+    among = phrases if candidates is None else candidates  # [m, d]
     positive = (left * right).sum(dim=1).repeat(2)  # [2b]
-    negative = (phrases * phrases[negatives.clamp(min=0)]).sum(dim=1)  # [2b]
+    negative = (phrases * among[negatives.clamp(min=0)]).sum(dim=1)  # [2b]
     hinges = functional.relu(margin - positive + negative) * (negatives >= 0)  # [2b]
     return hinges.sum() / len(left)

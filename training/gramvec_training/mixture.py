@@ -38,10 +38,15 @@ class SourceGroups:
         available = self.groups * self.pairs_per_group
         return available if self.cap is None else min(available, self.cap)
 
-    def draw(self, rng: np.random.Generator) -> Ints:
-        """int64[pairs_per_epoch, 2]: numbers of texts; the groups without replacement, a pair's sides distinct."""
+    def draw(self, rng: np.random.Generator, *, shuffle: bool = True) -> Ints:
+        """int64[pairs_per_epoch, 2]: numbers of texts; the groups without replacement, a pair's sides distinct.
+
+        Without `shuffle` the drawn groups are in the order of their file.
+        """
         wanted = self.pairs_per_epoch
         chosen = rng.permutation(self.groups)[: -(-wanted // self.pairs_per_group)]
+        if not shuffle:
+            chosen.sort()
         chosen = np.repeat(chosen, self.pairs_per_group)[:wanted]
         starts = self.offsets[chosen]
         sizes = self.offsets[chosen + 1] - starts
@@ -53,10 +58,15 @@ class SourceGroups:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Several sources and the seed of all draws. The same seed gives the same epochs."""
+    """Several sources and the seed of all draws. The same seed gives the same epochs.
+
+    Without `shuffle_first_epoch` the first epoch is the sources one after the other, each in the order of its file,
+    which for PPDB is from the surest pair to the least.
+    """
 
     sources: Sequence[SourceGroups]
     seed: int
+    shuffle_first_epoch: bool = True
 
     def __post_init__(self) -> None:
         if not self.pairs_per_epoch:
@@ -68,7 +78,8 @@ class Mixture:
         return sum(source.pairs_per_epoch for source in self.sources)
 
     def epoch(self, number: int) -> Ints:
-        """int64[pairs_per_epoch, 2] of one epoch (from 0), shuffled over the sources."""
+        """int64[pairs_per_epoch, 2] of one epoch (from 0), shuffled over the sources but for the first where asked."""
         rng = np.random.default_rng([self.seed, number])
-        pairs = np.concatenate([source.draw(rng) for source in self.sources])
-        return pairs[rng.permutation(len(pairs))]
+        shuffle = number > 0 or self.shuffle_first_epoch
+        pairs = np.concatenate([source.draw(rng, shuffle=shuffle) for source in self.sources])
+        return pairs[rng.permutation(len(pairs))] if shuffle else pairs

@@ -20,14 +20,17 @@ from gramvec.features import Featuriser
 from gramvec.vocab import Vocabulary
 from gramvec_training.card import write_card
 from gramvec_training.config import Config, DataSet, Model, Precision, Training
+from gramvec_training.continuing import begin_from, continued_encoder, held_out_record, origin_record
 from gramvec_training.corpus import Corpus
-from gramvec_training.data import BadRows, Group, read_paraphrases, read_vectors
+from gramvec_training.data import BadRows, Group, read_vectors
 from gramvec_training.encode import cosines, encoder_function, reference
 from gramvec_training.encoders import ENCODERS, Bag, Encoder
 from gramvec_training.evaluate import SimilaritySet, find_sets, score_sets
 from gramvec_training.export import export_bundle
-from gramvec_training.fit import PairTrainer, choose_device, fit
+from gramvec_training.fit import choose_device, fit
+from gramvec_training.held_out import read_kept
 from gramvec_training.mixture import Mixture, SourceGroups
+from gramvec_training.pair_trainer import PairTrainer
 from gramvec_training.runs import (
     CHECKPOINT,
     PARITY_TEXTS,
@@ -39,9 +42,11 @@ from gramvec_training.runs import (
     spec_of,
     versions,
 )
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.start import Started, extended_vocabulary
+from gramvec_training.vocabulary import vocabulary_for
 
 _log = logging.getLogger(__name__)
+UNKNOWN_WORD = "UUUNKKK"  # what the files of PARAGRAM vectors call the row of unknown words
 _BYTES = {"float32": 4, "float16": 2, "int8": 1}
 GOLDEN_TEXTS = (
     "vehicles",
@@ -77,10 +82,15 @@ def run_fit(
     if target.type == "cuda":
         torch.use_deterministic_algorithms(True, warn_only=True)
     dev = find_sets([data / path for path in config.dev.sets])[0] if config.dev.sets else []
-    prepared = prepare(config, training, data)
+    started = begin_from(config)
+    prepared = prepare(config, training, data, started)
     save_inputs(folder, prepared.vocabulary, prepared.texts)
 
-    encoder = build_encoder(config.model, training.seed, prepared.vocabulary, data).to(target)
+    encoder = (
+        build_encoder(config.model, training.seed, prepared.vocabulary, data)
+        if started is None
+        else continued_encoder(started, training.seed, prepared.vocabulary)
+    ).to(target)
     trainer = PairTrainer(encoder, prepared.corpus, prepared.mixture, training, target)
     history = fit(
         trainer,
@@ -110,17 +120,21 @@ def run_fit(
         "loss": history.losses,
         "dev": history.dev,
         "scores": scores_of(dev, encoder, prepared.featuriser) if dev else {"tasks": {}, "notes": []},
+        **held_out_record(
+            config, training, data, started, encoder_function(encoder, prepared.featuriser), prepared.featuriser
+        ),
+        **origin_record(started),
     }
     finish_run(folder, weights, record)
     return record
 
 
-def prepare(config: Config, training: Training, data: Path) -> Prepared:
+def prepare(config: Config, training: Training, data: Path, started: Started | None = None) -> Prepared:
     """Read the data sets, build the vocabulary on their distinct texts, and featurise these once."""
     numbers: dict[str, int] = {}
     drawn: list[tuple[DataSet, list[Group], BadRows]] = []
     for index, one in enumerate(config.data):
-        groups, bad = read_paraphrases(data / one.path, layout=one.layout, on_bad=one.bad_rows)
+        groups, bad = read_kept(one, data, training.seed)
         if bad.total:
             _log.warning(bad.summary())
         if one.max_groups is not None and one.max_groups < len(groups):
@@ -132,10 +146,11 @@ def prepare(config: Config, training: Training, data: Path) -> Prepared:
                 numbers.setdefault(text, len(numbers))
 
     texts = list(numbers)
-    limits = config.vocabulary
     spec = spec_of(config)
-    vocabulary = build_vocabulary(
-        texts, spec, min_count=limits.min_count, max_ngrams=limits.max_ngrams, max_words=limits.max_words
+    vocabulary = (
+        extended_vocabulary(config.start, started.bundle.vocabulary, texts, spec)
+        if config.start is not None and started is not None
+        else vocabulary_for(config, texts, spec, data)
     )
     featuriser = Featuriser(spec, vocabulary)
     with tqdm(total=len(texts), desc="features", unit=" texts", disable=None) as bar:
@@ -158,7 +173,7 @@ def prepare(config: Config, training: Training, data: Path) -> Prepared:
             }
         )
     sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))[:PARITY_TEXTS]
-    mixture = Mixture(sources, training.seed)
+    mixture = Mixture(sources, training.seed, training.shuffle_first_epoch)
     return Prepared(vocabulary, featuriser, corpus, mixture, [texts[i] for i in sample], record)
 
 
@@ -173,7 +188,8 @@ def build_encoder(model: Model, seed: int, vocabulary: Vocabulary, data: Path) -
         words, vectors = read_vectors(path)
         if vectors.shape[1] != model.dimension:
             raise InputError(f"{path} has {vectors.shape[1]} dimensions and model.dimension is {model.dimension}.")
-        places = {entry.text: row for row, entry in enumerate(vocabulary.entries()) if entry.kind == "word"}
+        rows_of_words = ((row, entry) for row, entry in enumerate(vocabulary.entries()) if entry.kind != "ngram")
+        places = {entry.text or UNKNOWN_WORD: row for row, entry in rows_of_words}
         known = [index for index, word in enumerate(words) if word in places]
         table[[places[words[index]] for index in known]] = torch.from_numpy(vectors[known])
         _log.info("%s gives %d of %d words their first values", path.name, len(known), len(places))

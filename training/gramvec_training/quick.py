@@ -10,15 +10,61 @@ from gramvec_training.config import Config, parse_config
 
 _SOURCE = "the options"
 _EPOCHS = 10  # the papers' number
+_EPOCHS_FROM = 5  # ten find no more on 4,000 pairs of tweets
+_RATE = 1e-3  # theirs too
+_RATE_FROM = 5e-4  # to stay near a model that is good already
+_L2_FROM = 1e-6  # the weight of PARAGRAM-PHRASE, which goes on from word vectors
 
 
-def pairs_config(pairs: Path, *, layout: str | None, bad_rows: str, epochs: int | None) -> Config:
-    """charagram-phrase, with the paper's settings, on one file of paraphrases; named after the file."""
+def pairs_config(
+    pairs: Path,
+    *,
+    start: str | None,
+    layout: str | None,
+    bad_rows: str,
+    held_out: float,
+    epochs: int | None,
+    rate: float | None,
+    name_from: Path,
+) -> Config:
+    """A config for one file of paraphrases, named after the file or folder `name_from`.
+
+    charagram-phrase with the paper's settings, or, with `start`, the bundle of that name or folder trained further,
+    its table drawn back to where it was. Raises BundleError where there is no such bundle.
+    """
+    data = [{"path": pairs.resolve(), "layout": layout, "bad_rows": bad_rows, "held_out": held_out}]
+    usual = (_EPOCHS, _RATE) if start is None else (_EPOCHS_FROM, _RATE_FROM)
+    training = {"epochs": epochs or usual[0], "rate": rate or usual[1]}
+    name = _name_of(name_from)
+    if start is None:
+        values = {"model": {"name": name, "kind": "charagram-phrase"}, "training": training, "data": data}
+        return parse_config(values, source=_SOURCE)
+
+    from gramvec_training.start import Start, read_start  # onnx is slow to import
+
+    started = read_start(Start(bundle=Path(start)))
+    bundle = started.bundle
+    manifest = bundle.manifest
     return parse_config(
         {
-            "model": {"name": _name_of(pairs), "kind": "charagram-phrase"},
-            "training": {"epochs": epochs or _EPOCHS},
-            "data": [{"path": pairs.resolve(), "layout": layout, "bad_rows": bad_rows}],
+            "model": {
+                "name": name,
+                "kind": manifest.kind,
+                "dimension": manifest.dimension,
+                "pooling": manifest.graph.pooling,
+                "activation": manifest.graph.activation,
+                "bias": started.bias is not None,
+            },
+            "features": {
+                "orders": bundle.spec.orders,
+                "words": bundle.spec.words,
+                "unknown_words": bundle.spec.unknown_words,
+                "lowercase": bundle.spec.lowercase,
+            },
+            "training": {**training, "l2": _L2_FROM, "l2_centre": "initial"},
+            "start": {"bundle": bundle.path.resolve(), "digest": bundle.digest},
+            "data": data,
+            "export": {"precision": manifest.graph.precision},
         },
         source=_SOURCE,
     )

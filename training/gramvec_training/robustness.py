@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gramvec.errors import InputError
 from gramvec_training.data import numbered_lines
 from gramvec_training.evaluate import SimilaritySet
 
@@ -28,14 +29,27 @@ SHORTEST = 3
 
 
 def read_misspellings(paths: Sequence[Path]) -> dict[str, list[str]]:
-    """Lower-case word -> its misspellings, from files of `word<TAB>misspelling` rows; other rows are left out."""
+    """Lower-case word -> its misspellings, from files of `word<TAB>misspelling` rows; other rows are left out.
+
+    Raises InputError for a file that is missing or has no such row.
+    """
     found: dict[str, list[str]] = {}
     for path in paths:
+        rows = 0
         for _, raw in numbered_lines(path):
-            columns = raw.decode("utf-8", "replace").split("\t")
-            if len(columns) >= 2 and columns[0].isalpha() and columns[1].strip():
-                found.setdefault(columns[0].lower(), []).append(columns[1].strip())
+            word, _, rest = raw.decode("utf-8", "replace").partition("\t")
+            misspelling = rest.split("\t")[0].strip()
+            if word.isalpha() and misspelling and misspelling.lower() != word.lower():
+                found.setdefault(word.lower(), []).append(misspelling)
+                rows += 1
+        if not rows:
+            raise InputError(f"{path} has no misspelling: write a word, a tab and a misspelling of it on each line.")
     return found
+
+
+def of_sentences(sets: Sequence[SimilaritySet]) -> list[SimilaritySet]:
+    """The sets but those of single words, where a misspelling leaves too little to judge a model by."""
+    return [one for one in sets if any(" " in text.strip() for text in [*one.left, *one.right])]
 
 
 def misspelt_sets(
@@ -44,14 +58,14 @@ def misspelt_sets(
     """The sets with about `share` (0 to 1) of the words of three letters and more misspelt, on both sides.
 
     One kind of mistake a word, each kind as likely; "real" takes a misspelling of `known` and, where there is none,
-    another kind. The task's name gains "~10%" for a share of 0.1. The same arguments give the same sets.
+    another kind. The same arguments give the same sets.
     """
     noisy = []
     for one in sets:
         rng = np.random.default_rng([seed, round(share * 1000), zlib.crc32(f"{one.task}/{one.name}".encode())])
         left = [misspelt(text, share, known, rng) for text in one.left]
         right = [misspelt(text, share, known, rng) for text in one.right]
-        noisy.append(replace(one, task=f"{one.task}~{share:.0%}", left=left, right=right))
+        noisy.append(replace(one, left=left, right=right))
     return noisy
 
 

@@ -27,6 +27,8 @@ def run_sif(begun: Begun, folder: Path) -> dict[str, Any]:
     config, data = begun.config, begun.data
     sif = config.sif
     assert sif is not None
+    if config.features.unknown_words == "row":
+        raise InputError('SIF has no row for unknown words, it skips them; set features.unknown_words = "skip".')
     dev = find_sets([data / path for path in config.dev.sets])[0] if config.dev.sets else []
     source = data / sif.vectors if sif.vectors is not None else folder.resolve().parent / str(sif.run)
     words, vectors, origin = _word_vectors(source)

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import random
+import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.errors import InputError
-from gramvec_training.data import numbered_lines, read_frequencies, read_texts
+from gramvec_training.data import numbered_lines, read_texts
 
 Layout = Literal["lines", "columns", "words"]
 
-_SENTENCE_ENDS = ".!?"
+# Where a sentence of prose ends: good enough to cut paragraphs.
+_SENTENCE_END = re.compile(r'(?<=[.!?])\s+(?=[A-Z"“])')
 _EDGES = " ,.;:\"'()[]“”?!"
 _SPAN_WORDS = (2, 6)
+_SPAN_FROM = 5  # words that a text has at least if a span is cut from it
 
 
 class TextSource(BaseModel):
-    """A file of texts. `columns` takes every column of a TSV file, `words` the most frequent words of a counts file.
+    """A file of texts. `columns` takes the columns of a TSV file, `words` the first word of each line of a counts file.
 
-    `sentences` cuts a line where a sentence ends. Longer texts than `max_characters` are left out; of the others at
-    most `cap` are taken, at random from the seed, or, of words, the most frequent.
+    `sentences` cuts a line where a sentence ends. Texts shorter than two characters (but for words) or longer than
+    `max_characters` are left out; of the others at most `cap` are taken, at random, or, of words, the first. The texts
+    of the sources marked `first` come before all others, so that a limit on the number of texts does not touch them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -31,9 +36,11 @@ class TextSource(BaseModel):
     path: Path
     licence: str = "not stated"
     layout: Layout = "lines"
+    columns: Annotated[int, Field(ge=1)] | None = None  # of a TSV file; all without it
     sentences: bool = False
-    max_characters: Annotated[int, Field(ge=1)] | None = None
+    max_characters: Annotated[int, Field(ge=2)] | None = None
     cap: Annotated[int, Field(ge=1)] | None = None
+    first: bool = False
 
     @property
     def name(self) -> str:
@@ -42,79 +49,73 @@ class TextSource(BaseModel):
 
 
 def collect_texts(
-    sources: Sequence[TextSource], data: Path, *, spans: int, seed: int
+    sources: Sequence[TextSource], data: Path, *, seed: int, spans: int = 0, limit: int | None = None
 ) -> tuple[list[str], dict[str, int]]:
-    """The distinct texts of all sources in a random order, and how many new ones each source gave.
+    """Distinct texts of all sources, those marked `first` before the others, each part shuffled, and counts by name.
 
-    spans: so many short phrases, of two to six words, are cut from the sentences at random and added.
+    spans: from so many texts, drawn at random, a phrase of two to six words is cut and added. limit: keep the first so
+    many of all. A text counts for the first source that has it, a cut phrase for "spans".
     Raises InputError, naming the file, where one is missing or gives no text.
     """
-    seen: dict[str, None] = {}
-    counts: dict[str, int] = {}
-    for index, source in enumerate(sources):
-        rng = np.random.default_rng([seed, index])
-        before = len(seen)
-        seen.update(dict.fromkeys(_taken(source, data, rng)))
-        counts[source.name] = counts.get(source.name, 0) + len(seen) - before
-    texts = list(seen)
-    rng = np.random.default_rng([seed, len(sources)])
-    if spans:
-        chosen = (texts[i] for i in rng.permutation(len(texts))[:spans].tolist())
-        seen.update(dict.fromkeys(span for text in chosen if (span := _span(text, rng))))
-        counts["spans"] = len(seen) - len(texts)
-        texts = list(seen)
-    return [texts[i] for i in rng.permutation(len(texts)).tolist()], counts
+    rng = random.Random(seed)
+    origin: dict[str, str] = {}
+    ordered: list[str] = []
+    for first in (True, False):
+        part: list[str] = []
+        for source in sources:
+            if source.first is first:
+                taken = _taken(source, data, rng)
+                part += taken
+                for text in taken:
+                    origin.setdefault(text, source.name)
+        if spans and not first:
+            part += _spans(rng.sample(part, min(spans, len(part))), rng)
+        earlier = set(ordered)
+        distinct = [text for text in dict.fromkeys(part) if text not in earlier]
+        rng.shuffle(distinct)
+        ordered += distinct
+    kept = ordered[:limit]
+    counts = dict.fromkeys((source.name for source in sources), 0)
+    for text in kept:
+        name = origin.get(text, "spans")
+        counts[name] = counts.get(name, 0) + 1
+    return kept, counts
 
 
-def _taken(source: TextSource, data: Path, rng: np.random.Generator) -> list[str]:
+def _taken(source: TextSource, data: Path, rng: random.Random) -> list[str]:
     path = data / source.path
-    distinct = dict.fromkeys(
-        text for text in _read(source, path) if source.max_characters is None or len(text) <= source.max_characters
-    )
-    texts = list(distinct)
+    shortest, longest = 1 if source.layout == "words" else 2, source.max_characters or sys.maxsize
+    texts = [text for text in _read(source, path) if shortest <= len(text) <= longest]
     if not texts:
         raise InputError(f"{path} gives no text that is wanted; check its layout and max_characters.")
     if source.cap is None or len(texts) <= source.cap:
         return texts
-    if source.layout == "words":
-        return texts[: source.cap]
-    return [texts[i] for i in np.sort(rng.permutation(len(texts))[: source.cap]).tolist()]
+    return texts[: source.cap] if source.layout == "words" else rng.sample(texts, source.cap)
 
 
 def _read(source: TextSource, path: Path) -> Iterable[str]:
     if source.layout == "words":
-        counts = read_frequencies(path)
-        return sorted(counts, key=lambda word: (-counts[word], word))
+        return (line.split()[0] for line in read_texts(path))
     if source.layout == "columns":
-        return _columns(path)
-    lines = read_texts(path)
-    return (sentence for line in lines for sentence in _sentences(line)) if source.sentences else lines
+        return dict.fromkeys(_columns(path, source.columns))
+    if source.sentences:
+        return dict.fromkeys(sentence for line in read_texts(path) for sentence in _SENTENCE_END.split(line))
+    return read_texts(path)
 
 
-def _columns(path: Path) -> Iterator[str]:
+def _columns(path: Path, most: int | None) -> Iterator[str]:
     for _, raw in numbered_lines(path):
-        for column in raw.decode("utf-8", "ignore").split("\t"):
+        for column in raw.decode("utf-8", "ignore").split("\t")[:most]:
             if text := column.strip():
                 yield text
 
 
-def _sentences(line: str) -> Iterator[str]:
-    """Cut after ".", "!" or "?" where the next word begins with a capital; good enough for prose."""
-    words = line.split()
-    begin = 0
-    for i in range(1, len(words)):
-        if words[i - 1][-1] in _SENTENCE_ENDS and words[i].lstrip(_EDGES)[:1].isupper():
-            yield " ".join(words[begin:i])
-            begin = i
-    if begin < len(words):
-        yield " ".join(words[begin:])
-
-
-def _span(text: str, rng: np.random.Generator) -> str:
-    words = text.split()
-    least, most = _SPAN_WORDS
-    if len(words) < most - 1:
-        return ""
-    length = int(rng.integers(least, min(most, len(words)) + 1))
-    start = int(rng.integers(len(words) - length + 1))
-    return " ".join(words[start : start + length]).strip(_EDGES)
+def _spans(texts: Iterable[str], rng: random.Random) -> Iterator[str]:
+    for text in texts:
+        words = text.split()
+        if len(words) < _SPAN_FROM:
+            continue
+        length = rng.randint(*_SPAN_WORDS)
+        start = rng.randint(0, len(words) - length) if len(words) > length else 0
+        if span := " ".join(words[start : start + length]).strip(_EDGES):
+            yield span

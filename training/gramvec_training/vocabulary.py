@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,10 @@ from gramvec.features.plain import Characters, characters, ngram_keys, word_span
 from gramvec.features.text import code_points
 from gramvec.vocab import Entry, Vocabulary, hashing
 from gramvec.vocab.characters import ID_MASK, MAX_ALPHABET, lower
+from gramvec_training.data import read_vectors
+
+if TYPE_CHECKING:
+    from gramvec_training.config import Config
 
 CHUNK_TEXTS = 50_000
 
@@ -26,32 +32,62 @@ def build_vocabulary(
     *,
     min_count: int = 1,
     max_ngrams: int | None = None,
+    max_ngrams_each: int | None = None,
     max_words: int | None = None,
+    words: Iterable[str] | None = None,
 ) -> Vocabulary:
     """The n-grams and words of the texts that occur at least `min_count` times, rows by descending count.
 
     max_ngrams, max_words: keep only so many, the most frequent; equal counts go by text, so that the result
-    depends on nothing but the arguments. With spec.unknown_words="row" the last row is the unknown word's.
-    Only n-grams and words of the most frequent characters are kept where the alphabet is too large for the
-    longest order (65,535 characters up to order 4, 4,095 for 5, 1,023 for 6).
+    depends on nothing but the arguments. max_ngrams_each: the same for the n-grams of each order (the k of CHARAGRAM,
+    section 4.4). words: these have a row however rare they are in the texts, and no other word has one; those that
+    the featuriser never sees, such as two words in one or upper case, are left out. With
+    spec.unknown_words="row" the last row is the unknown word's. Only n-grams and words of the most frequent
+    characters are kept where the alphabet is too large for the longest order (65,535 characters up to order 4, 4,095
+    for 5, 1,023 for 6).
 
     Raises InputError if nothing is left to keep.
     """
     kept = list(texts)
-    alphabet = _frequent_characters(kept, spec)
+    given = None if words is None else list(words)
+    alphabet = _frequent_characters([*kept, *(given or ())], spec)
     if alphabet is None:
         raise InputError("the texts hold no characters; give texts to build a vocabulary from")
     entries: list[Entry] = []
     if spec.orders:
         counts = _count_ngrams(kept, spec, alphabet)
+        if max_ngrams_each is not None:
+            counts = _most_frequent_of_each_order(counts, spec, min_count, max_ngrams_each)
         entries += [Entry("ngram", text, n) for text, n in _most_frequent(counts, min_count, max_ngrams)]
     if spec.words:
-        words = _count_words(kept, alphabet)
-        entries += [Entry("word", text, n) for text, n in _most_frequent(words, min_count, max_words)]
+        found: dict[str, int] = _count_words(kept, alphabet)
+        if given is not None:
+            whole = set(given)
+            found, min_count = {word: found.get(word, 0) for word in _count_words(given, alphabet) if word in whole}, 0
+        entries += [Entry("word", text, n) for text, n in _most_frequent(found, min_count, max_words)]
     entries.sort(key=lambda entry: (-entry.count, entry.kind, entry.text))
     if spec.unknown_words == "row":
         entries.append(Entry("unknown", "", 0))
     return Vocabulary.build(entries, lowercase=spec.lowercase)
+
+
+def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data: Path) -> Vocabulary:
+    """The vocabulary of these texts within the config's limits; `data` is the folder of its word vectors."""
+    limits = config.vocabulary
+    words = None
+    if limits.words_of_vectors:
+        if config.model.vectors is None or not spec.words:
+            raise InputError("vocabulary.words_of_vectors needs model.vectors and features.words; set both.")
+        words = read_vectors(data / config.model.vectors)[0]
+    return build_vocabulary(
+        texts,
+        spec,
+        min_count=limits.min_count,
+        max_ngrams=limits.max_ngrams,
+        max_ngrams_each=limits.max_ngrams_each,
+        max_words=limits.max_words,
+        words=words,
+    )
 
 
 def _frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary | None:
@@ -114,6 +150,15 @@ def _count_words(texts: Sequence[str], alphabet: Vocabulary) -> Counter[str]:
         spans = word_spans(chars)
         counts.update(text[a:b] for a, b in zip(spans.start.tolist(), spans.end.tolist(), strict=True))
     return Counter({word: count for word, count in counts.items() if chr(outside) not in word})
+
+
+def _most_frequent_of_each_order(
+    counts: dict[str, int], spec: FeatureSpec, min_count: int, most: int
+) -> dict[str, int]:
+    kept: dict[str, int] = {}
+    for order in spec.orders:
+        kept.update(_most_frequent({text: n for text, n in counts.items() if len(text) == order}, min_count, most))
+    return kept
 
 
 def _most_frequent(counts: dict[str, int], min_count: int, most: int | None) -> list[tuple[str, int]]:

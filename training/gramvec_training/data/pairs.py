@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from gramvec.errors import InputError
-from gramvec_training.data.rows import BadRows, OnBad, numbered_lines
+from gramvec_training.data.rows import BadRows, OnBad, near, numbered_lines
 
 Group = tuple[str, ...]
 
@@ -67,7 +67,8 @@ def read_paraphrases(
         layout = "groups" if path.name.removesuffix(".gz").endswith(".groups.tsv") else "pairs"
     groups, bad = _READERS[layout](path, on_bad=on_bad)
     if not groups:
-        raise InputError(f"{path} holds no usable row when read as {layout}; {_REMEDIES[layout]}.")
+        found = f" ({bad.summary(of_file=False)})" if bad.total else ""
+        raise InputError(f"{near(path)} holds no usable row when read as {layout}{found}; {_REMEDIES[layout]}.")
     return groups, bad
 
 

@@ -18,6 +18,12 @@ _BOM = b"\xef\xbb\xbf"
 _SHOWN_LINES = 5
 
 
+def near(path: Path) -> Path:
+    """The path from the working folder, where it lies below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 @dataclass
 class BadRows:
     """The rows of one file that were not used: reason -> line numbers, counted from 1."""
@@ -28,7 +34,7 @@ class BadRows:
     def note(self, line: int, reason: str, *, on_bad: OnBad, remedy: str) -> None:
         """Count one bad row; raises InputError naming file and line where `on_bad` is "refuse"."""
         if on_bad == "refuse":
-            raise InputError(f"{self.path} line {line}: {reason}; {remedy}")
+            raise InputError(f"{near(self.path)} line {line}: {reason}; {remedy}")
         self.lines.setdefault(reason, []).append(line)
 
     @property
@@ -36,16 +42,20 @@ class BadRows:
         """The number of bad rows."""
         return sum(len(numbers) for numbers in self.lines.values())
 
-    def summary(self) -> str:
-        """One line for people, such as "my.tsv: 3 rows skipped: 2 one column (lines 4, 9), 1 not UTF-8 (line 7)"."""
+    def summary(self, *, of_file: bool = True) -> str:
+        """One line for people, such as "my.tsv: 3 rows skipped: 2 one column (lines 4, 9), 1 not UTF-8 (line 7)".
+
+        Without `of_file` it begins with the number of rows.
+        """
+        name = f"{near(self.path)}: " if of_file else ""
         if not self.total:
-            return f"{self.path}: no row skipped"
+            return f"{name}no row skipped"
         parts = []
         for reason, numbers in sorted(self.lines.items()):
             shown = ", ".join(str(number) for number in numbers[:_SHOWN_LINES])
             more = ", ..." if len(numbers) > _SHOWN_LINES else ""
             parts.append(f"{len(numbers):,} {reason} (line{'s' if len(numbers) > 1 else ''} {shown}{more})")
-        return f"{self.path}: {self.total:,} row{'s' if self.total > 1 else ''} skipped: {', '.join(parts)}"
+        return f"{name}{self.total:,} row{'s' if self.total > 1 else ''} skipped: {', '.join(parts)}"
 
 
 def open_binary(path: Path) -> BinaryIO:

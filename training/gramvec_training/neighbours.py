@@ -1,0 +1,71 @@
+"""Nearest neighbours: what lies closest to a word or a phrase among many words (CHARAGRAM, Tables 8 and 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import compress
+from pathlib import Path
+
+import numpy as np
+
+from gramvec.embedder import Embedder
+from gramvec.errors import InputError
+from gramvec_training.coverage import known_texts
+from gramvec_training.data import read_frequencies
+from gramvec_training.evaluate import SimilaritySet
+
+# Table 9: eleven words, the first eight not in the paper's training data, and a common misspelling.
+WORDS = (
+    "vehicals", "serious-looking", "near-impossible", "growths", "litered", "journeying", "babyyyyyy", "adirty",
+    "definately", "refunding", "professors", "huge",
+)  # fmt: skip
+# Table 8: negations that one word can say.
+PHRASES = ("not capable", "not able", "not possible", "not sufficient", "not easy")
+CANDIDATES = 50_000
+
+
+def nearest(
+    embedder: Embedder, queries: Sequence[str], candidates: Sequence[str], *, count: int
+) -> list[list[tuple[str, float]]]:
+    """The `count` candidates of highest cosine of each query, best first, with the cosine in [-1, 1].
+
+    The candidates are distinct but for their case. The query itself is left out, and so are candidates of which the
+    model knows nothing; ties keep the candidates' order. A query of which it knows nothing has no neighbours.
+    """
+    featuriser = embedder.bundle.featuriser
+    words = list(compress(candidates, known_texts(candidates, featuriser)))
+    found = embedder.embed(queries) @ embedder.embed(words).T
+    neighbours: list[list[tuple[str, float]]] = []
+    for query, is_known, cosines in zip(queries, known_texts(queries, featuriser), found, strict=True):
+        best = np.argsort(-cosines, kind="stable")[: count + 1].tolist() if is_known else []
+        others = [index for index in best if words[index].lower() != query.lower()]
+        neighbours.append([(words[index], float(np.clip(cosines[index], -1, 1))) for index in others[:count]])
+    return neighbours
+
+
+def candidate_words(embedders: Iterable[Embedder], sets: Sequence[SimilaritySet]) -> list[str]:
+    """Words to look among: the most frequent of each model's vocabulary, at most 50,000, and those of the sets."""
+    words: dict[str, None] = {}
+    for embedder in embedders:
+        own = [entry.text for entry in embedder.bundle.vocabulary.entries() if entry.kind == "word"]
+        words.update(dict.fromkeys(_spelt(own)[:CANDIDATES]))
+    for one in sets:
+        for text in [*one.left, *one.right]:
+            words.update(dict.fromkeys(_spelt(text.lower().split())))
+    if not words:
+        raise InputError("Neither the model nor the sets have words to look for neighbours among; give --words FILE.")
+    return list(words)
+
+
+def listed_words(path: Path) -> list[str]:
+    """The 50,000 most frequent words of a file of frequencies, see read_frequencies."""
+    frequencies = read_frequencies(path)
+    words = _spelt(sorted(frequencies, key=lambda word: (-frequencies[word], word)))[:CANDIDATES]
+    if not words:
+        raise InputError(f"{path} has no word of letters; each line is a word, a space or tab, and a number.")
+    return words
+
+
+def _spelt(words: Iterable[str]) -> list[str]:
+    """Those of two characters and more that are letters, with hyphens between them at most."""
+    return [word for word in words if len(word) > 1 and word.replace("-", "").isalpha() and word[0] != "-" != word[-1]]

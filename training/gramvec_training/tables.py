@@ -1,0 +1,101 @@
+"""Reports of several models side by side, as plain text, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+Report = Mapping[str, Any]
+Rows = list[list[str]]
+
+_SCORES = "Pearson/Spearman x 100"
+_TYPOS = "Mean Pearson x 100 of each task, by the share of words misspelt"
+_COVERAGE = "Known n-grams / known words, and texts of which nothing is known"
+
+
+def to_json(reports: Mapping[str, Report]) -> bytes:
+    """The reports as indented JSON, the same bytes for the same scores."""
+    return orjson.dumps(dict(reports), option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def table(reports: Mapping[str, Report]) -> str:
+    """Plain text: `pearson/spearman` of each set, mean and pooled; typos and coverage where they were measured."""
+    return "\n\n".join(f"{title}\n{_aligned(rows)}" for title, rows in _parts(reports))
+
+
+def markdown(reports: Mapping[str, Report]) -> str:
+    """The same tables as Markdown, each under its heading."""
+    return "\n\n".join(f"## {title}\n\n{markdown_table(rows)}" for title, rows in _parts(reports)) + "\n"
+
+
+def markdown_table(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
+    """Rows of cells, the first the header; the first column to the left, the others to the right unless `left`."""
+    ruler = ["---", *["---" if left else "---:"] * (len(rows[0]) - 1)]
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [cells[0], ruler, *cells[1:]])
+
+
+def number(value: float | None) -> str:
+    """A score times 100 with one digit, or - where it is undefined."""
+    return "-" if value is None else f"{value:.1f}"
+
+
+def share(value: float | None) -> str:
+    """A share in [0, 1] as a percentage, or - where there is none."""
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _parts(reports: Mapping[str, Report]) -> list[tuple[str, Rows]]:
+    parts = [(_SCORES, _score_rows(reports))]
+    if all("typos" in report for report in reports.values()):
+        parts.append((_TYPOS, _typo_rows(reports)))
+    if all("coverage" in report for report in reports.values()):
+        parts.append((_COVERAGE, _coverage_rows(reports)))
+    return parts
+
+
+def _score_rows(reports: Mapping[str, Report]) -> Rows:
+    rows: Rows = [["", *reports]]
+    for task, first in next(iter(reports.values()))["tasks"].items():
+        for name in first["sets"]:
+            rows.append([f"{task}/{name}", *(_cell(one["tasks"][task]["sets"][name]) for one in reports.values())])
+        for kind in ("mean", "pooled"):
+            rows.append([f"{task} {kind}", *(_cell(one["tasks"][task][kind]) for one in reports.values())])
+    return rows
+
+
+def _typo_rows(reports: Mapping[str, Report]) -> Rows:
+    first = next(iter(reports.values()))
+    rows: Rows = [["", *reports]]
+    for task in next(iter(first["typos"].values())):
+        rows.append([f"{task} clean", *(number(one["tasks"][task]["mean"]["pearson"]) for one in reports.values())])
+        for percentage in first["typos"]:
+            cells = [number(one["typos"][percentage][task]["mean"]["pearson"]) for one in reports.values()]
+            rows.append([f"{task} {percentage} %", *cells])
+    return rows
+
+
+def _coverage_rows(reports: Mapping[str, Report]) -> Rows:
+    rows: Rows = [["", *reports]]
+    for task in next(iter(reports.values()))["coverage"]:
+        cells = []
+        for report in reports.values():
+            known = report["coverage"][task]
+            cells.append(f"{share(known['ngrams_known'])} / {share(known['words_known'])}, {known['texts_unknown']:,}")
+        rows.append([task, *cells])
+    return rows
+
+
+def _aligned(rows: Rows) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+        for row in rows
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cell(result: Report) -> str:
+    return f"{number(result['pearson'])}/{number(result['spearman'])}"
