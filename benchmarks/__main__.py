@@ -21,7 +21,7 @@ PARTS = ("features", "runtime", "http", "training")
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--only", default=",".join(PARTS), show_default=True, help="Which parts to run.")
-@click.option("--model", default="charagram-phrase", show_default=True)
+@click.option("--model", default="gramvec-en", show_default=True)
 @click.option("--data", type=click.Path(path_type=Path), default=Path("../shared/data/dev"), show_default=True,
               help="A folder with sts*/*.tsv; the repository's own prose without it.")  # fmt: skip
 @click.option("--texts", default=8192, show_default=True, help="How many sentences.")

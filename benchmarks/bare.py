@@ -12,7 +12,7 @@ import orjson
 
 import gramvec
 
-_embedder = gramvec.load(os.environ.get("BENCH_MODEL", "charagram-phrase"), device="cpu")
+_embedder = gramvec.load(os.environ.get("BENCH_MODEL", "gramvec-en"), device="cpu")
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:

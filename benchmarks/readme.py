@@ -16,9 +16,10 @@ from benchmarks.measure import ROOT
 
 README = ROOT / "README.md"
 RESULTS = ROOT / "benchmarks" / "results"
-MODELS = ("charagram-phrase", "paragram-phrase", "sif")
+MODELS = ("gramvec-en", "charagram-phrase", "paragram-phrase", "sif")
 DESCRIPTIONS = {
-    "charagram-phrase": "character n-grams of 2 to 4, summed, tanh (CHARAGRAM-PHRASE); the default",
+    "gramvec-en": "n-grams of 2 to 5 and whole words in one table, summed; the default",
+    "charagram-phrase": "n-grams of 2 to 4, summed, tanh (CHARAGRAM-PHRASE)",
     "paragram-phrase": "word vectors, averaged (PARAGRAM-PHRASE)",
     "sif": "the same word vectors weighted by a / (a + p(w)), the common component removed (SIF)",
 }

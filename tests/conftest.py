@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import gramvec
+from gramvec.bundle import DEFAULT_MODEL
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "models"
@@ -17,7 +18,7 @@ SHIPPED = sorted(path.parent.name for path in MODELS.glob("*/manifest.json"))
 @pytest.fixture(scope="session")
 def embedder() -> Iterator[gramvec.Embedder]:
     """The default model."""
-    opened = gramvec.load(MODELS / "charagram-phrase", device="cpu")
+    opened = gramvec.load(MODELS / DEFAULT_MODEL, device="cpu")
     yield opened
     opened.close()
 

@@ -96,9 +96,9 @@ def test_similarity(embedder: gramvec.Embedder) -> None:
 
 
 def test_inspect(embedder: gramvec.Embedder) -> None:
-    done = run("inspect", "charagram-phrase")
+    done = run("inspect")
     assert embedder.digest in done.stdout.decode()
-    values = json.loads(run("inspect", "charagram-phrase", "--json").stdout)
+    values = json.loads(run("inspect", "--json").stdout)
     assert values["digest"] == embedder.digest
     assert values["dimension"] == 300
     assert "golden" not in values

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import gramvec
 import twin
+from conftest import MODELS
 from gramvec.errors import InputError
 from gramvec.postprocess import RawEmbeddings, cosine_matrix, cosine_pairs, finish
 
@@ -37,20 +38,23 @@ def test_any_text_has_a_finite_vector_of_length_one_or_zero(embedder: gramvec.Em
     assert np.all((np.abs(lengths - 1) < 1e-5) | (lengths == 0))
 
 
-def test_a_vector_is_the_papers_equation(embedder: gramvec.Embedder) -> None:
+def test_a_charagram_vector_is_the_papers_equation() -> None:
     """CHARAGRAM (Wieting et al. 2016, equation 1): tanh(b + the sum of the rows of the text's n-grams)."""
-    rows = embedder.bundle.vocabulary.entries()
-    one = [entry.text for entry in rows[:60] if entry.kind == "ngram"]
-    bias = np.arctanh(embedder.raw([""]).vectors[0].astype(np.float64))
+    embedder = gramvec.load(MODELS / "charagram-phrase", device="cpu")
     assert embedder.manifest.graph.activation == "tanh"
-    # The row of an n-gram of three characters without a space cannot be had alone, so compare two texts'
-    # difference before the activation with the rows that only one of them has.
-    text = "the cat"
-    ids = twin.featurise(text, embedder.bundle.spec, rows)
-    before = np.arctanh(embedder.raw([text]).vectors[0].astype(np.float64))
-    table = stored_table(embedder)
-    np.testing.assert_allclose(before - bias, table[ids].sum(axis=0), atol=2e-3)
-    assert len(one) > 10
+    text, entries = "the cat", embedder.bundle.vocabulary.entries()
+    rows = stored_table(embedder)[twin.featurise(text, embedder.bundle.spec, entries)]
+    bias = np.arctanh(embedder.raw([""]).vectors[0].astype(np.float64))
+    np.testing.assert_allclose(embedder.raw([text]).vectors[0], np.tanh(bias + rows.sum(axis=0)), atol=1e-5)
+    embedder.close()
+
+
+def test_the_default_models_vector_is_the_sum_of_its_rows(embedder: gramvec.Embedder) -> None:
+    assert (embedder.manifest.graph.activation, embedder.manifest.graph.pooling) == ("linear", "sum")
+    text, entries = "the cat's definately", embedder.bundle.vocabulary.entries()
+    ids = twin.featurise(text, embedder.bundle.spec, entries)
+    assert {entries[row].kind for row in ids} == {"ngram", "word"}
+    np.testing.assert_allclose(embedder.raw([text]).vectors[0], stored_table(embedder)[ids].sum(axis=0), atol=1e-5)
 
 
 def stored_table(embedder: gramvec.Embedder) -> np.ndarray:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import gramvec
 from gramvec import Embedder
+from gramvec.bundle import DEFAULT_MODEL
 from gramvec.http import service as http_service
 from gramvec.http.answers import preferred
 from gramvec.http.settings import Settings
@@ -95,7 +96,7 @@ def test_every_field_of_embed_has_its_effect(client: httpx.Client, embedder: Emb
         ({"dimensions": 7}, {"dimensions": 7}),
         ({"dimensions": embedder.dimension}, {}),
         ({"dimensions": 7, "normalize": False}, {"dimensions": 7, "normalize": False}),
-        ({"model": "charagram-phrase", "precision": "float32"}, {}),
+        ({"model": DEFAULT_MODEL, "precision": "float32"}, {}),
     ]
     for fields, arguments in cases:
         answer = client.post("/embed", json={"inputs": ["some text"], **fields})
@@ -284,7 +285,7 @@ def test_health_ready_and_info(client: httpx.Client, embedder: Embedder) -> None
     assert client.get("/ready").json() == {"status": "ready"}
     info = client.get("/info").json()
     (served,) = info["models"]
-    assert served["name"] == info["default_model"] == "charagram-phrase"
+    assert served["name"] == info["default_model"] == DEFAULT_MODEL
     assert served["kind"] == embedder.kind
     assert served["digest"] == embedder.digest
     assert served["dimension"] == embedder.dimension
@@ -321,7 +322,7 @@ def test_docs_open_and_their_examples_work(client: httpx.Client) -> None:
 
 
 def test_every_answer_has_the_headers(client: httpx.Client, embedder: Embedder) -> None:
-    label = f"charagram-phrase@{embedder.digest[:12]}"
+    label = f"{DEFAULT_MODEL}@{embedder.digest[:12]}"
     answers = [
         client.post("/embed", json={"inputs": ["four", "five!"]}),
         client.post("/similarity", json={"inputs": {"pairs": [["four", "five!"]]}}),
@@ -382,7 +383,7 @@ INVALID = (422, "validation")
         pytest.param("POST", "/embed/", b"{}", JSON_TYPE, 404, "not_found", ("/embed/",)),
         pytest.param("GET", "/embed", b"", {}, 405, "not_found", ("GET", "POST")),
         pytest.param("DELETE", "/info", b"", {}, 405, "not_found", ("DELETE", "GET")),
-        embed_case({"inputs": "x", "model": "other"}, 404, "not_found", "'other'", "'charagram-phrase'"),
+        embed_case({"inputs": "x", "model": "other"}, 404, "not_found", "'other'", f"'{DEFAULT_MODEL}'"),
         embed_case({"inputs": ["x"] * 51}, 413, "too_large", "51 texts", "50"),
         embed_case({"inputs": []}, 422, "empty", "inputs"),
         embed_case({}, *INVALID, "inputs is missing"),
@@ -666,7 +667,7 @@ def test_alive_but_not_ready_while_the_model_loads(monkeypatch: pytest.MonkeyPat
         return load(chosen)
 
     monkeypatch.setattr(http_service, "_load", slow)
-    with running(Settings(model="charagram-phrase")) as server, httpx.Client(base_url=server.url) as client:
+    with running(Settings(model=DEFAULT_MODEL)) as server, httpx.Client(base_url=server.url) as client:
         assert client.get("/health").status_code == 200
         for answer in (
             client.get("/ready"),

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from gramvec.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError
 from gramvec.http import server as http_server
 from gramvec.http.command import serve
@@ -210,5 +211,5 @@ def test_log_lines_can_be_json() -> None:
         assert process.wait(timeout=PATIENCE) == 0
         assert process.stderr is not None
         lines = [json.loads(line) for line in process.stderr.read().splitlines()]
-    assert [line["message"] for line in lines if "ready" in line["message"]] == ["charagram-phrase is ready on cpu"]
+    assert [line["message"] for line in lines if "ready" in line["message"]] == [f"{DEFAULT_MODEL} is ready on cpu"]
     assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)

@@ -1,7 +1,7 @@
 """gramvec: sentence embeddings from character n-grams and words.
 
 >>> import gramvec
->>> embedder = gramvec.load("charagram-phrase")
+>>> embedder = gramvec.load("gramvec-en")
 >>> embedder.embed(["a text", "another"]).shape
 (2, 300)
 """

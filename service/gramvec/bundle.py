@@ -26,7 +26,7 @@ from gramvec.vocab import Vocabulary
 FORMAT = "gramvec-bundle"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
-DEFAULT_MODEL = "charagram-phrase"
+DEFAULT_MODEL = "gramvec-en"
 GRAPH = "model.onnx"
 VOCABULARY = "vocab.bin"
 

@@ -49,7 +49,7 @@ class Embedder:
 
     @property
     def kind(self) -> str:
-        """What the model is: charagram-phrase, paragram-phrase, sif, ..."""
+        """What the model is: gramvec, charagram-phrase, paragram-phrase, sif, ..."""
         return self.manifest.kind
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gramvec_training.tables import markdown_table, number, share
@@ -132,33 +132,38 @@ def _neighbours(neighbours: Mapping[str, Any]) -> list[str]:
 
 
 def _data(record: Mapping[str, Any]) -> list[str]:
-    paired = record["data"]
-    parts = ["## Data"]
     vectors = record.get("vectors")
-    if vectors is not None:
-        if "file" in vectors:
-            parts.append(f"Word vectors: the file {vectors['file']}.")
-        else:
-            parts.append(f"Word vectors: those that {vectors['name']} learned from these pairs.")
-        texts = [f"| {one['name']} | {one['licence']} | {one['texts']:,} |" for one in record["data"]]
-        paired = vectors.get("data") or []
-    if "teacher" in record:
-        rows = [f"| {one['name']} | {one['licence']} | {one['texts']:,} |" for one in record["data"]]
-        parts.append("Texts, each without a label, whose vectors the teacher gave:")
-        parts.append("\n".join(["| set | licence | texts |", "|---|---|---|", *rows]))
-        parts.append(f"And {record['spans']:,} short phrases cut from them.")
-    elif paired:
-        rows = [
-            f"| {one['name']} | {one['licence']} | {one['groups']:,} | {one['pairs_per_epoch']:,} |" for one in paired
-        ]
-        parts.append("\n".join(["| set | licence | groups or pairs | pairs an epoch |", "|---|---|---|---|", *rows]))
-    if vectors is not None:
-        if texts:
-            parts.append("The common component is that of sentences of:")
-            parts.append("\n".join(["| set | licence | sentences |", "|---|---|---|", *texts]))
-        frequencies = record["config"]["sif"]["frequencies"].rsplit("/", 1)[-1]
-        parts.append(f"Word frequencies: {frequencies}.")
-    return parts
+    if vectors is None:
+        return ["## Data", *_learned_from(record)]
+    parts = ["## Data"]
+    if "file" in vectors:
+        parts.append(f"Word vectors: the file {vectors['file']}.")
+    else:
+        parts += [f"Word vectors: those that {vectors['name']} learned.", *_learned_from(vectors)]
+    if record["data"]:
+        parts += ["The common component is that of sentences of:", _texts_table(record["data"], "sentences")]
+    frequencies = record["config"]["sif"]["frequencies"].rsplit("/", 1)[-1]
+    return [*parts, f"Word frequencies: {frequencies}."]
+
+
+def _learned_from(record: Mapping[str, Any]) -> list[str]:
+    if record.get("teacher"):
+        parts = ["Texts, each without a label, whose vectors the teacher gave:", _texts_table(record["data"], "texts")]
+        return [*parts, f"And {record['spans']:,} short phrases cut from them."] if record.get("spans") else parts
+    rows = [
+        f"| {one['name']} | {one['licence']} | {one['groups']:,} | {one['pairs_per_epoch']:,} |"
+        for one in record.get("data") or []
+    ]
+    return (
+        ["\n".join(["| set | licence | groups or pairs | pairs an epoch |", "|---|---|---|---|", *rows])]
+        if rows
+        else []
+    )
+
+
+def _texts_table(sets: Sequence[Mapping[str, Any]], what: str) -> str:
+    rows = [f"| {one['name']} | {one['licence']} | {one['texts']:,} |" for one in sets]
+    return "\n".join([f"| set | licence | {what} |", "|---|---|---|", *rows])
 
 
 def _recipe(record: Mapping[str, Any]) -> list[str]:
@@ -193,6 +198,13 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
             f"{record['misspelt_copies']:,} misspelt copies, seed {distillation['seed']}. "
             f"{record['seconds']:.0f} s on {record['device']} with {record['threads']} thread(s)."
         )
+    shape = record.get("export", {})
+    if shape.get("scales"):
+        names = {"word": "words"} | {order: f"n-grams of {order}" for order in "123456"}
+        kinds = ", ".join(f"{names[kind]} x {scale:g}" for kind, scale in shape["scales"].items())
+        parts.append(f"Rows scaled at export, by factors chosen on the development sets: {kinds}.")
+    if shape.get("whitening"):
+        parts.append(f"Whitened by {shape['whitening']:g} at export (0 is none, 1 is full).")
     if sif is not None:
         weights = f"a / (a + p(w)) with a = {sif['a']:g}" if sif["weighted"] else "1 for every word"
         parts.append(

@@ -197,15 +197,16 @@ def sif(
 @click.option("--precision", type=click.Choice(["float32", "float16", "int8"]),
               help="Of the stored table.  [default: what the run's config says, or float32]")  # fmt: skip
 @click.option("--name", help="Name of the model.  [default: the folder's name]")
+@click.option("--config", type=PATH, help="Take the [export] of this config instead of the run's.")
 @one_sentence
-def export(run: Path, out: Path, precision: str | None, name: str | None) -> None:
+def export(run: Path, out: Path, precision: str | None, name: str | None, config: Path | None) -> None:
     """Write the bundle of a finished RUN folder, after checking onnxruntime's vectors against torch's.
 
     \b
     gramvec-train export runs/charagram-phrase -o models/charagram-phrase --precision int8
     """
     may_replace(out)
-    write_bundle(run, out, precision=precision, name=name)
+    write_bundle(run, out, precision=precision, name=name, config=config)
 
 
 @main.command()

@@ -121,12 +121,20 @@ def may_replace(bundle: Path, start: str | None = None) -> None:
         raise InputError(f"{bundle} is the bundle that training goes on from; name another folder for the new one.")
 
 
-def write_bundle(run: Path, out: Path, *, precision: str | None = None, name: str | None = None) -> None:
-    """Export the finished run and report the bundle's size and parity; by default its name is the folder's."""
+def write_bundle(
+    run: Path, out: Path, *, precision: str | None = None, name: str | None = None, config: Path | None = None
+) -> None:
+    """Export the finished run and report the bundle's size and parity; by default its name is the folder's.
+
+    config: whose [export] holds instead of the run's own.
+    """
+    from gramvec_training.config import load_config
     from gramvec_training.pipeline import export_run
     from gramvec_training.runs import load_run
 
-    manifest = export_run(load_run(run), out, precision=precision, name=name or out.resolve().name)  # type: ignore[arg-type]
+    export = load_config(config).export if config else None
+    name = name or out.resolve().name
+    manifest = export_run(load_run(run), out, export=export, precision=precision, name=name)  # type: ignore[arg-type]
     size = sum(file.stat().st_size for file in out.iterdir())
     parity = manifest.provenance["parity"]
     click.echo(

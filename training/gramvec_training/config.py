@@ -164,9 +164,11 @@ class Dev(_Strict):
 
 
 class Export(_Strict):
-    """How the bundle stores the table."""
+    """What is done to the finished table, see gramvec_training.shape, and how the bundle stores it."""
 
     precision: Precision = "float32"
+    scales: dict[Literal["word", "1", "2", "3", "4", "5", "6"], _Positive] = {}  # of words, and n-grams by order
+    whitening: Annotated[float, Field(ge=0, le=1)] = 0.0  # 0 for none; for a linear model alone
 
 
 class Config(_Strict):
@@ -190,6 +192,8 @@ class Config(_Strict):
             raise ValueError("give one of [training], [distillation] and [sif]")
         if self.training is not None and not self.data:
             raise ValueError("[training] needs at least one [[data]] with a path")
+        if self.export.whitening and (self.model.activation != "linear" or self.model.bias):
+            raise ValueError("export.whitening needs a linear model without a bias")
         if self.distillation is not None and not self.texts:
             raise ValueError("[distillation] needs at least one [[texts]] with a path")
         if self.start is not None and self.training is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from gramvec.errors import InputError
 from gramvec.features import Featuriser
 from gramvec.vocab import Vocabulary
 from gramvec_training.card import write_card
-from gramvec_training.config import Config, DataSet, Model, Precision, Training
+from gramvec_training.config import Config, DataSet, Export, Model, Precision, Training
 from gramvec_training.continuing import begin_from, continued_encoder, held_out_record, origin_record
 from gramvec_training.corpus import Corpus
 from gramvec_training.data import BadRows, Group, read_vectors
@@ -42,6 +42,7 @@ from gramvec_training.runs import (
     spec_of,
     versions,
 )
+from gramvec_training.shape import scaled, whitening_transform
 from gramvec_training.start import Started, extended_vocabulary
 from gramvec_training.vocabulary import vocabulary_for
 
@@ -196,29 +197,37 @@ def build_encoder(model: Model, seed: int, vocabulary: Vocabulary, data: Path) -
     return ENCODERS["bag"](table, pooling=model.pooling, activation=model.activation, bias=model.bias)
 
 
-def export_run(run: Run, path: Path, *, precision: Precision | None = None, name: str | None = None) -> Manifest:
-    """Write the bundle of a finished run, checked against torch on texts of its training data."""
+def export_run(
+    run: Run, path: Path, *, export: Export | None = None, precision: Precision | None = None, name: str | None = None
+) -> Manifest:
+    """Write the bundle of a finished run, checked against torch on texts of its training data.
+
+    export: instead of what the run's config says; precision: instead of what that says.
+    """
     model = run.config.model
     spec = spec_of(run.config)
-    precision = precision or run.config.export.precision
+    export = export or run.config.export
+    precision = precision or export.precision
     name = name or model.name
+    featuriser = Featuriser(spec, run.vocabulary)
+    weights = _shaped(run, export, featuriser)
     kept = {key: value for key, value in run.record.items() if key not in ("loss", "dev", "kind", "name")}
-    provenance = {"licence": model.licence, **kept}
+    provenance = {"licence": model.licence, **kept, "export": export.model_dump(mode="json")}
     return export_bundle(
         path,
         name=name,
         kind=model.kind,
         spec=spec,
         vocabulary=run.vocabulary,
-        table=run.weights.table,
-        bias=run.weights.bias,
+        table=weights.table,
+        bias=weights.bias,
         pooling=model.pooling,
         activation=model.activation,
-        common_component=run.weights.components,
+        common_component=weights.components,
         precision=precision,
         reference=reference(
-            run.weights,
-            Featuriser(spec, run.vocabulary),
+            weights,
+            featuriser,
             pooling=model.pooling,
             activation=model.activation,
         ),
@@ -226,12 +235,21 @@ def export_run(run: Run, path: Path, *, precision: Precision | None = None, name
         golden_texts=GOLDEN_TEXTS,
         provenance=provenance,
         card=write_card(
-            run.record,
+            {**run.record, "export": export.model_dump(mode="json")},
             name=name,
             precision=precision,
             table_bytes=run.weights.table.size * _BYTES[precision],
         ),
     )
+
+
+def _shaped(run: Run, export: Export, featuriser: Featuriser) -> Weights:
+    scales = {str(kind): scale for kind, scale in export.scales.items()}
+    weights = replace(run.weights, table=scaled(run.weights.table, run.vocabulary.entries(), scales))
+    if not export.whitening:
+        return weights
+    vectors = reference(weights, featuriser, pooling=run.config.model.pooling, activation="linear")(run.texts)
+    return replace(weights, table=weights.table @ whitening_transform(vectors, export.whitening))
 
 
 def _source(one: DataSet, groups: list[Group], numbers: dict[str, int], counts: np.ndarray[Any, Any]) -> SourceGroups:

@@ -76,5 +76,5 @@ def _word_vectors(source: Path) -> tuple[list[str], Floats, dict[str, Any]]:
     if not rows:
         raise InputError(f"The run in {source} has no word vectors; name the run of a word model.")
     vectors = run.weights.table[[row for row, _ in rows]]
-    kept = ("name", "kind", "command", "data", "steps", "pairs", "seconds")
+    kept = ("name", "kind", "command", "data", "teacher", "spans", "steps", "pairs", "seconds")
     return [word for _, word in rows], vectors, {key: run.record.get(key) for key in kept}
