@@ -16,7 +16,7 @@ from pathlib import Path
 
 import orjson
 
-from benchmarks.measure import ROOT, Timing, _summary, table
+from benchmarks.measure import ROOT, Timing, summary, table
 
 CONNECTIONS = 16
 
@@ -114,4 +114,4 @@ def _interleaved(servers: dict[str, Server], requests: list[bytes], rounds: int)
             asyncio.run(_load(server.port, requests))
             if turn:  # the first round warms up
                 samples[name].append((server.cpu_seconds() - cpu, time.perf_counter() - wall))
-    return {name: _summary(taken, len(requests)) for name, taken in samples.items()}
+    return {name: summary(taken, len(requests)) for name, taken in samples.items()}

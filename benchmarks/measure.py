@@ -37,10 +37,11 @@ def interleaved(tasks: Mapping[str, Callable[[], object]], work: float, rounds: 
             wall, cpu = time.perf_counter(), time.process_time()
             task()
             samples[name].append((time.process_time() - cpu, time.perf_counter() - wall))
-    return {name: _summary(taken, work) for name, taken in samples.items()}
+    return {name: summary(taken, work) for name, taken in samples.items()}
 
 
-def _summary(samples: list[tuple[float, float]], work: float) -> Timing:
+def summary(samples: list[tuple[float, float]], work: float) -> Timing:
+    """The medians of samples of (CPU seconds, wall seconds), each of `work` units."""
     rates = [work / max(cpu, 1e-9) for cpu, _ in samples]
     quarters = statistics.quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
     middle = statistics.median(rates)

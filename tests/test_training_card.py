@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from click.testing import CliRunner, Result
 
 import gramvec
 from gramvec.errors import BundleError
@@ -19,10 +18,10 @@ from gramvec.vocab import Entry, Vocabulary
 from gramvec_training import bundle_card
 from gramvec_training.bundle_card import Candidates, assess, renew
 from gramvec_training.bundle_scores import Typos, evaluate_bundles
-from gramvec_training.cli import main
 from gramvec_training.evaluate import find_sets
 from gramvec_training.export import export_bundle
 from gramvec_training.neighbours import candidate_words, listed_words, nearest
+from training_support import call
 
 WORDS = ["east", "north", "west", "northeast", "not", "able"]
 TABLE = np.array([[1, 0], [0, 1], [-1, 0.1], [1, 1], [0.2, 0.1], [0.5, 0.4], [3, 3]], np.float32)
@@ -39,10 +38,6 @@ RECORD: dict[str, Any] = {
     "rows": 7, "steps": 20, "pairs": 200, "seconds": 2.0, "device": "cpu", "threads": 1, "pairs_per_second": 100,
     "scores": {"tasks": {}, "notes": []},
 }  # fmt: skip
-
-
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def digests(folder: Path) -> dict[str, str]:

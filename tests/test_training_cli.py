@@ -12,29 +12,17 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from click.testing import CliRunner, Result
 
 import gramvec
-from gramvec_training.cli import main
 from gramvec_training.config import load_config
 from gramvec_training.runs import load_run
+from training_support import call, sentence
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = sorted((ROOT / "training" / "configs").glob("*.toml"))
 SUBJECTS = ["a man", "the young woman", "my neighbour", "two children", "the old teacher"]
 VERBS = [("buys", "purchases"), ("repairs", "fixes"), ("begins", "starts"), ("sees", "notices")]
 OBJECTS = [("a car", "an automobile"), ("a bike", "a bicycle"), ("the film", "the movie")]
-
-
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def sentence(result: Result) -> str:
-    """The one line that a failure leaves on stderr."""
-    assert (result.exit_code, result.stdout) == (1, "")
-    (line,) = result.stderr.strip().split("\n")
-    return line
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from click.testing import CliRunner, Result
 
 import gramvec
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Vocabulary
-from gramvec_training.cli import main
 from gramvec_training.cli_support import report_held_out
 from gramvec_training.config import DataSet, parse_config
 from gramvec_training.continuing import begin_from, continued_encoder
@@ -25,6 +23,7 @@ from gramvec_training.graph import quantised
 from gramvec_training.held_out import HeldOut, read_held_out, read_kept, report, retrieval
 from gramvec_training.runs import Weights, load_run
 from gramvec_training.start import Start, check_fits, extended_vocabulary, read_start, started_table
+from training_support import call, sentence
 
 BOTH = FeatureSpec(orders=(2, 3), words=True)
 WORDS = FeatureSpec(orders=(), words=True, unknown_words="row")
@@ -60,16 +59,6 @@ def bundle(
         card="",
     )
     return folder, table, b
-
-
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def sentence(result: Result) -> str:
-    assert (result.exit_code, result.stdout) == (1, "")
-    (line,) = result.stderr.strip().split("\n")
-    return line
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])

@@ -8,12 +8,11 @@ from typing import Any
 
 import orjson
 import pytest
-from click.testing import CliRunner, Result
 
 from gramvec.errors import InputError
-from gramvec_training.cli import main
 from gramvec_training.plots import plot_run, plot_scores
 from gramvec_training.report import summary
+from training_support import call
 
 RECORD: dict[str, Any] = {
     "name": "mine",
@@ -25,10 +24,6 @@ RECORD: dict[str, Any] = {
     "dev": [[150, {"sts": 60.04, "sick": 70.0}], [300, {"sts": 59.0, "sick": 71.0}]],
     "scores": {"tasks": {"sts": {"mean": {"pearson": 59.0}}}, "notes": []},
 }
-
-
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -11,13 +11,12 @@ from typing import Any
 
 import orjson
 import pytest
-from click.testing import CliRunner, Result
 
-from gramvec_training.cli import main
 from gramvec_training.config import parse_config
 from gramvec_training.runs import load_run
 from gramvec_training.sif import word_weights
 from gramvec_training.sweep import FIGURE_1_A, TABLE_5_ORDERS, TABLE_5_SIZES, ngram_cells, tables
+from training_support import call
 
 NOUNS = ["car", "film", "bike", "house", "dog", "tree", "road", "song"]
 NGRAMS = """
@@ -51,10 +50,6 @@ components = 0
 [dev]
 sets = ["tiny"]
 """
-
-
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

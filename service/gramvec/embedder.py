@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gramvec.bundle import MANIFEST, Bundle, Manifest, open_bundle
 from gramvec.errors import BundleError, InputError
 from gramvec.features.text import has_surrogate
-from gramvec.postprocess import RawEmbeddings, cosine_matrix, cosine_pairs, finish, unit
+from gramvec.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish, unit
 from gramvec.runtime import Device, Runtime
 from gramvec.runtime.onnx import OnnxRuntime
 
@@ -138,7 +138,7 @@ class Embedder:
         Raises InputError for what prepare and finish refuse, BackendError if the runtime fails.
         """
         prepared = self.prepare(texts, truncate=truncate, truncation_direction=truncation_direction)
-        finish(np.empty((0, self.dimension), np.float32), normalize=False, dimensions=dimensions)
+        check_dimensions(dimensions, self.dimension)  # before the work, not after it
         return finish(self.raw(prepared).vectors, normalize=normalize, dimensions=dimensions)
 
     def similarity(self, left: Sequence[str], right: Sequence[str]) -> Vectors:

@@ -27,16 +27,21 @@ class RawEmbeddings(NamedTuple):
         return RawEmbeddings(self.vectors[indices], self.feature_counts[indices])
 
 
+def check_dimensions(dimensions: int | None, d: int) -> None:
+    """Raise InputError if `dimensions`, of d that there are, is neither None nor a whole number from 1 to d."""
+    if dimensions is None:
+        return
+    if isinstance(dimensions, bool) or not isinstance(dimensions, int) or not 1 <= dimensions <= d:
+        raise InputError(f"dimensions must be a whole number from 1 to {d}, not {dimensions!r}", field="dimensions")
+
+
 def finish(vectors: Vectors, *, normalize: bool, dimensions: int | None) -> Vectors:
     """float32[n, k]: the first `dimensions` columns (None: all), then of length 1 if `normalize`.
 
     A zero vector stays zero. Raises InputError if `dimensions` is not 1 to d.
     """
-    if dimensions is not None:
-        d = vectors.shape[1]
-        if isinstance(dimensions, bool) or not isinstance(dimensions, int) or not 1 <= dimensions <= d:
-            raise InputError(f"dimensions must be a whole number from 1 to {d}, not {dimensions!r}", field="dimensions")
-        vectors = vectors[:, :dimensions]
+    check_dimensions(dimensions, vectors.shape[1])
+    vectors = vectors[:, :dimensions]
     return unit(vectors) if normalize else np.ascontiguousarray(vectors)
 
 

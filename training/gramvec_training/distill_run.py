@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import torch
 from tqdm import tqdm
 
@@ -22,7 +20,7 @@ from gramvec_training.encoders import Encoder
 from gramvec_training.evaluate import find_sets
 from gramvec_training.fit import Trainer, choose_device, fit
 from gramvec_training.noise import misspelt
-from gramvec_training.pipeline import build_encoder, means, scores_of
+from gramvec_training.pipeline import build_encoder, identity_of, means, scores_of
 from gramvec_training.robustness import read_misspellings
 from gramvec_training.runs import CHECKPOINT, PARITY_TEXTS, Begun, Weights, finish_run, save_inputs, spec_of, versions
 from gramvec_training.teacher import Halves, Teacher
@@ -121,12 +119,10 @@ def run_distillation(
     trainer = TeacherTrainer(
         encoder, corpus, np.concatenate([np.arange(len(texts)), copied]), vectors, projection, settings, target
     )
-    state = hashlib.sha256(orjson.dumps(config.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS))
-    state.update(f"{corpus.digest} {teacher.digest}".encode())
     history = fit(
         trainer,
         folder / CHECKPOINT,
-        identity=state.hexdigest(),
+        identity=identity_of(config, corpus.digest, teacher.digest),
         resume=resume,
         save_every=save_every,
         score=lambda model: means(scores_of(dev, model, featuriser)) if dev else {},

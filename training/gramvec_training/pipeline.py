@@ -96,7 +96,7 @@ def run_fit(
     history = fit(
         trainer,
         folder / CHECKPOINT,
-        identity=_identity(config, prepared.corpus),
+        identity=identity_of(config, prepared.corpus.digest),
         resume=resume,
         save_every=save_every,
         score=lambda model: means(scores_of(dev, model, prepared.featuriser)) if dev else {},
@@ -271,7 +271,8 @@ def means(scores: dict[str, Any]) -> dict[str, float]:
     return {task: round(result["mean"]["pearson"], 2) for task, result in scores["tasks"].items()}
 
 
-def _identity(config: Config, corpus: Corpus) -> str:
+def identity_of(config: Config, *digests: str) -> str:
+    """64 hex digits over a config and the digests of what it is trained on: what a checkpoint belongs to."""
     state = hashlib.sha256(orjson.dumps(config.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS))
-    state.update(corpus.digest.encode())
+    state.update(" ".join(digests).encode())
     return state.hexdigest()

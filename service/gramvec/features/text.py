@@ -43,4 +43,8 @@ def code_points(texts: Sequence[str]) -> CodePoints:
 
 def has_surrogate(text: str) -> bool:
     """Whether the text holds a code point from U+D800 to U+DFFF."""
-    return any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # UTF-8 has a form for every code point but these
+        return True
+    return False

@@ -15,8 +15,8 @@ from gramvec.http import openapi
 from gramvec.http.answers import json_response, vectors_response
 from gramvec.http.body import read
 from gramvec.http.schemas import EmbedRequest, LeftAndRight, Pairs, SimilarityParameters, SimilarityRequest
-from gramvec.http.service import Served, Service, embed, prepare
-from gramvec.postprocess import RawEmbeddings, cosine_matrix, cosine_pairs, finish
+from gramvec.http.service import Service, embed, prepare
+from gramvec.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish
 
 # A score costs about 0.3 us; a matrix over 2 ms is computed in a thread.
 LOOP_SCORES = 8_192
@@ -41,7 +41,7 @@ async def embed_texts(request: Request) -> Response:
     served.check_name(body.model)
     texts = body.texts()
     service.check_count(len(texts))
-    _check_dimensions(served, body.dimensions)
+    check_dimensions(body.dimensions, served.embedder.dimension)  # before the model works, not after
     texts = prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
     answer = await embed(served, texts, request)
     vectors = finish(answer.embeddings.vectors, normalize=body.normalize is not False, dimensions=body.dimensions)
@@ -78,11 +78,6 @@ async def compare_texts(request: Request) -> Response:
     small = n_left * (len(texts) - n_left) <= LOOP_SCORES
     scores = compute() if small else await asyncio.to_thread(compute)
     return json_response(scores if isinstance(inputs, LeftAndRight) else scores[0], headers)
-
-
-def _check_dimensions(served: Served, dimensions: int | None) -> None:
-    # Before the model works, not after.
-    finish(np.empty((0, served.embedder.dimension), np.float32), normalize=False, dimensions=dimensions)
 
 
 def _distinct(texts: list[str]) -> tuple[NDArray[np.int64], list[str]]:
