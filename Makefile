@@ -11,11 +11,11 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test check format bench train cards evaluate figures lock clean
+.PHONY: help serve test check format bench bench-peers train cards evaluate figures lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Each stamp is newer than what it was installed from, so a second call installs nothing.
 $(VENV)/.serve: pyproject.toml requirements/constraints.txt
@@ -46,14 +46,29 @@ format: $(VENV)/.dev  ## format the code and sort the imports
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev  ## measure features, runtime, one text, HTTP and training, each against a limit or a peer
-	$(BIN)/python -m benchmarks --data $(DATA)/dev
+PARTS ?= all
+bench: $(VENV)/.dev  ## measure, each figure against a limit or a peer; some parts alone: make bench PARTS=http,memory
+	$(BIN)/python -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
+
+# infinity-emb wants older versions of what we have, so it gets an environment of its own inside ours.
+$(VENV)/.peers: $(VENV)/.dev benchmarks/infinity.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,peers]'
+	test -x $(VENV)/infinity/bin/python || $(PYTHON) -m venv $(VENV)/infinity
+	$(VENV)/infinity/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/infinity.txt || \
+		echo "infinity-emb has no wheels for this Python (3.11 and 3.12 have); the benchmarks leave it out" >&2
+	touch $@
+
+bench-peers: $(VENV)/.peers  ## install what the benchmarks compare with, then measure
+	$(MAKE) bench
 
 $(VENV)/.distill: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[distill]'
 	touch $@
 
 train: $(VENV)/.distill  ## train the shipped models from DATA/train into models/ (two hours, most of it the teacher's)
+	$(BIN)/gramvec-train distill training/configs/gramvec-en-clean.toml --data $(DATA)/train \
+		--out $(RUNS)/gramvec-en-clean --overwrite
+	$(BIN)/gramvec-train export $(RUNS)/gramvec-en-clean -o runs/bundles/gramvec-en-clean
 	for name in $(filter-out sif,$(MODELS)); do \
 		$(BIN)/gramvec-train distill training/configs/$$name.toml --data $(DATA)/train --out $(RUNS)/$$name --overwrite && \
 		$(BIN)/gramvec-train export $(RUNS)/$$name -o models/$$name || exit 1; \
@@ -73,8 +88,9 @@ cards: $(VENV)/.dev  ## score the shipped models on DATA/dev, clean and misspelt
 evaluate: $(VENV)/.dev  ## score the shipped models on DATA/dev
 	$(BIN)/gramvec-train evaluate $(addprefix models/,$(MODELS)) --sets $(DATA)/dev
 
-figures: $(VENV)/.dev  ## measure and score anew, and put the figures into the README
+figures: $(VENV)/.peers  ## measure and score anew, and put the figures into the README
 	$(BIN)/python -m benchmarks --data $(DATA)/dev --json benchmarks/results/cpu.json
+	$(BIN)/python -m benchmarks.plot
 	$(BIN)/gramvec-train evaluate $(addprefix models/,$(MODELS)) --sets $(DATA)/dev --json benchmarks/results/scores.json
 	$(BIN)/python -m benchmarks.readme
 

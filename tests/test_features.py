@@ -142,7 +142,8 @@ def test_composed_and_decomposed_spellings_are_one() -> None:
 
 def test_numpy_serves_where_numba_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "gramvec.features.compiled", raising=False)
+    for name in ("compiled", "kernels"):
+        monkeypatch.delitem(sys.modules, f"gramvec.features.{name}", raising=False)
     spec = FeatureSpec()
     vocabulary = build_vocabulary(CORPUS, spec)
     assert not Featuriser(spec, vocabulary).compiled

@@ -60,14 +60,15 @@ def test_texts_are_collected_once_with_caps_and_spans(tmp_path: Path) -> None:
 
 
 def test_misspelt_copies_change_longer_words_alone() -> None:
-    texts = ["the cat sat on a mat", "Wonderful buildings everywhere", "3.14 %%%%"]
+    texts = ["he is on an ox", "Wonderful buildings everywhere", "3.14 %%%%"]
     copies = misspelt(texts, np.random.default_rng(0), share=1.0, known={})
     assert copies[0] == texts[0]
     assert copies[2] == texts[2]
     for before, after in zip(texts[1].split(), copies[1].split(), strict=True):
         assert before != after
-        assert before[0] == after[0]
         assert abs(len(before) - len(after)) <= 1
+    first = misspelt(["buildings"] * 50, np.random.default_rng(0), share=1.0, known={})
+    assert 0 < sum(word[0] != "b" for word in first) < 25  # first letters are rarely wrong, but they are
     real = misspelt(["definitely"] * 50, np.random.default_rng(0), share=0.1, known={"definitely": ["definately"]})
     assert 10 < real.count("definately") < 40
     assert "definitely" not in real

@@ -160,10 +160,10 @@ def test_a_config_must_ask_for_the_bundles_own_model(tmp_path: Path) -> None:
         check_fits(started, replace(BOTH, orders=(2,)), **fitting)
 
 
-def test_start_belongs_to_training() -> None:
-    values = {"model": {"name": "m", "kind": "gramvec"}, "texts": [{"path": "x"}], "start": {"bundle": "m"}}
-    with pytest.raises(InputError, match=r"\[start\] belongs to \[training\]"):
-        parse_config({**values, "distillation": {"teacher": "t", "steps": 1}}, source="x")
+def test_start_belongs_to_what_trains() -> None:
+    values = {"model": {"name": "m", "kind": "gramvec"}, "start": {"bundle": "m"}}
+    with pytest.raises(InputError, match=r"\[start\] belongs to \[training\] or \[distillation\]"):
+        parse_config({**values, "sif": {"run": "r", "frequencies": "f"}}, source="x")
     config = parse_config({**values, "training": {"steps": 1}, "data": [{"path": "x"}]}, source="x")
     with pytest.raises(gramvec.errors.BundleError, match="no model"):
         begin_from(config.model_copy(update={"start": Start(bundle=Path("no-such-model"))}))

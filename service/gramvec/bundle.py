@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gramvec.errors import BundleError, InputError
 from gramvec.features import FeatureSpec, Featuriser
-from gramvec.vocab import Vocabulary
+from gramvec.vocab import Memo, Vocabulary
 
 FORMAT = "gramvec-bundle"
 FORMAT_VERSION = 1
@@ -29,6 +29,7 @@ MANIFEST = "manifest.json"
 DEFAULT_MODEL = "gramvec-en"
 GRAPH = "model.onnx"
 VOCABULARY = "vocab.bin"
+MEMO = "memo.bin"
 
 Precision = Literal["float32", "float16", "int8"]
 
@@ -52,6 +53,22 @@ class Golden(_Record):
     vector: list[float]
 
 
+class Stored(_Record):
+    """Where the graph's weights lie, for a runtime that reads them itself: byte offsets into the file `file`.
+
+    table: of float32, float16 or int8[rows, dimension], by the graph's precision. scales: of float32[rows], for int8.
+    rows: those of the vocabulary, then those of the memo. columns, bias: float32[dimension] or None; a vector is
+    activation(pool(table[id] * scales[id]) * columns + bias).
+    """
+
+    file: str
+    rows: int
+    table: int
+    scales: int | None = None
+    columns: list[float] | None = None
+    bias: list[float] | None = None
+
+
 class Graph(_Record):
     """model.onnx: ids int32[rows] and offsets int64[n + 1] to vectors float32[n, dimension]."""
 
@@ -61,10 +78,15 @@ class Graph(_Record):
     precision: Precision
     pooling: Literal["sum", "mean"]
     activation: Literal["linear", "tanh"]
+    stored: Stored | None = None
 
 
 class Manifest(_Record):
-    """manifest.json. `provenance` is free-form JSON: how the model was made, from what, and what it scored."""
+    """manifest.json. `provenance` is free-form JSON: how the model was made, from what, and what it scored.
+
+    `memo` is the number of memo rows, which follow the vocabulary's `rows` in the table. The golden ids are those
+    without the memo.
+    """
 
     format: Literal["gramvec-bundle"]
     format_version: Literal[1]
@@ -76,6 +98,7 @@ class Manifest(_Record):
     rows: int
     ngrams: int
     words: int
+    memo: int = 0
     graph: Graph
     golden: list[Golden]
     files: dict[str, FileRecord]
@@ -85,11 +108,14 @@ class Manifest(_Record):
 class Bundle:
     """An opened and verified bundle. `digest` is the SHA-256 of manifest.json, which names all other digests."""
 
-    def __init__(self, path: Path, manifest: Manifest, digest: str, featuriser: Featuriser) -> None:
+    def __init__(
+        self, path: Path, manifest: Manifest, digest: str, featuriser: Featuriser, memoised: Featuriser
+    ) -> None:
         self.path = path
         self.manifest = manifest
         self.digest = digest
-        self.featuriser = featuriser
+        self.featuriser = featuriser  # every n-gram and word by itself
+        self.memoised = memoised  # fewer rows of the same sum, where the bundle has a memo
 
     @property
     def spec(self) -> FeatureSpec:
@@ -138,17 +164,21 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
     for name, record in manifest.files.items():
         _verify_file(path / name, record)
     vocabulary = Vocabulary.open(path / VOCABULARY)
+    memo = Memo.open(path / MEMO) if MEMO in manifest.files else None
     try:
         spec = FeatureSpec.from_dict(manifest.features)
         featuriser = Featuriser(spec, vocabulary, compiled=compiled)
+        memoised = featuriser if memo is None else Featuriser(spec, vocabulary, compiled=compiled, memo=memo)
     except InputError as error:
         raise BundleError(f"{path / MANIFEST}: {error}") from error
     if spec.digest != manifest.features_digest:
         raise BundleError(f"{path / MANIFEST}: features and features_digest disagree; export the model again")
     if len(vocabulary) != manifest.rows:
         raise BundleError(f"{path / VOCABULARY}: {len(vocabulary)} rows, the manifest says {manifest.rows}")
+    if (0 if memo is None else len(memo)) != manifest.memo:
+        raise BundleError(f"{path / MEMO}: not the {manifest.memo} rows of the manifest; export the model again")
     _check_golden_ids(path, manifest, featuriser)
-    return Bundle(path, manifest, digest, featuriser)
+    return Bundle(path, manifest, digest, featuriser, memoised)
 
 
 def _read_manifest(path: Path) -> tuple[Manifest, str]:
@@ -230,6 +260,7 @@ def write_manifest(
     dimension: int,
     spec: FeatureSpec,
     vocabulary: Vocabulary,
+    memo: Memo | None = None,
     graph: Graph,
     golden: Sequence[Golden],
     provenance: dict[str, Any],
@@ -251,6 +282,7 @@ def write_manifest(
         rows=len(vocabulary),
         ngrams=vocabulary.n_ngrams,
         words=vocabulary.n_words,
+        memo=0 if memo is None else len(memo),
         graph=graph,
         golden=list(golden),
         files=files,

@@ -139,10 +139,16 @@ def similarity(source: str, sentences: tuple[str, ...], model: str, device: Devi
 @cli.command(short_help="Say what a model is.")
 @click.argument("model", default=DEFAULT_MODEL)
 @click.option("--json", "as_json", is_flag=True, help="The whole manifest but its golden texts, as JSON.")
-def inspect(model: str, as_json: bool) -> None:
+@click.option("--vocabulary", is_flag=True, help="Each row instead: kind, text as a Python literal, count.")
+def inspect(model: str, as_json: bool, vocabulary: bool) -> None:
     """Print what MODEL (a name in models/, or a bundle's folder) is, and what it was made from."""
+    if as_json and vocabulary:
+        raise click.UsageError("Give --json or --vocabulary, not both.")
     embedder = load(model, device="cpu")
-    if as_json:
+    if vocabulary:
+        entries = embedder.bundle.vocabulary.entries()
+        click.echo("".join(f"{entry.kind}\t{entry.text!r}\t{entry.count}\n" for entry in entries), nl=False)
+    elif as_json:
         values = embedder.manifest.model_dump(exclude={"golden"}) | {"digest": embedder.digest}
         click.echo(orjson.dumps(values, option=orjson.OPT_INDENT_2))
     else:

@@ -48,9 +48,9 @@ def finish(vectors: Vectors, *, normalize: bool, dimensions: int | None) -> Vect
 def unit(vectors: Vectors) -> Vectors:
     """Rows of length 1; a zero row stays zero."""
     rows = np.ascontiguousarray(vectors)
-    lengths = np.sqrt(np.add.reduce(rows * rows, axis=1))
-    divisors = np.where(lengths > 0, lengths, np.float32(1))
-    return np.divide(rows, divisors[:, None], dtype=np.float32)
+    lengths = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
+    lengths[lengths == 0] = 1
+    return np.divide(rows, lengths, dtype=np.float32)
 
 
 def cosine_pairs(left: RawEmbeddings, right: RawEmbeddings) -> Vectors:

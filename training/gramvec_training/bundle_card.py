@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from gramvec.bundle import GRAPH, MANIFEST, Manifest, staged_folder, write_manifest
+from gramvec.bundle import GRAPH, MANIFEST, MEMO, Manifest, staged_folder, write_manifest
 from gramvec.embedder import Embedder
 from gramvec.errors import BundleError, InputError
+from gramvec.vocab import Memo
 from gramvec_training.bundle_scores import Typos, evaluate_bundles
 from gramvec_training.card import write_card
 from gramvec_training.evaluate import SimilaritySet
@@ -19,7 +20,7 @@ from gramvec_training.neighbours import PHRASES, WORDS, nearest
 CARD = "README.md"
 NEIGHBOURS = 6
 _TABLE = f"{GRAPH}.data"
-_FOR_PEOPLE = (CARD, "vocab.txt")
+_FOR_PEOPLE = (CARD,)
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def _sealed(embedder: Embedder, provenance: dict[str, Any], card: str) -> Manife
             dimension=manifest.dimension,
             spec=bundle.spec,
             vocabulary=bundle.vocabulary,
+            memo=Memo.open(path / MEMO) if manifest.memo else None,
             graph=manifest.graph,
             golden=manifest.golden,
             provenance=provenance,

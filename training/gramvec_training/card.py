@@ -175,7 +175,7 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
     if start is not None:
         parts.append(
             f"Training went on from the model {start['name']} (licence {start['licence'] or 'not stated'}; manifest "
-            f"sha256 {start['digest'][:12]}), whose own data is in its card."
+            f"sha256 {start['digest'][:12]}), {_origin(start)}."
         )
     if training is not None:
         parts.append(
@@ -212,6 +212,16 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
             f"fixed in the model. {record['seconds']:.0f} s."
         )
     return parts
+
+
+def _origin(start: Mapping[str, Any]) -> str:
+    teacher = start.get("teacher")
+    if teacher is None:
+        return "whose own data is in its card"
+    return (
+        f"which was distilled from {teacher['model']} (sha256 {teacher['digest'][:12]}) in {start['steps']:,} steps "
+        f"over {start['texts']:,} texts, {start['seconds']:.0f} s"
+    )
 
 
 def _batches(training: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from gramvec_training.cli_convert import convert
 from gramvec_training.cli_evaluate import card, evaluate, report
 from gramvec_training.cli_support import (
     DATA,
@@ -263,6 +264,7 @@ def distill(
     carry_out(folder, wanted, data, command_line("distill", *source), how=how, resume=resume, overwrite=overwrite)
 
 
+main.add_command(convert)
 main.add_command(evaluate)
 main.add_command(report)
 main.add_command(card)

@@ -94,7 +94,7 @@ class Training(_Strict):
 class Distillation(_Strict):
     """Learning from a teacher's vectors of [[texts]]. Either `steps` or `epochs`; `batch` counts texts."""
 
-    teacher: str  # a sentence-transformers model's folder, or an installed package that carries one
+    teacher: str  # a sentence-transformers model's folder, an installed package that carries one, or a bundle
     relation: _Penalty = 0.5  # weight of the batch's cosines beside the vectors themselves
     batch: Annotated[int, Field(ge=2)] = 1024
     rate: _Positive = 2e-3
@@ -169,6 +169,10 @@ class Export(_Strict):
     precision: Precision = "float32"
     scales: dict[Literal["word", "1", "2", "3", "4", "5", "6"], _Positive] = {}  # of words, and n-grams by order
     whitening: Annotated[float, Field(ge=0, le=1)] = 0.0  # 0 for none; for a linear model alone
+    # Rows for so many frequent chunks and edges of the training texts, which make it faster (gramvec.vocab.memo); only
+    # for sums of n-grams of two characters or more, other models have none.
+    memo_chunks: Annotated[int, Field(ge=0)] = 20_000
+    memo_edges: Annotated[int, Field(ge=0)] = 10_000
 
 
 class Config(_Strict):
@@ -180,7 +184,7 @@ class Config(_Strict):
     training: Training | None = None
     distillation: Distillation | None = None
     sif: Sif | None = None
-    start: Start | None = None  # the bundle that [training] goes on from
+    start: Start | None = None  # the bundle that [training] or [distillation] goes on from
     data: tuple[DataSet, ...] = ()
     texts: tuple[TextSource, ...] = ()
     dev: Dev = Dev()
@@ -196,8 +200,8 @@ class Config(_Strict):
             raise ValueError("export.whitening needs a linear model without a bias")
         if self.distillation is not None and not self.texts:
             raise ValueError("[distillation] needs at least one [[texts]] with a path")
-        if self.start is not None and self.training is None:
-            raise ValueError("[start] belongs to [training]")
+        if self.start is not None and self.sif is not None:
+            raise ValueError("[start] belongs to [training] or [distillation]")
         if self.sif is not None and self.sif.components and not self.texts:
             raise ValueError("[sif] needs at least one [[texts]] with a path to take its components from")
         return self

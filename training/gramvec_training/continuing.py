@@ -16,6 +16,9 @@ from gramvec_training.held_out import read_held_out, retrieval
 from gramvec_training.runs import Weights, spec_of
 from gramvec_training.start import Started, check_fits, read_start, started_table
 
+# What a record says of how a distilled start was made.
+_OF_A_TEACHER = ("teacher", "texts", "steps", "seconds")
+
 
 def begin_from(config: Config) -> Started | None:
     """The bundle of the config's [start], read and found to fit the config; None without one.
@@ -58,6 +61,7 @@ def origin_record(started: Started | None) -> dict[str, Any]:
             "digest": started.bundle.digest,
             "licence": manifest.provenance.get("licence"),
             "rows": manifest.rows,
+            **{key: manifest.provenance[key] for key in _OF_A_TEACHER if "teacher" in manifest.provenance},
         }
     }
 

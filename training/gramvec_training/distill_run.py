@@ -14,16 +14,19 @@ from tqdm import tqdm
 from gramvec.errors import InputError
 from gramvec.features import Featuriser
 from gramvec_training.config import Distillation
+from gramvec_training.continuing import begin_from, continued_encoder, origin_record
 from gramvec_training.corpus import Batch, Corpus
 from gramvec_training.distillation import Projection, distillation_loss, principal_projection
 from gramvec_training.encoders import Encoder
 from gramvec_training.evaluate import find_sets
 from gramvec_training.fit import Trainer, choose_device, fit
+from gramvec_training.memo import count_repeated
 from gramvec_training.noise import misspelt
 from gramvec_training.pipeline import build_encoder, identity_of, means, scores_of
 from gramvec_training.robustness import read_misspellings
 from gramvec_training.runs import CHECKPOINT, PARITY_TEXTS, Begun, Weights, finish_run, save_inputs, spec_of, versions
-from gramvec_training.teacher import Halves, Teacher
+from gramvec_training.start import extended_vocabulary
+from gramvec_training.teacher import Halves, open_teacher
 from gramvec_training.texts import collect_texts
 from gramvec_training.vocabulary import vocabulary_for
 
@@ -92,7 +95,8 @@ def run_distillation(
     texts, counts = collect_texts(
         config.texts, data, seed=settings.seed, spans=settings.spans, limit=settings.max_texts
     )
-    teacher = Teacher(settings.teacher, cache, threads=threads)
+    started = begin_from(config)
+    teacher = open_teacher(settings.teacher, cache, threads=threads)
     with _bar("teacher", len(texts)) as bar:
         vectors = teacher.vectors(texts, progress=bar.update)
     if vectors.shape[1] < config.model.dimension:
@@ -105,8 +109,12 @@ def run_distillation(
         vectors[np.sort(rng.permutation(len(texts))[:PROJECTION_TEXTS])], config.model.dimension
     )
     spec = spec_of(config)
-    vocabulary = vocabulary_for(config, texts, spec, data)
-    save_inputs(folder, vocabulary, texts[:PARITY_TEXTS])
+    vocabulary = (
+        extended_vocabulary(config.start, started.bundle.vocabulary, texts, spec)
+        if config.start is not None and started is not None
+        else vocabulary_for(config, texts, spec, data)
+    )
+    save_inputs(folder, vocabulary, texts[:PARITY_TEXTS], count_repeated(texts, spec))
     featuriser = Featuriser(spec, vocabulary)
 
     known = read_misspellings([data / path for path in settings.misspellings])
@@ -115,7 +123,11 @@ def run_distillation(
     with _bar("features", len(texts) + len(copies)) as bar:
         corpus = Corpus.of([*texts, *copies], featuriser, len(vocabulary), progress=bar.update)
 
-    encoder = build_encoder(config.model, settings.seed, vocabulary, data).to(target)
+    encoder = (
+        continued_encoder(started, settings.seed, vocabulary)
+        if started is not None
+        else build_encoder(config.model, settings.seed, vocabulary, data)
+    ).to(target)
     trainer = TeacherTrainer(
         encoder, corpus, np.concatenate([np.arange(len(texts)), copied]), vectors, projection, settings, target
     )
@@ -154,6 +166,7 @@ def run_distillation(
         "loss": history.losses,
         "dev": history.dev,
         "scores": scores_of(dev, encoder, featuriser) if dev else {"tasks": {}, "notes": []},
+        **origin_record(started),
     }
     finish_run(folder, Weights(encoder.table.detach().cpu().numpy(), bias), record)
     return record

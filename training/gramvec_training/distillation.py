@@ -44,8 +44,10 @@ class Projection:
 
 
 def principal_projection(vectors: Halves, dimension: int) -> Projection:
-    """The axes from all vectors float16[n, d]; with `dimension` >= d the identity's rows rotated, d of them."""
+    """The leading axes of all vectors float16[n, d]; the identity if `dimension` is d, so that nothing is turned."""
     d = vectors.shape[1]
+    if dimension == d:
+        return Projection(np.eye(d, dtype=np.float32), 1.0)
     gram = np.zeros((d, d), np.float64)
     for start in range(0, len(vectors), 65_536):
         block = vectors[start : start + 65_536].astype(np.float32)

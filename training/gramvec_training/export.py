@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundle import VOCABULARY, Golden, Manifest, Precision, staged_folder, write_manifest
+from gramvec.bundle import MEMO, VOCABULARY, Golden, Manifest, Precision, staged_folder, write_manifest
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.runtime.onnx import OnnxRuntime
 from gramvec.vocab import Vocabulary
 from gramvec_training.graph import write_graph
+from gramvec_training.memo import Chosen, memo_of
 
 Floats = NDArray[np.float32]
 
+NO_MEMO = Chosen()
 PARITY = 1e-6  # largest 1 - cosine between the trainer and ONNX Runtime, both in float32
 
 
@@ -38,6 +40,7 @@ def export_bundle(
     reference: Callable[[Sequence[str]], Floats] | None = None,
     parity_texts: Sequence[str] = (),
     golden_texts: Sequence[str] = (),
+    memo: Chosen = NO_MEMO,
     provenance: Mapping[str, Any],
     card: str,
 ) -> Manifest:
@@ -51,6 +54,7 @@ def export_bundle(
         on the same texts and recorded.
     reference: the trainer's own forward pass, texts to float32[n, d].
     golden_texts: stored with their features and vectors; whoever opens the bundle computes them again.
+    memo: chunks and edges that get a row with the sum of their features; for pooling "sum" alone.
 
     Raises InputError if the arguments do not fit together, or if the graph's vectors differ from the
     reference's by more than 1e-6 (1 - cosine).
@@ -63,10 +67,17 @@ def export_bundle(
     if common_component is not None:
         table = np.asarray(table - (table @ common_component.T) @ common_component, np.float32)
     dimension = table.shape[1]
+    if any(memo) and pooling != "sum":
+        raise InputError("a memo holds sums, and the model takes means: export it without a memo")
+    featuriser = memoised = Featuriser(spec, vocabulary)
+    memory = None
+    if any(memo):
+        memory, sums = memo_of(memo, featuriser, table)
+        memoised = Featuriser(spec, vocabulary, memo=memory)
+        table = np.concatenate([table, sums])
     weights: dict[str, Any] = {"table": table, "bias": bias, "pooling": pooling, "activation": activation}
-    featuriser = Featuriser(spec, vocabulary)
 
-    exact = _run_in_float32(featuriser, parity_texts, dimension, weights)
+    exact = _run_in_float32(memoised, parity_texts, dimension, weights)
     parity: dict[str, Any] = {"texts": len(parity_texts)}
     if reference is not None and len(parity_texts):
         parity["float32_vs_trainer"] = _largest_distance(exact, reference(parity_texts))
@@ -78,13 +89,15 @@ def export_bundle(
 
     with staged_folder(Path(path)) as folder:
         vocabulary.save(folder / VOCABULARY)
-        graph = write_graph(folder, precision=precision, **weights)
+        if memory is not None:
+            memory.save(folder / MEMO)
+        graph = write_graph(folder, precision=precision, shared_scales=any(memo), **weights)
         runtime = OnnxRuntime(folder / "model.onnx", dimension, "cpu")
         if len(parity_texts):
-            stored = runtime.run(featuriser(parity_texts))
+            stored = runtime.run(memoised(parity_texts))
             parity["stored_vs_float32"] = _largest_distance(stored, exact)
         batch = featuriser(golden_texts)
-        vectors = runtime.run(batch)
+        vectors = runtime.run(memoised(golden_texts))
         runtime.close()
         golden = [
             Golden(
@@ -94,7 +107,6 @@ def export_bundle(
             )
             for i, text in enumerate(golden_texts)
         ]
-        (folder / "vocab.txt").write_text(_vocabulary_for_people(vocabulary), encoding="utf-8")
         (folder / "README.md").write_text(card, encoding="utf-8")
         return write_manifest(
             folder,
@@ -103,6 +115,7 @@ def export_bundle(
             dimension=dimension,
             spec=spec,
             vocabulary=vocabulary,
+            memo=memory,
             graph=graph,
             golden=golden,
             provenance={**provenance, "parity": parity},
@@ -125,8 +138,3 @@ def _largest_distance(found: Floats, expected: Floats) -> float:
     cosines = np.einsum("ij,ij->i", a, b) / np.where(lengths > 0, lengths, 1)
     both_zero = ~a.any(axis=1) & ~b.any(axis=1)
     return max(0.0, float(np.max(1 - np.where(both_zero, 1.0, cosines), initial=0.0)))
-
-
-def _vocabulary_for_people(vocabulary: Vocabulary) -> str:
-    """One row a line: kind, text (as a Python literal, so that spaces show) and count. Nothing reads it."""
-    return "".join(f"{entry.kind}\t{entry.text!r}\t{entry.count}\n" for entry in vocabulary.entries())

@@ -2,7 +2,7 @@
 
     rows      = table[ids]                      Gather, then Cast (and a scale a row for int8)
     segments  = cumulative sum of one mark at each text's offset, less one
-    vectors   = activation(pool(rows by segment) + bias)
+    vectors   = activation(pool(rows by segment) * column scales + bias)
 
 ScatterND adds the rows of a text one after the other, so a vector does not depend on its batch.
 """
@@ -17,10 +17,12 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from gramvec.bundle import GRAPH, Graph, Precision
+from gramvec.bundle import GRAPH, Graph, Precision, Stored
 
 OPSET = 18
 IR_VERSION = 10  # what onnxruntime 1.22, the oldest that pyproject.toml allows, still reads
+
+SHARED_SCALES = 8  # a row that is 128 times smaller than the largest keeps one bit less for each further halving
 
 Floats = NDArray[np.float32]
 
@@ -33,13 +35,20 @@ def write_graph(
     pooling: str,
     activation: str,
     precision: Precision,
+    shared_scales: bool = False,
 ) -> Graph:
     """Write model.onnx and model.onnx.data into `folder`; returns the manifest's record of the graph.
 
     table: float32[rows, d]; bias: float32[d] or None; pooling "sum" | "mean"; activation "linear" | "tanh".
     precision: of the table in the file; sums are in float32 always. int8 has one float32 scale a row.
+    shared_scales: for int8, a scale of each column too, applied to the sums, because in a memo's rows one column can be
+    much larger than all others and take their bits; and scales of rows that differ by powers of two alone, so that
+    runtime native adds rows of one scale as integers.
     """
     dimension = table.shape[1]
+    columns = column_scales(table) if shared_scales and precision == "int8" else None
+    if columns is not None:
+        table = table / columns
     nodes: list[Any] = []
     weights: dict[str, NDArray[Any]] = {
         "zero": np.array([0], np.int64),
@@ -54,7 +63,7 @@ def write_graph(
         nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
         return output
 
-    rows = _rows(node, weights, table, precision)
+    rows = _rows(node, weights, table, precision, shared_scales)
 
     # offsets [n + 1] -> segments [rows]
     node("Slice", ["offsets", "zero", "minus_one"], "starts")  # [n]
@@ -81,6 +90,9 @@ def write_graph(
         node("Cast", ["counts_or_one"], "counts_float", to=TensorProto.FLOAT)
         node("Unsqueeze", ["counts_float", "minus_one"], "divisors")  # [n, 1]
         last = node("Div", [last, "divisors"], "mean")
+    if columns is not None:
+        weights["columns"] = columns
+        last = node("Mul", [last, "columns"], "scaled")
     if bias is not None:
         weights["bias"] = bias.astype(np.float32)
         last = node("Add", [last, "bias"], "biased")
@@ -102,14 +114,11 @@ def write_graph(
         producer_name="gramvec",
     )
     onnx.checker.check_model(model, full_check=True)
-    onnx.save_model(
-        model,
-        str(folder / GRAPH),
-        save_as_external_data=True,
-        all_tensors_to_one_file=True,
-        location=f"{GRAPH}.data",
-        size_threshold=4096,  # the table and its scales; small constants stay in the graph
-    )
+    # The table and its scales, however small, lie apart; small constants stay in the graph.
+    for tensor in model.graph.initializer:
+        if tensor.name in ("table", "scales"):
+            onnx.external_data_helper.set_external_data(tensor, f"{GRAPH}.data")
+    onnx.save_model(model, str(folder / GRAPH))
     return Graph.model_validate(
         {
             "opset": OPSET,
@@ -118,11 +127,30 @@ def write_graph(
             "precision": precision,
             "pooling": pooling,
             "activation": activation,
+            "stored": _stored(folder, len(table), columns, bias),
         }
     )
 
 
-def _rows(node: Any, weights: dict[str, NDArray[Any]], table: Floats, precision: Precision) -> str:
+def _stored(folder: Path, rows: int, columns: Floats | None, bias: Floats | None) -> Stored:
+    """Where onnx has laid the weights."""
+    graph = onnx.load(str(folder / GRAPH), load_external_data=False).graph
+    places = {
+        one.name: next(int(entry.value) for entry in one.external_data if entry.key == "offset")
+        for one in graph.initializer
+        if one.external_data
+    }
+    return Stored(
+        file=f"{GRAPH}.data",
+        rows=rows,
+        table=places["table"],
+        scales=places.get("scales"),
+        columns=None if columns is None else columns.tolist(),
+        bias=None if bias is None else bias.astype(np.float32).tolist(),
+    )
+
+
+def _rows(node: Any, weights: dict[str, NDArray[Any]], table: Floats, precision: Precision, shared_scales: bool) -> str:
     if precision == "float32":
         weights["table"] = table.astype(np.float32)
         return str(node("Gather", ["table", "ids"], "rows"))
@@ -130,18 +158,30 @@ def _rows(node: Any, weights: dict[str, NDArray[Any]], table: Floats, precision:
         weights["table"] = table.astype(np.float16)
         node("Gather", ["table", "ids"], "rows_stored")
         return str(node("Cast", ["rows_stored"], "rows", to=TensorProto.FLOAT))
-    weights["table"], weights["scales"] = quantised(table)
+    weights["table"], weights["scales"] = quantised(table, shared_scales=shared_scales)
     node("Gather", ["table", "ids"], "rows_stored")
     node("Cast", ["rows_stored"], "rows_unscaled", to=TensorProto.FLOAT)
     node("Gather", ["scales", "ids"], "row_scales")  # [rows, 1]
     return str(node("Mul", ["rows_unscaled", "row_scales"], "rows"))
 
 
-def quantised(table: Floats) -> tuple[NDArray[np.int8], Floats]:
-    """int8[rows, d] in -127..127 and float32[rows, 1]: table is about the product; a zero row has scale 0."""
+def quantised(table: Floats, *, shared_scales: bool = False) -> tuple[NDArray[np.int8], Floats]:
+    """int8[rows, d] in -127..127 and float32[rows, 1]: table is about the product; a zero row has scale 0.
+
+    shared_scales: each scale is the next of eight, each half of the one before, from the largest.
+    """
     scales = np.abs(table).max(axis=1, keepdims=True) / np.float32(127)
+    if shared_scales and scales.any():
+        halvings = np.floor(np.log2(scales.max() / np.maximum(scales, scales.max() / 2**30)))
+        scales = np.ldexp(scales.max(), -np.clip(halvings, 0, SHARED_SCALES - 1).astype(np.int32))
     divisors = np.where(scales > 0, scales, np.float32(1))
     return np.rint(table / divisors).astype(np.int8), scales.astype(np.float32)
+
+
+def column_scales(table: Floats) -> Floats:
+    """float32[d]: the root mean square of each column, 1 for one of zeros."""
+    squares = np.sqrt(np.einsum("ij,ij->j", table, table, dtype=np.float64) / len(table))
+    return np.where(squares > 0, squares, 1).astype(np.float32)
 
 
 def _constant(dtype: type, value: int = 0) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-SHORTEST = 4  # shorter words keep their spelling: half of their misspellings are other words
+SHORTEST = 3  # of two letters, half of the misspellings are other words
 
 
 def misspelt(
@@ -19,7 +19,7 @@ def misspelt(
     """A copy of each text in which about `share` of the longer words, and at least one, are misspelt.
 
     `known` gives real misspellings of a lower-case word, used for half of the words that have any; the other words
-    lose, gain, change, double or swap a letter, each as likely. A text without a word of four letters is unchanged.
+    lose, gain, change, double or swap a letter, each as likely. A text without a word of three letters is unchanged.
     """
     return [_misspelt(text, rng, share, known) for text in texts]
 
@@ -40,13 +40,14 @@ def _misspelt(text: str, rng: np.random.Generator, share: float, known: Mapping[
 
 
 def _edited(word: str, rng: np.random.Generator) -> str:
-    at = int(rng.integers(1, len(word)))  # first letters are rarely wrong
+    at = int(rng.integers(len(word)))
+    swapped = max(at, 1)
     letter = LETTERS[int(rng.integers(len(LETTERS)))]
     edits = (
         word[:at] + word[at + 1 :],
         word[:at] + letter + word[at:],
         word[:at] + letter + word[at + 1 :],
         word[:at] + word[at] + word[at:],
-        word[: at - 1] + word[at] + word[at - 1] + word[at + 1 :],
+        word[: swapped - 1] + word[swapped] + word[swapped - 1] + word[swapped + 1 :],
     )
     return edits[int(rng.integers(len(edits)))]

@@ -26,9 +26,10 @@ from gramvec_training.data import BadRows, Group, read_vectors
 from gramvec_training.encode import cosines, encoder_function, reference
 from gramvec_training.encoders import ENCODERS, Bag, Encoder
 from gramvec_training.evaluate import SimilaritySet, find_sets, score_sets
-from gramvec_training.export import export_bundle
+from gramvec_training.export import NO_MEMO, export_bundle
 from gramvec_training.fit import choose_device, fit
 from gramvec_training.held_out import read_kept
+from gramvec_training.memo import Repeated, can_have_memo, choose, count_repeated
 from gramvec_training.mixture import Mixture, SourceGroups
 from gramvec_training.pair_trainer import PairTrainer
 from gramvec_training.runs import (
@@ -68,6 +69,7 @@ class Prepared:
     corpus: Corpus
     mixture: Mixture
     texts: list[str]
+    repeated: Repeated
     record: list[dict[str, Any]]
 
 
@@ -85,7 +87,7 @@ def run_fit(
     dev = find_sets([data / path for path in config.dev.sets])[0] if config.dev.sets else []
     started = begin_from(config)
     prepared = prepare(config, training, data, started)
-    save_inputs(folder, prepared.vocabulary, prepared.texts)
+    save_inputs(folder, prepared.vocabulary, prepared.texts, prepared.repeated)
 
     encoder = (
         build_encoder(config.model, training.seed, prepared.vocabulary, data)
@@ -175,7 +177,8 @@ def prepare(config: Config, training: Training, data: Path, started: Started | N
         )
     sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))[:PARITY_TEXTS]
     mixture = Mixture(sources, training.seed, training.shuffle_first_epoch)
-    return Prepared(vocabulary, featuriser, corpus, mixture, [texts[i] for i in sample], record)
+    parity_texts = [texts[i] for i in sample]
+    return Prepared(vocabulary, featuriser, corpus, mixture, parity_texts, count_repeated(texts, spec), record)
 
 
 def build_encoder(model: Model, seed: int, vocabulary: Vocabulary, data: Path) -> Bag:
@@ -233,6 +236,11 @@ def export_run(
         ),
         parity_texts=run.texts,
         golden_texts=GOLDEN_TEXTS,
+        memo=(
+            choose(run.repeated, featuriser, chunks=export.memo_chunks, edges=export.memo_edges)
+            if can_have_memo(spec, model.pooling)
+            else NO_MEMO
+        ),
         provenance=provenance,
         card=write_card(
             {**run.record, "export": export.model_dump(mode="json")},

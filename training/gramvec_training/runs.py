@@ -1,7 +1,7 @@
 """The run folder: all that a run leaves behind, from which a bundle is exported.
 
-config.json, vocab.bin and texts.txt (texts for the export's parity check) are written before training; checkpoint.pt
-while it runs; weights.npz and, last, run.json when it is finished.
+config.json, vocab.bin, texts.txt (texts for the export's parity check) and repeated.tsv (counts for its memo) are
+written before training; checkpoint.pt while it runs; weights.npz and, last, run.json when it is finished.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from gramvec.features import FeatureSpec
 from gramvec.vocab import Vocabulary
 from gramvec_training.checkpoint import write_atomically
 from gramvec_training.config import Config
+from gramvec_training.memo import Repeated
 
 Floats = npt.NDArray[np.float32]
 
 CHECKPOINT = "checkpoint.pt"
 PARITY_TEXTS = 1000
 _CONFIG, _RECORD, _TEXTS = "config.json", "run.json", "texts.txt"
-_VOCABULARY, _WEIGHTS = "vocab.bin", "weights.npz"
+_VOCABULARY, _WEIGHTS, _REPEATED = "vocab.bin", "weights.npz", "repeated.tsv"
+_MOST_REPEATED = 200_000  # chunks, and as many edges
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Run:
     vocabulary: Vocabulary
     weights: Weights
     texts: list[str]
+    repeated: Repeated
     record: dict[str, Any]
 
 
@@ -110,23 +113,29 @@ def make_way(folder: Path, *, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; give --out a folder.")
     there = {path.name for path in folder.iterdir()} if folder.exists() else set()
-    if there <= {_CONFIG, _VOCABULARY, _TEXTS}:
+    if there <= {_CONFIG, _VOCABULARY, _TEXTS, _REPEATED}:
         return
     if not overwrite:
         raise InputError(
             f"{folder} is not empty; give another --out, --overwrite to start anew, or --resume to continue it."
         )
-    for name in (_RECORD, CHECKPOINT, _WEIGHTS, _VOCABULARY, _TEXTS, _CONFIG):
+    for name in (_RECORD, CHECKPOINT, _WEIGHTS, _VOCABULARY, _TEXTS, _REPEATED, _CONFIG):
         (folder / name).unlink(missing_ok=True)
 
 
-def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str]) -> None:
-    """Write the vocabulary, and the texts one a line (line breaks inside become spaces)."""
+def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repeated: Repeated) -> None:
+    """Write the vocabulary, the texts one a line (line breaks inside become spaces), and what is repeated most."""
     partial = folder / f".{_VOCABULARY}.{os.getpid()}.partial"
     vocabulary.save(partial)
     partial.replace(folder / _VOCABULARY)
     lines = "".join(" ".join(text.splitlines()) + "\n" for text in texts)
     write_atomically(folder / _TEXTS, lambda handle: handle.write(lines.encode()))
+    counted = "".join(
+        f"{count}\t{text}\n"
+        for counts in repeated
+        for text, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST_REPEATED]
+    )
+    write_atomically(folder / _REPEATED, lambda handle: handle.write(counted.encode()))
 
 
 def finish_run(folder: Path, weights: Weights, record: dict[str, Any]) -> None:
@@ -149,12 +158,16 @@ def load_run(folder: Path) -> Run:
             weights = Weights(arrays["table"], arrays.get("bias"), arrays.get("components"))
         record = orjson.loads((folder / _RECORD).read_bytes())
         texts = (folder / _TEXTS).read_text(encoding="utf-8").split("\n")[:-1]
+        counted = (folder / _REPEATED).read_text(encoding="utf-8").split("\n")[:-1]
+        counts = {text: int(count) for count, _, text in (line.partition("\t") for line in counted)}
+        edges = {text: count for text, count in counts.items() if " " in text}
+        repeated = Repeated({text: count for text, count in counts.items() if text not in edges}, edges)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise InputError(f"The run in {folder} has a missing or damaged file ({error}); run it anew.") from error
     vocabulary = Vocabulary.open(folder / _VOCABULARY)
     if len(vocabulary) != len(weights.table):
         raise InputError(f"The run in {folder} mixes files of two runs; run it anew.")
-    return Run(folder, config, vocabulary, weights, texts, record)
+    return Run(folder, config, vocabulary, weights, texts, repeated, record)
 
 
 def versions() -> dict[str, str]:

@@ -14,6 +14,7 @@ from gramvec.features import Featuriser
 from gramvec_training.data import read_frequencies, read_vectors
 from gramvec_training.encode import cosines, reference
 from gramvec_training.evaluate import find_sets, score_sets
+from gramvec_training.memo import Repeated
 from gramvec_training.runs import PARITY_TEXTS, Begun, Weights, finish_run, load_run, save_inputs, spec_of, versions
 from gramvec_training.sif import common_components, word_table, word_weights
 from gramvec_training.texts import collect_texts
@@ -41,7 +42,7 @@ def run_sif(begun: Begun, folder: Path) -> dict[str, Any]:
     texts, counts = collect_texts(config.texts, data, spans=0, seed=sif.seed)
     texts = texts[: sif.sample]
     used = [{"name": one.name, "licence": one.licence, "texts": counts[one.name]} for one in config.texts]
-    save_inputs(folder, vocabulary, (texts or words)[:PARITY_TEXTS])
+    save_inputs(folder, vocabulary, (texts or words)[:PARITY_TEXTS], Repeated({}, {}))
     featuriser = Featuriser(spec_of(config), vocabulary)
     components = None
     if sif.components:

@@ -67,10 +67,10 @@ def read_start(start: Start) -> Started:
 
 
 def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
-    """The table float32[rows, d] and the bias float32[d], or None, of a bundle of any precision.
+    """The table float32[rows, d] and the bias float32[d], or None, of a bundle of any precision, without its memo.
 
-    int8 rows are multiplied by their scales. Common components were removed when the bundle was written. Raises
-    BundleError where the graph holds no such table.
+    int8 rows are multiplied by their scales, and columns by theirs. Common components were removed when the bundle was
+    written. Raises BundleError where the graph holds no such table.
     """
     path, manifest = bundle.graph_path, bundle.manifest
     try:
@@ -78,12 +78,13 @@ def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
         table = stored["table"].astype(np.float32)
         if "scales" in stored:
             table *= stored["scales"]
+        table *= stored.get("columns", np.float32(1))
     except (KeyError, ValueError, OSError, onnx.checker.ValidationError) as error:
         raise BundleError(f"{path}: holds no table that can be read ({error}); export the model again") from error
-    if table.shape != (manifest.rows, manifest.dimension):
+    if table.shape != (manifest.rows + manifest.memo, manifest.dimension):
         raise BundleError(f"{path}: a table of shape {table.shape}, the manifest says otherwise; export it again")
     bias = stored.get("bias")
-    return table, None if bias is None else bias.astype(np.float32)
+    return table[: manifest.rows], None if bias is None else bias.astype(np.float32)
 
 
 def check_fits(

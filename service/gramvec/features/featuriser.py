@@ -10,7 +10,7 @@ from gramvec.features import plain
 from gramvec.features.batch import FeatureBatch
 from gramvec.features.spec import FeatureSpec
 from gramvec.features.text import CodePoints, code_points
-from gramvec.vocab import Vocabulary
+from gramvec.vocab import Memo, Vocabulary
 
 
 class Featuriser:
@@ -19,11 +19,20 @@ class Featuriser:
     compiled: True for the numba pass, False for numpy, None for numba where it is installed.
     Both give the same ids in the same order: each text's n-grams by their last character, shorter first, then
     its words. Calls are pure and may run in several threads.
+    memo: rows for frequent chunks, which the compiled pass takes in place of their features (see CompiledFeaturiser);
+    the numpy pass does without. A text's rows have the same sum with it and without it.
 
-    Raises InputError if the spec and the vocabulary do not fit together.
+    Raises InputError if the spec, the vocabulary and the memo do not fit together.
     """
 
-    def __init__(self, spec: FeatureSpec, vocabulary: Vocabulary, *, compiled: bool | None = None) -> None:
+    def __init__(
+        self,
+        spec: FeatureSpec,
+        vocabulary: Vocabulary,
+        *,
+        compiled: bool | None = None,
+        memo: Memo | None = None,
+    ) -> None:
         if spec.lowercase != vocabulary.lowercase:
             raise InputError("the FeatureSpec and the vocabulary disagree on lowercase; build them together")
         if spec.orders and spec.orders[-1] * vocabulary.bits > 64:
@@ -33,9 +42,12 @@ class Featuriser:
             )
         if spec.unknown_words == "row" and vocabulary.unknown_row < 0:
             raise InputError("unknown_words='row', but the vocabulary has no row for unknown words")
+        if memo is not None and (not can_be_memoised(spec) or memo.first_row != len(vocabulary)):
+            raise InputError("the memo does not fit the FeatureSpec and the vocabulary; export the bundle again")
         self.spec = spec
         self.vocabulary = vocabulary
-        self._featurise = _choose(spec, vocabulary, compiled)
+        self._featurise = _choose(spec, vocabulary, compiled, memo)
+        self.memo = memo if self.compiled else None
 
     @property
     def compiled(self) -> bool:
@@ -50,12 +62,19 @@ class Featuriser:
         return self._featurise(code_points(texts))
 
 
-def _choose(spec: FeatureSpec, vocabulary: Vocabulary, compiled: bool | None) -> Callable[[CodePoints], FeatureBatch]:
+def can_be_memoised(spec: FeatureSpec) -> bool:
+    """Whether chunks have sums of their own: n-grams of one character would count a space for both its sides."""
+    return bool(spec.orders) and spec.orders[0] > 1
+
+
+def _choose(
+    spec: FeatureSpec, vocabulary: Vocabulary, compiled: bool | None, memo: Memo | None
+) -> Callable[[CodePoints], FeatureBatch]:
     if compiled is not False:
         try:
             from gramvec.features.compiled import CompiledFeaturiser
 
-            return CompiledFeaturiser(spec, vocabulary)
+            return CompiledFeaturiser(spec, vocabulary, memo)
         except ImportError as error:
             if compiled:
                 raise InputError("compiled=True needs numba: pip install numba") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -36,8 +37,8 @@ def code_points(texts: Sequence[str]) -> CodePoints:
     except AttributeError:
         index = next(i for i, text in enumerate(texts) if not isinstance(text, str))
         raise InputError(f"text {index} is of type {type(texts[index]).__name__}; give str", index=index) from None
-    starts = np.zeros(len(composed) + 1, np.int64)
-    np.cumsum([len(text) for text in composed], out=starts[1:])
+    # Built in Python: for one text three numpy calls took 6 us, a third of the featuriser's time.
+    starts = np.array([0, *accumulate(map(len, composed))], np.int64)
     return CodePoints(np.frombuffer(encoded, np.uint32), starts)
 
 

@@ -16,6 +16,11 @@ class Runtime(Protocol):
     """Sums the rows of a table for each text of a batch."""
 
     @property
+    def name(self) -> str:
+        """Which runtime it is: "onnx" or "native"."""
+        ...
+
+    @property
     def device(self) -> str:
         """The device in use, "cpu" or "cuda", as read back from what was opened."""
         ...

@@ -36,6 +36,8 @@ class OnnxRuntime:
     had; BundleError if the graph cannot be loaded.
     """
 
+    name = "onnx"
+
     def __init__(self, graph: Path, dimension: int, device: Device = "auto") -> None:
         onnxruntime = _import_onnxruntime()
         self._dimension = dimension

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gramvec.vocab.memo import Memo
 from gramvec.vocab.vocabulary import Entry, Vocabulary
 
-__all__ = ["Entry", "Vocabulary"]
+__all__ = ["Entry", "Memo", "Vocabulary"]

@@ -1,0 +1,153 @@
+"""The memo and its file, memo.bin: frequent chunks and edges of text that own a row with the sum of all their features.
+
+A chunk is what stands between two spaces of a normalised text, with its punctuation. Its row is the sum of the rows of
+every n-gram inside " chunk " and of its words: what the model makes of the chunk as a text of its own.
+
+The n-grams that cross a space, with a character on both sides, depend on the few characters around it alone. An edge
+is those: from `reach` = longest order - 2 characters before the space to as many after it, but not past the space that
+ends the next chunk. Its row is the sum of the n-grams inside it that hold that space, and not as their first or last
+character.
+
+So a text is the sum of its chunks and edges: the rows that it has without a memo, added in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.errors import BundleError, InputError
+from gramvec.vocab import hashing
+from gramvec.vocab.arrays import map_arrays, write_arrays
+from gramvec.vocab.characters import ID_MASK
+from gramvec.vocab.vocabulary import Vocabulary
+
+MAGIC = b"gramvmem"
+VERSION = 1
+
+_DTYPES = {
+    "meta": "<i8",
+    "slots": "<i4",
+    "starts": "<u4",
+    "chars": "<u2",
+    "rows": "<i4",
+    "edge_keys": "<u8",
+    "edge_rows": "<i4",
+}
+
+
+def edges_of(text: str, reach: int) -> Iterator[str]:
+    """The edges of a normalised text, padded with one space on each side, from left to right."""
+    space = text.find(" ", 1)
+    while 0 < space < len(text) - 1:
+        end = text.find(" ", space + 1)
+        yield text[max(0, space - reach) : min(end, space + reach) + 1]
+        space = end
+
+
+def ngrams_across(edge: str, orders: Sequence[int]) -> list[str]:
+    """The n-grams of an edge that its row is the sum of."""
+    space = edge.rfind(" ", 1, len(edge) - 1)
+    return [
+        edge[end - n : end]
+        for end in range(space + 2, len(edge) + 1)
+        for n in orders
+        if n >= end - space + 1 and end >= n
+    ]
+
+
+def longest_reach(orders: Sequence[int], bits: int) -> int:
+    """How far edges reach in a model of these orders; 0 where none cross a space, or their keys do not fit 64 bits."""
+    reach = max(orders, default=0) - 2
+    return reach if reach > 0 and (2 * reach + 1) * bits <= 64 else 0
+
+
+class Memo:
+    """Which chunk and which edge own which row. Make one with `build`, at export, or `open`; the arrays are read-only.
+
+    `slots`, `starts`, `chars` and `rows` find a chunk as a vocabulary's find a word, `edge_keys` and `edge_rows` an
+    edge as its n-grams are found (see hashing). `longest` chunk in characters; `reach` of the edges, 0 without any. The
+    rows of the chunks begin at `first_row`, those of the edges follow.
+    """
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        for array in arrays.values():
+            array.setflags(write=False)
+        self._arrays = arrays
+        self.first_row, self.longest, self.reach, self.n_edges = (int(v) for v in arrays["meta"])
+        self.slots: NDArray[np.int32] = arrays["slots"]
+        self.starts: NDArray[np.uint32] = arrays["starts"]
+        self.chars: NDArray[np.uint16] = arrays["chars"]
+        self.rows: NDArray[np.int32] = arrays["rows"]
+        self.edge_keys: NDArray[np.uint64] = arrays["edge_keys"]
+        self.edge_rows: NDArray[np.int32] = arrays["edge_rows"]
+
+    def __len__(self) -> int:
+        return len(self.rows) + self.n_edges
+
+    @classmethod
+    def build(cls, chunks: Sequence[str], vocabulary: Vocabulary, *, edges: Sequence[str] = (), reach: int = 0) -> Memo:
+        """A memo of these normalised chunks and edges, the most frequent first; their rows follow the vocabulary's.
+
+        Raises InputError for a chunk or an edge that is empty or holds a character that the vocabulary lacks, a chunk
+        with white space, and one that is there twice once both are lower-cased.
+        """
+        coded = [_ids(chunk, vocabulary) for chunk in chunks]
+        for chunk in chunks:
+            if len(chunk.split()) != 1 or chunk != chunk.strip():
+                raise InputError(f"the chunk {chunk!r} is empty or holds white space")
+        keys = [hashing.pack(_ids(edge, vocabulary), vocabulary.bits) for edge in edges]
+        if len(set(map(tuple, coded))) != len(coded) or len(set(keys)) != len(keys):
+            raise InputError("a chunk or an edge is repeated; give each once, in lower case")
+        if any(len(edge) > 2 * reach + 1 for edge in edges) or (2 * reach + 1) * vocabulary.bits > 64:
+            raise InputError(f"an edge is longer than {2 * reach + 1} characters, or its key than 64 bits")
+        lengths = [len(ids) for ids in coded]
+        first = len(vocabulary)
+        after = first + len(coded)
+        edge_keys, edge_rows = hashing.ngram_table(keys, range(after, after + len(keys)))
+        arrays: dict[str, NDArray[Any]] = {
+            "meta": np.array([first, max(lengths, default=0), reach if edges else 0, len(keys)]),
+            "slots": hashing.word_table(coded),
+            "starts": np.cumsum([0, *lengths]),
+            "chars": np.array([one for ids in coded for one in ids]),
+            "rows": np.arange(first, after),
+            "edge_keys": edge_keys,
+            "edge_rows": edge_rows,
+        }
+        return cls({name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
+
+    def decoded(self, vocabulary: Vocabulary) -> tuple[list[str], list[str]]:
+        """The chunks and the edges, in the order of their rows."""
+        characters = ["", *map(chr, vocabulary.alphabet.tolist())]
+        chars, starts = self.chars.tolist(), self.starts.tolist()
+        chunks = ["".join(characters[one] for one in chars[first:last]) for first, last in pairwise(starts)]
+        placed = sorted(zip(self.edge_rows.tolist(), self.edge_keys.tolist(), strict=True))
+        keys = [key for _, key in placed if key]
+        return chunks, ["".join(characters[one] for one in hashing.unpack(key, vocabulary.bits)) for key in keys]
+
+    def save(self, path: Path) -> None:
+        """Write memo.bin."""
+        write_arrays(path, MAGIC, VERSION, self._arrays)
+
+    @classmethod
+    def open(cls, path: Path) -> Memo:
+        """Map memo.bin. Raises BundleError, naming the file, if it is missing, foreign, cut or inconsistent."""
+        arrays = map_arrays(Path(path), MAGIC, VERSION)
+        if {name: array.dtype.str for name, array in arrays.items()} != _DTYPES:
+            raise BundleError(f"{path}: its directory is damaged; copy or export the bundle again")
+        try:
+            return cls(arrays)
+        except ValueError as error:
+            raise BundleError(f"{path}: its arrays do not fit together; export the bundle again") from error
+
+
+def _ids(text: str, vocabulary: Vocabulary) -> list[int]:
+    ids = (vocabulary.table[np.frombuffer(text.encode("utf-32-le"), np.uint32)] & ID_MASK).tolist()
+    if not ids or 0 in ids:
+        raise InputError(f"the chunk or edge {text!r} is empty or holds a character that the vocabulary lacks")
+    return list(ids)

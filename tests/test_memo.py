@@ -1,0 +1,129 @@
+"""The memo: a text's rows with it expand to exactly the features that it has without."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+
+import twin
+from gramvec.errors import BundleError, InputError
+from gramvec.features import FeatureSpec, Featuriser
+from gramvec.vocab import Entry, Memo, Vocabulary
+from gramvec.vocab.memo import edges_of, longest_reach, ngrams_across
+from gramvec_training.vocabulary import build_vocabulary
+from test_features import CORPUS, EDGES, TEXTS, rows_of
+
+SPECS = {
+    "ngrams": FeatureSpec(),
+    "one order": FeatureSpec(orders=(5,)),
+    "wide": FeatureSpec(orders=(2, 3, 5, 6)),
+    "both": FeatureSpec(orders=(2, 3, 4, 5), words=True),
+    "unknown row": FeatureSpec(orders=(2, 4), words=True, unknown_words="row"),
+    "cased": FeatureSpec(orders=(2, 3), words=True, lowercase=False),
+}
+
+
+@pytest.fixture(scope="module", params=SPECS)
+def memoised(request: pytest.FixtureRequest) -> tuple[Featuriser, list[Entry], list[str]]:
+    spec = SPECS[request.param]
+    vocabulary = build_vocabulary(CORPUS * 2, spec)
+    known = set("".join(entry.text for entry in vocabulary.entries()))
+    chunks = {chunk for text in CORPUS for chunk in twin.normalised(text, spec.lowercase).split()}
+    # Every second one, so that memoised chunks stand beside others, and one of a single letter.
+    kept = [*sorted(chunk for chunk in chunks if set(chunk) <= known)[::2], "q"]
+    reach = longest_reach(spec.orders, vocabulary.bits)
+    texts = [twin.normalised(text, spec.lowercase) for text in [*CORPUS, "q q q"]]
+    edges = {edge for text in texts for edge in edges_of(text, reach)} if reach else set()
+    across = sorted(edge for edge in edges if set(edge) <= known)[::2]
+    memo = Memo.build(kept, vocabulary, edges=across, reach=reach)
+    assert (len(memo), memo.reach) == (len(kept) + len(across), reach)
+    return Featuriser(spec, vocabulary, compiled=True, memo=memo), vocabulary.entries(), [*kept, *across]
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts=TEXTS)
+@example(texts=[])
+@example(texts=EDGES)
+@example(texts=CORPUS)
+@example(texts=[" ".join(CORPUS), "q q  q\tq", "qq q.", "the the THE the,"])
+def test_rows_expand_to_the_same_multiset(
+    memoised: tuple[Featuriser, list[Entry], list[str]], texts: list[str]
+) -> None:
+    featuriser, entries, repeated = memoised
+    ngrams = {entry.text: row for row, entry in enumerate(entries) if entry.kind == "ngram"}
+    for text, rows in zip(texts, rows_of(featuriser(texts)), strict=True):
+        expanded: Counter[int] = Counter()
+        for row in rows:
+            if row < len(entries):
+                expanded[row] += 1
+            elif " " in (one := repeated[row - len(entries)]):
+                expanded.update(
+                    ngrams[ngram] for ngram in ngrams_across(one, featuriser.spec.orders) if ngram in ngrams
+                )
+            else:
+                expanded.update(twin.featurise(one, featuriser.spec, entries))
+        assert expanded == Counter(twin.featurise(text, featuriser.spec, entries))
+
+
+def test_worked_example_by_hand() -> None:
+    spec = FeatureSpec(orders=(2, 3), words=True)
+    names = [" a", "ab", "b ", " ab", "ab ", "b c", " c", "c ", "cd"]
+    vocabulary = Vocabulary.build([*(Entry("ngram", name, 1) for name in names), Entry("word", "ab", 1)])
+    featuriser = Featuriser(spec, vocabulary, memo=Memo.build(["ab", "c"], vocabulary))
+    # "ab c cd": the row of "ab", then "b c" crosses, the row of "c"; "cd" is spelt out; "Ab." is another chunk
+    assert rows_of(featuriser(["ab  C cd", "Ab."])) == [[10, 5, 11, 6, 8], [0, 1, 3, 9]]
+
+
+def test_edges_by_hand() -> None:
+    assert list(edges_of(" the end of a ", 2)) == ["he en", "nd of", "of a "]
+    assert list(edges_of(" a b ", 3)) == [" a b "]
+    assert list(edges_of("", 2)) == list(edges_of(" a ", 2)) == []
+    assert ngrams_across("he en", (2, 3, 4)) == ["e e", "he e", "e en"]
+    # The space that an edge is around is its last but the one that ends the next chunk; order 2 never crosses one.
+    assert ngrams_across("f a b ", (2, 3, 4, 5)) == ["a b", " a b", "f a b", "a b ", " a b "]
+
+
+def test_an_edge_takes_the_place_of_what_crosses() -> None:
+    spec = FeatureSpec(orders=(3, 4))
+    names = ["e e", "he e", "e en", "he ", " en", "nd ", "end"]
+    vocabulary = Vocabulary.build([Entry("ngram", name, 1) for name in names])
+    memo = Memo.build([], vocabulary, edges=["he en"], reach=2)
+    featuriser = Featuriser(spec, vocabulary, memo=memo)
+    # " the end ": "he ", the edge, " en", "end", "nd "; in " the e " the space ends the next chunk: another edge
+    assert rows_of(featuriser(["the end", "the e"])) == [[3, 7, 4, 6, 5], [3, 0, 1]]
+
+
+def test_the_memo_is_read_back_and_a_foreign_file_refused(tmp_path: Path) -> None:
+    vocabulary = build_vocabulary(CORPUS, FeatureSpec())
+    memo = Memo.build(["the", "quick"], vocabulary)
+    memo.save(tmp_path / "memo.bin")
+    found = Memo.open(tmp_path / "memo.bin")
+    assert (len(found), found.longest, found.first_row, found.reach) == (2, 5, len(vocabulary), 0)
+    assert np.array_equal(found.slots, memo.slots)
+    both = Memo.build(["quick", "the"], vocabulary, edges=["he qu", "e l"], reach=2)
+    assert both.decoded(vocabulary) == (["quick", "the"], ["he qu", "e l"])
+    vocabulary.save(tmp_path / "vocab.bin")
+    with pytest.raises(BundleError, match=r"vocab\.bin"):
+        Memo.open(tmp_path / "vocab.bin")
+
+
+@pytest.mark.parametrize("chunks", [[""], ["the quick"], ["the "], ["ʘ"], ["the", "The"]])
+def test_a_chunk_that_cannot_be_found_is_refused(chunks: list[str]) -> None:
+    vocabulary = build_vocabulary(CORPUS, FeatureSpec())
+    with pytest.raises(InputError, match="chunk"):
+        Memo.build(chunks, vocabulary)
+
+
+def test_a_memo_needs_its_vocabulary_and_orders_from_two() -> None:
+    spec = FeatureSpec(orders=(1, 2))
+    vocabulary = build_vocabulary(CORPUS, spec)
+    memo = Memo.build(["the"], vocabulary)
+    with pytest.raises(InputError, match="does not fit"):
+        Featuriser(spec, vocabulary, memo=memo)
+    other = build_vocabulary(CORPUS, FeatureSpec())
+    with pytest.raises(InputError, match="does not fit"):
+        Featuriser(FeatureSpec(), other, memo=memo)

@@ -1,0 +1,199 @@
+"""The native runtime against ONNX Runtime and against the sum written out in numpy."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+from numpy.typing import NDArray
+
+import gramvec
+from gramvec.bundle import Bundle, open_bundle
+from gramvec.errors import BackendError, BundleError, DeviceError, InputError
+from gramvec.features import FeatureBatch, FeatureSpec
+from gramvec.runtime.choice import open_runtime
+from gramvec.runtime.native import NativeRuntime
+from gramvec.runtime.onnx import OnnxRuntime
+from gramvec_training.export import NO_MEMO, export_bundle
+from gramvec_training.memo import Chosen
+from gramvec_training.start import read_weights
+from gramvec_training.vocabulary import build_vocabulary
+from test_features import CORPUS
+
+SPEC = FeatureSpec(orders=(2, 3, 4), words=True)
+TEXTS = ["", "the lazy dog", "The quick, quick fox!", "zzz \u4e00", *CORPUS, "the quick brown fox " * 200]
+MEMO = Chosen(["the", "quick", "brown", "fox,"], ["he qu", "he la"])
+Make = Callable[..., Bundle]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    def _make(pooling: str = "sum", activation: str = "linear", bias: bool = False, precision: str = "float32",
+              memo: bool = True) -> Bundle:  # fmt: skip
+        rng = np.random.default_rng(5)
+        vocabulary = build_vocabulary(CORPUS * 2, SPEC)
+        table = rng.normal(0, 0.3, (len(vocabulary), 37)).astype(np.float32)  # 37: no multiple of a vector's width
+        table[:, 3] += 2  # a column that outgrows the others in sums
+        path = tmp_path / f"{pooling}-{activation}-{bias}-{precision}-{memo}"
+        export_bundle(
+            path, name="small", kind="test", spec=SPEC, vocabulary=vocabulary, table=table,
+            bias=rng.normal(0, 0.1, 37).astype(np.float32) if bias else None, pooling=pooling, activation=activation,
+            precision=precision, golden_texts=TEXTS[:3], parity_texts=TEXTS,
+            memo=MEMO if memo and pooling == "sum" else NO_MEMO,
+            provenance={}, card="",
+        )  # fmt: skip
+        return open_bundle(path)
+
+    return _make
+
+
+def written_out(bundle: Bundle, texts: list[str]) -> NDArray[np.float64]:
+    graph = bundle.manifest.graph
+    table, bias = read_weights(bundle)
+    batch = bundle.featuriser(texts)
+    vectors = np.zeros((len(texts), table.shape[1]))
+    for index, (first, last) in enumerate(zip(batch.offsets[:-1], batch.offsets[1:], strict=True)):
+        for row in batch.ids[first:last]:
+            vectors[index] += table[row]
+        if graph.pooling == "mean":
+            vectors[index] /= max(last - first, 1)
+    vectors += 0 if bias is None else bias
+    return np.tanh(vectors) if graph.activation == "tanh" else vectors
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+@pytest.mark.parametrize(
+    ("pooling", "activation", "bias"), [("sum", "linear", False), ("sum", "tanh", True), ("mean", "linear", True)]
+)
+def test_it_equals_onnx_runtime_and_the_sum_written_out(
+    make: Make, pooling: str, activation: str, bias: bool, precision: str
+) -> None:
+    bundle = make(pooling, activation, bias, precision)
+    assert bundle.manifest.memo == (6 if pooling == "sum" else 0)
+    native = NativeRuntime(bundle)
+    onnx = OnnxRuntime(bundle.graph_path, 37, "cpu")
+    for featuriser in (bundle.memoised, bundle.featuriser):
+        batch = featuriser(TEXTS)
+        found = native.run(batch)
+        assert found.dtype == np.float32
+        other = onnx.run(batch)  # which adds the 4,000 rows of the longest text in float32, native int8 in integers
+        apart = np.linalg.norm(found - other, axis=1)
+        assert np.all(apart <= 5e-5 * np.linalg.norm(other, axis=1) + 1e-9)
+        # A stored row is off by 1/2048 (float16) or 1/254 (int8) of its largest value, and a memo row apart from its
+        # parts; the last text, of 4,000 rows, adds that up.
+        tolerance = {"float32": 1e-5, "float16": 3e-3, "int8": 6e-2}[precision]
+        expected = written_out(bundle, TEXTS[:-1])
+        assert np.allclose(found[:-1], expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
+
+
+def test_a_vector_is_the_same_to_the_bit_in_any_batch(make: Make) -> None:
+    bundle = make(activation="tanh", bias=True, precision="int8")
+    native = NativeRuntime(bundle)
+    random = np.random.default_rng(1)
+    alone = np.concatenate([native.run(bundle.memoised([text])) for text in TEXTS])
+    for _ in range(20):
+        order = random.permutation(len(TEXTS))
+        together = native.run(bundle.memoised([TEXTS[i] for i in order]))
+        assert together.tobytes() == alone[order].tobytes()
+
+
+def test_a_memoised_text_has_fewer_rows_and_the_same_vector(make: Make) -> None:
+    bundle = make()
+    text = ["the quick brown fox, the"]
+    assert bundle.memoised(text).counts[0] < bundle.featuriser(text).counts[0]
+    native = NativeRuntime(bundle)
+    assert np.allclose(native.run(bundle.memoised(text)), native.run(bundle.featuriser(text)), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("row", [-1, 10_000_000])
+def test_a_row_that_does_not_exist_is_a_backend_error(make: Make, row: int) -> None:
+    native = NativeRuntime(make())
+    with pytest.raises(BackendError, match=f"row {row} is not in the table"):
+        native.run(FeatureBatch(np.array([1, row], np.int32), np.array([0, 2])))
+    native.close()
+    with pytest.raises(BackendError, match="closed"):
+        native.run(FeatureBatch(np.array([1], np.int32), np.array([0, 1])))
+
+
+def test_no_texts_and_no_features(make: Make) -> None:
+    native = NativeRuntime(make(bias=True))
+    assert native.run(FeatureBatch(np.zeros(0, np.int32), np.zeros(1, np.int64))).shape == (0, 37)
+    bias = read_weights(make(bias=True))[1]
+    assert np.array_equal(native.run(FeatureBatch(np.zeros(0, np.int32), np.zeros(2, np.int64)))[0], bias)
+
+
+def test_auto_takes_native_and_onnx_where_native_cannot_be_had(
+    make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bundle = make(precision="int8")
+    assert open_runtime(bundle, "cpu").name == "native"
+    assert open_runtime(bundle, "cpu", "onnx").name == "onnx"
+    assert gramvec.load(bundle.path, runtime="onnx").runtime == "onnx"
+    with pytest.raises(DeviceError, match="runtime native is for a CPU"):
+        open_runtime(bundle, "cuda", "native")
+    with pytest.raises(DeviceError, match="auto, onnx or native, not 'fast'"):
+        open_runtime(bundle, "cpu", "fast")  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "gramvec.runtime.kernel", None)
+    with caplog.at_level(logging.INFO, "gramvec.runtime"):
+        assert open_runtime(bundle, "cpu").name == "onnx"
+    assert "native needs numba" in caplog.text
+    with pytest.raises(DeviceError, match="needs numba"):
+        open_runtime(bundle, "cpu", "native")
+
+
+def test_native_serves_where_onnxruntime_is_missing(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = make()
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert open_runtime(bundle, "cpu", "native").name == "native"
+    with pytest.raises(DeviceError, match="onnxruntime"):
+        open_runtime(bundle, "cpu", "onnx")
+
+
+def changed(bundle: Bundle, **stored: object) -> Path:
+    path = bundle.path / "manifest.json"
+    values = orjson.loads(path.read_bytes())
+    values["graph"]["stored"] = values["graph"]["stored"] | stored if stored else None
+    path.write_bytes(orjson.dumps(values))
+    return bundle.path
+
+
+def test_native_that_disagrees_with_onnx_runtime_does_not_serve(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    bundle = make()
+    path = changed(bundle, table=37 * 4, rows=bundle.manifest.rows + bundle.manifest.memo - 1)  # one row further on
+    with pytest.raises(BundleError, match="runtime native differs from ONNX Runtime"):
+        gramvec.load(path, runtime="native")
+    with caplog.at_level(logging.WARNING, "gramvec.runtime"):
+        assert gramvec.load(path, device="cpu").runtime == "onnx"
+    assert "native differs from it by" in caplog.text
+
+
+def test_a_bundle_without_a_place_of_its_table_or_a_false_one(make: Make) -> None:
+    with pytest.raises(BundleError, match=r"model\.onnx\.data: its table cannot be mapped"):
+        gramvec.load(changed(make(), rows=10**9), runtime="native")
+    path = changed(make(memo=False))
+    with pytest.raises(BundleError, match="export it again"):
+        gramvec.load(path, runtime="native")
+    assert gramvec.load(path, device="cpu").runtime == "onnx"
+
+
+def test_threads_do_not_change_a_byte(make: Make) -> None:
+    path = make(precision="int8").path
+    texts = [f"{text} {i}" for i in range(120) for text in TEXTS[:10]]
+    one, three = gramvec.load(path, threads=1), gramvec.load(path, threads=3)
+    assert one.embed(texts).tobytes() == three.embed(texts).tobytes()
+    assert one.raw(texts).feature_counts.tobytes() == three.raw(texts).feature_counts.tobytes()
+    assert np.array_equal(
+        three.embed(texts, dimensions=5), np.concatenate([one.embed([t], dimensions=5) for t in texts])
+    )
+    with pytest.raises(InputError, match="dimensions"):
+        three.embed(texts, dimensions=99)
+    three.close()
+    with pytest.raises(BackendError, match="closed"):
+        three.embed(texts)
+    with pytest.raises(InputError, match="threads must be at least 1"):
+        gramvec.load(path, threads=0)

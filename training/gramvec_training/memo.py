@@ -1,0 +1,117 @@
+"""Which chunks and edges of text a bundle memoises, and the rows that they get; see gramvec.vocab.memo."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.features import FeatureSpec, Featuriser
+from gramvec.features.featuriser import can_be_memoised
+from gramvec.vocab import Vocabulary
+from gramvec.vocab.characters import lower
+from gramvec.vocab.memo import Memo, edges_of, longest_reach, ngrams_across
+
+Floats = NDArray[np.float32]
+Counts = Mapping[str, int]
+
+LONGEST_CHUNK = 24  # characters; longer ones are rare, and their sums strain an int8 row
+_BLOCK = 8_192
+
+
+class Repeated(NamedTuple):
+    """How often each chunk and each edge is in some texts. A chunk has no white space, an edge has."""
+
+    chunks: Counts
+    edges: Counts
+
+
+class Chosen(NamedTuple):
+    """What a memo is made of, most frequent first."""
+
+    chunks: Sequence[str] = ()
+    edges: Sequence[str] = ()
+
+
+def can_have_memo(spec: FeatureSpec, pooling: str) -> bool:
+    """Whether a model's chunks have sums that a text's vector can be added up from."""
+    return pooling == "sum" and can_be_memoised(spec)
+
+
+def count_repeated(texts: Iterable[str], spec: FeatureSpec) -> Repeated:
+    """The chunks and edges of the texts, normalised by the spec."""
+    chunks: Counter[str] = Counter()
+    edges: Counter[str] = Counter()
+    reach = max(spec.orders, default=0) - 2
+    for text in texts:
+        composed = text if text.isascii() else unicodedata.normalize("NFC", text)
+        if spec.lowercase:
+            composed = composed.lower() if composed.isascii() else "".join(map(lower, composed))
+        words = composed.split()
+        chunks.update(words)
+        if reach > 0:
+            edges.update(edges_of(f" {' '.join(words)} ", reach))
+    return Repeated(chunks, edges)
+
+
+def choose(repeated: Repeated, featuriser: Featuriser, *, chunks: int, edges: int) -> Chosen:
+    """The chunks and edges whose rows save the most look-ups, most frequent first, at most so many of each.
+
+    One saves its features less one each time. Those with a character that the vocabulary lacks are left out.
+    """
+    vocabulary = featuriser.vocabulary
+    known = set(map(chr, vocabulary.alphabet.tolist()))
+    candidates = _candidates(repeated.chunks, known, LONGEST_CHUNK)
+    rows: list[int] = []
+    for start in range(0, len(candidates), _BLOCK):
+        rows += featuriser([chunk for chunk, _ in candidates[start : start + _BLOCK]]).counts.tolist()
+    chosen = _best(candidates, rows, chunks)
+    reach = longest_reach(featuriser.spec.orders, vocabulary.bits)
+    if not reach or not edges:
+        return Chosen(chosen)
+    row_of = _ngram_rows(vocabulary)
+    candidates = _candidates(repeated.edges, known, 2 * reach + 1)
+    rows = [sum(one in row_of for one in ngrams_across(edge, featuriser.spec.orders)) for edge, _ in candidates]
+    return Chosen(chosen, _best(candidates, rows, edges))
+
+
+def memo_of(chosen: Chosen, featuriser: Featuriser, table: Floats) -> tuple[Memo, Floats]:
+    """The memo, and its rows float32[chunks + edges, d]: sums of rows of `table`, added in float64."""
+    vocabulary, orders = featuriser.vocabulary, featuriser.spec.orders
+    reach = longest_reach(orders, vocabulary.bits)
+    memo = Memo.build(chosen.chunks, vocabulary, edges=chosen.edges, reach=reach)
+    sums = np.zeros((len(memo), table.shape[1]), np.float32)
+    for start in range(0, len(chosen.chunks), _BLOCK):
+        batch = featuriser(chosen.chunks[start : start + _BLOCK])
+        for index, (first, last) in enumerate(zip(batch.offsets[:-1], batch.offsets[1:], strict=True), start):
+            sums[index] = table[batch.ids[first:last]].sum(axis=0, dtype=np.float64)
+    row_of = _ngram_rows(vocabulary)
+    for index, edge in enumerate(chosen.edges, len(chosen.chunks)):
+        rows = [row_of[one] for one in ngrams_across(edge, orders) if one in row_of]
+        sums[index] = table[rows].sum(axis=0, dtype=np.float64)
+    return memo, sums
+
+
+def _candidates(counts: Counts, known: set[str], longest: int) -> list[tuple[str, int]]:
+    return [
+        (text, count)
+        for text, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        if count > 1 and len(text) <= longest and known.issuperset(text)
+    ]
+
+
+def _best(candidates: Sequence[tuple[str, int]], rows: Sequence[int], most: int) -> list[str]:
+    saved = [
+        (-count * (row - 1), index)
+        for index, ((_, count), row) in enumerate(zip(candidates, rows, strict=True))
+        if row > 1
+    ]
+    return [candidates[index][0] for index in sorted(index for _, index in sorted(saved)[:most])]
+
+
+def _ngram_rows(vocabulary: Vocabulary) -> dict[str, int]:
+    return {entry.text: row for row, entry in enumerate(vocabulary.entries()) if entry.kind == "ngram"}
