@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
-
 from gramvec import Embedder
 from gramvec.http.app import create_app
+from gramvec.http.front_door import FrontDoor
 from gramvec.http.server import server_for
 from gramvec.http.service import Service
 from gramvec.http.settings import Settings
@@ -26,6 +25,8 @@ PATIENCE = 30.0
 COMMAND = [str(Path(sys.executable).with_name("gramvec")), "serve"]
 # Too long for the event loop, so that holding it up holds up the worker thread.
 HELD = "held " * 4_000
+# A watched model is never faster than this, so that no batcher learns that `HELD` is short enough for the loop.
+SECONDS_A_CHARACTER = 1e-6
 
 
 class WatchedModel:
@@ -52,6 +53,7 @@ class WatchedModel:
                 assert self.gate.wait(PATIENCE)
             if any("poison" in text for text in texts):
                 raise RuntimeError("injected fault")
+            time.sleep(SECONDS_A_CHARACTER * sum(map(len, texts)))
             return self._embedder.raw(texts)
         finally:
             self._inside.release()
@@ -63,7 +65,7 @@ class WatchedModel:
 class RunningServer:
     """A server on a free port of this host."""
 
-    def __init__(self, app: FastAPI, port: int) -> None:
+    def __init__(self, app: FrontDoor, port: int) -> None:
         self.app = app
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
@@ -82,8 +84,14 @@ class RunningServer:
 @contextmanager
 def running(settings: Settings, embedder: Any = None) -> Iterator[RunningServer]:
     """Serve from a thread of this process, with the very server that `gramvec serve` runs."""
+    with running_app(create_app(settings, embedder)) as server:
+        yield server
+
+
+@contextmanager
+def running_app(app: FrontDoor) -> Iterator[RunningServer]:
+    """The same with an application that exists."""
     listener = socket.create_server(("127.0.0.1", 0))
-    app = create_app(settings, embedder)
     server = server_for(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="server")
     thread.start()
@@ -99,13 +107,15 @@ def running(settings: Settings, embedder: Any = None) -> Iterator[RunningServer]
 
 @contextmanager
 def served_process(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """`gramvec serve` on a free port: the process and its port, as soon as it listens."""
+    """`gramvec serve` on a free port: the process and its port, as soon as it listens. What it logs must be little."""
     process = subprocess.Popen([*COMMAND, "--port", "0", *options], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
-        line = process.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-        assert found, line
+        found = None
+        while found is None:
+            line = process.stderr.readline()
+            assert line, "ended without listening"
+            found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
         yield process, int(found[1])
     finally:
         process.kill()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gramvec import Embedder
-from gramvec.batching import Answer, Batcher
+from gramvec.batching import FIRST_COST_SECONDS, LONG_TEXT, Answer, Batcher
 from gramvec.errors import BackendError, InputError, Overloaded
 from gramvec.postprocess import RawEmbeddings
 from http_support import HELD, PATIENCE, WatchedModel, until
@@ -27,7 +27,7 @@ def model(embedder: Embedder) -> Iterator[WatchedModel]:
 
 
 def with_batcher(
-    model: Any, work: Callable[[Batcher], Awaitable[Any]], *, queue_texts: int = 1_000, **limits: int
+    model: Any, work: Callable[[Batcher], Awaitable[Any]], *, queue_texts: int = 1_000, **limits: float
 ) -> Any:
     async def run() -> Any:
         batcher = Batcher(model, queue_texts=queue_texts, **limits)
@@ -38,6 +38,11 @@ def with_batcher(
             await batcher.close()
 
     return asyncio.run(run())
+
+
+def of(characters: int) -> float:
+    """As many seconds as a batcher takes for this much work before it has measured any."""
+    return characters * FIRST_COST_SECONDS
 
 
 async def in_thread(event: threading.Event) -> None:
@@ -104,11 +109,11 @@ def test_short_calls_run_on_the_loop_and_long_ones_on_one_thread(model: WatchedM
     assert model.threads == [main, "gramvec-model_0", "gramvec-model_0", main]
 
 
-def test_zero_loop_characters_keep_every_call_off_the_loop(model: WatchedModel) -> None:
+def test_zero_loop_seconds_keep_every_call_off_the_loop(model: WatchedModel) -> None:
     async def work(batcher: Batcher) -> None:
         await batcher.submit([""])
 
-    with_batcher(model, work, loop_characters=0)
+    with_batcher(model, work, loop_seconds=0)
     assert model.threads == ["gramvec-model_0"]
 
 
@@ -119,7 +124,7 @@ def test_calls_are_cut_by_characters_and_a_long_text_is_its_own(model: WatchedMo
     async def work(batcher: Batcher) -> Answer:
         return await batcher.submit(texts)
 
-    answer = with_batcher(model, work, call_characters=100)
+    answer = with_batcher(model, work, call_seconds=of(100))
     assert model.calls == [texts[:2], texts[2:3], texts[3:4], texts[4:]]
     assert same_bytes(answer, embedder, texts)
 
@@ -131,7 +136,7 @@ def test_a_short_request_waits_behind_one_call_of_a_bulk_one(model: WatchedModel
         first, second = batcher.submit(bulk), batcher.submit(["short"])
         return await first, await second
 
-    first, second = with_batcher(model, work, call_characters=100)
+    first, second = with_batcher(model, work, call_seconds=of(100))
     assert model.calls[0] == bulk[:10]
     assert model.calls[1][0] == "short"
     assert same_bytes(first, embedder, bulk)
@@ -160,7 +165,7 @@ def test_a_failed_bulk_request_is_not_computed_further(model: WatchedModel) -> N
             await batcher.submit(["poison"] + ["x" * 40] * 20)
         assert batcher.waiting == 0
 
-    with_batcher(model, work, call_characters=100)
+    with_batcher(model, work, call_seconds=of(100))
     assert len(model.calls) == 1
 
 
@@ -242,23 +247,128 @@ def test_a_request_larger_than_the_queue_is_served_when_nothing_waits(model: Wat
     assert same_bytes(with_batcher(model, work, queue_texts=5), embedder, texts)
 
 
-def test_retry_after_is_what_waits_over_the_measured_rate(model: WatchedModel) -> None:
+def test_the_queue_is_bounded_in_characters(model: WatchedModel, embedder: Embedder) -> None:
     async def work(batcher: Batcher) -> None:
-        assert batcher.rate == 0.0
-        assert batcher.retry_after == 1.0
-        began = time.perf_counter()
-        for _ in range(5):
-            await batcher.submit(["some text"] * 50)
-        # The model cannot have worked longer than the whole took.
-        assert batcher.rate >= 250 / (time.perf_counter() - began)
-        batcher.submit([HELD])
+        held = batcher.submit([HELD])
+        await in_thread(model.holding)
+        waiting = [batcher.submit(["x" * 60, "y" * 20])]
+        assert batcher.waiting_characters == 80
+        assert not batcher.full
+        with pytest.raises(Overloaded, match=r"80 characters are waiting and 21 more would exceed the queue's 100"):
+            batcher.submit(["z" * 21])
+        waiting.append(batcher.submit(["z" * 20]))
+        assert batcher.full
+        with pytest.raises(Overloaded):
+            batcher.submit(["a"])
+        waiting[0].cancel()
+        model.gate.set()
+        await asyncio.gather(held, waiting[1])
+        assert batcher.waiting_characters == 0
+        # Nothing waits: a larger one than the queue is let in.
+        assert same_bytes(await batcher.submit(["x" * 101]), embedder, ["x" * 101])
+
+    with_batcher(model, work, queue_characters=100)
+
+
+def test_what_waits_is_counted_through_every_cut(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        requests = [batcher.submit(["x" * 30] * number) for number in range(1, 9)]
+        assert (batcher.waiting, batcher.waiting_characters) == (36, 36 * 30)
+        requests[4].cancel()
+        await asyncio.gather(*requests[:4], *requests[5:])
+        assert (batcher.waiting, batcher.waiting_characters, batcher.retry_after) == (0, 0, 0.0)
+
+    # On the thread, so that the cuts are made in several turns.
+    with_batcher(model, work, call_seconds=of(100), loop_seconds=0)
+    assert sum(map(len, model.calls)) == 31
+
+
+class Timed:
+    """Rows of zeros, for a time that a test sets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls: list[list[str]] = []
+        self.threads: list[str] = []
+        self.seconds_a_character = 0.0
+        self._now = 0.0
+        monkeypatch.setattr("gramvec.batching.time.perf_counter", lambda: self._now)
+
+    def raw(self, texts: Sequence[str]) -> RawEmbeddings:
+        self.calls.append(list(texts))
+        self.threads.append(threading.current_thread().name)
+        self._now += self.seconds_a_character * sum(map(len, texts))
+        return RawEmbeddings(np.zeros((len(texts), 2), np.float32), np.ones(len(texts), np.int64))
+
+
+def test_the_limits_in_seconds_hold_for_a_fast_model_and_a_slow_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    bulk = ["x" * 100] * 2_000
+
+    def largest_call_after_learning(seconds_a_character: float) -> tuple[int, str]:
+        timed = Timed(monkeypatch)
+        timed.seconds_a_character = seconds_a_character
+
+        async def work(batcher: Batcher) -> None:
+            for _ in range(30):
+                await batcher.submit(bulk)
+            timed.calls.clear()
+            await batcher.submit(bulk)
+            await batcher.submit(["x" * 3_900])
+
+        with_batcher(timed, work, queue_texts=2_000)
+        return max(sum(map(len, call)) for call in timed.calls), timed.threads[-1]
+
+    # 10 ms a call, and 3,900 characters on the loop only if they take less than 2 ms.
+    fast, fast_thread = largest_call_after_learning(0.05e-6)
+    slow, slow_thread = largest_call_after_learning(1e-6)
+    assert fast == pytest.approx(200_000, rel=0.05)
+    assert slow == pytest.approx(10_000, rel=0.05)
+    assert fast_thread == threading.current_thread().name
+    assert slow_thread == "gramvec-model_0"
+
+
+def test_small_calls_and_failed_ones_teach_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed = Timed(monkeypatch)
+    timed.seconds_a_character = 1e-3
+
+    async def work(batcher: Batcher) -> None:
+        before = batcher.cost_seconds
+        assert before == FIRST_COST_SECONDS
+        await batcher.submit(["short"])
+        assert batcher.cost_seconds == before
+        monkeypatch.setattr(timed, "raw", lambda texts: 1 / 0)
+        with pytest.raises(BackendError):
+            await batcher.submit(["x" * 1_000])
+        assert batcher.cost_seconds == before
+
+    with_batcher(timed, work)
+
+
+def test_a_long_text_costs_as_much_more_as_the_runtime_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["x" * (LONG_TEXT + 1)] * 2
+    for factor, calls in ((6, [1, 1]), (1, [2])):
+        timed = Timed(monkeypatch)
+
+        async def work(batcher: Batcher) -> None:
+            await batcher.submit(texts)
+
+        with_batcher(timed, work, call_seconds=of(3 * LONG_TEXT), long_text_factor=factor)
+        assert [len(call) for call in timed.calls] == calls
+
+
+def test_retry_after_is_what_waits_at_the_measured_cost(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        assert batcher.retry_after == 0.0
+        await batcher.submit(["some text"] * 500)
+        assert batcher.cost_seconds != FIRST_COST_SECONDS
+        held = batcher.submit([HELD])
         await in_thread(model.holding)
         rest = batcher.submit(["x"] * 90)
         with pytest.raises(Overloaded) as raised:
             batcher.submit(["y"] * 20)
-        assert raised.value.retry_after == pytest.approx(90 / batcher.rate)
+        # One character each, and two more for being a text.
+        assert raised.value.retry_after == pytest.approx(270 * batcher.cost_seconds)
         model.gate.set()
-        await rest
+        await asyncio.gather(held, rest)
 
     with_batcher(model, work, queue_texts=100)
 
@@ -337,7 +447,7 @@ def test_any_split_into_requests_and_calls_gives_the_same_bytes(
     async def work(batcher: Batcher) -> list[Answer]:
         return await asyncio.gather(*(batcher.submit(texts) for texts in requests))
 
-    answers = with_batcher(embedder, work, call_characters=call_characters, loop_characters=loop_characters)
+    answers = with_batcher(embedder, work, call_seconds=of(call_characters), loop_seconds=of(loop_characters))
     whole = embedder.raw([text for texts in requests for text in texts])
     assert np.concatenate([answer.embeddings.vectors for answer in answers]).tobytes() == whole.vectors.tobytes()
     assert [len(answer.embeddings.vectors) for answer in answers] == [len(texts) for texts in requests]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import io
 import json
 import socket
@@ -17,9 +18,10 @@ from hypothesis import strategies as st
 import gramvec
 from gramvec import Embedder
 from gramvec.bundle import DEFAULT_MODEL
+from gramvec.errors import InputError
 from gramvec.http import service as http_service
 from gramvec.http.answers import preferred
-from gramvec.http.settings import Settings
+from gramvec.http.settings import Settings, settings_from
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, until
 
 RAW = {"accept": "application/octet-stream"}
@@ -123,10 +125,19 @@ def test_raw_rows_and_npy_are_the_same_floats(client: httpx.Client, embedder: Em
     assert loaded.tobytes() == expected.tobytes()
 
 
+def test_base64_rows_are_the_same_floats(client: httpx.Client, embedder: Embedder) -> None:
+    texts = ["one", "", "three \N{GRINNING FACE}"]
+    answer = client.post("/embed", json={"inputs": texts}, headers={"accept": "application/json; encoding=base64"})
+    assert answer.headers["content-type"] == "application/json; encoding=base64"
+    assert answer.headers["x-shape"] == f"3,{embedder.dimension}"
+    decoded = [base64.b64decode(row, validate=True) for row in answer.json()]
+    assert decoded == [row.tobytes() for row in embedder.embed(texts).astype("<f4")]
+
+
 @pytest.mark.parametrize(
     ("accept", "chosen"),
     [
-        (None, "application/json"),
+        ("", "application/json"),
         ("*/*", "application/json"),
         ("text/html", "application/json"),
         ("application/octet-stream", "application/octet-stream"),
@@ -136,10 +147,17 @@ def test_raw_rows_and_npy_are_the_same_floats(client: httpx.Client, embedder: Em
         ("*/*, application/x-npy", "application/x-npy"),
         ("application/x-npy;q=0.2, */*", "application/json"),
         ("application/octet-stream;q=0", "application/json"),
+        ("application/json; encoding=base64", "application/json; encoding=base64"),
+        ('Application/JSON;q=0.9;Encoding="base64", */*;q=0.1', "application/json; encoding=base64"),
+        ("application/json, application/json;encoding=base64", "application/json"),
+        ("application/json;q=0.5, application/json;encoding=base64;q=0.6", "application/json; encoding=base64"),
+        ("application/json;encoding=base64;q=0.5, application/octet-stream", "application/octet-stream"),
+        ("application/json;encoding=base64;q=0", "application/json"),
+        ("text/html;encoding=base64", "application/json"),
         ("application/octet-stream;q=nonsense", "application/json"),
     ],
 )
-def test_accept_chooses_the_form(accept: str | None, chosen: str) -> None:
+def test_accept_chooses_the_form(accept: str, chosen: str) -> None:
     assert preferred(accept) == chosen
 
 
@@ -298,8 +316,14 @@ def test_health_ready_and_info(client: httpx.Client, embedder: Embedder) -> None
         "max_characters": 65_536,
         "max_body_bytes": 100_000,
         "queue_texts": 60,
+        "queue_characters": 64 * 2**20,
     }
-    assert info["device"] == {"requested": "auto", "in_use": "cpu", "provider": embedder.provider}
+    assert info["device"] == {
+        "requested": "auto",
+        "in_use": "cpu",
+        "provider": embedder.provider,
+        "runtime": embedder.runtime,
+    }
     assert info["versions"]["gramvec"] == gramvec.__version__
 
 
@@ -568,6 +592,37 @@ def test_a_full_queue_is_429_with_retry_after(
     assert client.get("/ready").status_code == 200
 
 
+def test_a_queue_full_of_characters_is_429_too(embedder: Embedder) -> None:
+    model = WatchedModel(embedder)
+    chosen = Settings(queue_characters=30_000, max_characters=30_000)
+    with running(chosen, model) as server, ThreadPoolExecutor(2) as pool:
+
+        def ask(text: str) -> httpx.Response:
+            return httpx.post(f"{server.url}/embed", json={"inputs": text}, timeout=PATIENCE)
+
+        held = pool.submit(ask, HELD)
+        assert model.holding.wait(PATIENCE)
+        waits = pool.submit(ask, "x" * 29_000)
+        until(lambda: waiting(server) == 1)
+        answer = ask("y" * 1_001)
+        model.gate.set()
+        assert (answer.status_code, answer.json()["error_type"]) == (429, "overloaded")
+        assert "29000 characters are waiting" in answer.json()["error"]
+        assert int(answer.headers["retry-after"]) >= 1
+        assert [one.result(PATIENCE).status_code for one in (held, waits)] == [200, 200]
+
+
+def test_a_queue_too_small_for_the_longest_text_is_refused() -> None:
+    with pytest.raises(InputError, match=r"queue_characters \(100\) must be at least max_characters \(65536\)"):
+        settings_from({"queue_characters": 100})
+
+
+def test_the_runtime_that_is_asked_for_is_the_one_in_use() -> None:
+    with running(Settings(runtime="onnx", device="cpu")) as server:
+        until(lambda: httpx.get(f"{server.url}/ready").status_code == 200)
+        assert httpx.get(f"{server.url}/info").json()["device"]["runtime"] == "onnx"
+
+
 def test_a_failing_text_is_424_for_its_request_alone(
     server: RunningServer, model: WatchedModel, embedder: Embedder, busy: None
 ) -> None:
@@ -660,13 +715,13 @@ def test_probes_and_docs_need_no_key(guarded: RunningServer) -> None:
 
 def test_alive_but_not_ready_while_the_model_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
-    load = http_service._load
+    load = http_service.load_model
 
     def slow(chosen: Settings) -> Embedder:
         assert go_on.wait(PATIENCE)
         return load(chosen)
 
-    monkeypatch.setattr(http_service, "_load", slow)
+    monkeypatch.setattr(http_service, "load_model", slow)
     with running(Settings(model=DEFAULT_MODEL)) as server, httpx.Client(base_url=server.url) as client:
         assert client.get("/health").status_code == 200
         for answer in (

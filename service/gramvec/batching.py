@@ -23,17 +23,22 @@ from gramvec.postprocess import RawEmbeddings
 
 log = logging.getLogger("gramvec.batching")
 
-# Work is counted in characters, because the number of n-grams is: 0.3 us each, measured on one core. A text without any
-# costs as much as two, and the rows of a long one leave the caches: from about 4,000 characters on, each costs six.
+# Work is counted in characters, because the number of n-grams is; a text without any costs as much as two.
 TEXT_COST = 2
+# In ONNX Runtime the rows of a long text leave the caches: from about 4,000 characters on, each costs six.
 LONG_TEXT = 4_000
 LONG_TEXT_FACTOR = 6
+# Seconds that one character of work is taken to cost until calls have been measured: ONNX Runtime on one core.
+FIRST_COST_SECONDS = 0.3e-6
+# How much of the past the measured cost keeps at each call, and the least work that teaches: a smaller call is mostly
+# overhead, which a larger one does not have more of.
+MEMORY = 0.9
+TEACHING_COST = 512
 # A call holds the model for about 10 ms: that is what a short request waits behind a bulk one.
-CALL_CHARACTERS = 32_768
+CALL_SECONDS = 0.010
 # About 2 ms of work runs on the loop itself: a hop to a thread and back costs 50 to 150 us.
-LOOP_CHARACTERS = 8_192
-# How much of the past the measured rate keeps at each call.
-RATE_MEMORY = 0.9
+LOOP_SECONDS = 0.002
+QUEUE_CHARACTERS = 64 * 2**20
 
 
 class Model(Protocol):
@@ -45,15 +50,16 @@ class Model(Protocol):
 
 
 class Answer(NamedTuple):
-    """One request's rows, in the order of its texts, and where its time went.
+    """One request's rows, in the order of its texts, and what they took.
 
     `queue_ms` and `inference_ms` are milliseconds of wall time and add up to the time between submission and
-    answer; inference is the duration of the calls the request took part in.
+    answer; inference is the duration of the calls the request took part in. `characters` is their number in the texts.
     """
 
     embeddings: RawEmbeddings
     queue_ms: float
     inference_ms: float
+    characters: int
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +67,9 @@ class _Request:
     texts: Sequence[str]
     future: asyncio.Future[Answer]
     submitted: float
+    characters: int
+    waiting_characters: int
+    waiting_cost: int
     taken: int = 0  # texts already handed to a call
     seconds: float = 0.0
     parts: list[RawEmbeddings] = field(default_factory=list)
@@ -73,7 +82,8 @@ class _Slice(NamedTuple):
 
     @property
     def texts(self) -> Sequence[str]:
-        return self.request.texts[self.start : self.stop]
+        texts = self.request.texts
+        return texts if self.stop - self.start == len(texts) else texts[self.start : self.stop]
 
 
 class _Call(NamedTuple):
@@ -83,20 +93,24 @@ class _Call(NamedTuple):
 
 class _Outcome(NamedTuple):
     results: list[RawEmbeddings | BackendError]  # one a slice
-    texts: int
     seconds: float
 
 
 class Batcher:
     """Coalesces requests to one model. Belongs to the event loop that submits to it.
 
+    What a character of work costs is learnt from the calls, so that the limits in seconds hold for a slow runtime and
+    a fast one.
+
     Args:
         model: anything with `raw(texts)`; called from the loop or from one worker thread, never from both at once.
         queue_texts: texts that may wait; a request that would exceed it is refused with `Overloaded`. A single
             larger request is let in when nothing waits, so that refusal always means "later", never "never".
-        call_characters: budget of one call in characters of work; a text longer than that is a call of its own.
-        loop_characters: a call up to this cost runs on the event loop, a costlier one on the worker thread;
+        queue_characters: the same for the characters of the waiting texts.
+        call_seconds: about how long one call may hold the model; a text that takes longer is a call of its own.
+        loop_seconds: a call of about this time or less runs on the event loop, a longer one on the worker thread;
             0 sends every call to the thread (a CUDA device).
+        long_text_factor: how many times the usual a character of a text over `LONG_TEXT` characters costs.
     """
 
     def __init__(
@@ -104,23 +118,29 @@ class Batcher:
         model: Model,
         *,
         queue_texts: int,
-        call_characters: int = CALL_CHARACTERS,
-        loop_characters: int = LOOP_CHARACTERS,
+        queue_characters: int = QUEUE_CHARACTERS,
+        call_seconds: float = CALL_SECONDS,
+        loop_seconds: float = LOOP_SECONDS,
+        long_text_factor: int = LONG_TEXT_FACTOR,
     ) -> None:
         self._model = model
         self._queue_texts = queue_texts
-        self._call_cost = call_characters
-        self._loop_cost = loop_characters
+        self._queue_characters = queue_characters
+        self._call_seconds = call_seconds
+        self._loop_seconds = loop_seconds
+        self._long_text_factor = long_text_factor
         self._queue: deque[_Request] = deque()
         self._waiting = 0
+        self._waiting_characters = 0
+        self._waiting_cost = 0
         self._flush_due = False
         self._call: asyncio.Future[_Outcome] | None = None
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gramvec-model")
         self._closed = False
         self._idle: asyncio.Event = asyncio.Event()
         self._idle.set()
-        self._rate_texts = 0.0
-        self._rate_seconds = 0.0
+        self._seen_cost = float(TEACHING_COST)
+        self._seen_seconds = TEACHING_COST * FIRST_COST_SECONDS
 
     @property
     def waiting(self) -> int:
@@ -128,19 +148,24 @@ class Batcher:
         return self._waiting
 
     @property
-    def full(self) -> bool:
-        """True when the next request would be refused whatever its size."""
-        return self._waiting >= self._queue_texts
+    def waiting_characters(self) -> int:
+        """Characters of the texts admitted and not yet handed to the model."""
+        return self._waiting_characters
 
     @property
-    def rate(self) -> float:
-        """Texts a second while the model works, weighted towards the last calls; 0.0 before the first call."""
-        return self._rate_texts / self._rate_seconds if self._rate_seconds else 0.0
+    def full(self) -> bool:
+        """True when the next request would be refused whatever its size."""
+        return self._waiting >= self._queue_texts or self._waiting_characters >= self._queue_characters
+
+    @property
+    def cost_seconds(self) -> float:
+        """Seconds that the model needs for a character of work, weighted towards the last calls."""
+        return self._seen_seconds / self._seen_cost
 
     @property
     def retry_after(self) -> float:
-        """Seconds until what waits now is served, at the measured rate."""
-        return self._waiting / self.rate if self.rate else 1.0
+        """Seconds until what waits now is served, at the measured cost."""
+        return self._waiting_cost * self.cost_seconds
 
     def submit(self, texts: Sequence[str]) -> asyncio.Future[Answer]:
         """Queue one request of prepared texts; cancel the future to withdraw it.
@@ -155,19 +180,30 @@ class Batcher:
             raise InputError("give at least one text")
         if self._closed:
             raise Overloaded("the model is shutting down; send the request again", retry_after=1.0)
-        if self._waiting and self._waiting + len(texts) > self._queue_texts:
-            raise Overloaded(
-                f"{self._waiting} texts are waiting and {len(texts)} more would exceed the queue's"
-                f" {self._queue_texts}; send the request again later",
-                retry_after=self.retry_after,
-            )
+        characters = sum(map(len, texts))
+        if self._waiting:
+            self._check_room(self._waiting, len(texts), self._queue_texts, "texts")
+            self._check_room(self._waiting_characters, characters, self._queue_characters, "characters")
+        cost = TEXT_COST * len(texts) + characters
+        if characters > LONG_TEXT:
+            cost = sum(map(self._cost, texts))
         loop = asyncio.get_running_loop()
-        request = _Request(texts, loop.create_future(), time.perf_counter())
+        request = _Request(texts, loop.create_future(), time.perf_counter(), characters, characters, cost)
         self._queue.append(request)
         self._waiting += len(texts)
+        self._waiting_characters += characters
+        self._waiting_cost += cost
         self._idle.clear()
         self._flush_soon(loop)
         return request.future
+
+    def _check_room(self, waiting: int, more: int, limit: int, what: str) -> None:
+        if waiting + more > limit:
+            raise Overloaded(
+                f"{waiting} {what} are waiting and {more} more would exceed the queue's {limit};"
+                " send the request again later",
+                retry_after=self.retry_after,
+            )
 
     async def close(self) -> None:
         """Refuse new requests, finish those admitted, stop the worker thread."""
@@ -183,7 +219,7 @@ class Batcher:
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         self._flush_due = False
         while call := self._cut():
-            if call.cost > self._loop_cost:
+            if call.cost > self._affordable(self._loop_seconds):
                 self._call = loop.run_in_executor(self._worker, self._execute, call.slices)
                 self._call.add_done_callback(partial(self._finish, loop, call))
                 return
@@ -195,37 +231,64 @@ class Batcher:
         self._deliver(call, done.result())
         self._flush_soon(loop)
 
+    def _affordable(self, seconds: float) -> int:
+        return round(seconds / self.cost_seconds)
+
+    def _cost(self, text: str) -> int:
+        return TEXT_COST + len(text) * (self._long_text_factor if len(text) > LONG_TEXT else 1)
+
     def _cut(self) -> _Call | None:
         # A request that does not fit whole goes to the end of the line: a short one then waits behind one call of a
         # bulk request, not behind all of them.
         slices: list[_Slice] = []
         cost = 0
+        limit = self._affordable(self._call_seconds)
         while self._queue:
             request = self._queue[0]
-            if request.future.done():  # withdrawn, or an earlier slice of it failed
+            end = len(request.texts)
+            withdrawn = request.future.done()  # or an earlier slice of it failed
+            if withdrawn or cost + request.waiting_cost <= limit:
                 self._queue.popleft()
-                self._waiting -= len(request.texts) - request.taken
+                if not withdrawn:
+                    slices.append(_Slice(request, request.taken, end))
+                    cost += request.waiting_cost
+                self._take(request, end, request.waiting_characters, request.waiting_cost)
                 continue
-            start = stop = request.taken
-            while stop < len(request.texts):
-                price = _cost(request.texts[stop])
-                if cost and cost + price > self._call_cost:
-                    break
+            stop, price, characters = self._fitting(request, limit - cost, at_least=0 if slices else 1)
+            if stop > request.taken:
+                slices.append(_Slice(request, request.taken, stop))
                 cost += price
-                stop += 1
-            if stop > start:
-                slices.append(_Slice(request, start, stop))
-                self._waiting -= stop - start
-                request.taken = stop
-            if stop < len(request.texts):
-                if stop > start:
+                self._take(request, stop, characters, price)
+                if stop == end:
+                    self._queue.popleft()
+                else:
                     self._queue.rotate(-1)
-                break
-            self._queue.popleft()
+            break
         return _Call(slices, cost) if slices else None
 
+    def _fitting(self, request: _Request, room: int, *, at_least: int) -> tuple[int, int, int]:
+        """The end of as many waiting texts as fit, their cost and their characters."""
+        stop, cost, characters = request.taken, 0, 0
+        while stop < len(request.texts):
+            text = request.texts[stop]
+            price = self._cost(text)
+            if cost + price > room and stop - request.taken >= at_least:
+                break
+            cost += price
+            characters += len(text)
+            stop += 1
+        return stop, cost, characters
+
+    def _take(self, request: _Request, stop: int, characters: int, cost: int) -> None:
+        self._waiting -= stop - request.taken
+        self._waiting_characters -= characters
+        self._waiting_cost -= cost
+        request.taken = stop
+        request.waiting_characters -= characters
+        request.waiting_cost -= cost
+
     def _execute(self, slices: list[_Slice]) -> _Outcome:
-        texts = [text for piece in slices for text in piece.texts]
+        texts = slices[0].texts if len(slices) == 1 else [text for piece in slices for text in piece.texts]
         began = time.perf_counter()
         results: list[RawEmbeddings | BackendError]
         try:
@@ -233,28 +296,23 @@ class Batcher:
             if len(raw.vectors) != len(texts):
                 raise RuntimeError(f"the model gave {len(raw.vectors)} rows for {len(texts)} texts")
         except Exception as error:
-            if len(slices) == 1:
-                log.exception("the model failed on a request of %d texts", len(texts))
-                results = [_failure(error)]
-            else:
-                log.warning(
-                    "a call of %d requests failed (%s); each is tried alone",
-                    len(slices),
-                    type(error).__name__,
-                )
-                results = [self._execute([piece]).results[0] for piece in slices]
+            results = self._retry_alone(slices, error)
         else:
-            results = []
-            row = 0
-            for piece in slices:
-                end = row + piece.stop - piece.start
-                results.append(RawEmbeddings(raw.vectors[row:end], raw.feature_counts[row:end]))
-                row = end
-        return _Outcome(results, len(texts), time.perf_counter() - began)
+            results = [raw] if len(slices) == 1 else _shared_out(raw, slices)
+        return _Outcome(results, time.perf_counter() - began)
+
+    def _retry_alone(self, slices: list[_Slice], error: Exception) -> list[RawEmbeddings | BackendError]:
+        if len(slices) == 1:
+            log.error("the model failed on a request of %d texts", len(slices[0].texts), exc_info=error)
+            return [_failure(error)]
+        log.warning("a call of %d requests failed (%s); each is tried alone", len(slices), type(error).__name__)
+        return [self._execute([piece]).results[0] for piece in slices]
 
     def _deliver(self, call: _Call, outcome: _Outcome) -> None:
-        self._rate_texts = self._rate_texts * RATE_MEMORY + outcome.texts
-        self._rate_seconds = self._rate_seconds * RATE_MEMORY + outcome.seconds
+        # A call that failed was tried again in parts, so its time says nothing.
+        if call.cost >= TEACHING_COST and not any(isinstance(one, BackendError) for one in outcome.results):
+            self._seen_cost = self._seen_cost * MEMORY + call.cost
+            self._seen_seconds = self._seen_seconds * MEMORY + outcome.seconds
         now = time.perf_counter()
         for (request, _, stop), result in zip(call.slices, outcome.results, strict=True):
             if request.future.done():
@@ -262,16 +320,27 @@ class Batcher:
             if isinstance(result, BackendError):
                 request.future.set_exception(result)
                 continue
-            request.parts.append(result)
             request.seconds += outcome.seconds
             if stop == len(request.texts):
+                embeddings = _join([*request.parts, result]) if request.parts else result
                 inference = request.seconds * 1e3
                 total = (now - request.submitted) * 1e3
-                request.future.set_result(Answer(_join(request.parts), max(0.0, total - inference), inference))
+                request.future.set_result(
+                    Answer(embeddings, max(0.0, total - inference), inference, request.characters)
+                )
+            else:
+                request.parts.append(result)
 
 
-def _cost(text: str) -> int:
-    return TEXT_COST + len(text) * (LONG_TEXT_FACTOR if len(text) > LONG_TEXT else 1)
+def _shared_out(raw: RawEmbeddings, slices: list[_Slice]) -> list[RawEmbeddings | BackendError]:
+    vectors, counts = raw
+    results: list[RawEmbeddings | BackendError] = []
+    row = 0
+    for _, start, stop in slices:
+        end = row + stop - start
+        results.append(RawEmbeddings(vectors[row:end], counts[row:end]))
+        row = end
+    return results
 
 
 def _failure(error: Exception) -> BackendError:
@@ -281,8 +350,6 @@ def _failure(error: Exception) -> BackendError:
 
 
 def _join(parts: list[RawEmbeddings]) -> RawEmbeddings:
-    if len(parts) == 1:
-        return parts[0]
     return RawEmbeddings(
         np.concatenate([part.vectors for part in parts]),
         np.concatenate([part.feature_counts for part in parts]),

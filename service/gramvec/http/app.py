@@ -1,4 +1,4 @@
-"""The application: routes, errors and the envelope around one `Service`."""
+"""The application: a front door, and FastAPI behind it, around one `Service`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from starlette.responses import Response
 from gramvec import __version__
 from gramvec.embedder import Embedder
 from gramvec.errors import GramvecError
-from gramvec.http import embedding, openapi, operations
-from gramvec.http.envelope import Envelope
-from gramvec.http.errors import HttpError, error_response, from_gramvec, from_starlette
+from gramvec.http import openapi, operations, routes
+from gramvec.http.errors import HttpError, from_starlette
+from gramvec.http.front_door import BUG, FrontDoor
+from gramvec.http.reply import error_reply
+from gramvec.http.routes import as_response
 from gramvec.http.service import Service
 from gramvec.http.settings import Settings
 
 
-def create_app(settings: Settings | None = None, embedder: Embedder | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, embedder: Embedder | None = None) -> FrontDoor:
     """An ASGI application; its `state.service` holds the model and says whether it is ready.
 
     Args:
@@ -29,8 +31,11 @@ def create_app(settings: Settings | None = None, embedder: Embedder | None = Non
         embedder: a loaded model to serve, which stays the caller's to close; None loads `settings.model` when the
             application starts, in the background: /health answers meanwhile, /ready says no.
     """
-    settings = settings or Settings()
-    service = Service(settings)
+    service = Service(settings or Settings())
+    return FrontDoor(_application(service, embedder), service)
+
+
+def _application(service: Service, embedder: Embedder | None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -54,27 +59,27 @@ def create_app(settings: Settings | None = None, embedder: Embedder | None = Non
         redirect_slashes=False,
     )
     app.state.service = service
-    app.include_router(embedding.router)
+    app.include_router(routes.router)
     app.include_router(operations.router)
-    app.add_middleware(Envelope, service=service)
-    app.add_exception_handler(HttpError, _answer_http_error)
-    app.add_exception_handler(GramvecError, _answer_gramvec_error)
+    app.add_exception_handler(HttpError, _answer_error)
+    app.add_exception_handler(GramvecError, _answer_error)
     app.add_exception_handler(HTTPException, _answer_starlette_error)
+    # Starlette raises the error again after this answer, so that the front door puts it into the log.
+    app.add_exception_handler(Exception, _answer_bug)
     app.openapi = partial(openapi.describe, app)  # type: ignore[method-assign]
     return app
 
 
 # Starlette types its handlers by `Exception`; it calls each with the class that it is registered for.
-async def _answer_http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HttpError)
-    return error_response(error)
-
-
-async def _answer_gramvec_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, GramvecError)
-    return error_response(from_gramvec(error))
+async def _answer_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HttpError | GramvecError)
+    return as_response(error_reply(error))
 
 
 async def _answer_starlette_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return error_response(from_starlette(error, request.method, request.url.path))
+    return as_response(error_reply(from_starlette(error, request.method, request.url.path)))
+
+
+async def _answer_bug(_: Request, error: Exception) -> Response:
+    return as_response(error_reply(BUG))

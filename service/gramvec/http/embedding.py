@@ -1,4 +1,7 @@
-"""POST /embed and POST /similarity."""
+"""What POST /embed and POST /similarity do: a request in, a `Reply` out, of no framework.
+
+The front door calls these directly; the routes that FastAPI declares (`routes`) are shells over them.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,12 @@ import asyncio
 from functools import partial
 
 import numpy as np
-from fastapi import APIRouter, Request
 from numpy.typing import NDArray
-from starlette.responses import Response
 
 from gramvec.errors import InputError
-from gramvec.http import openapi
-from gramvec.http.answers import json_response, vectors_response
-from gramvec.http.body import read
+from gramvec.http.answers import rows_reply, vectors_reply
+from gramvec.http.body import Incoming, read
+from gramvec.http.reply import Headers, Reply, Usage
 from gramvec.http.schemas import EmbedRequest, LeftAndRight, Pairs, SimilarityParameters, SimilarityRequest
 from gramvec.http.service import Service, embed, prepare
 from gramvec.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish
@@ -25,17 +26,14 @@ LISTED_EMPTY_INPUTS = 100
 
 Best = list[list[dict[str, int | float]]]
 
-router = APIRouter()
 
+async def embed_texts(service: Service, request: Incoming) -> Reply:
+    """Answer POST /embed.
 
-@router.post("/embed", openapi_extra=openapi.EMBED, responses=openapi.ERRORS)
-async def embed_texts(request: Request) -> Response:
-    """One vector a text, in the order of the inputs; always a list of vectors, also for one text.
-
-    `Accept` chooses the form: `application/json`, `application/octet-stream` (raw little-endian rows, see the headers
-    `x-shape` and `x-dtype`) or `application/x-npy`.
+    Raises:
+        HttpError, GramvecError: what `reply.error_reply` puts into words.
+        ClientDisconnect: the client has gone.
     """
-    service: Service = request.app.state.service
     served = service.admit()
     body = await read(request, EmbedRequest)
     served.check_name(body.model)
@@ -44,17 +42,14 @@ async def embed_texts(request: Request) -> Response:
     check_dimensions(body.dimensions, served.embedder.dimension)  # before the model works, not after
     texts = prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
     answer = await embed(served, texts, request)
-    vectors = finish(answer.embeddings.vectors, normalize=body.normalize is not False, dimensions=body.dimensions)
-    return vectors_response(vectors, request.headers.get("accept"))
+    finished = partial(finish, normalize=body.normalize is not False, dimensions=body.dimensions)
+    accept = request.headers.get(b"accept", b"").decode("latin-1")
+    usage = Usage(answer.characters, answer.queue_ms, answer.inference_ms)
+    return await vectors_reply(answer.embeddings.vectors, finished, accept, usage)
 
 
-@router.post("/similarity", openapi_extra=openapi.SIMILARITY, responses=openapi.ERRORS)
-async def compare_texts(request: Request) -> Response:
-    """Cosines in [-1, 1]: of one text with many, of pairs, or of every left text with every right one.
-
-    A text without a single known feature scores 0 with everything; the header `x-empty-inputs` names such texts.
-    """
-    service: Service = request.app.state.service
+async def compare_texts(service: Service, request: Incoming) -> Reply:
+    """Answer POST /similarity. Raises what `embed_texts` does."""
     served = service.admit()
     body = await read(request, SimilarityRequest)
     served.check_name(body.model)
@@ -67,17 +62,23 @@ async def compare_texts(request: Request) -> Response:
     texts = prepare(served, texts, inputs.path, truncate=parameters.truncate, direction=parameters.truncation_direction)
     rows, distinct = _distinct(texts)
     answer = await embed(served, distinct, request)
+    usage = Usage(answer.characters, answer.queue_ms, answer.inference_ms)
     embeddings = answer.embeddings.take(rows)
 
     empty = np.flatnonzero(embeddings.feature_counts == 0)
-    headers = {"x-empty-inputs": _listed([inputs.path(index) for index in empty.tolist()])} if len(empty) else None
+    headers: Headers = []
+    if len(empty):
+        headers.append((b"x-empty-inputs", _listed([inputs.path(index) for index in empty.tolist()]).encode()))
     if isinstance(inputs, Pairs):
-        return json_response(cosine_pairs(_part(embeddings, 0, None, 2), _part(embeddings, 1, None, 2)), headers)
+        scores = cosine_pairs(_part(embeddings, 0, None, 2), _part(embeddings, 1, None, 2))
+        return await rows_reply(scores, 1, usage, headers)
     n_left = len(inputs.left) if isinstance(inputs, LeftAndRight) else 1
+    n_right = len(texts) - n_left
     compute = partial(_matrix, _part(embeddings, 0, n_left), _part(embeddings, n_left, None), body.top_k)
-    small = n_left * (len(texts) - n_left) <= LOOP_SCORES
-    scores = compute() if small else await asyncio.to_thread(compute)
-    return json_response(scores if isinstance(inputs, LeftAndRight) else scores[0], headers)
+    matrix = compute() if n_left * n_right <= LOOP_SCORES else await asyncio.to_thread(compute)
+    if isinstance(inputs, LeftAndRight):
+        return await rows_reply(matrix, n_right, usage, headers)
+    return await rows_reply(matrix[0], 1, usage, headers)
 
 
 def _distinct(texts: list[str]) -> tuple[NDArray[np.int64], list[str]]:

@@ -6,10 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import orjson
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
 
 from gramvec.errors import BackendError, GramvecError, InputError, Overloaded
 
@@ -61,12 +59,6 @@ class HttpError(Exception):
         self.status = status
         self.error_type: ErrorType = error_type
         self.headers = dict(headers or {})
-
-
-def error_response(error: HttpError) -> Response:
-    """The answer that an error becomes."""
-    body = orjson.dumps({"error": str(error), "error_type": error.error_type})
-    return Response(body, error.status, error.headers, "application/json")
 
 
 def unhealthy(message: str, retry_after: float = 1.0) -> HttpError:

@@ -11,8 +11,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
-from gramvec.http.answers import JSON, NPY, RAW
+from gramvec.http.answers import BASE64, NPY, RAW
 from gramvec.http.errors import ErrorBody
+from gramvec.http.reply import JSON
 from gramvec.http.schemas import Body, EmbedRequest, SimilarityRequest
 
 REFERENCE = "#/components/schemas/{model}"
@@ -23,6 +24,10 @@ Responses = dict[int | str, dict[str, Any]]
 NUMBERS = {"type": "array", "items": {"type": "number"}}
 MATRIX = {"type": "array", "items": NUMBERS}
 BINARY = {"schema": {"type": "string", "format": "binary"}}
+BASE64_ROWS = {
+    "type": "array",
+    "items": {"type": "string", "contentEncoding": "base64", "description": "Little-endian float32 components."},
+}
 BEST = {
     "type": "array",
     "items": {
@@ -53,7 +58,10 @@ def _error(description: str) -> dict[str, Any]:
 EMBED: Operation = {
     "requestBody": _request_body(EmbedRequest),
     "responses": {
-        "200": {"description": "The vectors.", "content": {JSON: {"schema": MATRIX}, RAW: BINARY, NPY: BINARY}}
+        "200": {
+            "description": "The vectors.",
+            "content": {JSON: {"schema": MATRIX}, RAW: BINARY, NPY: BINARY, BASE64: {"schema": BASE64_ROWS}},
+        }
     },
 }
 

@@ -11,8 +11,10 @@ from starlette.responses import Response
 
 from gramvec import __version__
 from gramvec.http import openapi
-from gramvec.http.answers import json_response
+from gramvec.http.answers import to_json
 from gramvec.http.errors import unhealthy
+from gramvec.http.reply import JSON, reply
+from gramvec.http.routes import as_response
 from gramvec.http.service import Served, Service
 
 router = APIRouter()
@@ -21,7 +23,7 @@ router = APIRouter()
 @router.get("/health", responses=openapi.HEALTH)
 async def health(request: Request) -> Response:
     """Liveness: 200 while the process can answer at all, also while the model loads."""
-    return json_response({"status": "alive"})
+    return _json({"status": "alive"})
 
 
 @router.get("/ready", responses=openapi.READY)
@@ -30,7 +32,7 @@ async def ready(request: Request) -> Response:
     service: Service = request.app.state.service
     if reason := service.unready:
         raise unhealthy(reason)
-    return json_response({"status": "ready"})
+    return _json({"status": "ready"})
 
 
 @router.get("/info", responses=openapi.INFO)
@@ -39,7 +41,7 @@ async def info(request: Request) -> Response:
     service: Service = request.app.state.service
     served = service.admit()
     settings = service.settings
-    return json_response(
+    return _json(
         {
             "models": [_model(served)],
             "default_model": served.embedder.name,
@@ -48,11 +50,13 @@ async def info(request: Request) -> Response:
                 "max_characters": served.embedder.max_characters,
                 "max_body_bytes": settings.max_body_bytes,
                 "queue_texts": settings.queue_texts,
+                "queue_characters": settings.queue_characters,
             },
             "device": {
                 "requested": settings.device,
                 "in_use": served.embedder.device,
                 "provider": served.embedder.provider,
+                "runtime": served.embedder.runtime,
             },
             "versions": {
                 "gramvec": __version__,
@@ -61,6 +65,10 @@ async def info(request: Request) -> Response:
             },
         }
     )
+
+
+def _json(value: Any) -> Response:
+    return as_response(reply([to_json(value)], JSON))
 
 
 def _model(served: Served) -> dict[str, Any]:

@@ -1,20 +1,24 @@
-"""One serving process: a socket, uvicorn, an orderly end."""
+"""The serving processes: a socket, uvicorn in one process or in several workers, an orderly end."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
-from fastapi import FastAPI
 
 from gramvec.errors import GramvecError
 from gramvec.http import logs
 from gramvec.http.app import create_app
-from gramvec.http.service import Service
-from gramvec.http.settings import Settings
+from gramvec.http.front_door import FrontDoor
+from gramvec.http.service import Service, load_model
+from gramvec.http.settings import NO_WORKERS_ON_CUDA, Settings
+from gramvec.http.workers import Parent, signals_held, supervise
 
 log = logging.getLogger("gramvec.http")
 
@@ -59,27 +63,85 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
+class WorkerServer(Server):
+    """The server of one worker: its parent hears when it has started, and is the one that tells it to stop."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, parent: Parent) -> None:
+        super().__init__(config, service)
+        self._parent = parent
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Let the signals in that were held back since before the fork, now that they are handled."""
+        with super().capture_signals():
+            self._parent.release_signals()
+            yield
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop at the parent's word only: Ctrl-C reaches all processes, and the parent passes it on."""
+        if sig != signal.SIGINT:
+            super().handle_exit(sig, frame)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and tell the parent."""
+        await super().startup(sockets)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._parent.lifeline, self._orphaned, loop)
+        self._parent.tell_started()
+
+    def _orphaned(self, loop: asyncio.AbstractEventLoop) -> None:
+        loop.remove_reader(self._parent.lifeline)
+        log.error("the parent process is gone")
+        self.handle_exit(signal.SIGTERM, None)
+
+
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Raises:
-        GramvecError: the address cannot be listened on, or the model cannot be loaded.
+        GramvecError: the address cannot be listened on, or the model cannot be loaded, or no worker can start.
     """
     logs.configure(settings.log_format)
-    with _listen(settings.host, settings.port) as listener:
-        host, port = listener.getsockname()[:2]
+    with _bound(settings.host, settings.port) as listener:
+        if settings.workers > 1:
+            _serve_with_workers(settings, listener)
+            return
+        _listen(settings, listener)
         app = create_app(settings)
-        shown = f"[{host}]" if ":" in host else host
-        log.info("listening on http://%s:%d (try /docs)", shown, port)
         server_for(app).run(sockets=[listener])
         service: Service = app.state.service
         if service.failure is not None:
             raise GramvecError(service.failure)
 
 
-def server_for(app: FastAPI) -> Server:
+def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
+    # Signals wait from here on: one that comes while the model loads ends the process once it is loaded.
+    with signals_held():
+        embedder = load_model(settings)
+        if embedder.device == "cuda":
+            raise GramvecError(NO_WORKERS_ON_CUDA)
+        app = create_app(settings, embedder)
+        log.info("%s is ready on %s", embedder.name, embedder.device)
+
+        # What uvicorn would import later is imported once, here.
+        config = _config(app)
+        config.load()
+        config.get_loop_factory()
+
+        def work(parent: Parent) -> None:
+            WorkerServer(config, app.state.service, parent).run(sockets=[listener])
+
+        _listen(settings, listener)
+        supervise(work, settings.workers, settings.graceful_shutdown_seconds)
+
+
+def server_for(app: FrontDoor) -> Server:
     """A server for an application made by `create_app`; call its `run` with the listening sockets."""
-    config = uvicorn.Config(
+    return Server(_config(app), app.state.service)
+
+
+def _config(app: FrontDoor) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
         loop="uvloop",
         http="httptools",
@@ -92,13 +154,34 @@ def server_for(app: FastAPI) -> Server:
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
-    return Server(config, app.state.service)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _bound(host: str, port: int) -> socket.socket:
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        listener = socket.socket(family)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind(address[:2])
+        except OSError:
+            listener.close()
+            raise
     except OSError as error:
-        raise GramvecError(f"cannot listen on {host} port {port}: {error.strerror}; choose another") from error
+        raise _no_address(host, port, error) from error
     return listener
+
+
+def _listen(settings: Settings, listener: socket.socket) -> None:
+    try:
+        listener.listen(BACKLOG)
+    except OSError as error:
+        raise _no_address(settings.host, settings.port, error) from error
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    log.info("listening on http://%s:%d (try /docs)", shown, port)
+
+
+def _no_address(host: str, port: int, error: OSError) -> GramvecError:
+    return GramvecError(f"cannot listen on {host} port {port}: {error.strerror}; choose another")

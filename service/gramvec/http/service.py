@@ -7,38 +7,24 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 
-from gramvec.batching import LOOP_CHARACTERS, Answer, Batcher
+from gramvec.batching import LONG_TEXT_FACTOR, LOOP_SECONDS, Answer, Batcher
 from gramvec.embedder import Embedder, load
 from gramvec.errors import GramvecError, InputError
+from gramvec.http.body import Incoming
 from gramvec.http.errors import HttpError, unhealthy
 from gramvec.http.settings import Settings
 
 log = logging.getLogger("gramvec.http")
 
-# Where a route leaves its `Usage` for the headers, in the ASGI scope.
-USAGE = "gramvec.usage"
-
-
-class Usage(NamedTuple):
-    """What one request cost: characters computed, and milliseconds in the queue and in the model."""
-
-    characters: int
-    queue_ms: float
-    inference_ms: float
-
 
 class Served(NamedTuple):
-    """A loaded model and the queue in front of it."""
+    """A loaded model, the queue in front of it, and its label for `x-model`: name and first digits of the digest."""
 
     embedder: Embedder
     batcher: Batcher
-
-    @property
-    def label(self) -> str:
-        """Name and first 12 digits of the digest, as `x-model` has it."""
-        return f"{self.embedder.name}@{self.embedder.digest[:12]}"
+    label: bytes
 
     def check_name(self, model: str | None) -> None:
         """Raise HttpError 404 if another model is asked for; None is the default."""
@@ -59,15 +45,21 @@ class Service:
 
     def attach(self, embedder: Embedder) -> None:
         """Serve this model from now on."""
-        # A CUDA call blocks for its launch and copies, whatever its size: never on the loop.
-        loop_characters = 0 if embedder.device == "cuda" else LOOP_CHARACTERS
-        batcher = Batcher(embedder, queue_texts=self.settings.queue_texts, loop_characters=loop_characters)
-        self.served = Served(embedder, batcher)
+        batcher = Batcher(
+            embedder,
+            queue_texts=self.settings.queue_texts,
+            queue_characters=self.settings.queue_characters,
+            # A CUDA call blocks for its launch and copies, whatever its size: never on the loop.
+            loop_seconds=0.0 if embedder.device == "cuda" else LOOP_SECONDS,
+            # The native kernel adds the rows up as it reads them: a long text costs it no more than a short one.
+            long_text_factor=1 if embedder.runtime == "native" else LONG_TEXT_FACTOR,
+        )
+        self.served = Served(embedder, batcher, f"{embedder.name}@{embedder.digest[:12]}".encode())
 
     async def load(self) -> None:
         """Load the model in a thread, while the loop already answers /health. A failure is kept in `failure`."""
         try:
-            embedder = await asyncio.to_thread(_load, self.settings)
+            embedder = await asyncio.to_thread(load_model, self.settings)
         except GramvecError as error:
             self._fail(str(error))
         except Exception as error:
@@ -147,7 +139,7 @@ def prepare(
         raise InputError(f"{path(error.index)} {sentence}", index=error.index) from error
 
 
-async def embed(served: Served, texts: Sequence[str], request: Request) -> Answer:
+async def embed(served: Served, texts: Sequence[str], request: Incoming) -> Answer:
     """Rows for prepared texts, unless the client goes away while they wait.
 
     Raises:
@@ -157,12 +149,10 @@ async def embed(served: Served, texts: Sequence[str], request: Request) -> Answe
     # The flush was scheduled before this turn ends, so a call short enough for the loop is done after it, and the
     # watch over the connection (a task, 20 us) is spared.
     await asyncio.sleep(0)
-    answer = pending.result() if pending.done() else await _unless_gone(pending, request)
-    request.scope[USAGE] = Usage(sum(map(len, texts)), answer.queue_ms, answer.inference_ms)
-    return answer
+    return pending.result() if pending.done() else await _unless_gone(pending, request)
 
 
-async def _unless_gone(pending: asyncio.Future[Answer], request: Request) -> Answer:
+async def _unless_gone(pending: asyncio.Future[Answer], request: Incoming) -> Answer:
     async def cancel_when_gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
@@ -179,5 +169,12 @@ async def _unless_gone(pending: asyncio.Future[Answer], request: Request) -> Ans
         watch.cancel()
 
 
-def _load(settings: Settings) -> Embedder:
-    return load(settings.model, device=settings.device, max_characters=settings.max_characters)
+def load_model(settings: Settings) -> Embedder:
+    """The model of the settings, checked. Raises GramvecError if it cannot be had."""
+    return load(
+        settings.model,
+        device=settings.device,
+        max_characters=settings.max_characters,
+        runtime=settings.runtime,
+        threads=1,  # calls are short and follow each other; other cores are for other workers
+    )

@@ -14,10 +14,14 @@ from pydantic import (
     model_validator,
 )
 
+from gramvec.batching import QUEUE_CHARACTERS
 from gramvec.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError
 
 ENVIRONMENT_PREFIX = "GRAMVEC_"
+NO_WORKERS_ON_CUDA = (
+    "several workers share a model by a fork, which CUDA does not survive; set workers to 1 or device to cpu"
+)
 
 
 class Settings(BaseModel):
@@ -34,6 +38,10 @@ class Settings(BaseModel):
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="Where the model runs; auto takes CUDA when it works."
     )
+    runtime: Literal["auto", "onnx", "native"] = Field("auto", description="What computes the vectors.")
+    workers: int = Field(
+        1, ge=1, le=256, description="Processes that serve the port and share one copy of the model; CPU only."
+    )
     api_key: tuple[SecretStr, ...] = Field(
         (),
         description="Key for 'Authorization: Bearer KEY'; may be repeated (in the variable: with spaces between).",
@@ -42,6 +50,9 @@ class Settings(BaseModel):
     max_characters: int = Field(65_536, ge=1, description="Most characters in one text, unless it is truncated.")
     max_body_bytes: int = Field(8 * 2**20, ge=1024, description="Most bytes in one request's body.")
     queue_texts: int = Field(16_384, ge=1, description="Most texts waiting for the model; more are answered 429.")
+    queue_characters: int = Field(
+        QUEUE_CHARACTERS, ge=1, description="Most characters in the texts waiting; more are answered 429."
+    )
     graceful_shutdown_seconds: float = Field(
         10.0, ge=0, le=3600, description="Seconds that requests in flight get to finish after SIGTERM."
     )
@@ -63,6 +74,17 @@ class Settings(BaseModel):
                 f"queue_texts ({self.queue_texts}) must be at least max_texts ({self.max_texts}),"
                 " or the largest request could never be served"
             )
+        if self.queue_characters < self.max_characters:
+            raise ValueError(
+                f"queue_characters ({self.queue_characters}) must be at least max_characters ({self.max_characters}),"
+                " or the longest text could never wait"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _workers_can_be_forked(self) -> Settings:
+        if self.device == "cuda" and self.workers > 1:
+            raise ValueError(NO_WORKERS_ON_CUDA)
         return self
 
 

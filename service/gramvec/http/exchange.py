@@ -1,0 +1,146 @@
+"""One request and its answer on their way through the front door."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Mapping
+
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
+
+from gramvec.http.errors import too_large_body
+from gramvec.http.reply import NO_USAGE, Headers, Reply, Usage
+from gramvec.http.routes import USAGE
+from gramvec.http.service import Service
+
+# A client that is refused while it still sends would lose the answer if the connection were closed under it.
+LINGER_SECONDS = 1.0
+CLOSE = (b"connection", b"close")
+
+_is_sane = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
+
+
+class Exchange:
+    """A request whose body is kept under the limit, and an answer that gets the headers which every answer has."""
+
+    __slots__ = (
+        "_began",
+        "_body_complete",
+        "_closing",
+        "_limit",
+        "_receive",
+        "_received",
+        "_scope",
+        "_send",
+        "_service",
+        "complete",
+        "headers",
+        "linger_seconds",
+        "request_id",
+        "started",
+    )
+
+    def __init__(
+        self,
+        service: Service,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        receive: Receive,
+        send: Send,
+        new_id: bytes,
+    ) -> None:
+        self._began = time.perf_counter()
+        self._service = service
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._limit = service.settings.max_body_bytes
+        self._received = 0
+        self._body_complete = False
+        self._closing = False
+        self.headers = headers
+        self.linger_seconds = LINGER_SECONDS
+        self.started = False
+        self.complete = False
+        given = headers.get(b"x-request-id")
+        self.request_id = given if given is not None and _is_sane(given) else new_id
+
+    async def receive(self) -> Message:
+        """The next message of the request; HttpError 413 once the body is over the limit."""
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._received += len(message.get("body", b""))
+            self._body_complete = not message.get("more_body", False)
+            if self._received > self._limit:
+                raise too_large_body(self._limit)
+        else:
+            self._body_complete = True
+        return message
+
+    async def body(self) -> bytes:
+        """The whole body. Raises HttpError 413, or ClientDisconnect if it never comes."""
+        body = b""
+        parts: list[bytes] = []
+        while not self._body_complete:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            body = message.get("body", b"")
+            parts.append(body)
+        return body if len(parts) == 1 else b"".join(parts)
+
+    async def reply(self, reply: Reply) -> None:
+        """Send the whole answer."""
+        # With the body read there is no more to do than to add headers: straight to the server, which spares 2 us.
+        send = self.send if not self._body_complete else self._send
+        self.started = True
+        headers = [*reply.headers, *self._own_headers(reply.usage)]
+        self._closing = not self._body_complete and CLOSE in headers
+        await self._send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        *parts, last = reply.body
+        for part in parts:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": last})
+        self.complete = True
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the application's answer, its start with the headers added."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            headers = [*message.get("headers", ()), *self._own_headers(self._scope.get(USAGE, NO_USAGE))]
+            message["headers"] = headers
+            self._closing = not self._body_complete and CLOSE in headers
+        elif not message.get("more_body", False):
+            self.complete = True
+            if self._closing and not self._body_complete:
+                await self._send({**message, "more_body": True})
+                await self._drain()
+                message = {"type": "http.response.body", "body": b"", "more_body": False}
+        await self._send(message)
+
+    def _own_headers(self, usage: Usage) -> Headers:
+        characters, queue_ms, inference_ms = usage
+        headers = [
+            (b"x-request-id", self.request_id),
+            (b"x-compute-characters", b"%d" % characters),
+            (b"x-total-time", b"%.3f" % ((time.perf_counter() - self._began) * 1e3)),
+            (b"x-queue-time", b"%.3f" % queue_ms),
+            (b"x-inference-time", b"%.3f" % inference_ms),
+        ]
+        if self._service.served is not None:
+            headers.append((b"x-model", self._service.served.label))
+        if self._service.stopping:
+            headers.append(CLOSE)
+        return headers
+
+    async def _drain(self) -> None:
+        try:
+            async with asyncio.timeout(self.linger_seconds):
+                more = True
+                while more:
+                    message = await self._receive()
+                    more = message["type"] == "http.request" and bool(message.get("more_body", False))
+        except TimeoutError:
+            pass

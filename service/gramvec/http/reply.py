@@ -1,0 +1,56 @@
+"""A finished answer, of no framework: what the routes give and the front door sends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import orjson
+
+from gramvec.errors import GramvecError
+from gramvec.http.errors import HttpError, from_gramvec
+
+JSON = "application/json"
+
+Buffer = bytes | memoryview
+Headers = list[tuple[bytes, bytes]]
+
+
+class Usage(NamedTuple):
+    """What one request cost: characters computed, and milliseconds in the queue and in the model."""
+
+    characters: int
+    queue_ms: float
+    inference_ms: float
+
+
+NO_USAGE = Usage(0, 0.0, 0.0)
+
+
+class Reply(NamedTuple):
+    """Status, headers with lower-case names, the body in one or more parts, and what the request cost."""
+
+    status: int
+    headers: Headers
+    body: Sequence[Buffer]
+    usage: Usage = NO_USAGE
+
+
+def reply(body: Sequence[Buffer], media_type: str, usage: Usage = NO_USAGE, headers: Headers | None = None) -> Reply:
+    """A 200 with this body."""
+    described = _describing(body, media_type)
+    return Reply(200, headers + described if headers else described, body, usage)
+
+
+def error_reply(error: HttpError | GramvecError) -> Reply:
+    """The answer that an error becomes."""
+    if isinstance(error, GramvecError):
+        error = from_gramvec(error)
+    body = [orjson.dumps({"error": str(error), "error_type": error.error_type})]
+    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in error.headers.items()]
+    return Reply(error.status, [*headers, *_describing(body, JSON)], body)
+
+
+def _describing(body: Sequence[Buffer], media_type: str) -> Headers:
+    length = len(body[0]) if len(body) == 1 else sum(map(len, body))
+    return [(b"content-length", b"%d" % length), (b"content-type", media_type.encode())]

@@ -1,0 +1,190 @@
+"""Processes that share what their parent has loaded: fork, watch, replace, stop. Knows nothing of what they do."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gramvec.errors import GramvecError
+
+log = logging.getLogger("gramvec.http")
+
+STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
+HELD_SIGNALS = STOP_SIGNALS | {signal.SIGCHLD}
+# A worker that dies is replaced at once if it had lived for a while, else after a pause that doubles.
+SETTLED_SECONDS = 10.0
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 30.0
+# What workers get to end beyond the grace time of their requests, before they are killed.
+MARGIN_SECONDS = 5.0
+FAILED = 70
+
+
+class Parent:
+    """What a worker knows of its parent. `lifeline` is a descriptor that becomes readable when the parent is gone."""
+
+    def __init__(self, lifeline: int, report: int) -> None:
+        self.lifeline = lifeline
+        self._report = report
+
+    def tell_started(self) -> None:
+        """A worker that ends before this is one that cannot start."""
+        os.write(self._report, b"1")
+
+    def release_signals(self) -> None:
+        """Let the signals in; call it once they are handled."""
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_SIGNALS)
+
+
+@dataclass
+class _Worker:
+    number: int
+    pid: int
+    report: int  # descriptor to read from
+    since: float
+    deaths: int  # in a row
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Keep the signals that stop, and those of children, for `supervise` to take one by one."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def supervise(work: Callable[[Parent], None], count: int, grace_seconds: float) -> None:
+    """Run `work` in so many forked processes until SIGTERM or SIGINT; a process that ends sooner is replaced.
+
+    Call it under `signals_held`, from the only thread, with all that the processes are to share in memory.
+
+    Raises:
+        GramvecError: a worker ended before it had ever started.
+    """
+    # Collected now and never looked at again: the collector would write to every page, and so copy it.
+    gc.collect()
+    gc.freeze()
+    _Supervisor(work, grace_seconds).run(count)
+
+
+class _Supervisor:
+    def __init__(self, work: Callable[[Parent], None], grace_seconds: float) -> None:
+        self._work = work
+        self._grace_seconds = grace_seconds
+        # Only the parent holds the end that is written to, so its death ends the file for all workers.
+        self._lifeline, self._held = os.pipe()
+        self._workers: dict[int, _Worker] = {}
+        self._due: list[tuple[float, int, int]] = []  # when to fork again, number, deaths
+
+    def run(self, count: int) -> None:
+        try:
+            for number in range(1, count + 1):
+                self._fork(number, 0)
+            while _next_signal(self._patience()) not in STOP_SIGNALS:
+                self._replace_dead()
+        finally:
+            self._stop()
+            os.close(self._held)
+            os.close(self._lifeline)
+
+    def _patience(self) -> float:
+        """Seconds until there is something to do without a signal."""
+        return max(0.0, min((when for when, _, _ in self._due), default=time.monotonic() + 3600) - time.monotonic())
+
+    def _fork(self, number: int, deaths: int) -> None:
+        report, told = os.pipe()
+        os.set_blocking(report, False)
+        with warnings.catch_warnings():
+            # The libraries' idle threads (BLAS) are none that a worker would wait for.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            os.close(report)
+            os.close(self._held)
+            _run_and_exit(self._work, Parent(self._lifeline, told))
+        os.close(told)
+        self._workers[pid] = _Worker(number, pid, report, time.monotonic(), deaths)
+
+    def _replace_dead(self) -> None:
+        now = time.monotonic()
+        for worker, status in self._reap():
+            how = _ending(status)
+            if not _has_started(worker) and not worker.deaths:
+                raise GramvecError(f"worker {worker.number} could not start ({how}); the lines above say why")
+            deaths = 1 if now - worker.since > SETTLED_SECONDS else worker.deaths + 1
+            settled = now - worker.since > SETTLED_SECONDS
+            pause = 0.0 if settled else min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (deaths - 1))
+            log.error("worker %d (process %d) %s; replaced in %.1f s", worker.number, worker.pid, how, pause)
+            self._due.append((now + pause, worker.number, deaths))
+        ready = [one for one in self._due if one[0] <= now]
+        self._due = [one for one in self._due if one[0] > now]
+        for _, number, deaths in ready:
+            self._fork(number, deaths)
+
+    def _reap(self) -> list[tuple[_Worker, int]]:
+        ended = []
+        for pid, worker in list(self._workers.items()):
+            found, status = os.waitpid(pid, os.WNOHANG)
+            if found:
+                del self._workers[pid]
+                ended.append((worker, status))
+        return ended
+
+    def _stop(self) -> None:
+        deadline = time.monotonic() + self._grace_seconds + MARGIN_SECONDS
+        self._send(signal.SIGTERM)
+        while self._workers:
+            got = _next_signal(max(0.0, deadline - time.monotonic()))
+            for worker, _ in self._reap():
+                os.close(worker.report)
+            if got is None:
+                self._send(signal.SIGKILL)
+                deadline = time.monotonic() + MARGIN_SECONDS
+            elif got in STOP_SIGNALS:
+                # Somebody does not want to wait.
+                self._send(signal.SIGTERM)
+
+    def _send(self, number: signal.Signals) -> None:
+        for pid in self._workers:
+            os.kill(pid, number)
+
+
+def _next_signal(seconds: float) -> int | None:
+    got = signal.sigtimedwait(HELD_SIGNALS, seconds)
+    return got.si_signo if got else None
+
+
+def _run_and_exit(work: Callable[[Parent], None], parent: Parent) -> None:
+    code = FAILED
+    try:
+        work(parent)
+        code = 0
+    except BaseException:
+        log.exception("a worker failed")
+    finally:
+        # Nothing of the parent's stack may run in a worker.
+        logging.shutdown()
+        os._exit(code)
+
+
+def _has_started(worker: _Worker) -> bool:
+    try:
+        return bool(os.read(worker.report, 1))
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(worker.report)
+
+
+def _ending(status: int) -> str:
+    code = os.waitstatus_to_exitcode(status)
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

@@ -1,0 +1,194 @@
+"""Several workers on one port: the same answers, a dead one replaced, an orderly end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from gramvec import Embedder
+from gramvec.http.command import serve
+from gramvec.http.settings import Settings
+from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, until
+
+RAW = {"accept": "application/octet-stream"}
+
+
+def children(process: subprocess.Popen[str]) -> set[int]:
+    return set(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
+
+
+def embedded(port: int, text: str) -> httpx.Response:
+    """On a connection of its own, so that any worker may take it."""
+    answer = httpx.post(f"http://127.0.0.1:{port}/embed", json={"inputs": text}, headers=RAW, timeout=PATIENCE)
+    assert answer.status_code == 200
+    return answer
+
+
+def process_of(answer: httpx.Response) -> str:
+    """What all ids of one process begin with."""
+    return answer.headers["x-request-id"][:16]
+
+
+def test_workers_give_the_same_bytes_and_ids_of_their_own(embedder: Embedder) -> None:
+    texts = ["a fast car", "", "ripe bananas \N{GRINNING FACE}", "x" * 20_000]
+    expected = [embedder.embed([text]).astype("<f4").tobytes() for text in texts]
+    asked: set[str] = set()
+    ids: list[str] = []
+    with served_process("--workers", "2") as (process, port):
+        until(lambda: len(children(process)) == 2)
+
+        def both_have_answered() -> bool:
+            found = [embedded(port, text) for text in texts]
+            assert [answer.content for answer in found] == expected
+            asked.update(map(process_of, found))
+            ids.extend(answer.headers["x-request-id"] for answer in found)
+            return len(asked) == 2
+
+        until(both_have_answered)
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_killed_worker_is_replaced_and_requests_go_on() -> None:
+    with served_process("--workers", "2") as (process, port):
+        until(lambda: len(children(process)) == 2)
+        before = children(process)
+        killed = min(before)
+        expected = embedded(port, "text").content
+        os.kill(killed, signal.SIGKILL)
+        until(lambda: killed not in children(process))
+        assert all(embedded(port, "text").content == expected for _ in range(10))
+        until(lambda: len(children(process)) == 2)
+        (survivor,) = children(process) & before
+        os.kill(survivor, signal.SIGKILL)
+        until(lambda: not children(process) & before)
+        # Only the replacement is left to answer.
+        assert all(embedded(port, "text").content == expected for _ in range(10))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+        assert process.stderr is not None
+        log = process.stderr.read()
+    assert len(re.findall(rf"worker \d \(process ({killed}|{survivor})\) was ended by SIGKILL; replaced in", log)) == 2
+    assert "Traceback" not in log
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_all_workers_after_the_requests_in_flight(sent: signal.Signals) -> None:
+    body = b'{"inputs": "slow to arrive"}'
+    with served_process("--workers", "2", "--graceful-shutdown-seconds", "60") as (process, port):
+        until(lambda: len(children(process)) == 2)
+        workers = children(process)
+        assert embedded(port, "started")
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as slow:
+            slow.sendall(post_bytes(body)[:-10].replace(b"host: test\r\n", b"host: test\r\nexpect: 100-continue\r\n"))
+            assert slow.recv(1_000).startswith(b"HTTP/1.1 100 ")  # a worker has it
+            process.send_signal(sent)
+            # The worker with nothing to do leaves, the other waits.
+            until(lambda: len(children(process)) == 1)
+            slow.sendall(body[-10:])
+            answer = read_all(slow)
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert len(json.loads(answer.partition(b"\r\n\r\n")[2])[0]) > 1
+        assert process.wait(timeout=PATIENCE) == 0
+        assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+        socket.create_server(("127.0.0.1", port)).close()
+
+
+def test_workers_end_when_their_parent_is_killed() -> None:
+    with served_process("--workers", "2") as (process, port):
+        until(lambda: len(children(process)) == 2)
+        assert embedded(port, "started")
+        workers = children(process)
+        process.kill()
+        process.wait()
+        until(lambda: not any(running(pid) for pid in workers))
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_model_that_is_not_there_is_one_sentence() -> None:
+    result = subprocess.run(
+        [*COMMAND, "--port", "0", "--workers", "2", "--model", "no-such-model"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1].startswith("Error: ")
+    assert "no-such-model" in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.stderr
+
+
+def test_cuda_is_refused_with_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gramvec.http.server.serve", lambda _: pytest.fail("served"))
+    result = CliRunner().invoke(serve, ["--workers", "2", "--device", "cuda"])
+    assert result.exit_code == 2
+    (error,) = (line for line in result.output.splitlines() if line.startswith("Error: "))
+    assert "CUDA" in error
+    assert "workers" in error
+    assert Settings(device="cuda").workers == 1
+
+
+def supervising(work: str) -> subprocess.Popen[str]:
+    """A process that supervises two workers which do this."""
+    script = (
+        "import logging, os, signal, sys, time\n"
+        "from gramvec.errors import GramvecError\n"
+        "from gramvec.http.workers import signals_held, supervise\n"
+        "logging.basicConfig()\n"
+        f"def work(parent):\n    {work}\n"
+        "try:\n"
+        "    with signals_held():\n"
+        "        supervise(work, 2, 1.0)\n"
+        "except GramvecError as error:\n"
+        "    sys.exit(f'Error: {error}')\n"
+    )
+    return subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("work", ["1 / 0", "os.kill(os.getpid(), signal.SIGKILL)", "pass"])
+def test_workers_that_cannot_start_end_it_all(work: str) -> None:
+    with supervising(work) as process:
+        log = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode == 1
+    assert re.search(r"^Error: worker [12] could not start \(.*\); the lines above say why$", log, re.MULTILINE)
+    assert ("ZeroDivisionError" in log) == ("1 / 0" in work)
+
+
+def test_workers_that_keep_dying_are_replaced_less_and_less_often() -> None:
+    with supervising("parent.tell_started(); os._exit(3)") as process:
+        assert process.stderr is not None
+        pauses: list[str] = []
+        while "1.0" not in pauses:
+            found = re.search(r"ended with exit code 3; replaced in ([\d.]+) s", process.stderr.readline())
+            assert found
+            pauses.append(found[1])
+        assert set(pauses) == {"0.5", "1.0"}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+
+
+def test_a_worker_that_does_not_end_is_killed() -> None:
+    with supervising(
+        "parent.tell_started(); print(os.getpid(), file=sys.stderr, flush=True); time.sleep(600)"
+    ) as process:
+        assert process.stderr is not None
+        workers = {int(process.stderr.readline()) for _ in range(2)}
+        # Its signals are held back still: only SIGKILL ends it.
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+        assert not any(running(pid) for pid in workers)
