@@ -1,4 +1,4 @@
-"""python -m benchmarks [--only features,runtime,http,training] [--model NAME] [--data DIR] [--json FILE]"""
+"""python -m benchmarks [--only PART,PART] [--model NAME] [--data DIR] [--texts N] [--rounds N] [--json FILE]"""
 
 from __future__ import annotations
 
@@ -6,48 +6,64 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
 
-import gramvec
-from benchmarks import features, http, runtime, training
-from benchmarks.measure import machine
+from benchmarks.measure import Setting, machine
+from benchmarks.results import Part
 from benchmarks.texts import sentences
+from gramvec.bundle import find_bundle
+from gramvec.errors import GramvecError
 
-PARTS = ("features", "runtime", "http", "training")
+# Each is a module of this package with run(Setting) -> Part.
+PARTS = (
+    "features", "runtime", "embedder", "latency", "http", "memory", "startup", "training", "scaling", "gpu",
+)  # fmt: skip
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--only", default=",".join(PARTS), show_default=True, help="Which parts to run.")
-@click.option("--model", default="gramvec-en", show_default=True)
+@click.option("--model", default="gramvec-en", show_default=True, help="A name in models/, or a bundle's folder.")
 @click.option("--data", type=click.Path(path_type=Path), default=Path("../shared/data/dev"), show_default=True,
               help="A folder with sts*/*.tsv; the repository's own prose without it.")  # fmt: skip
-@click.option("--texts", default=8192, show_default=True, help="How many sentences.")
-@click.option("--rounds", default=5, show_default=True, help="Medians of so many interleaved rounds.")
-@click.option("--json", "output", type=click.Path(path_type=Path), help="Write the results there, too.")
+@click.option("--texts", type=click.IntRange(min=1), default=4096, show_default=True, help="How many sentences.")
+@click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True,
+              help="Medians of so many interleaved rounds.")  # fmt: skip
+@click.option("--json", "output", type=click.Path(path_type=Path, dir_okay=False), help="Write the results there, too.")
 def main(only: str, model: str, data: Path, texts: int, rounds: int, output: Path | None) -> None:
-    """Measure gramvec on this machine. Leave the machine alone meanwhile."""
-    wanted = only.split(",")
+    """Measure gramvec on this machine. Leave the machine alone meanwhile.
+
+    docs/benchmarks.md says what each part measures, against what, and what the figures mean.
+    """
+    wanted = [name.strip() for name in only.split(",")]
     if unknown := set(wanted) - set(PARTS):
         raise click.UsageError(f"--only knows {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
+    if output and not output.parent.is_dir():
+        raise click.UsageError(f"--json: there is no folder {output.parent}; make it first")
+    try:
+        results = measured([name for name in PARTS if name in wanted], model, sentences(data, texts), rounds)
+    except GramvecError as error:
+        raise click.ClickException(str(error)) from error
+    if output:
+        output.write_bytes(orjson.dumps(results, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def measured(parts: list[str], model: str, texts: list[str], rounds: int) -> dict[str, Any]:
+    """Run the parts and return what the JSON file holds (benchmarks/results.py)."""
+    find_bundle(model)  # before minutes of work, not after
     where = machine()
     for key, value in where.items():
         print(f"{key}: {value}")
-    real = sentences(data, texts)
-    results: dict[str, object] = {"machine": where}
-    embedder = gramvec.load(model, device="cpu")
-    if "features" in wanted:
-        results["features"] = features.run(embedder, real, rounds)
-    if "runtime" in wanted:
-        results["runtime"] = runtime.run(embedder, real, rounds)
-    if "http" in wanted:
-        results |= http.run(model, real, rounds)
-    if "training" in wanted:
-        results["training"] = training.run(real, rounds)
-    if output:
-        output.write_bytes(orjson.dumps(results, option=orjson.OPT_INDENT_2) + b"\n")
+    settings = {"model": model, "texts": len(texts), "characters": sum(map(len, texts)), "rounds": rounds}
+    results: dict[str, Any] = {"machine": where, "settings": settings, "parts": {}}
+    for name in parts:
+        part: Part = import_module(f"benchmarks.{name}").run(Setting(model, texts, rounds))
+        results["parts"][name] = part.as_json()
+    return results
 
 
 if __name__ == "__main__":

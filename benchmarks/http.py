@@ -1,54 +1,95 @@
-"""POST /embed against a bare ASGI application that does the same work: requests a second of server CPU time."""
+"""POST /embed against a bare ASGI application that does the same work, and against infinity-emb's dummy engine.
+
+The client is one process on the same machine with as many kept-alive connections as a case says, each with one
+request in flight. CPU time is the server's alone; requests a second are by the wall clock, so the client is in them.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import socket
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable
-from pathlib import Path
+from contextlib import ExitStack
+from dataclasses import dataclass
 
 import orjson
+import uvloop
 
-from benchmarks.measure import ROOT, Timing, summary, table
+from benchmarks.measure import Setting, Timing, rates, summary
+from benchmarks.results import Part
+from benchmarks.servers import INFINITY_MODEL, Server, bare, gramvec_serve, infinity
 
-CONNECTIONS = 16
+NO_INFINITY = "infinity-emb is left out: it is not installed; 'make bench-peers' puts it into an environment of its own"
 
 
-class Server:
-    """A server process of its own on a free port."""
+@dataclass(frozen=True)
+class Case:
+    """So many texts a request over so many connections; the texts given in all decide how many requests."""
 
-    def __init__(self, command: Callable[[int], list[str]], model: str, ready: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
-        environment = {**os.environ, "BENCH_MODEL": model}
-        self._process = subprocess.Popen(command(self.port), cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
-        for _ in range(300):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}{ready}", timeout=1, data=None).close()
-                return
-            except urllib.error.HTTPError:  # any answer of the bare application will do
-                return
-            except OSError:
-                time.sleep(0.1)
-        raise RuntimeError("the server did not start")
+    texts: int
+    connections: int
 
-    def cpu_seconds(self) -> float:
-        """User and system time so far."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        return f"requests of {self.texts} text{'s' * (self.texts > 1)}"
 
-    def stop(self) -> None:
-        """Ask it to leave and wait."""
-        self._process.send_signal(signal.SIGTERM)
-        self._process.wait(10)
+    @property
+    def name(self) -> str:
+        """As the group's name has it: the texts, and the connections where they are not 16."""
+        return f"{self.texts}" if self.connections == 16 else f"{self.texts}_c{self.connections}"
+
+    def bodies(self, texts: list[str]) -> list[list[str]]:
+        """The texts of each request, at least one for each connection: half as many texts as given for 1 a request."""
+        count = max(self.connections, len(texts) // 2 if self.texts == 1 else 2 * len(texts) // self.texts)
+        repeated = texts * (self.texts // len(texts) + 2)
+        return [repeated[(i * self.texts) % len(texts) :][: self.texts] for i in range(count)]
+
+
+CASES = (Case(1, 16), Case(1, 64), Case(32, 16), Case(256, 16))
+INFINITY_CASES = (Case(1, 16), Case(32, 16))
+
+
+def run(setting: Setting) -> Part:
+    part = Part()
+    with ExitStack() as stack:
+        served = stack.enter_context(Server(gramvec_serve(setting.model)))
+        coalescing, plain = bare(setting.model, coalesce=True), bare(setting.model, coalesce=False)
+        servers = [*(stack.enter_context(Server(one)) for one in (coalescing, plain)), served]
+        for case in CASES:
+            title = f"http: {case.unit}, {case.connections} connections"
+            timings = _interleaved(servers, case, setting)
+            part.add(f"http_{case.name}", rates(title, case.unit, timings, coalescing.name))
+        _against_infinity(part, setting, served, stack)
+    return part
+
+
+def _against_infinity(part: Part, setting: Setting, served: Server, stack: ExitStack) -> None:
+    peer = infinity()
+    if peer is None:
+        part.note(NO_INFINITY)
+        return
+    other = stack.enter_context(Server(peer))
+    for case in INFINITY_CASES:
+        title = f"http: {case.unit}, {case.connections} connections; the peer computes nothing and answers 13 columns"
+        timings = _interleaved([other, served], case, setting)
+        part.add(f"http_infinity_{case.name}", rates(title, case.unit, timings, peer.name))
+
+
+def _interleaved(servers: list[Server], case: Case, setting: Setting) -> dict[str, Timing]:
+    bodies = case.bodies(setting.texts)
+    requests = {server.name: [_request(server.name, texts) for texts in bodies] for server in servers}
+    samples: dict[str, list[tuple[float, float]]] = {server.name: [] for server in servers}
+    for turn in range(setting.rounds + 1):
+        for server in servers:
+            wall, cpu = time.perf_counter(), server.cpu_seconds()
+            uvloop.run(_load(server.port, requests[server.name], case.connections))
+            if turn:  # the first round warms up
+                samples[server.name].append((server.cpu_seconds() - cpu, time.perf_counter() - wall))
+    return {name: summary(taken, len(bodies)) for name, taken in samples.items()}
+
+
+async def _load(port: int, requests: list[bytes], connections: int) -> None:
+    await asyncio.gather(*(_client(port, requests[i::connections]) for i in range(connections)))
 
 
 async def _client(port: int, requests: list[bytes]) -> None:
@@ -64,54 +105,13 @@ async def _client(port: int, requests: list[bytes]) -> None:
     await writer.wait_closed()
 
 
-async def _load(port: int, requests: list[bytes]) -> None:
-    await asyncio.gather(*(_client(port, requests[i::CONNECTIONS]) for i in range(CONNECTIONS)))
-
-
-def _request(texts: str | list[str]) -> bytes:
-    body = orjson.dumps({"inputs": texts})
+def _request(name: str, texts: list[str]) -> bytes:
+    """The native shape for us and the bare application (a single text as such), OpenAI's for infinity-emb."""
+    ours = not name.startswith("infinity")
+    given = texts[0] if len(texts) == 1 else texts
+    body = orjson.dumps({"inputs": given} if ours else {"model": INFINITY_MODEL, "input": given})
     head = (
-        f"POST /embed HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        f"POST /{'embed' if ours else 'embeddings'} HTTP/1.1\r\nhost: bench\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
-
-
-def run(model: str, texts: list[str], rounds: int) -> dict[str, list[dict[str, object]]]:
-    servers = {
-        "bare ASGI": Server(
-            lambda port: [
-                sys.executable, "-m", "uvicorn", "benchmarks.bare:application", "--port", str(port),
-                "--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning",
-            ],
-            model,
-            "/",
-        ),
-        "gramvec serve": Server(
-            lambda port: [sys.executable, "-m", "gramvec.cli", "serve", "--model", model, "--port", str(port)],
-            model,
-            "/ready",
-        ),
-    }  # fmt: skip
-    results = {}
-    try:
-        for size, count in ((1, 4000), (32, 400), (256, 64)):
-            blocks = [texts[i * size % (len(texts) - size) :][:size] for i in range(count)]
-            requests = [_request(block[0] if size == 1 else block) for block in blocks]
-            timings = _interleaved(servers, requests, rounds)
-            title = f"HTTP: {size} text(s) a request, {CONNECTIONS} connections"
-            results[f"http_{size}"] = table(title, "requests", timings, "bare ASGI")
-    finally:
-        for server in servers.values():
-            server.stop()
-    return results
-
-
-def _interleaved(servers: dict[str, Server], requests: list[bytes], rounds: int) -> dict[str, Timing]:
-    samples: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
-    for turn in range(rounds + 1):
-        for name, server in servers.items():
-            wall, cpu = time.perf_counter(), server.cpu_seconds()
-            asyncio.run(_load(server.port, requests))
-            if turn:  # the first round warms up
-                samples[name].append((server.cpu_seconds() - cpu, time.perf_counter() - wall))
-    return {name: summary(taken, len(requests)) for name, taken in samples.items()}

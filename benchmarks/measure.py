@@ -12,12 +12,34 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks.results import Group, rate_rows
+
 ROOT = Path(__file__).parent.parent
+PACKAGES = (
+    "numpy", "numba", "onnxruntime", "onnxruntime-gpu", "torch", "fastapi", "uvicorn",
+    "model2vec", "sentence-transformers", "fasttext-community",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every part is given.
+
+    model: a name in models/ or a bundle's folder. texts: real sentences. rounds: how many interleaved rounds.
+    """
+
+    model: str
+    texts: list[str]
+    rounds: int
+
+    def blocks(self, size: int = 512) -> list[list[str]]:
+        """The texts in lists of `size`; the last may be shorter."""
+        return [self.texts[start : start + size] for start in range(0, len(self.texts), size)]
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Medians over rounds, in units of work a second: by this process's CPU time, and by the wall clock.
+    """Medians over rounds, in units of work a second: by CPU time, and by the wall clock.
 
     `spread` is the quartile range of the CPU rate over its median.
     """
@@ -27,7 +49,9 @@ class Timing:
     spread: float
 
 
-def interleaved(tasks: Mapping[str, Callable[[], object]], work: float, rounds: int) -> dict[str, Timing]:
+def interleaved(
+    tasks: Mapping[str, Callable[[], object]], work: float | Mapping[str, float], rounds: int
+) -> dict[str, Timing]:
     """Run every task once unmeasured, then each in turn, `rounds` times; a task does `work` units a call."""
     samples: dict[str, list[tuple[float, float]]] = {name: [] for name in tasks}
     for task in tasks.values():
@@ -37,15 +61,34 @@ def interleaved(tasks: Mapping[str, Callable[[], object]], work: float, rounds: 
             wall, cpu = time.perf_counter(), time.process_time()
             task()
             samples[name].append((time.process_time() - cpu, time.perf_counter() - wall))
-    return {name: summary(taken, work) for name, taken in samples.items()}
+    units = work if isinstance(work, Mapping) else dict.fromkeys(tasks, work)
+    return {name: summary(taken, units[name]) for name, taken in samples.items()}
 
 
 def summary(samples: list[tuple[float, float]], work: float) -> Timing:
     """The medians of samples of (CPU seconds, wall seconds), each of `work` units."""
     rates = [work / max(cpu, 1e-9) for cpu, _ in samples]
-    quarters = statistics.quantiles(rates, n=4) if len(rates) > 1 else [rates[0]] * 3
     middle = statistics.median(rates)
-    return Timing(middle, work / statistics.median(wall for _, wall in samples), (quarters[2] - quarters[0]) / middle)
+    return Timing(middle, work / statistics.median(wall for _, wall in samples), spread(rates))
+
+
+def spread(values: list[float]) -> float:
+    """The quartile range over the median; 0 for a single value."""
+    if len(values) < 2:
+        return 0.0
+    quarters = statistics.quantiles(values, n=4)
+    return (quarters[2] - quarters[0]) / statistics.median(values)
+
+
+def rates(
+    title: str, unit: str, timings: Mapping[str, Timing], against: str | None, *, by: str = "per_cpu_second"
+) -> Group:
+    """A group with a row for each timing and its ratio to the row `against`, by CPU time or by "per_second".
+
+    unit: what is counted, in the plural. The first row is the peer if `against` is None.
+    """
+    values = {name: vars(timing) for name, timing in timings.items()}
+    return Group(title, unit, rate_rows(values, against or next(iter(timings)), by), against or next(iter(timings)))
 
 
 def machine() -> dict[str, str]:
@@ -54,11 +97,10 @@ def machine() -> dict[str, str]:
         (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor(),
     )
-    packages = ["numpy", "numba", "onnxruntime", "onnxruntime-gpu", "torch", "fastapi", "uvicorn"]
     return {
         "processor": f"{model}, {os.cpu_count()} cores",
         "python": platform.python_version(),
-        "packages": ", ".join(f"{name} {found}" for name in packages if (found := _version(name))),
+        "packages": ", ".join(f"{name} {found}" for name in PACKAGES if (found := _version(name))),
         "commit": _commit(),
     }
 
@@ -79,24 +121,3 @@ def _commit() -> str:
     command = ["git", "describe", "--always", "--dirty"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
-
-
-def table(title: str, unit: str, timings: Mapping[str, Timing], against: str) -> list[dict[str, object]]:
-    """Print the timings as a table with each one's ratio to `against`; return the rows for the JSON file."""
-    base = timings[against].per_cpu_second
-    width = max(map(len, timings))
-    print(f"\n{title} ({unit} a CPU second; ratio to {against})")
-    rows: list[dict[str, object]] = []
-    for name, timing in timings.items():
-        ratio = timing.per_cpu_second / base
-        print(f"  {name:<{width}}  {timing.per_cpu_second:>12,.0f}  x {ratio:<6.2f} +-{timing.spread:.0%}")
-        rows.append(
-            {
-                "name": name,
-                "per_cpu_second": round(timing.per_cpu_second, 1),
-                "per_second": round(timing.per_second, 1),
-                "ratio": round(ratio, 3),
-                "spread": round(timing.spread, 3),
-            }
-        )
-    return rows

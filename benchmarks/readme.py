@@ -1,21 +1,30 @@
-"""Put the figures of benchmarks/results into the README: python -m benchmarks.readme [--check]
+"""Put the figures of benchmarks/results into README.md and docs/benchmarks.md: python -m benchmarks.readme [--check]
 
-Each block stands between <!-- name --> and <!-- /name -->; nothing else in the README is touched.
+Each block stands between <!-- name --> and <!-- /name -->; nothing else of a page is touched.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from benchmarks.measure import ROOT
+from benchmarks.results import number
 
 README = ROOT / "README.md"
+DOCUMENT = ROOT / "docs" / "benchmarks.md"
+IMAGE = ROOT / "docs" / "images" / "scaling.png"
 RESULTS = ROOT / "benchmarks" / "results"
+# The README has the groups that a reader decides by; docs/benchmarks.md has all.
+SHOWN = {
+    "features", "runtime", "runtime_int8", "embedder", "latency", "http_1", "http_32", "http_infinity_1", "memory",
+    "startup", "training",
+}  # fmt: skip
 MODELS = ("gramvec-en", "charagram-phrase", "paragram-phrase", "sif")
 DESCRIPTIONS = {
     "gramvec-en": "n-grams of 2 to 5 and whole words in one table, summed; the default",
@@ -48,14 +57,49 @@ def speed() -> str:
     results = _json(RESULTS / "cpu.json")
     where = results["machine"]
     lines = ["| per CPU second, one thread | | ratio |", "| --- | --- | --- |"]
-    for part, unit in (("features", "texts"), ("runtime", "texts"), ("http_1", "requests of 1 text"),
-                       ("http_32", "requests of 32 texts"), ("training", "pairs")):  # fmt: skip
-        lines += [
-            f"| {part.split('_')[0]}: {row['name']} | {row['per_cpu_second']:,.0f} {unit} | {row['ratio']:.2f} |"
-            for row in results[part]
-        ]
+    for name, (part, group) in _groups(results).items():
+        if name in SHOWN:
+            lines += [
+                f"| {part}: {row['name']} | {_figure(row, group)} | {row['ratio']:.2f} |" for row in group["rows"]
+            ]
     note = f"{where['processor']}; Python {where['python']}; {where['packages']}; commit {where['commit']}."
     return "\n".join([*lines, "", f"Ratios are to the first row of each group, in the same run. {note}"])
+
+
+def figures() -> str:
+    """Every group of the results, a table each, the notes of what was left out, and the picture if there is one."""
+    results = _json(RESULTS / "cpu.json")
+    where, settings = results["machine"], results["settings"]
+    text = [
+        f"{settings['texts']:,} texts of {settings['characters'] / settings['texts']:.0f} characters, "
+        f"{settings['rounds']} rounds. {where['processor']}; Python {where['python']}; {where['packages']}; "
+        f"commit {where['commit']}."
+    ]
+    for name, (_, group) in _groups(results).items():
+        columns = [column for column in group["rows"][0] if column not in ("name", "x")]
+        lines = [f"| {name} | " + " | ".join(columns) + " |", "| --- " * (len(columns) + 1) + "|"]
+        for row in group["rows"]:
+            lines.append(f"| {row['name']} | " + " | ".join(number(row[column]) for column in columns) + " |")
+        text += [f"{group['title']}; {group['unit']}.", "\n".join(lines)]
+    text += [note for part in results["parts"].values() for note in part["notes"]]
+    if IMAGE.exists():
+        text.append(f"![How time grows]({IMAGE.relative_to(IMAGE.parents[1])})")
+    return "\n\n".join(text)
+
+
+def _groups(results: Any) -> dict[str, tuple[str, Any]]:
+    parts = results["parts"].items()
+    return {name: (part, group) for part, found in parts for name, group in found["groups"].items()}
+
+
+def _figure(row: Any, group: Any) -> str:
+    if "p50_us" in row:
+        return f"{row['p50_us']:,.0f} us, 99 % within {row['p99_us']:,.0f} us"
+    if "pss_mb" in row:
+        return f"{row['rss_mb']:,.0f} MB resident, {row['pss_mb']:,.0f} MB by share"
+    if "seconds" in row:
+        return f"{row['seconds']:.2f} s"
+    return f"{row['per_cpu_second']:,.0f} {group['unit']}"
 
 
 def _json(path: Any) -> Any:
@@ -63,22 +107,28 @@ def _json(path: Any) -> Any:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {"models": models, "scores": scores, "speed": speed}
+PAGES: dict[Path, dict[str, Callable[[], str]]] = {README: BLOCKS, DOCUMENT: {"figures": figures}}
 
 
-def filled(text: str) -> str:
-    """The README's text with its blocks made anew."""
-    for name, make in BLOCKS.items():
+def filled(text: str, blocks: Mapping[str, Callable[[], str]] = BLOCKS) -> str:
+    """A page's text (the README's) with its blocks made anew."""
+    for name, make in blocks.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         block = make()
         text, found = pattern.subn(lambda match, block=block: f"{match[1]}{block}\n{match[2]}", text)  # type: ignore[misc]
         if found != 1:
-            raise SystemExit(f"README.md must have one <!-- {name} --> block")
+            raise SystemExit(f"the page must have one <!-- {name} --> block")
     return text
 
 
 if __name__ == "__main__":
-    before = README.read_text(encoding="utf-8")
-    after = filled(before)
-    if "--check" in sys.argv:
-        sys.exit("README.md is not up to date: run python -m benchmarks.readme" if before != after else 0)
-    README.write_text(after, encoding="utf-8")
+    stale = []
+    for page, blocks in PAGES.items():
+        before = page.read_text(encoding="utf-8")
+        after = filled(before, blocks)
+        if before != after:
+            stale.append(page.name)
+            if "--check" not in sys.argv:
+                page.write_text(after, encoding="utf-8")
+    if "--check" in sys.argv and stale:
+        sys.exit(f"{', '.join(stale)}: not up to date; run python -m benchmarks.readme")

@@ -1,53 +1,72 @@
-"""Features to vectors, and texts to vectors: ONNX Runtime against torch's EmbeddingBag and against the memory.
+"""Features to vectors: the native kernel, ONNX Runtime and torch's EmbeddingBag on the same ids, in each precision.
 
 The limit is a copy of every row that the texts gather, once, which is the least that ONNX Runtime's Gather does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
-import onnx
 import torch
 
-import gramvec
-from benchmarks.measure import interleaved, table
+from benchmarks.bags import embedding_bag
+from benchmarks.measure import Setting, interleaved, rates
+from benchmarks.results import Group, Part
+from benchmarks.tables import dequantised, distances, precisions, stored
+from gramvec.bundle import Precision, open_bundle
+from gramvec.features import FeatureBatch
+from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.onnx import OnnxRuntime
 
+TORCH = "torch EmbeddingBag"
+# 1 - cosine to torch's float32 bag of the same stored values, beyond which something else was measured. torch's own
+# half and 8-bit tables are rounded once more.
+TOLERANCE = 1e-4
+TORCH_TOLERANCE = 2e-2
+ROWS_A_COPY = 2_500  # as ONNX Runtime is called: beyond it the copy leaves the caches
 
-def run(embedder: gramvec.Embedder, texts: list[str], rounds: int) -> list[dict[str, object]]:
+
+def run(setting: Setting) -> Part:
+    part = Part()
     torch.set_num_threads(1)
-    weights = _weights(embedder)
-    batches = [embedder.bundle.featuriser(texts[start : start + 32]) for start in range(0, len(texts), 32)]
-    runtime = OnnxRuntime(embedder.bundle.graph_path, embedder.dimension, "cpu")
-    matrix = torch.from_numpy(weights)
-    longest = max(len(batch.ids) for batch in batches)
-    copied = np.empty((longest, embedder.dimension), np.float32)
-
-    def bag() -> None:
-        for batch in batches:
-            ids = torch.from_numpy(batch.ids.astype(np.int64))
-            torch.tanh(torch.nn.functional.embedding_bag(ids, matrix, torch.from_numpy(batch.offsets[:-1]), mode="sum"))
-
-    def copy() -> None:
-        for batch in batches:
-            np.take(weights, batch.ids, axis=0, out=copied[: len(batch.ids)], mode="clip")
-
-    blocks = [texts[start : start + 512] for start in range(0, len(texts), 512)]
-    timings = interleaved(
-        {
-            "torch EmbeddingBag, float32": bag,
-            "one copy of the rows, float32": copy,
-            f"ONNX Runtime, {embedder.manifest.graph.precision}": lambda: [runtime.run(b) for b in batches],
-            "texts to vectors, 512 a call": lambda: [embedder.embed(block) for block in blocks],
-            "texts to vectors, one a call": lambda: [embedder.embed([text]) for text in texts],
-        },
-        len(texts),
-        rounds,
-    )
-    return table(f"runtime: {embedder.name}, one thread", "texts", timings, "torch EmbeddingBag, float32")
+    with precisions(setting.model) as folders:
+        for precision, folder in folders.items():
+            part.add(f"runtime_{precision}", _compare(setting, precision, folder))
+    return part
 
 
-def _weights(embedder: gramvec.Embedder) -> np.ndarray:
-    model = onnx.load(embedder.bundle.graph_path)
-    arrays = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer}
-    return np.ascontiguousarray(arrays["table"] * arrays.get("scales", np.float32(1)), np.float32)
+def _compare(setting: Setting, precision: Precision, folder: Path) -> Group:
+    bundle = open_bundle(folder)
+    native, onnx = NativeRuntime(bundle), OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, "cpu")
+    batches = [bundle.memoised(block) for block in setting.blocks()]
+    values = dequantised(bundle)
+    bag, exact = (embedding_bag(bundle, values, one) for one in (precision, "float32"))
+    table = stored(bundle)["table"]
+    copied = np.empty((ROWS_A_COPY, table.shape[1]), table.dtype)
+
+    def copy(batch: FeatureBatch) -> None:
+        for start in range(0, len(batch.ids), ROWS_A_COPY):
+            ids = batch.ids[start : start + ROWS_A_COPY]
+            np.take(table, ids, axis=0, out=copied[: len(ids)], mode="clip")
+
+    tasks: dict[str, Any] = {
+        TORCH: bag,
+        "one copy of the rows": copy,
+        "ONNX Runtime": onnx.run,
+        "native kernel": native.run,
+    }
+    for name, limit in ((TORCH, TORCH_TOLERANCE), ("ONNX Runtime", TOLERANCE), ("native kernel", TOLERANCE)):
+        worst = distances(np.asarray(tasks[name](batches[0])), np.asarray(exact(batches[0]))).max()
+        if worst > limit:
+            raise SystemExit(f"{name}, {precision}: 1 - cosine to float32 is {worst:.1e}; it computes something else")
+    whole: dict[str, Callable[[], object]] = {
+        name: lambda task=task: [task(batch) for batch in batches]  # type: ignore[misc]
+        for name, task in tasks.items()
+    }
+    timings = interleaved(whole, len(setting.texts), setting.rounds)
+    native.close()
+    onnx.close()
+    return rates(f"runtime: {precision} table, 512 texts a call, one thread", "texts", timings, TORCH)

