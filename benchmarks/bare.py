@@ -23,6 +23,7 @@ _embedder = gramvec.load(
     os.environ.get("BENCH_MODEL", "gramvec-en"),
     device="cpu",
     runtime=os.environ.get("BENCH_RUNTIME", "auto"),  # type: ignore[arg-type]
+    threads=1,  # as the service has it
 )
 _waiting: list[tuple[list[str], asyncio.Future[Any]]] = []
 

@@ -46,7 +46,8 @@ class Case:
 
 
 CASES = (Case(1, 16), Case(1, 64), Case(32, 16), Case(256, 16))
-INFINITY_CASES = (Case(1, 16), Case(32, 16))
+INFINITY_CASES = (Case(1, 16), Case(1, 64), Case(32, 16))
+INFINITY_COLUMNS = 13  # what the dummy engine answers
 
 
 def run(setting: Setting) -> Part:
@@ -70,14 +71,16 @@ def _against_infinity(part: Part, setting: Setting, served: Server, stack: ExitS
         return
     other = stack.enter_context(Server(peer))
     for case in INFINITY_CASES:
-        title = f"http: {case.unit}, {case.connections} connections; the peer computes nothing and answers 13 columns"
-        timings = _interleaved([other, served], case, setting)
+        title = f"http: {case.unit}, {case.connections} connections; the peer computes nothing; both answer 13 columns"
+        timings = _interleaved([other, served], case, setting, columns=INFINITY_COLUMNS)
         part.add(f"http_infinity_{case.name}", rates(title, case.unit, timings, peer.name))
 
 
-def _interleaved(servers: list[Server], case: Case, setting: Setting) -> dict[str, Timing]:
+def _interleaved(
+    servers: list[Server], case: Case, setting: Setting, *, columns: int | None = None
+) -> dict[str, Timing]:
     bodies = case.bodies(setting.texts)
-    requests = {server.name: [_request(server.name, texts) for texts in bodies] for server in servers}
+    requests = {server.name: [_request(server.name, texts, columns) for texts in bodies] for server in servers}
     samples: dict[str, list[tuple[float, float]]] = {server.name: [] for server in servers}
     for turn in range(setting.rounds + 1):
         for server in servers:
@@ -105,11 +108,12 @@ async def _client(port: int, requests: list[bytes]) -> None:
     await writer.wait_closed()
 
 
-def _request(name: str, texts: list[str]) -> bytes:
+def _request(name: str, texts: list[str], columns: int | None) -> bytes:
     """The native shape for us and the bare application (a single text as such), OpenAI's for infinity-emb."""
     ours = not name.startswith("infinity")
     given = texts[0] if len(texts) == 1 else texts
-    body = orjson.dumps({"inputs": given} if ours else {"model": INFINITY_MODEL, "input": given})
+    wanted = {"inputs": given} if columns is None else {"inputs": given, "dimensions": columns}
+    body = orjson.dumps(wanted if ours else {"model": INFINITY_MODEL, "input": given})
     head = (
         f"POST /{'embed' if ours else 'embeddings'} HTTP/1.1\r\nhost: bench\r\n"
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"

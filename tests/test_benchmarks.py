@@ -119,7 +119,7 @@ def test_a_part_gives_the_documented_groups(
     }  # fmt: skip
     groups = GROUPS[part]
     if part == "http" and infinity() is not None:
-        groups = groups | {"http_infinity_1": RATES, "http_infinity_32": RATES}
+        groups = groups | {f"http_infinity_{case}": RATES for case in ("1", "1_c64", "32")}
     if part == "gpu" and not found["parts"][part]["groups"]:
         (note,) = found["parts"][part]["notes"]
         assert note.startswith("gpu is left out: no CUDA device (")

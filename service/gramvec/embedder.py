@@ -21,6 +21,7 @@ from gramvec.runtime.choice import RuntimeName, open_runtime
 Vectors = NDArray[np.float32]
 TruncationDirection = Literal["left", "right"]
 
+DIRECTIONS = get_args(TruncationDirection)
 MAX_CHARACTERS = 65_536
 # Texts that go through the stages together: bounds the memory of a call with a million texts, and is what one of
 # several threads takes at a time.
@@ -110,7 +111,7 @@ class Embedder:
         """
         if isinstance(texts, str | bytes):
             raise InputError("texts must be a sequence of str, not one text: wrap it in a list", field="texts")
-        if truncation_direction not in get_args(TruncationDirection):
+        if truncation_direction not in DIRECTIONS:
             raise InputError("truncation_direction must be 'left' or 'right'", field="truncation_direction")
         return [self._checked(index, text, truncate, truncation_direction) for index, text in enumerate(texts)]
 
@@ -141,17 +142,18 @@ class Embedder:
             return self._raw(texts)
         vectors = np.empty((len(texts), self.dimension), np.float32)
         counts = np.empty(len(texts), np.int64)
+        units = np.empty_like(vectors)
 
         def fill(start: int) -> None:
             chunk = slice(start, start + CHUNK_TEXTS)
-            vectors[chunk], counts[chunk] = self._raw(texts[chunk])
+            vectors[chunk], counts[chunk], units[chunk] = self._raw(texts[chunk])
 
         self._for_each_chunk(fill, len(texts))
-        return RawEmbeddings(vectors, counts)
+        return RawEmbeddings(vectors, counts, units)
 
     def _raw(self, texts: Sequence[str]) -> RawEmbeddings:
         batch = self.bundle.memoised(texts)
-        return RawEmbeddings(self._runtime.run(batch), batch.counts)
+        return RawEmbeddings.of(self._runtime.run(batch), batch.counts)
 
     def _sums(self, texts: Sequence[str]) -> Vectors:
         return self._runtime.run(self.bundle.memoised(texts))

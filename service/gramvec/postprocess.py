@@ -6,6 +6,7 @@ through a matrix product, whose rounding changes with the shape.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +18,29 @@ Vectors = NDArray[np.float32]
 
 
 class RawEmbeddings(NamedTuple):
-    """vectors float32[n, d] before normalisation; feature_counts int64[n], 0 for a text without a known feature."""
+    """vectors float32[n, d] before normalisation; feature_counts int64[n], 0 for a text without a known feature.
+
+    `units` are the vectors at length 1: made for a whole call at once, where a request alone takes 8 us for its own.
+    """
 
     vectors: Vectors
     feature_counts: NDArray[np.int64]
+    units: Vectors
 
-    def take(self, indices: NDArray[np.int64]) -> RawEmbeddings:
-        """The embeddings of these texts, in this order."""
-        return RawEmbeddings(self.vectors[indices], self.feature_counts[indices])
+    @classmethod
+    def of(cls, vectors: Vectors, feature_counts: NDArray[np.int64]) -> RawEmbeddings:
+        """With the units of the vectors."""
+        return cls(vectors, feature_counts, unit(vectors))
+
+    @classmethod
+    def joined(cls, parts: Sequence[RawEmbeddings]) -> RawEmbeddings:
+        """One after the other."""
+        vectors, counts, units = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return cls(vectors, counts, units)
+
+    def take(self, chosen: slice | NDArray[np.int64]) -> RawEmbeddings:
+        """The embeddings of these texts, in this order; views for a slice."""
+        return RawEmbeddings(self.vectors[chosen], self.feature_counts[chosen], self.units[chosen])
 
 
 def check_dimensions(dimensions: int | None, d: int) -> None:
@@ -55,14 +71,14 @@ def unit(vectors: Vectors) -> Vectors:
 
 def cosine_pairs(left: RawEmbeddings, right: RawEmbeddings) -> Vectors:
     """float32[n]: the cosine of each left text with its right one, 0 where one has no known feature."""
-    scores = np.add.reduce(unit(left.vectors) * unit(right.vectors), axis=1)
+    scores = np.add.reduce(left.units * right.units, axis=1)
     known = (left.feature_counts > 0) & (right.feature_counts > 0)
     return np.where(known, np.clip(scores, -1, 1), np.float32(0))
 
 
 def cosine_matrix(left: RawEmbeddings, right: RawEmbeddings) -> Vectors:
     """float32[n, m]: the cosine of every left text with every right one; equal to cosine_pairs to the bit."""
-    a, b = unit(left.vectors), unit(right.vectors)
+    a, b = left.units, np.ascontiguousarray(right.units)
     scores = np.empty((len(a), len(b)), np.float32)
     for row, one in zip(scores, a, strict=True):
         np.add.reduce(b * one, axis=1, out=row)

@@ -34,14 +34,18 @@ class Incoming(Protocol):
         ...
 
 
-async def read(request: Incoming, schema: type[RequestBody]) -> RequestBody:
-    """Read, parse and check the body.
+async def read(request: Incoming) -> Any:
+    """Read and parse the body.
 
     Raises:
-        HttpError: 415, 400 or 422; the limit on the body's size is enforced below, where it arrives.
+        HttpError: 415 or 400; the limit on the body's size is enforced below, where it arrives.
     """
     _check_content_type(request.headers)
-    value = parse(await request.body())
+    return parse(await request.body())
+
+
+def check(value: Any, schema: type[RequestBody]) -> RequestBody:
+    """The parsed body as a request. Raises HttpError 422."""
     try:
         return schema.model_validate(value)
     except ValidationError as error:

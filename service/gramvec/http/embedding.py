@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from gramvec.errors import InputError
 from gramvec.http.answers import rows_reply, vectors_reply
-from gramvec.http.body import Incoming, read
+from gramvec.http.body import Incoming, check, read
 from gramvec.http.reply import Headers, Reply, Usage
-from gramvec.http.schemas import EmbedRequest, LeftAndRight, Pairs, SimilarityParameters, SimilarityRequest
+from gramvec.http.schemas import EmbedRequest, LeftAndRight, OneText, Pairs, SimilarityParameters, SimilarityRequest
 from gramvec.http.service import Service, embed, prepare
-from gramvec.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish
+from gramvec.postprocess import RawEmbeddings, Vectors, check_dimensions, cosine_matrix, cosine_pairs, finish
 
 # A score costs about 0.3 us; a matrix over 2 ms is computed in a thread.
 LOOP_SCORES = 8_192
@@ -35,23 +35,28 @@ async def embed_texts(service: Service, request: Incoming) -> Reply:
         ClientDisconnect: the client has gone.
     """
     served = service.admit()
-    body = await read(request, EmbedRequest)
+    value = await read(request)
+    body = OneText.of(value) or check(value, EmbedRequest)
     served.check_name(body.model)
     texts = body.texts()
     service.check_count(len(texts))
     check_dimensions(body.dimensions, served.embedder.dimension)  # before the model works, not after
     texts = prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
     answer = await embed(served, texts, request)
-    finished = partial(finish, normalize=body.normalize is not False, dimensions=body.dimensions)
+    if body.normalize is not False and body.dimensions is None:
+        vectors, finished = answer.embeddings.units, _as_they_are
+    else:
+        vectors = answer.embeddings.vectors
+        finished = partial(finish, normalize=body.normalize is not False, dimensions=body.dimensions)
     accept = request.headers.get(b"accept", b"").decode("latin-1")
     usage = Usage(answer.characters, answer.queue_ms, answer.inference_ms)
-    return await vectors_reply(answer.embeddings.vectors, finished, accept, usage)
+    return await vectors_reply(vectors, finished, accept, usage)
 
 
 async def compare_texts(service: Service, request: Incoming) -> Reply:
     """Answer POST /similarity. Raises what `embed_texts` does."""
     served = service.admit()
-    body = await read(request, SimilarityRequest)
+    body = check(await read(request), SimilarityRequest)
     served.check_name(body.model)
     inputs = body.inputs
     if body.top_k is not None and not isinstance(inputs, LeftAndRight):
@@ -70,11 +75,11 @@ async def compare_texts(service: Service, request: Incoming) -> Reply:
     if len(empty):
         headers.append((b"x-empty-inputs", _listed([inputs.path(index) for index in empty.tolist()]).encode()))
     if isinstance(inputs, Pairs):
-        scores = cosine_pairs(_part(embeddings, 0, None, 2), _part(embeddings, 1, None, 2))
+        scores = cosine_pairs(embeddings.take(slice(0, None, 2)), embeddings.take(slice(1, None, 2)))
         return await rows_reply(scores, 1, usage, headers)
     n_left = len(inputs.left) if isinstance(inputs, LeftAndRight) else 1
     n_right = len(texts) - n_left
-    compute = partial(_matrix, _part(embeddings, 0, n_left), _part(embeddings, n_left, None), body.top_k)
+    compute = partial(_matrix, embeddings.take(slice(n_left)), embeddings.take(slice(n_left, None)), body.top_k)
     matrix = compute() if n_left * n_right <= LOOP_SCORES else await asyncio.to_thread(compute)
     if isinstance(inputs, LeftAndRight):
         return await rows_reply(matrix, n_right, usage, headers)
@@ -87,9 +92,8 @@ def _distinct(texts: list[str]) -> tuple[NDArray[np.int64], list[str]]:
     return rows, list(places)
 
 
-def _part(embeddings: RawEmbeddings, start: int, stop: int | None, step: int = 1) -> RawEmbeddings:
-    chosen = slice(start, stop, step)
-    return RawEmbeddings(embeddings.vectors[chosen], embeddings.feature_counts[chosen])
+def _as_they_are(vectors: Vectors) -> Vectors:
+    return vectors
 
 
 def _matrix(left: RawEmbeddings, right: RawEmbeddings, top_k: int | None) -> NDArray[np.float32] | Best:

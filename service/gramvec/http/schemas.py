@@ -55,6 +55,38 @@ class EmbedRequest(Body):
         return "inputs" if isinstance(self.inputs, str) else f"inputs[{index}]"
 
 
+class OneText:
+    """The commonest body, {"inputs": "a text"}, read as EmbedRequest reads it: pydantic takes 7 us of its 100."""
+
+    __slots__ = ("inputs",)
+
+    normalize = True
+    truncate = False
+    truncation_direction: Direction = "right"
+    dimensions = None
+    model = None
+
+    def __init__(self, inputs: str) -> None:
+        self.inputs = inputs
+
+    @classmethod
+    def of(cls, value: Any) -> OneText | None:
+        """None if the JSON value is anything else, or its text not one that pydantic takes as it is."""
+        if type(value) is dict and len(value) == 1:
+            text = value.get("inputs")
+            if type(text) is str and text.isascii():
+                return cls(text)
+        return None
+
+    def texts(self) -> list[str]:
+        """See EmbedRequest."""
+        return [self.inputs]
+
+    def path(self, index: int) -> str:
+        """See EmbedRequest."""
+        return "inputs"
+
+
 class SourceAndSentences(Body):
     """One text against many."""
 
