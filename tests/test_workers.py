@@ -9,6 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -143,8 +145,9 @@ def test_cuda_is_refused_with_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Settings(device="cuda").workers == 1
 
 
-def supervising(work: str) -> subprocess.Popen[str]:
-    """A process that supervises two workers which do this."""
+@contextmanager
+def supervising(work: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that supervises two workers which do this; killed if it is still there at the end."""
     script = (
         "import logging, os, signal, sys, time\n"
         "from gramvec.errors import GramvecError\n"
@@ -157,7 +160,11 @@ def supervising(work: str) -> subprocess.Popen[str]:
         "except GramvecError as error:\n"
         "    sys.exit(f'Error: {error}')\n"
     )
-    return subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("work", ["1 / 0", "os.kill(os.getpid(), signal.SIGKILL)", "pass"])
@@ -184,7 +191,8 @@ def test_workers_that_keep_dying_are_replaced_less_and_less_often() -> None:
 
 def test_a_worker_that_does_not_end_is_killed() -> None:
     with supervising(
-        "parent.tell_started(); print(os.getpid(), file=sys.stderr, flush=True); time.sleep(600)"
+        # One write a worker: print makes two, and the other worker's may come between.
+        "parent.tell_started(); os.write(2, b'%d\\n' % os.getpid()); time.sleep(600)"
     ) as process:
         assert process.stderr is not None
         workers = {int(process.stderr.readline()) for _ in range(2)}
