@@ -32,7 +32,7 @@ def convert(
 
     \b
     gramvec-train convert gramvec-en -o models/gramvec-en-f16 --precision float16 --name gramvec-en-f16
-    gramvec-train convert gramvec-en -o models/mine --texts queries.txt --chunks 40000
+    gramvec-train convert gramvec-en -o models/queries --texts queries.txt --chunks 40000
     """
     may_replace(out, bundle)
     from gramvec_training.convert import convert as write
