@@ -146,6 +146,16 @@ def test_auto_takes_native_and_onnx_where_native_cannot_be_had(
         open_runtime(bundle, "cpu", "native")
 
 
+def test_a_shipped_model_with_a_memo_opens_where_numba_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_memo = gramvec.load("gramvec-en", device="cpu").embed(["the lazy dog"])
+    monkeypatch.setitem(sys.modules, "numba", None)
+    for name in ("features.compiled", "features.kernels", "runtime.kernel"):
+        monkeypatch.delitem(sys.modules, f"gramvec.{name}", raising=False)
+    without = gramvec.load("gramvec-en", device="cpu")
+    assert (without.runtime, without.bundle.memoised.memo, without.manifest.memo > 0) == ("onnx", None, True)
+    assert (without.embed(["the lazy dog"]) * with_memo).sum() > 0.999
+
+
 def test_native_serves_where_onnxruntime_is_missing(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = make()
     monkeypatch.setitem(sys.modules, "onnxruntime", None)

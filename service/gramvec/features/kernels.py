@@ -57,6 +57,18 @@ def _read_characters(points: NDArray[np.uint32], table: NDArray[np.uint32], code
 
 
 @compiled
+def _find_key(key: np.uint64, keys: NDArray[np.uint64], rows: NDArray[np.int32], shift: np.uint64) -> int:
+    """The row of a packed key, -1 where the table has none; see gramvec.vocab.hashing."""
+    last_slot = np.uint64(len(keys) - 1)
+    slot = key * _MULTIPLIER >> shift
+    while keys[slot] != key:
+        if keys[slot] == 0:
+            return -1
+        slot = (slot + _ONE) & last_slot
+    return int(rows[slot])
+
+
+@compiled
 def _find_ngrams(
     codes: NDArray[np.uint32],
     orders: NDArray[np.int64],
@@ -68,7 +80,6 @@ def _find_ngrams(
     ids: NDArray[np.int32],
     at: int,
 ) -> int:
-    last_slot = np.uint64(len(keys) - 1)
     history, run = np.uint64(0), 0
     for code in codes:
         one = np.uint64(code & ID_MASK)
@@ -80,14 +91,9 @@ def _find_ngrams(
         for index in range(len(orders)):
             if run < orders[index]:
                 break
-            key = history & masks[index]
-            slot = key * _MULTIPLIER >> shift
-            while keys[slot] != key:
-                if keys[slot] == 0:
-                    break
-                slot = (slot + _ONE) & last_slot
-            else:
-                ids[at] = rows[slot]
+            row = _find_key(history & masks[index], keys, rows, shift)
+            if row >= 0:
+                ids[at] = row
                 at += 1
     return at
 
@@ -170,7 +176,6 @@ def _find_crossing(
     at: int,
 ) -> int:
     """The n-grams with characters on both sides of `space` that end before the next space, or in it (at `end`)."""
-    last_slot = np.uint64(len(keys) - 1)
     longest = orders[-1]
     history, run = np.uint64(0), 0
     for position in range(max(0, space - longest + 2), min(end, space + longest - 2) + 1):
@@ -186,14 +191,9 @@ def _find_crossing(
                 break
             if position <= space or order < position - space + 2:
                 continue
-            key = history & masks[index]
-            slot = key * _MULTIPLIER >> shift
-            while keys[slot] != key:
-                if keys[slot] == 0:
-                    break
-                slot = (slot + _ONE) & last_slot
-            else:
-                ids[at] = rows[slot]
+            row = _find_key(history & masks[index], keys, rows, shift)
+            if row >= 0:
+                ids[at] = row
                 at += 1
     return at
 
@@ -218,13 +218,7 @@ def _find_edge(
         if one == 0:
             return -1
         key = key << bits | one
-    last_slot = np.uint64(len(keys) - 1)
-    slot = key * _MULTIPLIER >> shift
-    while keys[slot] != key:
-        if keys[slot] == 0:
-            return -1
-        slot = (slot + _ONE) & last_slot
-    return int(rows[slot])
+    return _find_key(key, keys, rows, shift)
 
 
 @compiled
@@ -310,7 +304,7 @@ def featurise_memoised(
     ids: NDArray[np.int32],
     offsets: NDArray[np.int64],
 ) -> int:
-    """Write ids and offsets as featuriser.MemoisedFeaturiser has them; return the number of ids."""
+    """Write ids and offsets as compiled.CompiledFeaturiser has them with a memo; return the number of ids."""
     longest = 0
     for text in range(len(starts) - 1):
         longest = max(longest, starts[text + 1] - starts[text])
