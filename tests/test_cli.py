@@ -95,6 +95,13 @@ def test_similarity(embedder: gramvec.Embedder) -> None:
     assert scores[0] > scores[1] > scores[2]
 
 
+def test_inspect_prints_the_vocabulary(embedder: gramvec.Embedder) -> None:
+    lines = run("inspect", "--vocabulary").stdout.decode().splitlines()
+    first = embedder.bundle.vocabulary.entries()[0]
+    assert len(lines) == embedder.manifest.rows
+    assert lines[0] == f"{first.kind}\t{first.text!r}\t{first.count}"
+
+
 def test_inspect(embedder: gramvec.Embedder) -> None:
     done = run("inspect")
     assert embedder.digest in done.stdout.decode()

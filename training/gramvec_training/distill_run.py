@@ -14,7 +14,7 @@ from tqdm import tqdm
 from gramvec.errors import InputError
 from gramvec.features import Featuriser
 from gramvec_training.config import Distillation
-from gramvec_training.continuing import begin_from, continued_encoder, origin_record
+from gramvec_training.continuing import begin_from, origin_record
 from gramvec_training.corpus import Batch, Corpus
 from gramvec_training.distillation import Projection, distillation_loss, principal_projection
 from gramvec_training.encoders import Encoder
@@ -22,13 +22,11 @@ from gramvec_training.evaluate import find_sets
 from gramvec_training.fit import Trainer, choose_device, fit
 from gramvec_training.memo import count_repeated
 from gramvec_training.noise import misspelt
-from gramvec_training.pipeline import build_encoder, identity_of, means, scores_of
+from gramvec_training.pipeline import begun_encoder, begun_vocabulary, identity_of, means, scores_of
 from gramvec_training.robustness import read_misspellings
 from gramvec_training.runs import CHECKPOINT, PARITY_TEXTS, Begun, Weights, finish_run, save_inputs, spec_of, versions
-from gramvec_training.start import extended_vocabulary
 from gramvec_training.teacher import Halves, open_teacher
 from gramvec_training.texts import collect_texts
-from gramvec_training.vocabulary import vocabulary_for
 
 PROJECTION_TEXTS = 200_000  # the axes are steady to the third digit from a tenth of that
 
@@ -109,11 +107,7 @@ def run_distillation(
         vectors[np.sort(rng.permutation(len(texts))[:PROJECTION_TEXTS])], config.model.dimension
     )
     spec = spec_of(config)
-    vocabulary = (
-        extended_vocabulary(config.start, started.bundle.vocabulary, texts, spec)
-        if config.start is not None and started is not None
-        else vocabulary_for(config, texts, spec, data)
-    )
+    vocabulary = begun_vocabulary(config, started, texts, spec, data)
     save_inputs(folder, vocabulary, texts[:PARITY_TEXTS], count_repeated(texts, spec))
     featuriser = Featuriser(spec, vocabulary)
 
@@ -123,11 +117,7 @@ def run_distillation(
     with _bar("features", len(texts) + len(copies)) as bar:
         corpus = Corpus.of([*texts, *copies], featuriser, len(vocabulary), progress=bar.update)
 
-    encoder = (
-        continued_encoder(started, settings.seed, vocabulary)
-        if started is not None
-        else build_encoder(config.model, settings.seed, vocabulary, data)
-    ).to(target)
+    encoder = begun_encoder(config.model, started, settings.seed, vocabulary, data).to(target)
     trainer = TeacherTrainer(
         encoder, corpus, np.concatenate([np.arange(len(texts)), copied]), vectors, projection, settings, target
     )

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from gramvec.bundle import Manifest
 from gramvec.errors import InputError
-from gramvec.features import Featuriser
+from gramvec.features import FeatureSpec, Featuriser
 from gramvec.vocab import Vocabulary
 from gramvec_training.card import write_card
 from gramvec_training.config import Config, DataSet, Export, Model, Precision, Training
@@ -89,11 +89,7 @@ def run_fit(
     prepared = prepare(config, training, data, started)
     save_inputs(folder, prepared.vocabulary, prepared.texts, prepared.repeated)
 
-    encoder = (
-        build_encoder(config.model, training.seed, prepared.vocabulary, data)
-        if started is None
-        else continued_encoder(started, training.seed, prepared.vocabulary)
-    ).to(target)
+    encoder = begun_encoder(config.model, started, training.seed, prepared.vocabulary, data).to(target)
     trainer = PairTrainer(encoder, prepared.corpus, prepared.mixture, training, target)
     history = fit(
         trainer,
@@ -150,11 +146,7 @@ def prepare(config: Config, training: Training, data: Path, started: Started | N
 
     texts = list(numbers)
     spec = spec_of(config)
-    vocabulary = (
-        extended_vocabulary(config.start, started.bundle.vocabulary, texts, spec)
-        if config.start is not None and started is not None
-        else vocabulary_for(config, texts, spec, data)
-    )
+    vocabulary = begun_vocabulary(config, started, texts, spec, data)
     featuriser = Featuriser(spec, vocabulary)
     with tqdm(total=len(texts), desc="features", unit=" texts", disable=None) as bar:
         corpus = Corpus.of(texts, featuriser, len(vocabulary), progress=bar.update)
@@ -179,6 +171,22 @@ def prepare(config: Config, training: Training, data: Path, started: Started | N
     mixture = Mixture(sources, training.seed, training.shuffle_first_epoch)
     parity_texts = [texts[i] for i in sample]
     return Prepared(vocabulary, featuriser, corpus, mixture, parity_texts, count_repeated(texts, spec), record)
+
+
+def begun_vocabulary(
+    config: Config, started: Started | None, texts: Sequence[str], spec: FeatureSpec, data: Path
+) -> Vocabulary:
+    """The vocabulary of the texts, or that of the bundle which training goes on from with what the texts add."""
+    if config.start is None or started is None:
+        return vocabulary_for(config, texts, spec, data)
+    return extended_vocabulary(config.start, started.bundle.vocabulary, texts, spec)
+
+
+def begun_encoder(model: Model, started: Started | None, seed: int, vocabulary: Vocabulary, data: Path) -> Bag:
+    """The encoder with its first values, or with those of the bundle which training goes on from."""
+    if started is None:
+        return build_encoder(model, seed, vocabulary, data)
+    return continued_encoder(started, seed, vocabulary)
 
 
 def build_encoder(model: Model, seed: int, vocabulary: Vocabulary, data: Path) -> Bag:

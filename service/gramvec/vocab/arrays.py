@@ -39,10 +39,11 @@ def write_arrays(path: Path, magic: bytes, version: int, arrays: Mapping[str, ND
             file.write(np.ascontiguousarray(array).tobytes())
 
 
-def map_arrays(path: Path, magic: bytes, version: int) -> dict[str, NDArray[Any]]:
+def map_arrays(path: Path, magic: bytes, version: int, dtypes: Mapping[str, str]) -> dict[str, NDArray[Any]]:
     """Map the file and return read-only views of its arrays; nothing is copied.
 
-    Raises BundleError, naming the file, if it is missing, of another kind or version, or shorter than it says.
+    dtypes: the arrays that there must be, in numpy's notation. Raises BundleError, naming the file, if it
+    is missing, of another kind or version, shorter than it says, or holds other arrays.
     """
     try:
         with path.open("rb") as file:
@@ -66,4 +67,6 @@ def map_arrays(path: Path, magic: bytes, version: int) -> dict[str, NDArray[Any]
         except (TypeError, ValueError) as error:
             raise BundleError(f"{path}: its directory is damaged; copy or export the bundle again") from error
         arrays[name.rstrip(b"\0").decode("ascii", "replace")] = array
+    if {name: array.dtype.str for name, array in arrays.items()} != dtypes:
+        raise BundleError(f"{path}: its directory is damaged; copy or export the bundle again")
     return arrays

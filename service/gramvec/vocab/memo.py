@@ -137,9 +137,7 @@ class Memo:
     @classmethod
     def open(cls, path: Path) -> Memo:
         """Map memo.bin. Raises BundleError, naming the file, if it is missing, foreign, cut or inconsistent."""
-        arrays = map_arrays(Path(path), MAGIC, VERSION)
-        if {name: array.dtype.str for name, array in arrays.items()} != _DTYPES:
-            raise BundleError(f"{path}: its directory is damaged; copy or export the bundle again")
+        arrays = map_arrays(Path(path), MAGIC, VERSION, _DTYPES)
         try:
             return cls(arrays)
         except ValueError as error:

@@ -146,9 +146,7 @@ class Vocabulary:
     @classmethod
     def open(cls, path: Path) -> Vocabulary:
         """Map vocab.bin. Raises BundleError, naming the file, if it is missing, foreign, cut or inconsistent."""
-        arrays = map_arrays(Path(path), MAGIC, VERSION)
-        if {name: array.dtype.str for name, array in arrays.items()} != _DTYPES:
-            raise BundleError(f"{path}: its directory is damaged; copy or export the bundle again")
+        arrays = map_arrays(Path(path), MAGIC, VERSION, _DTYPES)
         try:
             return cls(arrays)
         except (ValueError, IndexError) as error:
