@@ -34,10 +34,10 @@ async def embed_texts(service: Service, request: Incoming) -> Reply:
         HttpError, GramvecError: what `reply.error_reply` puts into words.
         ClientDisconnect: the client has gone.
     """
-    served = service.admit()
+    service.check_accepting()
     value = await read(request)
     body = OneText.of(value) or check(value, EmbedRequest)
-    served.check_name(body.model)
+    served = service.admit(body.model)
     texts = body.texts()
     service.check_count(len(texts))
     check_dimensions(body.dimensions, served.embedder.dimension)  # before the model works, not after
@@ -49,15 +49,15 @@ async def embed_texts(service: Service, request: Incoming) -> Reply:
         vectors = answer.embeddings.vectors
         finished = partial(finish, normalize=body.normalize is not False, dimensions=body.dimensions)
     accept = request.headers.get(b"accept", b"").decode("latin-1")
-    usage = Usage(answer.characters, answer.queue_ms, answer.inference_ms)
+    usage = Usage(answer.characters, answer.queue_ms, answer.inference_ms, served.label)
     return await vectors_reply(vectors, finished, accept, usage)
 
 
 async def compare_texts(service: Service, request: Incoming) -> Reply:
     """Answer POST /similarity. Raises what `embed_texts` does."""
-    served = service.admit()
+    service.check_accepting()
     body = check(await read(request), SimilarityRequest)
-    served.check_name(body.model)
+    served = service.admit(body.model)
     inputs = body.inputs
     if body.top_k is not None and not isinstance(inputs, LeftAndRight):
         raise InputError("top_k goes with inputs of left and right only; leave it out")
@@ -67,7 +67,7 @@ async def compare_texts(service: Service, request: Incoming) -> Reply:
     texts = prepare(served, texts, inputs.path, truncate=parameters.truncate, direction=parameters.truncation_direction)
     rows, distinct = _distinct(texts)
     answer = await embed(served, distinct, request)
-    usage = Usage(answer.characters, answer.queue_ms, answer.inference_ms)
+    usage = Usage(answer.characters, answer.queue_ms, answer.inference_ms, served.label)
     embeddings = answer.embeddings.take(rows)
 
     empty = np.flatnonzero(embeddings.feature_counts == 0)

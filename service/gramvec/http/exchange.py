@@ -121,7 +121,7 @@ class Exchange:
         await self._send(message)
 
     def _own_headers(self, usage: Usage) -> Headers:
-        characters, queue_ms, inference_ms = usage
+        characters, queue_ms, inference_ms, label = usage
         headers = [
             (b"x-request-id", self.request_id),
             (b"x-compute-characters", b"%d" % characters),
@@ -129,8 +129,8 @@ class Exchange:
             (b"x-queue-time", b"%.3f" % queue_ms),
             (b"x-inference-time", b"%.3f" % inference_ms),
         ]
-        if self._service.served is not None:
-            headers.append((b"x-model", self._service.served.label))
+        if label := label or self._service.default_label:
+            headers.append((b"x-model", label))
         if self._service.stopping:
             headers.append(CLOSE)
         return headers

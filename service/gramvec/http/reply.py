@@ -17,11 +17,15 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Usage(NamedTuple):
-    """What one request cost: characters computed, and milliseconds in the queue and in the model."""
+    """What one request cost: characters computed, milliseconds in the queue and in the model, and that model's label.
+
+    The label is for `x-model`; empty where no model took part, and the default's is sent.
+    """
 
     characters: int
     queue_ms: float
     inference_ms: float
+    label: bytes = b""
 
 
 NO_USAGE = Usage(0, 0.0, 0.0)

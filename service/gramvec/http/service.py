@@ -26,11 +26,6 @@ class Served(NamedTuple):
     batcher: Batcher
     label: bytes
 
-    def check_name(self, model: str | None) -> None:
-        """Raise HttpError 404 if another model is asked for; None is the default."""
-        if model is not None and model != self.embedder.name:
-            raise HttpError(404, "not_found", f"model {model!r} is not served here; {self.embedder.name!r} is")
-
 
 class Service:
     """The state of one serving process. `served` is None until the model is loaded."""
@@ -95,15 +90,31 @@ class Service:
             return "the queue is full"
         return None
 
-    def admit(self) -> Served:
-        """The model, if requests are taken.
+    @property
+    def default_label(self) -> bytes:
+        """The label of the default model, empty until it is loaded."""
+        return self.served.label if self.served is not None else b""
 
-        Raises:
-            HttpError: 503 with the reason. A full queue is not one: that is 429, and the batcher's to say.
+    def check_accepting(self) -> None:
+        """Raise HttpError 503, with the reason, where no requests are taken.
+
+        A full queue is not a reason: that is 429, and the batcher's to say.
         """
         if self.served is None or self.stopping or self.failure is not None:
             raise unhealthy(self.unready or "the service is not ready")
-        return self.served
+
+    def admit(self, model: str | None = None) -> Served:
+        """The model of this name, None for the default.
+
+        Raises:
+            HttpError: 404 for a name that is not served, else what check_accepting does.
+        """
+        self.check_accepting()
+        served = self.served
+        assert served is not None
+        if model is not None and model != served.embedder.name:
+            raise HttpError(404, "not_found", f"model {model!r} is not served here; {served.embedder.name!r} is")
+        return served
 
     def check_count(self, texts: int) -> None:
         """Raise HttpError 413 for more texts than one request may have."""
