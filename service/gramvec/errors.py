@@ -10,6 +10,10 @@ GramvecError
 
 from __future__ import annotations
 
+from typing import Literal
+
+OverloadReason = Literal["queue_texts", "queue_characters", "deadline", "shutting_down"]
+
 
 class GramvecError(Exception):
     """Base of all the exceptions that gramvec raises on purpose."""
@@ -36,11 +40,15 @@ class DeviceError(GramvecError):
 
 
 class Overloaded(GramvecError):
-    """More texts are waiting than the queue takes; try again after `retry_after` seconds."""
+    """More work is waiting than is accepted, or for longer; try again after `retry_after` seconds.
 
-    def __init__(self, message: str, *, retry_after: float) -> None:
+    `reason` names the limit: "queue_texts", "queue_characters", "deadline" or "shutting_down".
+    """
+
+    def __init__(self, message: str, *, retry_after: float, reason: OverloadReason) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.reason: OverloadReason = reason
 
 
 class BackendError(GramvecError):
