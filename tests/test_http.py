@@ -19,7 +19,7 @@ import gramvec
 from gramvec import Embedder
 from gramvec.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError
-from gramvec.http import service as http_service
+from gramvec.http import models as http_models
 from gramvec.http.answers import preferred
 from gramvec.http.settings import Settings, settings_from
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, until
@@ -317,7 +317,9 @@ def test_health_ready_and_info(client: httpx.Client, embedder: Embedder) -> None
         "max_body_bytes": 100_000,
         "queue_texts": 60,
         "queue_characters": 64 * 2**20,
+        "request_deadline_seconds": 30.0,
     }
+    assert served["runtime"] == embedder.runtime
     assert info["device"] == {
         "requested": "auto",
         "in_use": "cpu",
@@ -715,13 +717,13 @@ def test_probes_and_docs_need_no_key(guarded: RunningServer) -> None:
 
 def test_alive_but_not_ready_while_the_model_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
-    load = http_service.load_model
+    load = http_models.load_model
 
-    def slow(chosen: Settings) -> Embedder:
+    def slow(chosen: Settings, source: str) -> Embedder:
         assert go_on.wait(PATIENCE)
-        return load(chosen)
+        return load(chosen, source)
 
-    monkeypatch.setattr(http_service, "load_model", slow)
+    monkeypatch.setattr(http_models, "load_model", slow)
     with running(Settings(model=DEFAULT_MODEL)) as server, httpx.Client(base_url=server.url) as client:
         assert client.get("/health").status_code == 200
         for answer in (
@@ -731,7 +733,7 @@ def test_alive_but_not_ready_while_the_model_loads(monkeypatch: pytest.MonkeyPat
             client.post("/similarity", json={}),
         ):
             assert (answer.status_code, answer.json()["error_type"]) == (503, "unhealthy")
-            assert answer.json()["error"] == "the model is being loaded"
+            assert answer.json()["error"] == f"the model {DEFAULT_MODEL} is being loaded"
             assert answer.headers["retry-after"] == "1"
             assert "x-model" not in answer.headers
         go_on.set()

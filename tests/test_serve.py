@@ -61,6 +61,33 @@ def test_several_keys_come_from_one_variable(given: list[Settings]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "variable", "content"),
+    [
+        (["--model", "sif", "--model", "gramvec-en"], "", ""),
+        ([], "sif gramvec-en", ""),
+        ([], "", 'model = ["sif", "gramvec-en"]'),
+    ],
+)
+def test_several_models_by_flags_variable_or_file(
+    given: list[Settings], tmp_path: Path, arguments: list[str], variable: str, content: str
+) -> None:
+    config = tmp_path / "gramvec.toml"
+    config.write_text(content)
+    environment = {"GRAMVEC_MODEL": variable} if variable else {}
+    result = CliRunner().invoke(serve, ["--config", str(config), *arguments], env=environment)
+    assert result.exit_code == 0, result.output
+    assert given[0].model == ("sif", "gramvec-en")
+
+
+def test_one_model_in_a_file_is_a_string_or_a_list(given: list[Settings], tmp_path: Path) -> None:
+    for content in ('model = "a model"', 'model = ["a model"]'):
+        config = tmp_path / "gramvec.toml"
+        config.write_text(content)
+        assert CliRunner().invoke(serve, ["--config", str(config)]).exit_code == 0
+    assert [one.model for one in given] == [("a model",), ("a model",)]
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--port", "70000"], ["port", "70000", "65535", "GRAMVEC_PORT"]),
@@ -72,6 +99,9 @@ def test_several_keys_come_from_one_variable(given: list[Settings]) -> None:
         (["--graceful-shutdown-seconds", "-1"], ["graceful_shutdown_seconds"]),
         (["--graceful-shutdown-seconds", "nan"], ["graceful_shutdown_seconds"]),
         (["--api-key", "with space"], ["api_key", "spaces"]),
+        (["--model", ""], ["model", "empty"]),
+        (["--model", "sif", "--model", "sif"], ["model", "sif sif", "twice", "GRAMVEC_MODEL"]),
+        (["--request-deadline-seconds", "0"], ["request_deadline_seconds"]),
         (["--config", "no-such-file.toml"], ["no-such-file.toml"]),
         (["--nonsense"], ["--nonsense"]),
     ],
@@ -98,7 +128,9 @@ def test_a_bad_value_is_one_sentence_that_names_it(
         ("port = 80.5", ["--port", "80.5"]),
         ("port = true", ["--port", "True"]),
         ("port = [1]", ["--port"]),
-        ('api_key = "not-a-list"', ["api-key"]),
+        ("api_key = 5", ["api-key"]),
+        ("model = []", ["model"]),
+        ('model = ["a", "a"]', ["model", "twice"]),
         ("\udcff", ["cannot be read as TOML"]),
     ],
 )

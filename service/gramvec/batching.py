@@ -464,7 +464,7 @@ def _shared_out(raw: RawEmbeddings, slices: list[_Slice]) -> list[RawEmbeddings 
 def _record(call: _Call, outcome: _Outcome) -> CallRecord:
     texts = sum(stop - start for _, start, stop in call.slices)
     known = [one.feature_counts for one in outcome.results if not isinstance(one, BackendError)]
-    empty = sum(len(counts) - np.count_nonzero(counts) for counts in known)
+    empty = sum(len(counts) - int(np.count_nonzero(counts)) for counts in known)
     return CallRecord(texts, call.characters, outcome.seconds, empty)
 
 

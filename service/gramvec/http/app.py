@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -17,33 +17,39 @@ from gramvec.errors import GramvecError
 from gramvec.http import openapi, operations, routes
 from gramvec.http.errors import HttpError, from_starlette
 from gramvec.http.front_door import BUG, FrontDoor
+from gramvec.http.models import check_names
 from gramvec.http.reply import error_reply
 from gramvec.http.routes import as_response
 from gramvec.http.service import Service
 from gramvec.http.settings import Settings
 
 
-def create_app(settings: Settings | None = None, embedder: Embedder | None = None) -> FrontDoor:
+def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[Embedder] | None = None) -> FrontDoor:
     """An ASGI application; its `state.service` holds the model and says whether it is ready.
 
     Args:
         settings: None for the defaults.
-        embedder: a loaded model to serve, which stays the caller's to close; None loads `settings.model` when the
-            application starts, in the background: /health answers meanwhile, /ready says no.
+        embedder: a loaded model to serve, or several, which stay the caller's to close; None loads `settings.model`
+            when the application starts, in the background: /health answers meanwhile, /ready says no.
+
+    Raises:
+        BundleError: two of the models have one name.
     """
     service = Service(settings or Settings())
-    return FrontDoor(_application(service, embedder), service)
+    embedders = embedder if isinstance(embedder, Sequence) else [embedder] if embedder is not None else []
+    check_names(embedders)
+    return FrontDoor(_application(service, embedders), service)
 
 
-def _application(service: Service, embedder: Embedder | None) -> FastAPI:
+def _application(service: Service, embedders: Sequence[Embedder]) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         loading: asyncio.Task[None] | None = None
-        if embedder is None:
-            loading = asyncio.create_task(service.load())
+        if embedders:
+            service.attach(*embedders)
         else:
-            service.attach(embedder)
+            loading = asyncio.create_task(service.load())
         yield
         service.stop()
         if loading is not None:
@@ -71,15 +77,16 @@ def _application(service: Service, embedder: Embedder | None) -> FastAPI:
 
 
 # Starlette types its handlers by `Exception`; it calls each with the class that it is registered for.
-async def _answer_error(_: Request, error: Exception) -> Response:
+async def _answer_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HttpError | GramvecError)
-    return as_response(error_reply(error))
+    return as_response(error_reply(error, request.url.path))
 
 
 async def _answer_starlette_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return as_response(error_reply(from_starlette(error, request.method, request.url.path)))
+    path = request.url.path
+    return as_response(error_reply(from_starlette(error, request.method, path), path))
 
 
-async def _answer_bug(_: Request, error: Exception) -> Response:
-    return as_response(error_reply(BUG))
+async def _answer_bug(request: Request, error: Exception) -> Response:
+    return as_response(error_reply(BUG, request.url.path))

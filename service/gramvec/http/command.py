@@ -34,7 +34,11 @@ def _takes_several(field: FieldInfo) -> bool:
 
 
 def _as_text(value: Any, field: FieldInfo) -> str | list[str]:
-    return [str(one) for one in value] if isinstance(value, list) and _takes_several(field) else str(value)
+    if not _takes_several(field):
+        return str(value)
+    if isinstance(value, str):
+        return [value]
+    return [str(one) for one in value] if isinstance(value, list) else str(value)
 
 
 def _option(name: str, field: FieldInfo) -> click.Option:
@@ -75,7 +79,7 @@ def _serve(config: None = None, **values: Any) -> None:
 serve = click.Command(
     "serve",
     callback=_serve,
-    help="Serve a model over HTTP.\n\nA flag wins over its environment variable, which wins over the --config file.",
+    help="Serve models over HTTP.\n\nA flag wins over its environment variable, which wins over the --config file.",
     params=[
         click.Option(
             ["--config"],

@@ -39,24 +39,25 @@ async def ready(request: Request) -> Response:
 async def info(request: Request) -> Response:
     """What is served, with which limits, on which device, from which versions."""
     service: Service = request.app.state.service
-    served = service.admit()
+    default = service.admit().embedder
     settings = service.settings
     return _json(
         {
-            "models": [_model(served)],
-            "default_model": served.embedder.name,
+            "models": [_model(served) for served in service.models.values()],
+            "default_model": default.name,
             "limits": {
                 "max_texts": settings.max_texts,
-                "max_characters": served.embedder.max_characters,
+                "max_characters": default.max_characters,
                 "max_body_bytes": settings.max_body_bytes,
                 "queue_texts": settings.queue_texts,
                 "queue_characters": settings.queue_characters,
+                "request_deadline_seconds": settings.request_deadline_seconds,
             },
             "device": {
                 "requested": settings.device,
-                "in_use": served.embedder.device,
-                "provider": served.embedder.provider,
-                "runtime": served.embedder.runtime,
+                "in_use": default.device,
+                "provider": default.provider,
+                "runtime": default.runtime,
             },
             "versions": {
                 "gramvec": __version__,
@@ -82,6 +83,9 @@ def _model(served: Served) -> dict[str, Any]:
         "vocabulary_size": manifest.rows,
         "max_characters": embedder.max_characters,
         "precision": manifest.graph.precision,
+        "device": embedder.device,
+        "provider": embedder.provider,
+        "runtime": embedder.runtime,
         "licence": manifest.provenance.get("licence"),
         "training_data": manifest.provenance.get("data"),
     }

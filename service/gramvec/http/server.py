@@ -16,7 +16,9 @@ from gramvec.errors import GramvecError
 from gramvec.http import logs
 from gramvec.http.app import create_app
 from gramvec.http.front_door import FrontDoor
-from gramvec.http.service import Service, load_model
+from gramvec.http.models import load_models
+from gramvec.http.protocol import Protocol
+from gramvec.http.service import Service
 from gramvec.http.settings import NO_WORKERS_ON_CUDA, Settings
 from gramvec.http.workers import Parent, signals_held, supervise
 
@@ -117,11 +119,12 @@ def serve(settings: Settings) -> None:
 def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
     # Signals wait from here on: one that comes while the model loads ends the process once it is loaded.
     with signals_held():
-        embedder = load_model(settings)
-        if embedder.device == "cuda":
+        embedders = load_models(settings)
+        if any(embedder.device == "cuda" for embedder in embedders):
             raise GramvecError(NO_WORKERS_ON_CUDA)
-        app = create_app(settings, embedder)
-        log.info("%s is ready on %s", embedder.name, embedder.device)
+        app = create_app(settings, embedders)
+        for embedder in embedders:
+            log.info("%s is ready on %s", embedder.name, embedder.device)
 
         # What uvicorn would import later is imported once, here.
         config = _config(app)
@@ -144,7 +147,7 @@ def _config(app: FrontDoor) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="uvloop",
-        http="httptools",
+        http=Protocol,
         ws="none",
         lifespan="on",
         access_log=False,

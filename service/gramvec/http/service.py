@@ -1,19 +1,23 @@
-"""What the routes share: the model, its batcher, and whether requests are taken at the moment."""
+"""What the routes share: the models, a batcher for each, and whether requests are taken at the moment."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from starlette.requests import ClientDisconnect
 
 from gramvec.batching import LONG_TEXT_FACTOR, LOOP_SECONDS, Answer, Batcher
-from gramvec.embedder import Embedder, load
+from gramvec.embedder import Embedder
 from gramvec.errors import GramvecError, InputError
 from gramvec.http.body import Incoming
 from gramvec.http.errors import HttpError, unhealthy
+from gramvec.http.models import load_models
+from gramvec.http.reply import Usage
 from gramvec.http.settings import Settings
 
 log = logging.getLogger("gramvec.http")
@@ -28,18 +32,30 @@ class Served(NamedTuple):
 
 
 class Service:
-    """The state of one serving process. `served` is None until the model is loaded."""
+    """The state of one serving process.
+
+    `models` are those served, by name, the default first; empty until all of them are loaded.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.served: Served | None = None
+        self.models: Mapping[str, Served] = MappingProxyType({})
         self.stopping = False
         self.failure: str | None = None
         self.on_failure: Callable[[str], None] = log.error
-        self._owns_model = False
+        self._loading = "the model is being loaded"
+        self._owns_models = False
 
-    def attach(self, embedder: Embedder) -> None:
-        """Serve this model from now on."""
+    @property
+    def served(self) -> Served | None:
+        """The default model, None until the models are loaded."""
+        return next(iter(self.models.values()), None)
+
+    def attach(self, *embedders: Embedder) -> None:
+        """Serve these models from now on, the first as the default. Their names must differ."""
+        self.models = MappingProxyType({one.name: self._served(one) for one in embedders})
+
+    def _served(self, embedder: Embedder) -> Served:
         batcher = Batcher(
             embedder,
             queue_texts=self.settings.queue_texts,
@@ -48,34 +64,39 @@ class Service:
             loop_seconds=0.0 if embedder.device == "cuda" else LOOP_SECONDS,
             # The native kernel adds the rows up as it reads them: a long text costs it no more than a short one.
             long_text_factor=1 if embedder.runtime == "native" else LONG_TEXT_FACTOR,
+            deadline_seconds=self.settings.request_deadline_seconds,
         )
-        self.served = Served(embedder, batcher, f"{embedder.name}@{embedder.digest[:12]}".encode())
+        return Served(embedder, batcher, f"{embedder.name}@{embedder.digest[:12]}".encode())
 
     async def load(self) -> None:
-        """Load the model in a thread, while the loop already answers /health. A failure is kept in `failure`."""
+        """Load the models in a thread, while the loop already answers /health. A failure is kept in `failure`."""
         try:
-            embedder = await asyncio.to_thread(load_model, self.settings)
+            embedders = await asyncio.to_thread(load_models, self.settings, self._tell)
         except GramvecError as error:
             self._fail(str(error))
         except Exception as error:
-            log.exception("the model could not be loaded")
-            self._fail(f"the model could not be loaded ({type(error).__name__}); the log says why")
+            log.exception("a model could not be loaded")
+            self._fail(f"a model could not be loaded ({type(error).__name__}); the log says why")
         else:
-            self._owns_model = True
-            self.attach(embedder)
-            log.info("%s is ready on %s", embedder.name, embedder.device)
+            self._owns_models = True
+            self.attach(*embedders)
+            for embedder in embedders:
+                log.info("%s is ready on %s", embedder.name, embedder.device)
+
+    def _tell(self, doing: str) -> None:
+        self._loading = doing
 
     def stop(self) -> None:
         """Refuse new requests from now on."""
         self.stopping = True
 
     async def close(self) -> None:
-        """Finish what was admitted and release the model."""
+        """Finish what was admitted and release the models."""
         self.stopping = True
-        if self.served is not None:
-            await self.served.batcher.close()
-            if self._owns_model:
-                self.served.embedder.close()
+        for served in self.models.values():
+            await served.batcher.close()
+            if self._owns_models:
+                served.embedder.close()
 
     @property
     def unready(self) -> str | None:
@@ -84,23 +105,22 @@ class Service:
             return "the service is shutting down"
         if self.failure is not None:
             return self.failure
-        if self.served is None:
-            return "the model is being loaded"
-        if self.served.batcher.full:
-            return "the queue is full"
-        return None
+        if not self.models:
+            return self._loading
+        full = [name for name, served in self.models.items() if served.batcher.full]
+        return f"the queue of {full[0]} is full" if full else None
 
     @property
     def default_label(self) -> bytes:
         """The label of the default model, empty until it is loaded."""
-        return self.served.label if self.served is not None else b""
+        return served.label if (served := self.served) is not None else b""
 
     def check_accepting(self) -> None:
         """Raise HttpError 503, with the reason, where no requests are taken.
 
         A full queue is not a reason: that is 429, and the batcher's to say.
         """
-        if self.served is None or self.stopping or self.failure is not None:
+        if not self.models or self.stopping or self.failure is not None:
             raise unhealthy(self.unready or "the service is not ready")
 
     def admit(self, model: str | None = None) -> Served:
@@ -110,10 +130,12 @@ class Service:
             HttpError: 404 for a name that is not served, else what check_accepting does.
         """
         self.check_accepting()
-        served = self.served
-        assert served is not None
-        if model is not None and model != served.embedder.name:
-            raise HttpError(404, "not_found", f"model {model!r} is not served here; {served.embedder.name!r} is")
+        served = self.served if model is None else self.models.get(model)
+        if served is None:
+            names = ", ".join(map(repr, self.models))
+            are = "is" if len(self.models) == 1 else "are"
+            message = f"model {model!r} is not served here; {names} {are}"
+            raise HttpError(404, "not_found", message, param="model", code="model_not_found")
         return served
 
     def check_count(self, texts: int) -> None:
@@ -147,7 +169,19 @@ def prepare(
             raise
         # The library counts texts; a client knows them by their place in the body.
         sentence = str(error).removeprefix(f"text {error.index} ")
-        raise InputError(f"{path(error.index)} {sentence}", index=error.index) from error
+        raise InputError(f"{path(error.index)} {sentence}", field=path(error.index), index=error.index) from error
+
+
+def usage_of(served: Served, answer: Answer) -> Usage:
+    """What the model's part of a request cost, from the moment at which its answer is there."""
+    return Usage(
+        answer.characters,
+        answer.queue_ms,
+        answer.inference_ms,
+        served.label,
+        len(answer.embeddings.feature_counts),
+        time.perf_counter(),
+    )
 
 
 async def embed(served: Served, texts: Sequence[str], request: Incoming) -> Answer:
@@ -178,14 +212,3 @@ async def _unless_gone(pending: asyncio.Future[Answer], request: Incoming) -> An
         raise
     finally:
         watch.cancel()
-
-
-def load_model(settings: Settings) -> Embedder:
-    """The model of the settings, checked. Raises GramvecError if it cannot be had."""
-    return load(
-        settings.model,
-        device=settings.device,
-        max_characters=settings.max_characters,
-        runtime=settings.runtime,
-        threads=1,  # calls are short and follow each other; other cores are for other workers
-    )

@@ -32,7 +32,12 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str = Field(DEFAULT_MODEL, min_length=1, description="Name or folder of the model to serve.")
+    model: tuple[str, ...] = Field(
+        (DEFAULT_MODEL,),
+        min_length=1,
+        description="Name or folder of a model to serve; may be repeated (in the variable: with spaces between),"
+        " the first is the default.",
+    )
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 for all of this host's.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 lets the system choose a free one.")
     device: Literal["auto", "cpu", "cuda"] = Field(
@@ -53,10 +58,30 @@ class Settings(BaseModel):
     queue_characters: int = Field(
         QUEUE_CHARACTERS, ge=1, description="Most characters in the texts waiting; more are answered 429."
     )
+    request_deadline_seconds: float = Field(
+        30.0,
+        gt=0,
+        le=3600,
+        description="Seconds that a request may wait for the model; one that would or does wait longer gets 429.",
+    )
     graceful_shutdown_seconds: float = Field(
         10.0, ge=0, le=3600, description="Seconds that requests in flight get to finish after SIGTERM."
     )
     log_format: Literal["text", "json"] = Field("text", description="How log lines on standard error look.")
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _one_or_several(cls, model: Any) -> Any:
+        return (model,) if isinstance(model, str) else model
+
+    @field_validator("model")
+    @classmethod
+    def _models_are_named(cls, model: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(model):
+            raise ValueError("must be a model's name or folder, not empty")
+        if len(set(model)) < len(model):
+            raise ValueError("names a model twice; leave one out")
+        return model
 
     @field_validator("api_key")
     @classmethod
@@ -119,6 +144,10 @@ def _sentence(error: ValidationError) -> str:
     name = str(first["loc"][0])
     if name not in Settings.model_fields:
         return f"there is no setting named {name!r}; `gramvec serve --help` lists them"
-    value = "" if name == "api_key" else f" {first['input']!r}:"
+    value = "" if name == "api_key" else f" {_shown(first['input'])}:"
     message = message[0].lower() + message[1:]
     return f"{name}:{value} {message} (set with {option(name)} or {environment_variable(name)})"
+
+
+def _shown(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else repr(value)

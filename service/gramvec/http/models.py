@@ -1,0 +1,94 @@
+"""The models that a process serves: opened, checked, and opened again when their folders hold others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from gramvec.embedder import Embedder, load
+from gramvec.errors import BundleError, GramvecError
+from gramvec.http.settings import Settings
+
+
+def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> list[Embedder]:
+    """The models of the settings, in their order, each checked; `tell` hears what is being done.
+
+    Raises:
+        GramvecError: one cannot be had, or two have the same name; those already open are closed.
+    """
+    opened: list[Embedder] = []
+    try:
+        for number, source in enumerate(settings.model, 1):
+            of_all = f" ({number} of {len(settings.model)})" if len(settings.model) > 1 else ""
+            tell(f"the model {source} is being loaded{of_all}")
+            opened.append(load_model(settings, source))
+            check_names(opened)
+    except BaseException:
+        for embedder in opened:
+            embedder.close()
+        raise
+    return opened
+
+
+def load_model(settings: Settings, source: str) -> Embedder:
+    """The model of this name or folder, checked. Raises GramvecError if it cannot be had."""
+    return load(
+        source,
+        device=settings.device,
+        max_characters=settings.max_characters,
+        runtime=settings.runtime,
+        threads=1,  # calls are short and follow each other; other cores are for other workers
+    )
+
+
+def check_names(embedders: Sequence[Embedder]) -> None:
+    """Raise BundleError if two models have one name: a request could not say which it means."""
+    paths: dict[str, Path] = {}
+    for embedder in embedders:
+        path = embedder.bundle.path
+        if embedder.name in paths:
+            raise BundleError(
+                f"two models are named {embedder.name!r}, {paths[embedder.name]} and {path}; leave one out, "
+                "or export one under another name"
+            )
+        paths[embedder.name] = path
+
+
+def renewed(settings: Settings, serving: Sequence[Embedder]) -> list[Embedder]:
+    """The models as the folders they came from hold them now: each is opened and checked; one that is the same is kept.
+
+    `serving` stays open in any case.
+
+    Raises:
+        GramvecError: one cannot be had, or two have the same name; what was opened is closed again.
+    """
+    found: list[Embedder] = []
+    try:
+        for old in serving:
+            new = _reopened(settings, old.bundle.path)
+            if new.digest == old.digest:
+                new.close()
+                new = old
+            found.append(new)
+        check_names(found)
+    except GramvecError:
+        close_but(found, serving)
+        raise
+    return found
+
+
+def close_but(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:
+    """Close all of the first that are none of the second."""
+    for embedder in embedders:
+        if not any(embedder is other for other in kept):
+            embedder.close()
+
+
+def _reopened(settings: Settings, path: Path) -> Embedder:
+    try:
+        return load_model(settings, str(path))
+    except GramvecError:
+        raise
+    except Exception as error:
+        # Not one of ours, but no reason to stop serving either.
+        raise BundleError(f"{path}: cannot be loaded ({type(error).__name__}: {error})") from error
