@@ -3,11 +3,11 @@
 A model that sums rows has cos(a, b) = sum over i, j of <x_i, y_j> / (|a| |b|), where x_i are the rows of the features
 of a and y_j those of b: each pair of features contributes one term. A mean divides the rows by their number. Before a
 tanh each column of a text is scaled by tanh(z) / z, z being its sum, so that features share what the tanh left of them
-(the rescale rule of DeepLIFT, Shrikumar et al. 2017). What is left then is the share of the bias, and rounding: the
-`residual`.
+(the rescale rule of DeepLIFT, Shrikumar et al. 2017). What is left then is the `residual`: the share of the bias, and
+less than 1e-5 of rounding where there is none.
 
-How near the contributions of a model without bias come to the score: 1e-5, and 5e-3 or so where the bundle has a memo
-in int8, whose rows were rounded apart from the rows that they stand for.
+Rows of a memo in int8 were rounded apart from the rows that they stand for, by up to a hundredth of a text's vector.
+That difference is shared evenly among the text's features, so that the contributions are those of the score as served.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from gramvec.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.features.located import Located, locate
+from gramvec.postprocess import cosine_matrix
 from gramvec.vocab.vocabulary import EntryKind
 from gramvec.weights import Weights, weights_of
 
@@ -105,7 +106,7 @@ class Explanation:
 
     score: the cosine in [-1, 1], as Embedder.similarity has it. pairs: those that add or take away the most, that one
     first; features that repeat are one. rest: the sum of the pairs that are not listed. residual: what no pair of
-    features explains, the share of the model's bias and rounding.
+    features explains: the share of the model's bias, and rounding.
     """
 
     score: float
@@ -137,7 +138,7 @@ class Explanation:
 def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K) -> Explanation:
     """Share out the cosine of two texts over the pairs of their features; the `top_k` largest are listed (1 to 1000).
 
-    Takes memory for the features of both, not for their pairs. A text without a known feature explains its score of 0
+    Takes memory for the features of each, not for all pairs. A text without a known feature explains its score of 0
     with nothing.
 
     Raises InputError for what Embedder.prepare refuses, for a text of more than 4,096 characters, and for a top_k out
@@ -152,9 +153,10 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
                 f"text {index} has {len(text)} characters, and explanations take {MAX_CHARACTERS}: shorten it",
                 index=index,
             )
-    score = float(embedder.pair_similarity(texts[:1], texts[1:])[0])
     weights = weights_of(embedder.bundle)
-    one, other = (_Sum.of(text, embedder, weights) for text in texts)
+    raw = embedder.raw(texts)
+    score = float(cosine_matrix(raw.take(slice(1)), raw.take(slice(1, 2)))[0, 0])
+    one, other = (_Sum.of(text, vector, embedder, weights) for text, vector in zip(texts, raw.vectors, strict=True))
     left, right = one.beside(other), other.beside(one)
     total = float(one.whole @ other.whole)
     pairs = [
@@ -179,7 +181,7 @@ class _Sum:
     inverse: Int64s  # of each occurrence, its distinct feature
 
     @classmethod
-    def of(cls, text: str, embedder: Embedder, weights: Weights) -> _Sum:
+    def of(cls, text: str, served: NDArray[np.float32], embedder: Embedder, weights: Weights) -> _Sum:
         bundle, graph = embedder.bundle, embedder.manifest.graph
         located = locate(text, bundle.spec, bundle.vocabulary)
         unknown = bundle.vocabulary.unknown_row
@@ -192,7 +194,8 @@ class _Sum:
             gain = np.divide(np.tanh(vector), vector, out=np.ones_like(vector), where=vector != 0)
             rows *= gain
             vector = vector * gain
-        length = float(np.sqrt(vector @ vector))
+        rows += (served - vector) * (counts / max(1, len(located.rows)))[:, None]
+        length = float(np.sqrt(np.add.reduce(np.square(served, dtype=np.float64))))
         rows /= length if length > 0 else 1.0
         return cls(text, located, unknown, _coverage(text, located, unknown), first, counts, rows, inverse)
 
