@@ -586,7 +586,7 @@ def test_a_full_queue_is_429_with_retry_after(
         assert (answer.status_code, answer.json()["error_type"]) == (429, "overloaded")
         assert int(answer.headers["retry-after"]) >= 1
         not_ready = client.get("/ready")
-        assert (not_ready.status_code, not_ready.json()["error"]) == (503, "the queue is full")
+        assert (not_ready.status_code, not_ready.json()["error"]) == (503, f"the queue of {DEFAULT_MODEL} is full")
         assert client.get("/health").status_code == 200
         model.gate.set()
         assert [one.result(PATIENCE).status_code for one in pending] == [200, 200]
