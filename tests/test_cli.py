@@ -121,11 +121,12 @@ def test_verify(bundle_copy: Path) -> None:
 
 def test_help_names_every_command() -> None:
     text = run("--help").stdout.decode()
-    for name in ("serve", "embed", "similarity", "inspect", "verify"):
+    for name in ("serve", "embed", "similarity", "explain", "neighbors", "inspect", "verify"):
         assert f"  {name} " in text
         shown = run(name, "--help")
         assert shown.returncode == 0
         assert len(shown.stdout) > 200
+        assert b"\\b" not in shown.stdout
     assert run("--version").stdout.decode().strip().endswith(gramvec.__version__)
 
 

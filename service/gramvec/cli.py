@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import click
 import orjson
 from tqdm import tqdm
 
 from gramvec.bundle import DEFAULT_MODEL
+from gramvec.cli_explain import Device, device_option, explain_command, model_option, neighbors_command
 from gramvec.embedder import MAX_CHARACTERS, Embedder, load
 from gramvec.errors import GramvecError, InputError
 from gramvec.files import read_lines, write_jsonl, write_npy
@@ -53,21 +54,16 @@ def main() -> None:
     cli(prog_name="gramvec")
 
 
-_model = click.option(
-    "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="A name in models/, or a bundle's folder."
-)
-_device = click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help="Where to run."
-)
-Device = Literal["auto", "cpu", "cuda"]
+cli.add_command(explain_command)
+cli.add_command(neighbors_command)
 
 
 @cli.command(short_help="Embed the lines of a file.")
 @click.argument("source", metavar="[INPUT]", type=click.File("rb"), default="-")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A .jsonl or .npy file. [stdout]")
 @click.option("--format", "form", type=click.Choice(["jsonl", "npy"]), help="[by OUTPUT's ending, or jsonl]")
-@_model
-@_device
+@model_option
+@device_option
 @click.option("--normalize/--no-normalize", default=True, show_default=True, help="Vectors of length 1.")
 @click.option("--dimensions", type=click.IntRange(min=1), help="Keep the first so many columns.")
 @click.option("--truncate", is_flag=True, help="Cut a line at --max-characters instead of refusing it.")
@@ -85,15 +81,15 @@ def embed(
     max_characters: int,
     batch_size: int,
 ) -> None:
-    r"""Embed the lines of INPUT (UTF-8; stdin without it), an empty line too.
+    """Embed the lines of INPUT (UTF-8; stdin without it), an empty line too.
 
     JSONL has an object a line, {"text": ..., "embedding": [...]}; NPY is a float32 array of shape (lines, d).
 
     \b
     Examples:
-      printf 'cheap flights\nlow-cost air fares\n' | gramvec embed
+      printf 'cheap flights\\nlow-cost air fares\\n' | gramvec embed
       gramvec embed titles.txt -o titles.npy
-    """
+    """  # noqa: D301 - click takes the character, not its escape
     form = form or ("npy" if output is not None and output.suffix == ".npy" else "jsonl")
     if output is None and form == "npy":
         raise click.UsageError("--format npy needs --output FILE: its header is written last")
@@ -121,15 +117,15 @@ def embed(
 @cli.command(short_help="Score one text against others.")
 @click.argument("source")
 @click.argument("sentences", nargs=-1, required=True)
-@_model
-@_device
+@model_option
+@device_option
 def similarity(source: str, sentences: tuple[str, ...], model: str, device: Device) -> None:
-    r"""Print the cosine of SOURCE with each of SENTENCES, a line each: score, tab, sentence.
+    """Print the cosine of SOURCE with each of SENTENCES, a line each: score, tab, sentence.
 
     \b
     Example:
       gramvec similarity vehicals vehicles cars bananas
-    """
+    """  # noqa: D301 - click takes the character, not its escape
     embedder = load(model, device=device)
     for sentence, score in zip(sentences, embedder.similarity([source], sentences)[0], strict=True):
         click.echo(f"{score:.4f}\t{sentence}")
@@ -184,7 +180,7 @@ def _datasets(provenance: dict[str, Any]) -> list[dict[str, Any]]:
 
 @cli.command(short_help="Check the files of models.")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@_device
+@device_option
 def verify(models: tuple[str, ...], device: Device) -> None:
     """Check every file of each MODEL against its manifest, and its golden texts on the device."""
     failed = 0
