@@ -26,7 +26,7 @@ MEDIA_TYPES = (JSON, RAW, NPY, BASE64)
 PIECE_NUMBERS = 96 * 1024
 
 Vectors = NDArray[np.float32]
-LITTLE_ENDIAN = np.dtype("<f4")
+Rows = NDArray[np.generic]
 
 
 def to_json(value: Any) -> bytes:
@@ -36,30 +36,32 @@ def to_json(value: Any) -> bytes:
 
 async def rows_reply(rows: Sequence[Any] | NDArray[Any], columns: int, usage: Usage, headers: Headers) -> Reply:
     """A JSON list of the rows, which have so many numbers each (1 for plain numbers)."""
-    return reply(_list(await _pieces(rows, columns, to_json)), JSON, usage, headers)
+    return reply(as_list(await in_pieces(rows, columns, to_json)), JSON, usage, headers)
 
 
-async def vectors_reply(vectors: Vectors, finish: Callable[[Vectors], Vectors], accept: str, usage: Usage) -> Reply:
-    """The finished float32[n, k] of float32[n, d] in the form that the client prefers.
+async def vectors_reply(vectors: Vectors, finish: Callable[[Vectors], Rows], accept: str, usage: Usage) -> Reply:
+    """The finished rows [n, k] of float32[n, d] in the form that the client prefers.
 
-    `finish` takes and gives rows, C-contiguous and each by itself. The forms are JSON, raw little-endian rows, an .npy
-    file, and a JSON list with such rows in base64.
+    `finish` takes and gives rows, C-contiguous and each by itself; it may change their type. The forms are JSON, raw
+    little-endian rows, an .npy file, and a JSON list with such rows in base64.
     """
     media_type = preferred(accept)
     encode = ENCODERS[media_type]
-    pieces = await _pieces(vectors, vectors.shape[1], lambda piece: encode(finish(piece)))
+    pieces = await in_pieces(vectors, vectors.shape[1], lambda piece: encode(finish(piece)))
     if media_type == JSON:
-        return reply(_list(pieces), JSON, usage)
-    shape = (len(vectors), finish(vectors[:1]).shape[1])
-    headers = [(b"x-shape", b"%d,%d" % shape), (b"x-dtype", b"float32")]
+        return reply(as_list(pieces), JSON, usage)
+    first = finish(vectors[:1])
+    shape = (len(vectors), first.shape[1])
+    headers = [(b"x-shape", b"%d,%d" % shape), (b"x-dtype", first.dtype.name.encode())]
     if media_type == BASE64:
-        return reply(_list(pieces), BASE64, usage, headers)
+        return reply(as_list(pieces), BASE64, usage, headers)
     if media_type == NPY:
-        pieces.insert(0, _npy_header(shape))
+        pieces.insert(0, _npy_header(shape, first.dtype))
     return reply(pieces, media_type, usage, headers)
 
 
-async def _pieces(rows: Any, columns: int, encode: Callable[[Any], bytes]) -> list[bytes]:
+async def in_pieces(rows: Any, columns: int, encode: Callable[[Any], bytes]) -> list[bytes]:
+    """The encoded rows, of so many columns, in one piece or more; others are served between two of them."""
     if len(rows) * columns <= PIECE_NUMBERS:
         return [encode(rows)]
     step = max(1, PIECE_NUMBERS // columns)
@@ -70,7 +72,7 @@ async def _pieces(rows: Any, columns: int, encode: Callable[[Any], bytes]) -> li
     return pieces
 
 
-def _list(pieces: list[bytes]) -> Sequence[Buffer]:
+def as_list(pieces: list[bytes]) -> Sequence[Buffer]:
     """The pieces, JSON lists, as one list. They are not joined: copies of megabytes cost more than more writes."""
     if len(pieces) == 1:
         return pieces
@@ -81,15 +83,24 @@ def _list(pieces: list[bytes]) -> Sequence[Buffer]:
     return parts
 
 
-def _raw_rows(rows: Vectors) -> bytes:
-    return rows.astype(LITTLE_ENDIAN, copy=False).tobytes()
+def base64_of_each(rows: Rows) -> list[bytes]:
+    """Each row's little-endian bytes in base64 (RFC 4648, 4)."""
+    return [b2a_base64(row, newline=False) for row in _little_endian(rows)]
 
 
-def _base64_rows(rows: Vectors) -> bytes:
-    return b'["%b"]' % b'","'.join([b2a_base64(row, newline=False) for row in rows.astype(LITTLE_ENDIAN, copy=False)])
+def _raw_rows(rows: Rows) -> bytes:
+    return _little_endian(rows).tobytes()
 
 
-ENCODERS: dict[str, Callable[[Vectors], bytes]] = {
+def _base64_rows(rows: Rows) -> bytes:
+    return b'["%b"]' % b'","'.join(base64_of_each(rows))
+
+
+def _little_endian(rows: Rows) -> Rows:
+    return rows.astype(rows.dtype.newbyteorder("<"), copy=False)
+
+
+ENCODERS: dict[str, Callable[[Rows], bytes]] = {
     JSON: to_json,
     RAW: _raw_rows,
     NPY: _raw_rows,
@@ -97,9 +108,10 @@ ENCODERS: dict[str, Callable[[Vectors], bytes]] = {
 }
 
 
-def _npy_header(shape: tuple[int, int]) -> bytes:
+def _npy_header(shape: tuple[int, int], dtype: np.dtype[np.generic]) -> bytes:
     file = BytesIO()
-    np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    described = np.lib.format.dtype_to_descr(dtype.newbyteorder("<"))
+    np.lib.format.write_array_header_1_0(file, {"descr": described, "fortran_order": False, "shape": shape})
     return file.getvalue()
 
 

@@ -6,18 +6,21 @@ The front door calls these directly; the routes that FastAPI declares (`routes`)
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError
-from gramvec.http.answers import rows_reply, vectors_reply
+from gramvec.http.answers import Rows, rows_reply, vectors_reply
 from gramvec.http.body import Incoming, check, read
-from gramvec.http.reply import Headers, Reply, Usage
+from gramvec.http.reply import Headers, Reply
 from gramvec.http.schemas import EmbedRequest, LeftAndRight, OneText, Pairs, SimilarityParameters, SimilarityRequest
-from gramvec.http.service import Service, embed, prepare
+from gramvec.http.service import Service, embed, prepare, usage_of
 from gramvec.postprocess import RawEmbeddings, Vectors, check_dimensions, cosine_matrix, cosine_pairs, finish
+from gramvec.precision import Precision, check_precision, quantize
 
 # A score costs about 0.3 us; a matrix over 2 ms is computed in a thread.
 LOOP_SCORES = 8_192
@@ -35,39 +38,55 @@ async def embed_texts(service: Service, request: Incoming) -> Reply:
         ClientDisconnect: the client has gone.
     """
     service.check_accepting()
-    value = await read(request)
-    body = OneText.of(value) or check(value, EmbedRequest)
-    served = service.admit(body.model)
-    texts = body.texts()
-    service.check_count(len(texts))
-    check_dimensions(body.dimensions, served.embedder.dimension)  # before the model works, not after
-    texts = prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    answer = await embed(served, texts, request)
-    if body.normalize is not False and body.dimensions is None:
-        vectors, finished = answer.embeddings.units, _as_they_are
-    else:
-        vectors = answer.embeddings.vectors
-        finished = partial(finish, normalize=body.normalize is not False, dimensions=body.dimensions)
-    accept = request.headers.get(b"accept", b"").decode("latin-1")
-    usage = Usage(answer.characters, answer.queue_ms, answer.inference_ms, served.label)
-    return await vectors_reply(vectors, finished, accept, usage)
+    return await _embed(service, request, await read(request))
 
 
 async def compare_texts(service: Service, request: Incoming) -> Reply:
     """Answer POST /similarity. Raises what `embed_texts` does."""
     service.check_accepting()
-    body = check(await read(request), SimilarityRequest)
+    return await _compare(service, request, await read(request))
+
+
+async def embed_or_compare(service: Service, request: Incoming) -> Reply:
+    """Answer POST /, where clients of Text Embeddings Inference go that were given no path: by the shape of inputs.
+
+    Raises what `embed_texts` does.
+    """
+    service.check_accepting()
+    value = await read(request)
+    compares = isinstance(value, dict) and isinstance(value.get("inputs"), dict)
+    return await (_compare if compares else _embed)(service, request, value)
+
+
+async def _embed(service: Service, request: Incoming, value: Any) -> Reply:
+    body = OneText.of(value) or check(value, EmbedRequest)
+    served = service.admit(body.model)
+    texts = body.texts()
+    service.check_count(len(texts))
+    check_dimensions(body.dimensions, served.embedder.dimension)  # before the model works, not after
+    normalize = body.normalize is not False
+    check_precision(body.precision, normalize=normalize)
+    texts = prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    answer = await embed(served, texts, request)
+    vectors, finished = finishing(answer.embeddings, normalize, body.dimensions, body.precision)
+    accept = request.headers.get(b"accept", b"").decode("latin-1")
+    usage = usage_of(served, answer)
+    return await vectors_reply(vectors, finished, accept, usage)
+
+
+async def _compare(service: Service, request: Incoming, value: Any) -> Reply:
+    body = check(value, SimilarityRequest)
     served = service.admit(body.model)
     inputs = body.inputs
     if body.top_k is not None and not isinstance(inputs, LeftAndRight):
-        raise InputError("top_k goes with inputs of left and right only; leave it out")
+        raise InputError("top_k goes with inputs of left and right only; leave it out", field="top_k")
     texts = inputs.texts()
     service.check_count(len(texts))
     parameters = body.parameters or SimilarityParameters()
     texts = prepare(served, texts, inputs.path, truncate=parameters.truncate, direction=parameters.truncation_direction)
     rows, distinct = _distinct(texts)
     answer = await embed(served, distinct, request)
-    usage = Usage(answer.characters, answer.queue_ms, answer.inference_ms, served.label)
+    usage = usage_of(served, answer)
     embeddings = answer.embeddings.take(rows)
 
     empty = np.flatnonzero(embeddings.feature_counts == 0)
@@ -90,6 +109,19 @@ def _distinct(texts: list[str]) -> tuple[NDArray[np.int64], list[str]]:
     places: dict[str, int] = {}
     rows = np.array([places.setdefault(text, len(places)) for text in texts], np.int64)
     return rows, list(places)
+
+
+def finishing(
+    embeddings: RawEmbeddings, normalize: bool, dimensions: int | None, precision: Precision | None = None
+) -> tuple[Vectors, Callable[[Vectors], Rows]]:
+    """float32[n, d], and what makes any rows of it what was asked for."""
+    finished: Callable[[Vectors], Vectors] = _as_they_are
+    vectors = embeddings.units
+    if not normalize or dimensions is not None:
+        finished, vectors = partial(finish, normalize=normalize, dimensions=dimensions), embeddings.vectors
+    if precision in (None, "float32"):
+        return vectors, finished
+    return vectors, lambda rows: quantize(finished(rows), precision)
 
 
 def _as_they_are(vectors: Vectors) -> Vectors:

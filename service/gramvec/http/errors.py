@@ -32,6 +32,7 @@ SENTENCES = {
     "bool_type": "{path} must be true or false, not {given}",
     "int_type": "{path} must be a whole number, not {given}",
     "greater_than_equal": "{path} must be at least {ge}, not {value}",
+    "less_than_equal": "{path} must be at most {le}, not {value}",
     "literal_error": "{path} must be {expected}",
     "none_required": "{path} must be null: the models have no prompts",
     "union_tag_not_found": NO_KNOWN_SHAPE,
@@ -53,17 +54,46 @@ class HttpError(Exception):
     """An answer other than 200, raised anywhere between the socket and the model."""
 
     def __init__(
-        self, status: int, error_type: ErrorType, message: str, headers: Mapping[str, str] | None = None
+        self,
+        status: int,
+        error_type: ErrorType,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        param: str | None = None,
+        code: str | None = None,
     ) -> None:
+        """`param` is the field at fault, `code` OpenAI's word for the case; both are told below /v1 only."""
         super().__init__(message)
         self.status = status
         self.error_type: ErrorType = error_type
         self.headers = dict(headers or {})
+        self.param = param
+        self.code = code
 
 
 def unhealthy(message: str, retry_after: float = 1.0) -> HttpError:
     """503: no requests are taken, for the reason that the message gives; `retry_after` is in seconds."""
     return HttpError(503, "unhealthy", message, {"Retry-After": _whole_seconds(retry_after)})
+
+
+def reason_of(error: HttpError | GramvecError, *, stopping: bool) -> str | None:
+    """Why a request was refused, in a word for the metrics and the log; None where it failed instead.
+
+    "queue_texts", "queue_characters", "deadline", "shutting_down", "not_ready", "timeout", "unauthorized", "too_large",
+    "not_found" (a route, a method or a model) or "validation".
+    """
+    if isinstance(error, Overloaded):
+        return error.reason
+    if isinstance(error, GramvecError):
+        error = from_gramvec(error)
+    if error.status == 408:
+        return "timeout"
+    if error.error_type == "unhealthy":
+        return "shutting_down" if stopping else "not_ready"
+    if error.error_type == "backend":
+        return None
+    return "validation" if error.error_type == "empty" else error.error_type
 
 
 def too_large_body(limit: int) -> HttpError:
@@ -76,10 +106,20 @@ def too_large_body(limit: int) -> HttpError:
     )
 
 
+def reload_under_way() -> HttpError:
+    """409: the models are being reloaded already."""
+    return HttpError(409, "unhealthy", "another reload is under way; ask again when it is done", {"Retry-After": "1"})
+
+
+def not_reloaded(reason: str) -> HttpError:
+    """422: what the folders hold cannot be served."""
+    return HttpError(422, "validation", f"not reloaded, the models go on as they are: {reason}")
+
+
 def from_gramvec(error: GramvecError) -> HttpError:
     """The answer to an exception that gramvec raised on purpose."""
     if isinstance(error, InputError):
-        return HttpError(422, "validation", str(error))
+        return HttpError(422, "validation", str(error), param=error.field)
     if isinstance(error, Overloaded):
         return HttpError(429, "overloaded", str(error), {"Retry-After": _whole_seconds(error.retry_after)})
     if isinstance(error, BackendError):
@@ -94,18 +134,20 @@ def from_starlette(error: HTTPException, method: str, path: str) -> HttpError:
         allowed = headers.get("Allow", "another method")
         return HttpError(405, "not_found", f"{path} does not take {method}; use {allowed}", headers)
     if error.status_code == 404:
-        return HttpError(404, "not_found", f"there is no route {path}; /docs lists those that exist", headers)
+        message = f"there is no route {path}; /docs lists those that exist"
+        return HttpError(404, "not_found", message, headers, code="unknown_url")
     return HttpError(error.status_code, "validation", str(error.detail), headers)
 
 
 def from_validation(error: ValidationError, known_fields: Sequence[str]) -> HttpError:
     """422 for the first thing wrong with a body, named by its path, as in `inputs[3]`."""
     first = error.errors(include_url=False)[0]
-    path = path_of(first["loc"]) or "the body"
+    param = path_of(first["loc"]) or None
+    path = param or "the body"
     kind = first["type"]
     if kind == "too_short" and first.get("ctx", {}).get("min_length") == 1:
-        return HttpError(422, "empty", f"{path} is empty; give at least one")
-    return HttpError(422, "validation", _sentence(kind, path, first, known_fields))
+        return HttpError(422, "empty", f"{path} is empty; give at least one", param=param)
+    return HttpError(422, "validation", _sentence(kind, path, first, known_fields), param=param)
 
 
 def path_of(location: Sequence[int | str]) -> str:

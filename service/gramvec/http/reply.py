@@ -8,6 +8,7 @@ from typing import NamedTuple
 import orjson
 
 from gramvec.errors import GramvecError
+from gramvec.http.envelope import envelope
 from gramvec.http.errors import HttpError, from_gramvec
 
 JSON = "application/json"
@@ -19,13 +20,17 @@ Headers = list[tuple[bytes, bytes]]
 class Usage(NamedTuple):
     """What one request cost: characters computed, milliseconds in the queue and in the model, and that model's label.
 
-    The label is for `x-model`; empty where no model took part, and the default's is sent.
+    The label is for `x-model`; empty where no model took part, and the default's is sent. `texts` is the number of
+    texts computed, `answered` the `time.perf_counter` at which the model's answer was there: what comes after it is
+    the making of the body.
     """
 
     characters: int
     queue_ms: float
     inference_ms: float
     label: bytes = b""
+    texts: int = 0
+    answered: float = 0.0
 
 
 NO_USAGE = Usage(0, 0.0, 0.0)
@@ -46,11 +51,12 @@ def reply(body: Sequence[Buffer], media_type: str, usage: Usage = NO_USAGE, head
     return Reply(200, headers + described if headers else described, body, usage)
 
 
-def error_reply(error: HttpError | GramvecError) -> Reply:
-    """The answer that an error becomes."""
+def error_reply(error: HttpError | GramvecError, path: str = "") -> Reply:
+    """The answer that an error becomes, in OpenAI's shape where `path`, the request's, is below /v1."""
     if isinstance(error, GramvecError):
         error = from_gramvec(error)
-    body = [orjson.dumps({"error": str(error), "error_type": error.error_type})]
+    openai = path.startswith("/v1/") or path == "/v1"
+    body = [orjson.dumps(envelope(error) if openai else {"error": str(error), "error_type": error.error_type})]
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in error.headers.items()]
     return Reply(error.status, [*headers, *_describing(body, JSON)], body)
 

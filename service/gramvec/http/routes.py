@@ -1,6 +1,6 @@
-"""POST /embed and POST /similarity as FastAPI knows them: for /openapi.json and /docs, over the same functions.
+"""The hot routes as FastAPI knows them, for /openapi.json and /docs, over the same functions; and /v1/models.
 
-Requests to them are answered by the front door, before FastAPI; through here they give the same answers.
+Requests to the hot ones are answered by the front door, before FastAPI; through here they give the same answers.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from collections.abc import Awaitable, Callable
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from gramvec.http import embedding, openapi
+from gramvec.http import embedding, openai, openapi
+from gramvec.http.answers import to_json
 from gramvec.http.body import Incoming
-from gramvec.http.reply import Reply
+from gramvec.http.reply import JSON, Reply, reply
 from gramvec.http.service import Service
 
 Route = Callable[[Service, Incoming], Awaitable[Reply]]
 
 # Where a reply's `Usage` is left in the ASGI scope, for the headers that the front door adds.
 USAGE = "gramvec.usage"
+# And why a request was refused, for the metrics and the log.
+REASON = "gramvec.reason"
 
 router = APIRouter()
 
@@ -30,7 +33,7 @@ async def embed_texts(request: Request) -> Response:
     `Accept` chooses the form: `application/json`, `application/octet-stream` (raw little-endian rows, see the headers
     `x-shape` and `x-dtype`), `application/x-npy`, or `application/json; encoding=base64` (a list of such rows).
     """
-    return await _through(embedding.embed_texts, request)
+    return await through(embedding.embed_texts, request)
 
 
 @router.post("/similarity", openapi_extra=openapi.SIMILARITY, responses=openapi.ERRORS)
@@ -39,7 +42,31 @@ async def compare_texts(request: Request) -> Response:
 
     A text without a single known feature scores 0 with everything; the header `x-empty-inputs` names such texts.
     """
-    return await _through(embedding.compare_texts, request)
+    return await through(embedding.compare_texts, request)
+
+
+@router.post("/v1/embeddings", openapi_extra=openapi.EMBEDDINGS, responses=openapi.V1_ERRORS)
+async def create_embeddings(request: Request) -> Response:
+    """OpenAI's shape, for its clients. `usage` counts words: what stands between white space."""
+    return await through(openai.create_embeddings, request)
+
+
+@router.get("/v1/models", openapi_extra=openapi.MODELS, responses=openapi.V1_GET_ERRORS)
+async def list_models(request: Request) -> Response:
+    """The served models in OpenAI's shape, the default first."""
+    return as_response(reply([to_json(openai.list_models(request.app.state.service))], JSON))
+
+
+@router.get("/v1/models/{model:path}", openapi_extra=openapi.MODEL, responses=openapi.V1_MODEL_ERRORS)
+async def retrieve_model(request: Request, model: str) -> Response:
+    """One served model in OpenAI's shape."""
+    return as_response(reply([to_json(openai.retrieve_model(request.app.state.service, model))], JSON))
+
+
+@router.post("/", openapi_extra=openapi.ROOT, responses=openapi.ERRORS)
+async def embed_or_compare(request: Request) -> Response:
+    """`/embed`, or `/similarity` where `inputs` is an object: for clients that know the server's address alone."""
+    return await through(embedding.embed_or_compare, request)
 
 
 class _Shell:
@@ -51,10 +78,11 @@ class _Shell:
         self.receive = request.receive
 
 
-async def _through(route: Route, request: Request) -> Response:
-    reply = await route(request.app.state.service, _Shell(request))
-    request.scope[USAGE] = reply.usage
-    return as_response(reply)
+async def through(route: Route, request: Request) -> Response:
+    """What a route answers to a request that came through FastAPI."""
+    answer = await route(request.app.state.service, _Shell(request))
+    request.scope[USAGE] = answer.usage
+    return as_response(answer)
 
 
 def as_response(reply: Reply) -> Response:

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from gramvec.precision import Precision
+
 # Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
 Direction = Literal["left", "right", "Left", "Right"]
 
@@ -42,7 +44,11 @@ class EmbedRequest(Body):
         None,
         description="Keep the first so many components, then normalise again; at most the model's dimension.",
     )
-    precision: Literal["float32"] | None = Field("float32", description="Type of the components.")
+    precision: Precision | None = Field(
+        "float32",
+        description="Type of the components: int8 is 127 times the component, rounded, and uint8 128 more than that; "
+        "ubinary packs the signs of eight components into a byte, and binary is 128 less than that.",
+    )
     prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
     model: str | None = Field(None, description="Name of a served model; null for the default.")
 
@@ -64,6 +70,7 @@ class OneText:
     truncate = False
     truncation_direction: Direction = "right"
     dimensions = None
+    precision: Precision | None = "float32"
     model = None
 
     def __init__(self, inputs: str) -> None:
@@ -85,6 +92,38 @@ class OneText:
     def path(self, index: int) -> str:
         """See EmbedRequest."""
         return "inputs"
+
+
+class EmbeddingsRequest(Body):
+    """Texts to embed, in OpenAI's shape."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"input": ["vehicles", "a fast car"]},
+                {"input": "vehicles", "encoding_format": "base64", "dimensions": 3},
+            ]
+        }
+    )
+
+    input: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string is a text.")
+    model: str | None = Field(None, description="Name of a served model; null for the default.")
+    encoding_format: Literal["float", "base64"] | None = Field(
+        "float", description="A list of numbers, or little-endian float32 in base64."
+    )
+    dimensions: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description="Keep the first so many components, then normalise again; at most the model's dimension.",
+    )
+    user: str | None = Field(None, description="Taken and not used.")
+
+    def texts(self) -> list[str]:
+        """All texts, in the order in which `path` counts them."""
+        return [self.input] if isinstance(self.input, str) else self.input
+
+    def path(self, index: int) -> str:
+        """Where a text stands in the body."""
+        return "input" if isinstance(self.input, str) else f"input[{index}]"
 
 
 class SourceAndSentences(Body):
