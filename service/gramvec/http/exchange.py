@@ -18,6 +18,8 @@ from gramvec.http.service import Service
 # A client that is refused while it still sends would lose the answer if the connection were closed under it.
 LINGER_SECONDS = 1.0
 CLOSE = (b"connection", b"close")
+# What is counted where nobody waited for an answer; never sent.
+CLIENT_GONE = 499
 
 _is_sane = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 
@@ -36,10 +38,18 @@ class Exchange:
         "_send",
         "_service",
         "complete",
+        "cors",
+        "encode_seconds",
+        "error",
         "headers",
         "linger_seconds",
+        "reason",
         "request_id",
+        "route",
+        "seconds",
         "started",
+        "status",
+        "usage",
     )
 
     def __init__(
@@ -64,8 +74,21 @@ class Exchange:
         self.linger_seconds = LINGER_SECONDS
         self.started = False
         self.complete = False
+        self.cors: Headers = []
+        # For the metrics and the access log: the route's template, why the request was refused, a bug.
+        self.route: str | None = None
+        self.reason: str | None = None
+        self.error: Exception | None = None
+        self.status = CLIENT_GONE
+        self.seconds = self.encode_seconds = 0.0
+        self.usage = NO_USAGE
         given = headers.get(b"x-request-id")
         self.request_id = given if given is not None and _is_sane(given) else new_id
+
+    @property
+    def age(self) -> float:
+        """Seconds since the request's head was read."""
+        return time.perf_counter() - self._began
 
     async def receive(self) -> Message:
         """The next message of the request; HttpError 413 once the body is over the limit."""
@@ -96,6 +119,7 @@ class Exchange:
         # With the body read there is no more to do than to add headers: straight to the server, which spares 2 us.
         send = self.send if not self._body_complete else self._send
         self.started = True
+        self.status = reply.status
         headers = [*reply.headers, *self._own_headers(reply.usage)]
         self._closing = not self._body_complete and CLOSE in headers
         await self._send({"type": "http.response.start", "status": reply.status, "headers": headers})
@@ -109,6 +133,7 @@ class Exchange:
         """Send a part of the application's answer, its start with the headers added."""
         if message["type"] == "http.response.start":
             self.started = True
+            self.status = message["status"]
             headers = [*message.get("headers", ()), *self._own_headers(self._scope.get(USAGE, NO_USAGE))]
             message["headers"] = headers
             self._closing = not self._body_complete and CLOSE in headers
@@ -121,11 +146,14 @@ class Exchange:
         await self._send(message)
 
     def _own_headers(self, usage: Usage) -> Headers:
-        characters, queue_ms, inference_ms, label = usage
+        characters, queue_ms, inference_ms, label, _, answered = self.usage = usage
+        now = time.perf_counter()
+        self.seconds = now - self._began
+        self.encode_seconds = now - answered
         headers = [
             (b"x-request-id", self.request_id),
             (b"x-compute-characters", b"%d" % characters),
-            (b"x-total-time", b"%.3f" % ((time.perf_counter() - self._began) * 1e3)),
+            (b"x-total-time", b"%.3f" % (self.seconds * 1e3)),
             (b"x-queue-time", b"%.3f" % queue_ms),
             (b"x-inference-time", b"%.3f" % inference_ms),
         ]
@@ -133,6 +161,7 @@ class Exchange:
             headers.append((b"x-model", label))
         if self._service.stopping:
             headers.append(CLOSE)
+        headers += self.cors
         return headers
 
     async def _drain(self) -> None:

@@ -1,4 +1,4 @@
-"""What every request passes: the key, the limit on the body, the headers, the last resort.
+"""What every request passes: the key, the limit on the body, the headers, the counting, the last resort.
 
 Pure ASGI. The routes that carry the traffic are answered here, the rest by the application behind: FastAPI costs
 more than a short text does, its own middleware decorator alone 205 us a request.
@@ -7,8 +7,6 @@ more than a short text does, its own middleware decorator alone 205 us a request
 from __future__ import annotations
 
 import asyncio
-import hmac
-import logging
 import os
 from collections.abc import Mapping
 from itertools import count
@@ -18,18 +16,25 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gramvec.errors import GramvecError
-from gramvec.http import embedding
-from gramvec.http.errors import HttpError, too_large_body, unhealthy
+from gramvec.http import docs_page, embedding, openai
+from gramvec.http.access import log_request
+from gramvec.http.cors import Cors
+from gramvec.http.errors import HttpError, reason_of, too_large_body, unhealthy
 from gramvec.http.exchange import Exchange
+from gramvec.http.keys import Keys
+from gramvec.http.metrics import UNKNOWN_ROUTE
 from gramvec.http.reply import error_reply
-from gramvec.http.routes import Route
+from gramvec.http.routes import REASON, Route
 from gramvec.http.service import Service
 
-log = logging.getLogger("gramvec.http")
-
-HOT_ROUTES: Mapping[str, Route] = {"/embed": embedding.embed_texts, "/similarity": embedding.compare_texts}
+HOT_ROUTES: Mapping[str, Route] = {
+    "/embed": embedding.embed_texts,
+    "/similarity": embedding.compare_texts,
+    "/v1/embeddings": openai.create_embeddings,
+    "/": embedding.embed_or_compare,
+}
 # Probes have no key to show, and the page that explains how to send one must open without it.
-PUBLIC_PATHS = frozenset({"/health", "/ready", "/docs", "/docs/oauth2-redirect", "/openapi.json"})
+PUBLIC_PATHS = docs_page.PUBLIC_PATHS | {"/health", "/ready"}
 BUG = HttpError(500, "backend", "the service failed on this request; its log says why")
 
 
@@ -48,7 +53,10 @@ class FrontDoor:
         self._service = service
         self._routes = routes
         self._limit = service.settings.max_body_bytes
-        self._keys = [b"Bearer " + key.get_secret_value().encode() for key in service.settings.api_key]
+        self._keys = Keys(key.get_secret_value() for key in service.settings.api_key)
+        self._public = PUBLIC_PATHS | ({"/metrics"} if service.settings.metrics != "key" else set())
+        self._cors = Cors(service.settings.cors_origins) if service.settings.cors_origins else None
+        self._log_all = service.settings.access_log == "on"
         self._number = count()
         self._id_prefix = _random_prefix()
 
@@ -63,6 +71,8 @@ class FrontDoor:
         new_id = b"%b%08x" % (self._id_prefix, next(self._number))
         exchange = Exchange(self._service, scope, dict(scope["headers"]), receive, send, new_id)
         try:
+            if self._cors is not None and await self._preflighted(self._cors, scope, exchange):
+                return
             await self._serve(scope, exchange)
         except ClientDisconnect:
             pass
@@ -71,23 +81,56 @@ class FrontDoor:
                 raise
             # The grace time is over: the server cancels what a stalled client still holds open.
             if not exchange.started:
+                exchange.reason = "shutting_down"
                 exchange.linger_seconds = 0.0
-                await exchange.reply(error_reply(unhealthy("the service is shutting down")))
-        except Exception:
-            log.exception("request %s failed", exchange.request_id.decode())
+                await exchange.reply(error_reply(unhealthy("the service is shutting down"), scope["path"]))
+        except Exception as error:
+            exchange.error = error
             if not exchange.started:
-                await exchange.reply(error_reply(BUG))
+                await exchange.reply(error_reply(BUG, scope["path"]))
             elif not exchange.complete:
                 raise
+        finally:
+            self._record(scope, exchange)
+
+    def _record(self, scope: Scope, exchange: Exchange) -> None:
+        """Count the request, and log it if it failed or if all are."""
+        route = exchange.route
+        if route is None:
+            # What the router found; never the path, of which there is no end.
+            route = exchange.route = getattr(scope.get("route"), "path", UNKNOWN_ROUTE)
+            exchange.reason = exchange.reason or scope.get(REASON)
+        if not exchange.started:
+            exchange.seconds = exchange.age
+        metrics = self._service.metrics
+        status = exchange.status
+        metrics.observe_request(route, status, exchange.seconds, exchange.encode_seconds, exchange.usage)
+        reason = exchange.reason
+        if reason is not None:
+            metrics.reject(reason)
+        if self._log_all or exchange.error is not None or (reason is None and (status >= 500 or status == 424)):
+            log_request(scope["method"], exchange)
+
+    async def _preflighted(self, cors: Cors, scope: Scope, exchange: Exchange) -> bool:
+        exchange.cors = cors.headers(exchange.headers)
+        reply = cors.preflight(scope["method"], exchange.headers)
+        if reply is None:
+            return False
+        exchange.route = "preflight"
+        await exchange.reply(reply)
+        return True
 
     async def _serve(self, scope: Scope, exchange: Exchange) -> None:
         route = self._routes.get(scope["path"]) if scope["method"] == "POST" else None
+        if route is not None:
+            exchange.route = scope["path"]
         try:
             self._check(scope, exchange.headers)
             if route is not None:
                 reply = await route(self._service, exchange)
         except (HttpError, GramvecError) as error:
-            reply = error_reply(error)
+            exchange.reason = reason_of(error, stopping=self._service.stopping)
+            reply = error_reply(error, scope["path"])
         else:
             if route is None:
                 await self.behind(scope, exchange.receive, exchange.send)
@@ -95,22 +138,12 @@ class FrontDoor:
         await exchange.reply(reply)
 
     def _check(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
-        if self._keys and scope["path"] not in PUBLIC_PATHS and not self._knows(headers.get(b"authorization", b"")):
-            raise HttpError(
-                401,
-                "unauthorized",
-                "the API key is missing or wrong; send it as 'Authorization: Bearer KEY'",
-                {"WWW-Authenticate": "Bearer"},
-            )
+        # A public path is so for those who read it: POST / embeds.
+        if self._keys and not (scope["path"] in self._public and scope["method"] in ("GET", "HEAD")):
+            self._keys.check(headers.get(b"authorization", b""))
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length) > self._limit:
             raise too_large_body(self._limit)
-
-    def _knows(self, authorization: bytes) -> bool:
-        scheme, _, key = authorization.partition(b" ")
-        given = scheme.title() + b" " + key.strip()
-        # Every key is compared, in constant time, so that the time taken says nothing about any of them.
-        return any([hmac.compare_digest(given, known) for known in self._keys])
 
 
 def _random_prefix() -> bytes:

@@ -1,39 +1,78 @@
-"""Log lines on standard error, as text or as JSON."""
+"""Log lines on standard error, as text or as JSON. No line holds a user's text, a path or a key."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import time
+import traceback
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import orjson
 
+# Where a record keeps the fields of a request.
+FIELDS = "gramvec_fields"
+# `extra` of a line that is logged when there are no users yet: its exception is shown with its message.
+NO_USER_TEXT: Mapping[str, object] = {"gramvec_no_user_text": True}
+
+
+class TextFormatter(logging.Formatter):
+    """Time (UTC), level, message, the fields as name=value; one line, but for a traceback below it."""
+
+    converter = staticmethod(time.gmtime)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        line = f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}Z {record.levelname} {_in_one_line(record.getMessage())}"
+        for name, value in getattr(record, FIELDS, {}).items():
+            line += f" {name}={value}"
+        return "\n".join([line, *_traceback(record)])
+
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time (UTC, RFC 3339), level, logger, message, and the traceback if there is one."""
+    """One JSON object a line: time (UTC, RFC 3339), level, logger, message, the fields, the traceback if any."""
+
+    converter = staticmethod(time.gmtime)
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
         line = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}Z",
+            "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **getattr(record, FIELDS, {}),
         }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+        if lines := list(_traceback(record)):
+            line["exception"] = "\n".join(lines)
         return orjson.dumps(line, default=str).decode()
 
 
 def configure(log_format: Literal["text", "json"]) -> None:
     """Send gramvec's lines from INFO on, and everybody else's from WARNING on, to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    if log_format == "json":
-        formatter: logging.Formatter = JsonFormatter()
-    else:
-        formatter = logging.Formatter("%(asctime)sZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
-    formatter.converter = time.gmtime
-    handler.setFormatter(formatter)
+    handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("gramvec").setLevel(logging.INFO)
+
+
+def _traceback(record: logging.LogRecord) -> Iterator[str]:
+    """Where each exception of the chain was raised, and its type.
+
+    Its message is shown only where no user's text can be in it: an exception tells freely what it failed on.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    shown = NO_USER_TEXT.keys() <= record.__dict__.keys()
+    chain: list[BaseException] = []
+    while error is not None and error not in chain:
+        chain.append(error)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    for one in reversed(chain):
+        yield "Traceback (most recent call last):"
+        yield from (line.rstrip("\n") for line in traceback.format_tb(one.__traceback__))
+        yield f"{type(one).__module__}.{type(one).__qualname__}" + (f": {_in_one_line(str(one))}" if shown else "")
+
+
+def _in_one_line(message: str) -> str:
+    return message if message.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import (
@@ -17,6 +18,8 @@ from pydantic import (
 from gramvec.batching import QUEUE_CHARACTERS
 from gramvec.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError
+from gramvec.http.cors import check_origins
+from gramvec.http.keys import read_keys
 
 ENVIRONMENT_PREFIX = "GRAMVEC_"
 NO_WORKERS_ON_CUDA = (
@@ -50,6 +53,19 @@ class Settings(BaseModel):
     api_key: tuple[SecretStr, ...] = Field(
         (),
         description="Key for 'Authorization: Bearer KEY'; may be repeated (in the variable: with spaces between).",
+    )
+    api_key_file: Path | None = Field(
+        None, description="File with more such keys, one a line; keeps them out of the process list."
+    )
+    cors_origins: tuple[str, ...] = Field(
+        (),
+        description="Origin of pages that may ask from a browser, as in https://example.org, or *; may be repeated.",
+    )
+    metrics: Literal["open", "key", "off"] = Field(
+        "open", description="Who may read /metrics: everybody, those with a key, or nobody."
+    )
+    access_log: Literal["off", "on"] = Field(
+        "off", description="A log line for every request; failed ones have theirs in any case."
     )
     max_texts: int = Field(2048, ge=1, description="Most texts in one request.")
     max_characters: int = Field(65_536, ge=1, description="Most characters in one text, unless it is truncated.")
@@ -91,6 +107,26 @@ class Settings(BaseModel):
             if not text or not text.isascii() or not text.isprintable() or " " in text:
                 raise ValueError("must be printable ASCII without spaces, and not empty")
         return keys
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins_are_some(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        check_origins(origins)
+        return origins
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keys_of_the_file(cls, values: Any) -> Any:
+        path = values.get("api_key_file") if isinstance(values, dict) else None
+        if not isinstance(path, str | Path):
+            return values
+        given = values.get("api_key", ())
+        if not isinstance(given, list | tuple):
+            return values
+        try:
+            return {**values, "api_key": (*given, *read_keys(Path(path)))}
+        except ValueError as error:
+            raise ValueError(f"api_key_file: {error}") from None
 
     @model_validator(mode="after")
     def _queue_takes_a_request(self) -> Settings:
