@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gramvec.errors import BundleError, InputError
 from gramvec.features import FeatureSpec, Featuriser
+from gramvec.finite import check_finite
 from gramvec.vocab import Memo, Vocabulary
 
 FORMAT = "gramvec-bundle"
@@ -163,6 +164,7 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
     manifest, digest = _read_manifest(path / MANIFEST)
     for name, record in manifest.files.items():
         _verify_file(path / name, record)
+    check_finite(path, manifest.graph, manifest.dimension)
     vocabulary = Vocabulary.open(path / VOCABULARY)
     memo = Memo.open(path / MEMO) if MEMO in manifest.files else None
     try:

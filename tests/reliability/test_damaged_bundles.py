@@ -1,0 +1,174 @@
+"""A bundle with one byte changed, one cut off, or one number that is none, is refused by name of the file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gramvec
+from conftest import MODELS, SHIPPED
+from gramvec.errors import BundleError
+from gramvec_training.memo import Chosen
+from reliability.support import SAMPLES, small_bundle
+
+FILES = ["README.md", "manifest.json", "memo.bin", "model.onnx", "model.onnx.data", "vocab.bin"]
+PLACES = {"first": 0.0, "early": 0.1, "middle": 0.5, "late": 0.9, "last": 1.0}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    bundle = small_bundle(tmp_path_factory.mktemp("bundle") / "small", memo=Chosen(["fast", "car"], ["t c"]))
+    assert sorted(file.name for file in bundle.iterdir()) == FILES
+    return bundle
+
+
+@pytest.fixture
+def bundle(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "small"))
+
+
+def refusal(bundle: Path) -> str:
+    with pytest.raises(BundleError) as caught:
+        gramvec.load(bundle, device="cpu").close()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_cut_off_anywhere_is_refused(bundle: Path, name: str, place: str) -> None:
+    file = bundle / name
+    os.truncate(file, int(PLACES[place] * (file.stat().st_size - 2)))
+    assert str(file) in refusal(bundle)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_longer_or_gone_is_refused(bundle: Path, name: str) -> None:
+    file = bundle / name
+    content = file.read_bytes()
+    file.write_bytes(content + b"x")
+    assert str(file) in refusal(bundle)
+    file.unlink()
+    assert str(file) in refusal(bundle)
+    file.mkdir()
+    assert str(file) in refusal(bundle)
+
+
+def flip(file: Path, place: float) -> None:
+    size = file.stat().st_size
+    at = min(size - 1, int(place * size))
+    with file.open("r+b") as opened:
+        opened.seek(at)
+        (byte,) = opened.read(1)
+        opened.seek(at)
+        opened.write(bytes([byte ^ 0x10]))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", [name for name in FILES if name != "manifest.json"])
+def test_a_flipped_bit_anywhere_is_refused(bundle: Path, name: str, place: str) -> None:
+    flip(bundle / name, PLACES[place])
+    assert str(bundle / name) in refusal(bundle)
+
+
+def test_a_flipped_bit_in_the_manifest_is_refused_or_seen_in_the_digest(bundle: Path) -> None:
+    """It holds free text too (names, provenance). What opens has the vectors of before and another digest."""
+    file = bundle / "manifest.json"
+    content = file.read_bytes()
+    before = gramvec.load(bundle, device="cpu")
+    vectors = before.embed(SAMPLES)
+    refused = 0
+    places = range(0, len(content), 17)
+    for at in places:
+        file.write_bytes(content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :])
+        try:
+            opened = gramvec.load(bundle, device="cpu")
+        except BundleError:
+            refused += 1
+            continue
+        assert opened.digest != before.digest
+        np.testing.assert_array_equal(opened.embed(SAMPLES), vectors)
+        opened.close()
+    before.close()
+    assert refused > len(places) / 2
+
+
+def shipped_files() -> list[tuple[str, str]]:
+    # The default model is 100 MB; its files are of the same kinds.
+    name = min(SHIPPED, key=lambda one: (MODELS / one / "model.onnx.data").stat().st_size)
+    return [(name, file.name) for file in sorted((MODELS / name).iterdir())]
+
+
+@pytest.mark.parametrize(("model", "name"), shipped_files())
+def test_a_flipped_bit_in_a_shipped_model_is_refused(tmp_path: Path, model: str, name: str) -> None:
+    copy = tmp_path / model
+    copy.mkdir()
+    for file in (MODELS / model).iterdir():
+        if file.name == name:
+            shutil.copy(file, copy)
+        else:
+            (copy / file.name).symlink_to(file)
+    flip(copy / name, 0.0 if name == "manifest.json" else 0.7)
+    assert str(copy / name) in refusal(copy)
+
+
+def with_matching_digests(bundle: Path, change: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
+    """As a trainer would have written it: the digests are those of the files as they are now."""
+    file = bundle / "manifest.json"
+    values = json.loads(file.read_bytes())
+    for name, record in values["files"].items():
+        record["sha256"] = hashlib.sha256((bundle / name).read_bytes()).hexdigest()
+    change(values)
+    file.write_text(json.dumps(values))
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("golden", [True, False])
+def test_a_table_with_a_number_that_is_none_is_refused(
+    tmp_path: Path, precision: str, value: float, golden: bool
+) -> None:
+    """Also in a row that no golden text has."""
+    bundle = small_bundle(tmp_path / "small", precision=precision, golden_texts=SAMPLES if golden else ["zzz"])
+    stored = json.loads((bundle / "manifest.json").read_bytes())["graph"]["stored"]
+    table = np.memmap(bundle / stored["file"], precision, "r+", stored["table"], (stored["rows"], 8))
+    table[3, 5] = value
+    table.flush()
+    with_matching_digests(bundle)
+    assert refusal(bundle) == (
+        f"{bundle / stored['file']}: row 3 holds NaN or infinity; the training had diverged; "
+        "train and export the model again"
+    )
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_scale_that_is_no_number_is_refused(tmp_path: Path, value: float) -> None:
+    bundle = small_bundle(tmp_path / "small", precision="int8", golden_texts=["zzz"])
+    stored = json.loads((bundle / "manifest.json").read_bytes())["graph"]["stored"]
+    scales = np.memmap(bundle / stored["file"], np.float32, "r+", stored["scales"], (stored["rows"],))
+    scales[2] = value
+    scales.flush()
+    with_matching_digests(bundle)
+    assert f"{bundle / stored['file']}: the scale of row 2 is NaN or infinite" in refusal(bundle)
+
+
+@pytest.mark.parametrize("field", ["bias", "columns"])
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", "1e39", '"0"', "null"])
+def test_a_number_of_the_manifest_that_is_none_is_refused(tmp_path: Path, field: str, value: str) -> None:
+    bundle = small_bundle(tmp_path / "small", golden_texts=["zzz"])
+
+    def change(values: dict[str, Any]) -> None:
+        values["graph"]["stored"][field] = [0.0, 0.0, "VALUE", 0.0, 0.0, 0.0, 0.0, 0.0]
+
+    with_matching_digests(bundle, change)
+    file = bundle / "manifest.json"
+    file.write_text(file.read_text().replace('"VALUE"', value))
+    assert str(file) in refusal(bundle)
