@@ -34,7 +34,7 @@ HOT_ROUTES: Mapping[str, Route] = {
     "/": embedding.embed_or_compare,
 }
 # Probes have no key to show, and the page that explains how to send one must open without it.
-PUBLIC_PATHS = docs_page.PUBLIC_PATHS | {"/health", "/ready"}
+PUBLIC_PATHS = docs_page.PUBLIC_PATHS | {"/health", "/ready", "/"}
 BUG = HttpError(500, "backend", "the service failed on this request; its log says why")
 
 

@@ -15,6 +15,7 @@ from pydantic.json_schema import models_json_schema
 from gramvec.http.answers import BASE64, NPY, RAW
 from gramvec.http.envelope import OpenAIErrorBody
 from gramvec.http.errors import ErrorBody
+from gramvec.http.explanation import Explained, ExplainRequest
 from gramvec.http.reply import JSON
 from gramvec.http.schemas import Body, EmbeddingsRequest, EmbedRequest, SimilarityRequest
 
@@ -223,7 +224,10 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
     """The OpenAPI document of the application, made once; `public` paths need no key."""
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        bodies = (EmbedRequest, SimilarityRequest, EmbeddingsRequest, ErrorBody, OpenAIErrorBody)
+        bodies = (
+            *(EmbedRequest, SimilarityRequest, EmbeddingsRequest, ExplainRequest, Explained),
+            *(ErrorBody, OpenAIErrorBody),
+        )
         schemas: list[tuple[type[Any], Any]] = [(schema, "validation") for schema in bodies]
         _, definitions = models_json_schema(schemas, ref_template=REFERENCE)
         components = document.setdefault("components", {})
@@ -234,9 +238,9 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
             document["security"] = [{"bearer": []}]
         components["headers"] = HEADERS
         for path, operations in document["paths"].items():
-            for operation in operations.values():
+            for method, operation in operations.items():
                 _complete(operation)
-                if keyed and path in public:
+                if keyed and path in public and method == "get":
                     operation["security"] = []
         app.openapi_schema = document
     return app.openapi_schema
