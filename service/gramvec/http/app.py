@@ -14,12 +14,12 @@ from starlette.responses import Response
 from gramvec import __version__
 from gramvec.embedder import Embedder
 from gramvec.errors import GramvecError
-from gramvec.http import openapi, operations, routes
-from gramvec.http.errors import HttpError, from_starlette
-from gramvec.http.front_door import BUG, FrontDoor
+from gramvec.http import admin, docs_page, explaining, exposition, openapi, operations, playground, routes
+from gramvec.http.errors import HttpError, from_starlette, reason_of
+from gramvec.http.front_door import BUG, PUBLIC_PATHS, FrontDoor
 from gramvec.http.models import check_names
 from gramvec.http.reply import error_reply
-from gramvec.http.routes import as_response
+from gramvec.http.routes import REASON, as_response
 from gramvec.http.service import Service
 from gramvec.http.settings import Settings
 
@@ -35,19 +35,19 @@ def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[E
     Raises:
         BundleError: two of the models have one name.
     """
-    service = Service(settings or Settings())
-    embedders = embedder if isinstance(embedder, Sequence) else [embedder] if embedder is not None else []
-    check_names(embedders)
-    return FrontDoor(_application(service, embedders), service)
+    given = embedder if isinstance(embedder, Sequence) else [embedder] if embedder is not None else []
+    check_names(given)
+    service = Service(settings or Settings(), given)
+    return FrontDoor(_application(service), service)
 
 
-def _application(service: Service, embedders: Sequence[Embedder]) -> FastAPI:
+def _application(service: Service) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         loading: asyncio.Task[None] | None = None
-        if embedders:
-            service.attach(*embedders)
+        if service.given:
+            service.attach(*service.given)
         else:
             loading = asyncio.create_task(service.load())
         yield
@@ -61,31 +61,49 @@ def _application(service: Service, embedders: Sequence[Embedder]) -> FastAPI:
         version=__version__,
         description="Sentence embeddings from character n-grams and words, in the shapes of Text Embeddings Inference.",
         lifespan=lifespan,
+        docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        # FastAPI has OpenTelemetry built in, on by default, with exceptions' messages: what we tell is in /metrics.
+        telemetry={
+            "tracing": False,
+            "metrics": False,
+            "logs": False,
+            "operation_spans": False,
+            "auto_configure": False,
+        },
     )
     app.state.service = service
     app.include_router(routes.router)
+    app.include_router(explaining.router)
+    app.include_router(playground.router)
+    app.include_router(docs_page.router)
     app.include_router(operations.router)
+    app.include_router(admin.router)
+    app.include_router(exposition.router)
     app.add_exception_handler(HttpError, _answer_error)
     app.add_exception_handler(GramvecError, _answer_error)
     app.add_exception_handler(HTTPException, _answer_starlette_error)
     # Starlette raises the error again after this answer, so that the front door puts it into the log.
     app.add_exception_handler(Exception, _answer_bug)
-    app.openapi = partial(openapi.describe, app)  # type: ignore[method-assign]
+    app.openapi = partial(openapi.describe, app, PUBLIC_PATHS)  # type: ignore[method-assign]
     return app
 
 
 # Starlette types its handlers by `Exception`; it calls each with the class that it is registered for.
 async def _answer_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HttpError | GramvecError)
-    return as_response(error_reply(error, request.url.path))
+    return _answer(request, error)
 
 
 async def _answer_starlette_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    path = request.url.path
-    return as_response(error_reply(from_starlette(error, request.method, path), path))
+    return _answer(request, from_starlette(error, request.method, request.url.path))
+
+
+def _answer(request: Request, error: HttpError | GramvecError) -> Response:
+    request.scope[REASON] = reason_of(error, stopping=request.app.state.service.stopping)
+    return as_response(error_reply(error, request.url.path))
 
 
 async def _answer_bug(request: Request, error: Exception) -> Response:

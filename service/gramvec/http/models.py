@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from gramvec.embedder import Embedder, load
 from gramvec.errors import BundleError, GramvecError
@@ -54,27 +55,49 @@ def check_names(embedders: Sequence[Embedder]) -> None:
         paths[embedder.name] = path
 
 
-def renewed(settings: Settings, serving: Sequence[Embedder]) -> list[Embedder]:
+class Change(NamedTuple):
+    """What a reload made of one model: its name, its bundle's digest, and whether that is another one than before."""
+
+    name: str
+    digest: str
+    changed: bool
+
+
+def renewed(settings: Settings, serving: Sequence[Embedder], wanted: Sequence[str] = ()) -> list[Embedder]:
     """The models as the folders they came from hold them now: each is opened and checked; one that is the same is kept.
 
-    `serving` stays open in any case.
+    Args:
+        settings: how to open them.
+        serving: those open now; they stay open in any case.
+        wanted: the digests to be found, where another process has checked them: what is served already is then kept
+            without a look. Empty for whatever is there.
 
     Raises:
-        GramvecError: one cannot be had, or two have the same name; what was opened is closed again.
+        GramvecError: one cannot be had or is not the wanted one, or two have the same name; what was opened is closed.
     """
     found: list[Embedder] = []
     try:
-        for old in serving:
+        for number, old in enumerate(serving):
+            if wanted and wanted[number] == old.digest:
+                found.append(old)
+                continue
             new = _reopened(settings, old.bundle.path)
             if new.digest == old.digest:
                 new.close()
                 new = old
             found.append(new)
+            if wanted and wanted[number] != new.digest:
+                raise BundleError(f"{new.bundle.path}: changed again while it was reloaded; reload once more")
         check_names(found)
     except GramvecError:
         close_but(found, serving)
         raise
     return found
+
+
+def changes(serving: Sequence[Embedder], found: Sequence[Embedder]) -> list[Change]:
+    """What a reload from the first to the second is, model by model."""
+    return [Change(new.name, new.digest, new is not old) for old, new in zip(serving, found, strict=True)]
 
 
 def close_but(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:

@@ -39,6 +39,7 @@ async def ready(request: Request) -> Response:
 async def info(request: Request) -> Response:
     """What is served, with which limits, on which device, from which versions."""
     service: Service = request.app.state.service
+    service.check_accepting()
     default = service.admit().embedder
     settings = service.settings
     return _json(

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -15,8 +16,10 @@ import uvicorn
 from gramvec.errors import GramvecError
 from gramvec.http import logs
 from gramvec.http.app import create_app
+from gramvec.http.channel import Message
+from gramvec.http.errors import HttpError, not_reloaded, reload_under_way, unhealthy
 from gramvec.http.front_door import FrontDoor
-from gramvec.http.models import load_models
+from gramvec.http.models import Change, changes, close_but, load_models, renewed
 from gramvec.http.protocol import Protocol
 from gramvec.http.service import Service
 from gramvec.http.settings import NO_WORKERS_ON_CUDA, Settings
@@ -27,6 +30,7 @@ log = logging.getLogger("gramvec.http")
 # Longer than the 60 s that load balancers keep an idle connection: the side that reuses it must be first to close it.
 KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
+RELOAD_PAUSE_SECONDS = 0.1
 
 
 class Server(uvicorn.Server):
@@ -40,6 +44,8 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
+        self._reload: asyncio.Task[None] | None = None
+        self._reload_again = False
         service.on_failure = self._give_up
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -48,6 +54,36 @@ class Server(uvicorn.Server):
         # A second signal is somebody who does not want to wait.
         self.force_exit = self.should_exit
         self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start; from then on SIGHUP reloads the models."""
+        await super().startup(sockets)
+        self._listen_for_hang_up()
+
+    def _listen_for_hang_up(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
+
+    def _hang_up(self) -> None:
+        if self._reload is None or self._reload.done():
+            self._reload = asyncio.create_task(self._reload_at_hang_up())
+        else:
+            # The folders may have changed since the one under way has looked.
+            self._reload_again = True
+
+    async def _reload_at_hang_up(self) -> None:
+        again = True
+        while again:
+            self._reload_again = False
+            try:
+                await self._service.reload()
+            except HttpError as error:
+                if error.status == 409:  # asked for over HTTP, and soon over
+                    self._reload_again = True
+                    await asyncio.sleep(RELOAD_PAUSE_SECONDS)
+                elif error.status != 422:  # which is in the log
+                    log.error("not reloaded: %s", error)
+            again = self._reload_again
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for the requests in flight as long as the grace time lasts, then cancel what is left."""
@@ -71,6 +107,8 @@ class WorkerServer(Server):
     def __init__(self, config: uvicorn.Config, service: Service, parent: Parent) -> None:
         super().__init__(config, service)
         self._parent = parent
+        self._answer: asyncio.Future[Message] | None = None
+        self._renewal: asyncio.Task[None] | None = None
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -89,10 +127,49 @@ class WorkerServer(Server):
         await super().startup(sockets)
         loop = asyncio.get_running_loop()
         loop.add_reader(self._parent.lifeline, self._orphaned, loop)
+        loop.add_reader(self._parent.channel, self._hear)
+        self._service.reload = self._ask_parent
+        self._service.metrics.keep_publishing(self._service, loop)
         self._parent.tell_started()
+
+    def _listen_for_hang_up(self) -> None:
+        """The parent does, and tells its workers."""
+
+    async def _ask_parent(self) -> list[Change]:
+        if self._answer is not None:
+            raise reload_under_way()
+        self._answer = asyncio.get_running_loop().create_future()
+        self._parent.ask_renewal()
+        try:
+            answer = await self._answer
+        finally:
+            self._answer = None
+        if "stopping" in answer:
+            raise unhealthy(answer["stopping"])
+        if "busy" in answer:
+            raise reload_under_way()
+        if "error" in answer:
+            raise not_reloaded(answer["error"])
+        return [Change(**one) for one in answer["models"]]
+
+    def _hear(self) -> None:
+        for message in self._parent.channel.receive():
+            if "renew" in message:
+                self._renewal = asyncio.create_task(self._renew(message["renew"]))
+            elif self._answer is not None and not self._answer.done():
+                self._answer.set_result(message["answer"])
+
+    async def _renew(self, wanted: list[str]) -> None:
+        error = None
+        try:
+            await self._service.renew(wanted)
+        except Exception as failure:
+            error = str(failure)
+        self._parent.tell_renewed(error)
 
     def _orphaned(self, loop: asyncio.AbstractEventLoop) -> None:
         loop.remove_reader(self._parent.lifeline)
+        loop.remove_reader(self._parent.channel)
         log.error("the parent process is gone")
         self.handle_exit(signal.SIGTERM, None)
 
@@ -103,6 +180,8 @@ def serve(settings: Settings) -> None:
     Raises:
         GramvecError: the address cannot be listened on, or the model cannot be loaded, or no worker can start.
     """
+    # Until there are models to reload, a hang-up is none of our business; by default it would end the process.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     logs.configure(settings.log_format)
     with _bound(settings.host, settings.port) as listener:
         if settings.workers > 1:
@@ -122,9 +201,11 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
         embedders = load_models(settings)
         if any(embedder.device == "cuda" for embedder in embedders):
             raise GramvecError(NO_WORKERS_ON_CUDA)
-        app = create_app(settings, embedders)
         for embedder in embedders:
             log.info("%s is ready on %s", embedder.name, embedder.device)
+        app = create_app(settings, embedders)
+        service: Service = app.state.service
+        del embedder, embedders  # the old ones go when a reload replaces them
 
         # What uvicorn would import later is imported once, here.
         config = _config(app)
@@ -132,10 +213,23 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
         config.get_loop_factory()
 
         def work(parent: Parent) -> None:
-            WorkerServer(config, app.state.service, parent).run(sockets=[listener])
+            service.metrics.claim(parent.number - 1)
+            WorkerServer(config, service, parent).run(sockets=[listener])
+
+        def renew() -> Message:
+            serving = service.given
+            try:
+                found = renewed(settings, serving)
+            except GramvecError as error:
+                log.error("not reloaded, the models go on as they are: %s", error)
+                raise
+            service.given = found
+            close_but(serving, found)
+            made = [change._asdict() for change in changes(serving, found)]
+            return {"renew": [one["digest"] for one in made], "result": {"models": made}}
 
         _listen(settings, listener)
-        supervise(work, settings.workers, settings.graceful_shutdown_seconds)
+        supervise(work, settings.workers, settings.graceful_shutdown_seconds, renew)
 
 
 def server_for(app: FrontDoor) -> Server:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
+from weakref import WeakSet
 
 from starlette.requests import ClientDisconnect
 
@@ -15,12 +16,17 @@ from gramvec.batching import LONG_TEXT_FACTOR, LOOP_SECONDS, Answer, Batcher
 from gramvec.embedder import Embedder
 from gramvec.errors import GramvecError, InputError
 from gramvec.http.body import Incoming
-from gramvec.http.errors import HttpError, unhealthy
-from gramvec.http.models import load_models
+from gramvec.http.errors import HttpError, not_reloaded, reload_under_way, unhealthy
+from gramvec.http.metrics import Metrics
+from gramvec.http.models import Change, changes, close_but, load_models, renewed
 from gramvec.http.reply import Usage
 from gramvec.http.settings import Settings
+from gramvec.http.turns import Turns
 
 log = logging.getLogger("gramvec.http")
+
+# An explanation of the longest texts takes 0.3 s.
+MOST_EXPLANATIONS_WAITING = 32
 
 
 class Served(NamedTuple):
@@ -34,17 +40,23 @@ class Served(NamedTuple):
 class Service:
     """The state of one serving process.
 
-    `models` are those served, by name, the default first; empty until all of them are loaded.
+    `models` are those served, by name, the default first; empty until all of them are loaded. `given` are loaded ones
+    of the caller's, to be served from the start. `reload` is what a request for a reload calls.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, given: Sequence[Embedder] = ()) -> None:
         self.settings = settings
+        self.given = given
         self.models: Mapping[str, Served] = MappingProxyType({})
         self.stopping = False
         self.failure: str | None = None
         self.on_failure: Callable[[str], None] = log.error
+        self.metrics = Metrics(settings.workers)
+        self.explanations = Turns(MOST_EXPLANATIONS_WAITING)
+        self.reload: Callable[[], Awaitable[list[Change]]] = self.renew
         self._loading = "the model is being loaded"
-        self._owns_models = False
+        self._renewal: asyncio.Task[list[Change]] | None = None
+        self._retired: WeakSet[Batcher] = WeakSet()
 
     @property
     def served(self) -> Served | None:
@@ -65,6 +77,7 @@ class Service:
             # The native kernel adds the rows up as it reads them: a long text costs it no more than a short one.
             long_text_factor=1 if embedder.runtime == "native" else LONG_TEXT_FACTOR,
             deadline_seconds=self.settings.request_deadline_seconds,
+            on_call=self.metrics.calls_of(embedder.name),
         )
         return Served(embedder, batcher, f"{embedder.name}@{embedder.digest[:12]}".encode())
 
@@ -78,13 +91,65 @@ class Service:
             log.exception("a model could not be loaded")
             self._fail(f"a model could not be loaded ({type(error).__name__}); the log says why")
         else:
-            self._owns_models = True
             self.attach(*embedders)
             for embedder in embedders:
                 log.info("%s is ready on %s", embedder.name, embedder.device)
 
     def _tell(self, doing: str) -> None:
         self._loading = doing
+
+    async def renew(self, wanted: Sequence[str] = ()) -> list[Change]:
+        """Serve the models that their folders hold now: all of those that are others, or none if one is unusable.
+
+        Requests that have begun are finished on the old models, which are let go of after the last of them.
+
+        Args:
+            wanted: see `models.renewed`.
+
+        Raises:
+            HttpError: 409 while another reload is under way, 422 with the reason for an unusable model, 503 where
+                models are still being loaded for the first time, or the service is shutting down.
+        """
+        if not self.models or self.stopping:
+            raise unhealthy(self.unready or "the service is not ready")
+        if self._renewal is not None:
+            raise reload_under_way()
+        task = self._renewal = asyncio.create_task(self._renew(wanted))
+        task.add_done_callback(self._renewed)
+        # Whoever asked may go away; what was begun is brought to its end.
+        await asyncio.wait([task])
+        return task.result()
+
+    def _renewed(self, task: asyncio.Task[list[Change]]) -> None:
+        self._renewal = None
+        task.exception()  # known to be looked at: nobody may be left who asked
+
+    async def _renew(self, wanted: Sequence[str]) -> list[Change]:
+        serving = [served.embedder for served in self.models.values()]
+        try:
+            found = await asyncio.to_thread(renewed, self.settings, serving, wanted)
+        except GramvecError as error:
+            log.error("not reloaded, the models go on as they are: %s", error)
+            raise not_reloaded(str(error)) from error
+        if self.stopping:
+            close_but(found, serving)
+            raise unhealthy("the service is shutting down")
+        self._swap(found)
+        made = changes(serving, found)
+        log.info("reloaded: %s", ", ".join(one.name for one in made if one.changed) or "no model has changed")
+        return made
+
+    def _swap(self, found: Sequence[Embedder]) -> None:
+        models: dict[str, Served] = {}
+        for served, embedder in zip(self.models.values(), found, strict=True):
+            if embedder is served.embedder:
+                models[embedder.name] = served
+            else:
+                # Nobody closes it: a request that holds it may not have handed its texts over yet. Its thread ends and
+                # its files are let go of with the last reference to it.
+                self._retired.add(served.batcher)
+                models[embedder.name] = self._served(embedder)
+        self.models = MappingProxyType(models)
 
     def stop(self) -> None:
         """Refuse new requests from now on."""
@@ -93,10 +158,11 @@ class Service:
     async def close(self) -> None:
         """Finish what was admitted and release the models."""
         self.stopping = True
-        for served in self.models.values():
-            await served.batcher.close()
-            if self._owns_models:
-                served.embedder.close()
+        if self._renewal is not None:
+            await asyncio.wait([self._renewal])
+        for batcher in [*self._retired, *(served.batcher for served in self.models.values())]:
+            await batcher.close()
+        close_but((served.embedder for served in self.models.values()), self.given)
 
     @property
     def unready(self) -> str | None:
@@ -109,6 +175,10 @@ class Service:
             return self._loading
         full = [name for name, served in self.models.items() if served.batcher.full]
         return f"the queue of {full[0]} is full" if full else None
+
+    def queues(self) -> list[tuple[str, Batcher]]:
+        """Name and queue of each model."""
+        return [(name, served.batcher) for name, served in self.models.items()]
 
     @property
     def default_label(self) -> bytes:
@@ -126,10 +196,11 @@ class Service:
     def admit(self, model: str | None = None) -> Served:
         """The model of this name, None for the default.
 
+        Ask `check_accepting` first, before the body is read: what was taken up then is served, whatever came since.
+
         Raises:
-            HttpError: 404 for a name that is not served, else what check_accepting does.
+            HttpError: 404 for a name that is not served.
         """
-        self.check_accepting()
         served = self.served if model is None else self.models.get(model)
         if served is None:
             names = ", ".join(map(repr, self.models))

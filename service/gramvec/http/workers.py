@@ -1,4 +1,8 @@
-"""Processes that share what their parent has loaded: fork, watch, replace, stop. Knows nothing of what they do."""
+"""Processes that share what their parent has loaded: fork, watch, replace, stop. Knows nothing of what they do.
+
+A worker and its parent send each other lines (`channel`): the worker that it has started, that a renewal is asked for,
+and how its own went; the parent what to renew, and what came of it all.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gramvec.errors import GramvecError
+from gramvec.http.channel import Channel, Message
+from gramvec.http.renewals import DOORBELL, Renewals
 
 log = logging.getLogger("gramvec.http")
 
 STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
-HELD_SIGNALS = STOP_SIGNALS | {signal.SIGCHLD}
+HELD_SIGNALS = STOP_SIGNALS | {signal.SIGCHLD, signal.SIGHUP, DOORBELL}
 # A worker that dies is replaced at once if it had lived for a while, else after a pause that doubles.
 SETTLED_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 0.5
@@ -28,18 +34,40 @@ FAILED = 70
 
 
 class Parent:
-    """What a worker knows of its parent. `lifeline` is a descriptor that becomes readable when the parent is gone."""
+    """What a worker knows of its parent.
 
-    def __init__(self, lifeline: int, report: int) -> None:
+    `number` counts the workers from 1, and is the same for one that replaces another. `lifeline` is a descriptor that
+    becomes readable when the parent is gone. `channel` is what both send each other messages over.
+    """
+
+    def __init__(self, number: int, process: int, lifeline: int, channel: Channel) -> None:
+        self.number = number
         self.lifeline = lifeline
-        self._report = report
+        self.channel = channel
+        self._process = process
 
     def tell_started(self) -> None:
         """A worker that ends before this is one that cannot start."""
-        os.write(self._report, b"1")
+        self._tell({"started": True})
+
+    def ask_renewal(self) -> None:
+        """Ask for a renewal; the message that comes back has an `answer`."""
+        self._tell({"ask": True})
+
+    def tell_renewed(self, error: str | None) -> None:
+        """Say how the renewal went that the parent has ordered."""
+        self._tell({"renewed": error})
+
+    def _tell(self, message: Message) -> None:
+        self.channel.send(message)
+        if os.getppid() == self._process:
+            os.kill(self._process, DOORBELL)
 
     def release_signals(self) -> None:
-        """Let the signals in; call it once they are handled."""
+        """Let the signals in; call it once those that stop are handled."""
+        # A terminal that is closed tells all processes; the parent sees to it.
+        for number in (signal.SIGHUP, DOORBELL):
+            signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_SIGNALS)
 
 
@@ -47,9 +75,10 @@ class Parent:
 class _Worker:
     number: int
     pid: int
-    report: int  # descriptor to read from
+    channel: Channel
     since: float
     deaths: int  # in a row
+    started: bool = False
 
 
 @contextmanager
@@ -62,8 +91,16 @@ def signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def supervise(work: Callable[[Parent], None], count: int, grace_seconds: float) -> None:
+def supervise(
+    work: Callable[[Parent], None],
+    count: int,
+    grace_seconds: float,
+    renew: Callable[[], Message] = lambda: {"result": {}},
+) -> None:
     """Run `work` in so many forked processes until SIGTERM or SIGINT; a process that ends sooner is replaced.
+
+    SIGHUP, or a worker that asks for it, begins a renewal: `renew` makes anew what the processes share, in a thread,
+    and its message goes to the workers one after the other (see `renewals.Renewals`).
 
     Call it under `signals_held`, from the only thread, with all that the processes are to share in memory.
 
@@ -73,58 +110,82 @@ def supervise(work: Callable[[Parent], None], count: int, grace_seconds: float) 
     # Collected now and never looked at again: the collector would write to every page, and so copy it.
     gc.collect()
     gc.freeze()
-    _Supervisor(work, grace_seconds).run(count)
+    _Supervisor(work, grace_seconds, renew).run(count)
 
 
 class _Supervisor:
-    def __init__(self, work: Callable[[Parent], None], grace_seconds: float) -> None:
+    def __init__(self, work: Callable[[Parent], None], grace_seconds: float, renew: Callable[[], Message]) -> None:
         self._work = work
         self._grace_seconds = grace_seconds
         # Only the parent holds the end that is written to, so its death ends the file for all workers.
         self._lifeline, self._held = os.pipe()
         self._workers: dict[int, _Worker] = {}
         self._due: list[tuple[float, int, int]] = []  # when to fork again, number, deaths
+        self._renewals = Renewals(renew, self._channels, lambda pid: os.kill(pid, signal.SIGTERM))
 
     def run(self, count: int) -> None:
         try:
             for number in range(1, count + 1):
                 self._fork(number, 0)
-            while _next_signal(self._patience()) not in STOP_SIGNALS:
+            while (got := _next_signal(self._patience())) not in STOP_SIGNALS:
+                if got == signal.SIGHUP:
+                    self._renewals.hang_up()
+                for worker in self._workers.values():
+                    self._listen(worker)
                 self._replace_dead()
+                self._renewals.go_on()
         finally:
+            self._renewals.stop()
             self._stop()
             os.close(self._held)
             os.close(self._lifeline)
 
+    def _channels(self) -> dict[int, Channel]:
+        return {pid: worker.channel for pid, worker in self._workers.items()}
+
+    def _listen(self, worker: _Worker) -> None:
+        for message in worker.channel.receive():
+            if "started" in message:
+                worker.started = True
+            elif "ask" in message:
+                self._renewals.ask(worker.channel)
+            else:
+                self._renewals.heard(worker.pid, message["renewed"])
+
     def _patience(self) -> float:
         """Seconds until there is something to do without a signal."""
+        if self._renewals.preparing:  # its end is a signal, and nothing is forked before
+            return 3600
         return max(0.0, min((when for when, _, _ in self._due), default=time.monotonic() + 3600) - time.monotonic())
 
     def _fork(self, number: int, deaths: int) -> None:
-        report, told = os.pipe()
-        os.set_blocking(report, False)
+        parent = os.getpid()
+        channel, workers_end = Channel.pair()
         with warnings.catch_warnings():
             # The libraries' idle threads (BLAS) are none that a worker would wait for.
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:
-            os.close(report)
             os.close(self._held)
-            _run_and_exit(self._work, Parent(self._lifeline, told))
-        os.close(told)
-        self._workers[pid] = _Worker(number, pid, report, time.monotonic(), deaths)
+            for inherited in (channel, *self._channels().values()):
+                inherited.close()
+            _run_and_exit(self._work, Parent(number, parent, self._lifeline, workers_end))
+        workers_end.close()
+        self._workers[pid] = _Worker(number, pid, channel, time.monotonic(), deaths)
 
     def _replace_dead(self) -> None:
         now = time.monotonic()
         for worker, status in self._reap():
             how = _ending(status)
-            if not _has_started(worker) and not worker.deaths:
+            if not worker.started and not worker.deaths:
                 raise GramvecError(f"worker {worker.number} could not start ({how}); the lines above say why")
             deaths = 1 if now - worker.since > SETTLED_SECONDS else worker.deaths + 1
             settled = now - worker.since > SETTLED_SECONDS
             pause = 0.0 if settled else min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (deaths - 1))
             log.error("worker %d (process %d) %s; replaced in %.1f s", worker.number, worker.pid, how, pause)
             self._due.append((now + pause, worker.number, deaths))
+        if self._renewals.preparing:
+            return
         ready = [one for one in self._due if one[0] <= now]
         self._due = [one for one in self._due if one[0] > now]
         for _, number, deaths in ready:
@@ -135,6 +196,8 @@ class _Supervisor:
         for pid, worker in list(self._workers.items()):
             found, status = os.waitpid(pid, os.WNOHANG)
             if found:
+                self._listen(worker)
+                worker.channel.close()
                 del self._workers[pid]
                 ended.append((worker, status))
         return ended
@@ -144,8 +207,7 @@ class _Supervisor:
         self._send(signal.SIGTERM)
         while self._workers:
             got = _next_signal(max(0.0, deadline - time.monotonic()))
-            for worker, _ in self._reap():
-                os.close(worker.report)
+            self._reap()
             if got is None:
                 self._send(signal.SIGKILL)
                 deadline = time.monotonic() + MARGIN_SECONDS
@@ -174,15 +236,6 @@ def _run_and_exit(work: Callable[[Parent], None], parent: Parent) -> None:
         # Nothing of the parent's stack may run in a worker.
         logging.shutdown()
         os._exit(code)
-
-
-def _has_started(worker: _Worker) -> bool:
-    try:
-        return bool(os.read(worker.report, 1))
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(worker.report)
 
 
 def _ending(status: int) -> str:
