@@ -159,7 +159,9 @@ SAMPLES = ["a fast car", "ripe bananas", "", "zzz"]
 
 def small_bundle(path: Path, *, seed: int = 0, **changes: Any) -> Path:
     """A bundle of some twenty n-grams and words with random rows, exported as the trainer does it."""
-    entries = [Entry("ngram", text, 1) for text in ("fa", "as", "st", "ca", "ar", "an", "na", "fas", "ast", "car", "t c")]
+    entries = [
+        Entry("ngram", text, 1) for text in ("fa", "as", "st", "ca", "ar", "an", "na", "fas", "ast", "car", "t c")
+    ]
     vocabulary = Vocabulary.build([*entries, *(Entry("word", text, 1) for text in ("a", "fast", "car", "bananas"))])
     arguments: dict[str, Any] = {
         "name": "small",

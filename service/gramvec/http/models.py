@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gramvec.embedder import Embedder, load
 from gramvec.errors import BundleError, GramvecError
 from gramvec.http.settings import Settings
+from gramvec.weights import weights_of
 
 
 def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> list[Embedder]:
@@ -33,13 +34,20 @@ def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None
 
 def load_model(settings: Settings, source: str) -> Embedder:
     """The model of this name or folder, checked. Raises GramvecError if it cannot be had."""
-    return load(
+    embedder = load(
         source,
         device=settings.device,
         max_characters=settings.max_characters,
         runtime=settings.runtime,
         threads=1,  # calls are short and follow each other; other cores are for other workers
     )
+    try:
+        if embedder.manifest.graph.stored is not None:
+            weights_of(embedder.bundle)  # mapped while the folder holds this model: explanations need them later
+    except BundleError:
+        embedder.close()
+        raise
+    return embedder
 
 
 def check_names(embedders: Sequence[Embedder]) -> None:
