@@ -16,7 +16,6 @@ log = logging.getLogger("gramvec.http")
 
 # What a worker and the thread wake the parent with; what it is about lies in the channel, or here.
 DOORBELL = signal.SIGUSR1
-STOPPING = "the service is shutting down"
 
 
 class Renewals:
@@ -87,11 +86,6 @@ class Renewals:
         elif self._left and self._left[0] not in self._workers():
             self._left.popleft()
             self._tell_next()
-
-    def stop(self) -> None:
-        """Answer who asked; what is under way is not waited for."""
-        if self._asker is not None:
-            self._asker.send({"answer": {"stopping": STOPPING}})
 
     def _begin(self, asker: Channel | None) -> None:
         self._busy, self._again, self._asker = True, False, asker

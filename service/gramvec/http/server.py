@@ -135,9 +135,17 @@ class WorkerServer(Server):
     def _listen_for_hang_up(self) -> None:
         """The parent does, and tells its workers."""
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for the requests in flight, but not for a parent that is stopping too."""
+        self._service.stop()
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result({"stopping": True})
+        await super().shutdown(sockets)
+
     async def _ask_parent(self) -> list[Change]:
         if self._answer is not None:
             raise reload_under_way()
+        self._service.check_accepting()
         self._answer = asyncio.get_running_loop().create_future()
         self._parent.ask_renewal()
         try:
@@ -145,7 +153,7 @@ class WorkerServer(Server):
         finally:
             self._answer = None
         if "stopping" in answer:
-            raise unhealthy(answer["stopping"])
+            raise unhealthy("the service is shutting down")
         if "busy" in answer:
             raise reload_under_way()
         if "error" in answer:

@@ -135,7 +135,6 @@ class _Supervisor:
                 self._replace_dead()
                 self._renewals.go_on()
         finally:
-            self._renewals.stop()
             self._stop()
             os.close(self._held)
             os.close(self._lifeline)
