@@ -18,12 +18,11 @@ help:  ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Each stamp is newer than what it was installed from, so a second call installs nothing.
-$(VENV)/.serve: pyproject.toml requirements/constraints.txt
+$(VENV)/.serve: pyproject.toml requirements/constraints.txt hatch_build.py $(wildcard service/gramvec/native/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "gramvec needs Python 3.11 or newer; name one: make serve PYTHON=python3.12" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu]'
-	$(BIN)/python -m gramvec.warm
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.serve

@@ -16,7 +16,7 @@ from benchmarks.results import Group, rate_rows
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (
-    "numpy", "numba", "onnxruntime", "onnxruntime-gpu", "torch", "fastapi", "uvicorn",
+    "numpy", "onnxruntime", "onnxruntime-gpu", "torch", "fastapi", "uvicorn",
     "model2vec", "sentence-transformers", "fasttext-community",
 )  # fmt: skip
 

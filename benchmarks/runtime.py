@@ -1,4 +1,4 @@
-"""Features to vectors: the native kernel, ONNX Runtime and torch's EmbeddingBag on the same ids, in each precision.
+"""Features to vectors: the native, ONNX Runtime and torch's EmbeddingBag on the same ids, in each precision.
 
 The limit is a copy of every row that the texts gather, once, which is the least that ONNX Runtime's Gather does.
 """
@@ -56,9 +56,9 @@ def _compare(setting: Setting, precision: Precision, folder: Path) -> Group:
         TORCH: bag,
         "one copy of the rows": copy,
         "ONNX Runtime": onnx.run,
-        "native kernel": native.run,
+        "native": native.run,
     }
-    for name, limit in ((TORCH, TORCH_TOLERANCE), ("ONNX Runtime", TOLERANCE), ("native kernel", TOLERANCE)):
+    for name, limit in ((TORCH, TORCH_TOLERANCE), ("ONNX Runtime", TOLERANCE), ("native", TOLERANCE)):
         worst = distances(np.asarray(tasks[name](batches[0])), np.asarray(exact(batches[0]))).max()
         if worst > limit:
             raise SystemExit(f"{name}, {precision}: 1 - cosine to float32 is {worst:.1e}; it computes something else")

@@ -29,7 +29,7 @@ CHUNK_TEXTS = 512
 # 1 - cosine between a golden vector and what this machine computes, and the relative difference of their lengths; CPUs
 # and GPUs round sums differently.
 GOLDEN_TOLERANCE, GOLDEN_LENGTHS = 1e-5, 1e-3
-# Where numba is missing, a bundle's memo is not used, and its int8 rows were rounded apart from those that are.
+# Without the loops in C a bundle's memo is not used, and its int8 rows were rounded apart from those that are.
 GOLDEN_TOLERANCE_WITHOUT_MEMO, GOLDEN_LENGTHS_WITHOUT_MEMO = 1e-3, 5e-3
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec import native
 from gramvec.errors import InputError
 
 Vectors = NDArray[np.float32]
@@ -62,8 +63,15 @@ def finish(vectors: Vectors, *, normalize: bool, dimensions: int | None) -> Vect
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Rows of length 1; a zero row stays zero."""
+    """float32 rows of length 1; a zero row stays zero.
+
+    The loops in C add the squares in another order than numpy does: where they are, they are always taken.
+    """
     rows = np.ascontiguousarray(vectors)
+    if native.loops is not None and rows.dtype == np.float32:
+        units = np.empty_like(rows)
+        native.loops.unit(rows, units)
+        return units
     lengths = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
     lengths[lengths == 0] = 1
     return np.divide(rows, lengths, dtype=np.float32)

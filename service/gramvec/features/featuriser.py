@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
+from gramvec import native
 from gramvec.errors import InputError
 from gramvec.features import plain
 from gramvec.features.batch import FeatureBatch
+from gramvec.features.compiled import CompiledFeaturiser
 from gramvec.features.spec import FeatureSpec
-from gramvec.features.text import CodePoints, code_points
+from gramvec.features.text import code_points
 from gramvec.vocab import Memo, Vocabulary
 
 
 class Featuriser:
     """Texts to the rows of the table that a model sums.
 
-    compiled: True for the numba pass, False for numpy, None for numba where it is installed.
+    compiled: True for the loops in C, False for numpy, None for C where the loops were built.
     Both give the same ids in the same order: each text's n-grams by their last character, shorter first, then
     its words. Calls are pure and may run in several threads.
     memo: rows for frequent chunks, which the compiled pass takes in place of their features (see CompiledFeaturiser);
@@ -46,36 +47,23 @@ class Featuriser:
             raise InputError("the memo does not fit the FeatureSpec and the vocabulary; export the bundle again")
         self.spec = spec
         self.vocabulary = vocabulary
-        self._featurise = _choose(spec, vocabulary, compiled, memo)
+        self.compiled = native.loops is not None if compiled is None else compiled
         self.memo = memo if self.compiled else None
-
-    @property
-    def compiled(self) -> bool:
-        """Whether the numba pass is in use."""
-        return not isinstance(self._featurise, partial)
+        self._featurise: Callable[[Sequence[str]], FeatureBatch] = (
+            CompiledFeaturiser(spec, vocabulary, memo) if self.compiled else self._plainly
+        )
 
     def __call__(self, texts: Sequence[str]) -> FeatureBatch:
         """The features of each text; a text without a known feature has none.
 
         Raises InputError with the text's index for a lone surrogate or anything but str.
         """
-        return self._featurise(code_points(texts))
+        return self._featurise(texts)
+
+    def _plainly(self, texts: Sequence[str]) -> FeatureBatch:
+        return plain.featurise(code_points(texts), self.spec, self.vocabulary)
 
 
 def can_be_memoised(spec: FeatureSpec) -> bool:
     """Whether chunks have sums of their own: n-grams of one character would count a space for both its sides."""
     return bool(spec.orders) and spec.orders[0] > 1
-
-
-def _choose(
-    spec: FeatureSpec, vocabulary: Vocabulary, compiled: bool | None, memo: Memo | None
-) -> Callable[[CodePoints], FeatureBatch]:
-    if compiled is not False:
-        try:
-            from gramvec.features.compiled import CompiledFeaturiser
-
-            return CompiledFeaturiser(spec, vocabulary, memo)
-        except ImportError as error:
-            if compiled:
-                raise InputError("compiled=True needs numba: pip install numba") from error
-    return partial(plain.featurise, spec=spec, vocabulary=vocabulary)

@@ -1,4 +1,4 @@
-"""The featuriser in vectorised numpy: each stage a function, used where numba is missing and by training's counts."""
+"""The featuriser in vectorised numpy: each stage a function, used where the loops in C are missing, and by training's counts."""
 
 from __future__ import annotations
 

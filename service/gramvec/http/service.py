@@ -74,7 +74,7 @@ class Service:
             queue_characters=self.settings.queue_characters,
             # A CUDA call blocks for its launch and copies, whatever its size: never on the loop.
             loop_seconds=0.0 if embedder.device == "cuda" else LOOP_SECONDS,
-            # The native kernel adds the rows up as it reads them: a long text costs it no more than a short one.
+            # Runtime native adds the rows up as it reads them: a long text costs it no more than a short one.
             long_text_factor=1 if embedder.runtime == "native" else LONG_TEXT_FACTOR,
             deadline_seconds=self.settings.request_deadline_seconds,
             on_call=self.metrics.calls_of(embedder.name),

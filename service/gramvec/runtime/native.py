@@ -1,7 +1,7 @@
-"""The runtime of our own: a compiled loop over the mapped table, for a CPU.
+"""The runtime of our own: loops in C over the mapped table, for a CPU.
 
 ONNX Runtime's stock operators copy every row before they add it. These loops add rows where they lie and read the same
-file: float rows in the order in which ONNX Runtime adds them, int8 rows that share scales as integers.
+file: float rows in the order in which ONNX Runtime adds them, int8 rows that share scales as exact integers.
 """
 
 from __future__ import annotations
@@ -12,84 +12,89 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec import native
 from gramvec.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError
 from gramvec.features import FeatureBatch
 
 Floats = NDArray[np.float32]
 
-_DTYPES = {"float32": np.float32, "float16": np.uint16, "int8": np.int8}  # float16 by its bits, see kernel.py
-# Rows are added as integers where they share at most so many scales.
-MOST_STEPS = 16
+_BYTES = {"float32": 4, "float16": 2, "int8": 1}
+# The largest weight of an int8 row: 127 * 128 is the most that half an int32 holds.
+MOST_WEIGHT = 128
 
 
 class NativeRuntime:
     """A Runtime (see gramvec.runtime) over the table of a bundle, mapped from its file.
 
-    Raises DeviceError if numba is missing, BundleError if the bundle does not say where its table lies, or lies.
+    plain: True for the loops that any processor can run; the vectors are the same to the bit.
+    Raises DeviceError if the loops were not built, BundleError if the bundle does not say where its table is, or lies.
     """
 
     name = "native"
     device = "cpu"
     provider = "native"
 
-    def __init__(self, bundle: Bundle) -> None:
-        try:
-            import gramvec.runtime.kernel as kernel
-        except ImportError as error:
-            raise DeviceError("runtime native needs numba: pip install numba, or take runtime onnx") from error
+    def __init__(self, bundle: Bundle, *, plain: bool = False) -> None:
+        loops = native.loops
+        if loops is None:
+            raise DeviceError(f"runtime native: {native.MISSING}; or take runtime onnx")
         graph, d = bundle.manifest.graph, bundle.manifest.dimension
         stored = graph.stored
         if stored is None:
             raise BundleError(f"{bundle.path}: made before runtime native; export it again, or take runtime onnx")
         path = bundle.path / stored.file
+        item = _BYTES[graph.precision]
+        length = stored.rows * d * item
+        scales = None if stored.scales is None else _mapped(path, np.float32, stored.scales, stored.rows)
+        weights, step = None, 1.0
+        if item == 1 and scales is not None and stored.table + length + loops.BLOCK <= path.stat().st_size:
+            weights, step = _weights(scales)
+            length += loops.BLOCK
         self._dimension = d
         self._rows = stored.rows
-        self._sum: Any = kernel.sum_rows
-        self._weights: tuple[NDArray[Any], ...] | None = (
-            _mapped(path, _DTYPES[graph.precision], stored.table, (stored.rows, d)),
-            _ones(stored.rows) if stored.scales is None else _mapped(path, np.float32, stored.scales, (stored.rows,)),
-        )
-        steps = np.unique(self._weights[1])[::-1]
-        padded = stored.rows * d + kernel.BLOCK
-        if graph.precision == "int8" and len(steps) <= MOST_STEPS and stored.table + padded <= path.stat().st_size:
-            self._sum = kernel.sum_int8
-            kinds = np.searchsorted(-steps, -self._weights[1]).astype(np.uint8)
-            self._weights = (_mapped(path, np.int8, stored.table, (padded,)), kinds, steps)
-        self._columns = None if stored.columns is None else np.array(stored.columns, np.float32)
-        self._bias = None if stored.bias is None else np.array(stored.bias, np.float32)
-        self._mean = graph.pooling == "mean"
         self._tanh = graph.activation == "tanh"
+        self._table: Any = loops.Table(
+            _mapped(path, np.uint8, stored.table, length),
+            stored.rows,
+            d,
+            d * item,
+            item,
+            None if weights is not None else scales,
+            weights,
+            step,
+            graph.pooling == "mean",
+            None if stored.columns is None else np.array(stored.columns, np.float32),
+            None if stored.bias is None else np.array(stored.bias, np.float32),
+            plain,
+        )
 
     def run(self, batch: FeatureBatch) -> Floats:
         """See Runtime.run."""
-        if self._weights is None:
+        if self._table is None:
             raise BackendError("the model is closed; load it again")
         vectors = np.empty((len(batch), self._dimension), np.float32)
-        wrong = self._sum(batch.ids, batch.offsets, *self._weights, vectors)
+        wrong = self._table(batch.ids, batch.offsets, vectors)
         if wrong >= 0:
             raise BackendError(f"row {batch.ids[wrong]} is not in the table of {self._rows} rows; load the model again")
-        if self._mean:
-            vectors /= np.maximum(batch.counts, 1).astype(np.float32)[:, None]
-        if self._columns is not None:
-            vectors *= self._columns
-        if self._bias is not None:
-            vectors += self._bias
         return np.tanh(vectors, out=vectors) if self._tanh else vectors
 
     def close(self) -> None:
         """Let go of the table; later calls raise BackendError."""
-        self._weights = None
+        self._table = None
 
 
-def _ones(rows: int) -> Floats:
-    ones = np.ones(rows, np.float32)
-    ones.setflags(write=False)  # as a mapped array: numba compiles for each kind
-    return ones
+def _weights(scales: Floats) -> tuple[NDArray[np.uint8] | None, float]:
+    """The scales as whole multiples of the smallest, or None where they are not 1 to MOST_WEIGHT times it."""
+    step = scales.min(initial=np.inf)
+    if not (step > 0 and scales.max() <= step * MOST_WEIGHT):
+        return None, 1.0
+    multiples = np.rint(scales / step)
+    return (multiples.astype(np.uint8), float(step)) if np.array_equal(multiples * step, scales) else (None, 1.0)
 
 
-def _mapped(path: Path, dtype: type, offset: int, shape: tuple[int, ...]) -> NDArray[Any]:
+def _mapped(path: Path, dtype: type, offset: int, count: int) -> NDArray[Any]:
     try:
-        return np.memmap(path, dtype, "r", offset, shape).view(np.ndarray)
+        return np.memmap(path, dtype, "r", offset, (count,)).view(np.ndarray)
     except (OSError, ValueError) as error:
         raise BundleError(f"{path}: its table cannot be mapped ({error}); copy or export the model again") from error

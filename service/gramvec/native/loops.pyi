@@ -1,0 +1,74 @@
+"""What module.c gives to Python. Arrays are C-contiguous, of the dtypes named, and held as long as the object lives.
+
+Objects are immutable, calls pure: several threads may use one object. Long calls let go of the interpreter's lock.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Array = Any  # anything with the buffer protocol
+WordArrays = tuple[Array, Array, Array, Array]  # slots int32, starts uint32, chars uint16, rows int32
+
+BLOCK: int
+"""int8 rows are read so many columns at a time, the last time beyond the row's end."""
+
+class Featuriser:
+    """Texts to rows. Raises ValueError for arrays that do not fit together, on which a search could run wild."""
+
+    def __new__(
+        cls,
+        compose: Callable[[str], str],  # to normalisation form C; called for texts that are not ASCII
+        characters: Array,  # uint32[0x110000], see gramvec.vocab.characters
+        orders: tuple[int, ...],
+        bits: int,
+        ngram_keys: Array,  # uint64, 0 for an empty slot; used while the object is made
+        ngram_rows: Array,  # int32
+        has_words: bool,
+        words: WordArrays,
+        longest_word: int,
+        unknown_row: int,  # -1: unknown words have none
+        has_memo: bool,
+        chunks: WordArrays,
+        longest_chunk: int,
+        reach: int,
+        edge_keys: Array,
+        edge_rows: Array,
+        /,
+    ) -> Featuriser: ...
+    def __call__(self, texts: Sequence[str], /) -> tuple[bytearray, bytearray]:
+        """ids int32[rows] and offsets int64[n + 1].
+
+        Raises TypeError for anything but str, ValueError for a lone surrogate.
+        """
+
+class Table:
+    """A table whose rows are summed.
+
+    Either each row has a float32 scale (None: 1) and rows are added in order as float32; or int8 rows have weights, are
+    added as exact integers, and the sum is taken times `step`. Then `rows` must go on for a block after its last row.
+    """
+
+    def __new__(
+        cls,
+        rows: Array,  # bytes
+        n_rows: int,
+        dimension: int,
+        stride: int,  # bytes from one row to the next
+        item: int,  # 1: int8, 2: float16, 4: float32
+        scales: Array | None,  # float32[n_rows]
+        weights: Array | None,  # uint8[n_rows], 1 to 128
+        step: float,
+        mean: bool,  # divide by the number of rows
+        columns: Array | None,  # float32[d], then times this
+        bias: Array | None,  # float32[d], then plus this
+        plain: bool,  # True: not the loops that need AVX2 or AVX-512; the results are equal
+        /,
+    ) -> Table: ...
+    def __call__(self, ids: Array, offsets: Array, vectors: Array, /) -> int:
+        """Fill float32[n, d] vectors; return the first position found of an id that is no row, or -1.
+
+        ids int32, offsets int64[n + 1] ascending. Raises ValueError if they do not fit together.
+        """
+
+def unit(rows: Array, units: Array, /) -> None:
+    """Fill units with the rows, float32[n, d], at length 1; a zero row stays zero."""

@@ -1,0 +1,455 @@
+/* gramvec.native: the loops of features and runtime, and rows of length 1, for Python. See native.pyi for the contract. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "featurise.h"
+#include "sum.h"
+
+/* Below so many characters or rows a call is over before another thread could take the interpreter's lock. */
+enum { KEEP_LOCK = 2048 };
+
+/* Arrays that an object holds on to. */
+enum { MOST_BUFFERS = 24 };
+typedef struct {
+    Py_buffer views[MOST_BUFFERS];
+    int count;
+} Buffers;
+
+static void *hold(Buffers *buffers, PyObject *array, Py_ssize_t item, Py_ssize_t *length, int flags) {
+    Py_buffer *view = &buffers->views[buffers->count];
+    if (PyObject_GetBuffer(array, view, PyBUF_C_CONTIGUOUS | flags) < 0) return NULL;
+    buffers->count++;
+    if (view->len % item != 0) {
+        PyErr_Format(PyExc_ValueError, "an array of %zd bytes does not hold items of %zd", view->len, item);
+        return NULL;
+    }
+    if (length) *length = view->len / item;
+    static char nothing[64];
+    return view->buf ? view->buf : nothing;
+}
+
+static void let_go(Buffers *buffers) {
+    while (buffers->count > 0) PyBuffer_Release(&buffers->views[--buffers->count]);
+}
+
+static int shift_for(Py_ssize_t capacity) {
+    int bits = 0;
+    while (((Py_ssize_t)1 << bits) < capacity) bits++;
+    return 64 - bits;
+}
+
+static int is_capacity(Py_ssize_t slots) {
+    if (slots >= 2 && (slots & (slots - 1)) == 0) return 1;
+    PyErr_Format(PyExc_ValueError, "a table of %zd slots; a power of two from 2 on is needed", slots);
+    return 0;
+}
+
+/* ---- Featuriser ---- */
+
+typedef struct {
+    PyObject_HEAD
+    Buffers buffers;
+    Features features;
+    PyObject *compose; /* text -> text in normalisation form C */
+} Featuriser;
+
+/* Slots on pages of 2 MB where the system has them: a look-up then seldom misses the list of pages. */
+static int allocate_slots(Pairs *pairs, size_t keys) {
+    enum { PAGE = 1 << 21 };
+    int bits = 1;
+    while ((size_t)1 << bits < 2 * keys) bits++; /* half full at most, and one slot is empty */
+    size_t bytes = sizeof(Pair) << bits, alignment = bytes < PAGE ? 64 : PAGE;
+    if (posix_memalign((void **)&pairs->slots, alignment, bytes) != 0) {
+        pairs->slots = NULL;
+        PyErr_NoMemory();
+        return -1;
+    }
+#ifdef MADV_HUGEPAGE
+    if (alignment == PAGE) madvise(pairs->slots, bytes, MADV_HUGEPAGE);
+#endif
+    memset(pairs->slots, 0, bytes);
+    pairs->mask = ((uint64_t)1 << bits) - 1;
+    pairs->shift = 64 - bits;
+    return 0;
+}
+
+static int pairs_from(Pairs *pairs, PyObject *keys, PyObject *rows) {
+    Buffers buffers = {.count = 0};
+    Py_ssize_t n_keys, n_rows;
+    int result = -1;
+    const uint64_t *key = hold(&buffers, keys, 8, &n_keys, 0);
+    const int32_t *row = key ? hold(&buffers, rows, 4, &n_rows, 0) : NULL;
+    if (row && n_keys != n_rows) {
+        PyErr_SetString(PyExc_ValueError, "keys and rows differ in length");
+    } else if (row) {
+        size_t used = 0;
+        for (Py_ssize_t i = 0; i < n_keys; i++) used += key[i] != 0;
+        result = allocate_slots(pairs, used);
+        for (Py_ssize_t i = 0; result == 0 && i < n_keys; i++)
+            if (key[i]) add_pair(pairs, key[i], row[i]);
+    }
+    let_go(&buffers);
+    return result;
+}
+
+static int words_from(Buffers *buffers, Words *words, PyObject *slots, PyObject *starts, PyObject *chars, PyObject *rows,
+                      Py_ssize_t longest) {
+    Py_ssize_t n_slots, n_starts, n_chars, n_rows;
+    if (!(words->slots = hold(buffers, slots, 4, &n_slots, 0)) || !is_capacity(n_slots)) return -1;
+    if (!(words->starts = hold(buffers, starts, 4, &n_starts, 0))) return -1;
+    if (!(words->chars = hold(buffers, chars, 2, &n_chars, 0))) return -1;
+    if (!(words->rows = hold(buffers, rows, 4, &n_rows, 0))) return -1;
+    int fits = n_starts == n_rows + 1, empty = 0;
+    for (Py_ssize_t i = 0; fits && i < n_rows; i++) fits = words->starts[i] <= words->starts[i + 1];
+    fits = fits && (Py_ssize_t)words->starts[n_rows] <= n_chars;
+    for (Py_ssize_t i = 0; fits && i < n_slots; i++) {
+        fits = words->slots[i] < n_rows;
+        empty |= words->slots[i] < 0;
+    }
+    if (!fits || !empty) {
+        PyErr_SetString(PyExc_ValueError, "the arrays of words do not fit together");
+        return -1;
+    }
+    words->mask = (uint64_t)n_slots - 1;
+    words->shift = shift_for(n_slots);
+    words->longest = longest;
+    return 0;
+}
+
+static PyObject *featuriser_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *compose, *table, *orders, *ngram_keys, *ngram_rows, *words[4], *chunks[4], *edge_keys, *edge_rows;
+    Py_ssize_t bits, longest_word, longest_chunk, reach;
+    int has_words, has_memo, unknown_row;
+    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Featuriser takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "OOO!nOOp(OOOO)nip(OOOO)nnOO", &compose, &table, &PyTuple_Type, &orders, &bits,
+                          &ngram_keys, &ngram_rows, &has_words, &words[0], &words[1], &words[2], &words[3],
+                          &longest_word, &unknown_row, &has_memo, &chunks[0], &chunks[1], &chunks[2], &chunks[3],
+                          &longest_chunk, &reach, &edge_keys, &edge_rows))
+        return NULL;
+    Featuriser *self = (Featuriser *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    Features *f = &self->features;
+    Py_ssize_t codes;
+    self->compose = Py_NewRef(compose);
+    f->bits = (int)bits;
+    f->has_words = has_words;
+    f->has_memo = has_memo;
+    f->unknown_row = unknown_row;
+    f->reach = reach;
+    f->n_orders = (int)PyTuple_GET_SIZE(orders);
+    if (f->n_orders > MOST_ORDERS) {
+        PyErr_SetString(PyExc_ValueError, "too many orders");
+        goto failed;
+    }
+    for (int i = 0; i < f->n_orders; i++) {
+        f->orders[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(orders, i));
+        if (f->orders[i] == -1 && PyErr_Occurred()) goto failed;
+        if (f->orders[i] < 1 || f->orders[i] * bits > 64 || bits < 1 || bits > 16) {
+            PyErr_SetString(PyExc_ValueError, "orders and bits do not fit a key of 64 bits");
+            goto failed;
+        }
+        f->masks[i] = f->orders[i] * bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << f->orders[i] * bits) - 1;
+    }
+    if (!(f->table = hold(&self->buffers, table, 4, &codes, 0))) goto failed;
+    if (codes < 0x110000 || reach < 0 || (2 * reach + 1) * bits > 64 || (has_memo && f->n_orders == 0)) {
+        PyErr_SetString(PyExc_ValueError, "the table of characters is short, or the reach too long");
+        goto failed;
+    }
+    if (pairs_from(&f->ngrams, ngram_keys, ngram_rows) < 0 ||
+        pairs_from(&f->edges, edge_keys, edge_rows) < 0 ||
+        words_from(&self->buffers, &f->words, words[0], words[1], words[2], words[3], longest_word) < 0 ||
+        words_from(&self->buffers, &f->chunks, chunks[0], chunks[1], chunks[2], chunks[3], longest_chunk) < 0)
+        goto failed;
+    return (PyObject *)self;
+failed:
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void featuriser_free(Featuriser *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    let_go(&self->buffers);
+    free(self->features.ngrams.slots);
+    free(self->features.edges.slots);
+    Py_XDECREF(self->compose);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static int has_surrogate(PyObject *text) {
+    int kind = PyUnicode_KIND(text);
+    if (kind == PyUnicode_1BYTE_KIND) return 0;
+    const void *data = PyUnicode_DATA(text);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    uint32_t found = 0;
+    if (kind == PyUnicode_2BYTE_KIND)
+        for (Py_ssize_t i = 0; i < length; i++) found |= (((const uint16_t *)data)[i] & 0xF800u) == 0xD800u;
+    else
+        for (Py_ssize_t i = 0; i < length; i++) found |= (((const uint32_t *)data)[i] & 0xFFFFF800u) == 0xD800u;
+    return found != 0;
+}
+
+/* Own each text, composed; describe it for the loops. Returns the characters of all, -1 with an exception set. */
+static Py_ssize_t take_texts(Featuriser *self, PyObject *sequence, Py_ssize_t n, PyObject **owned, Text *texts,
+                             int64_t *longest) {
+    Py_ssize_t characters = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *text = PySequence_Fast_GET_ITEM(sequence, i);
+        if (!PyUnicode_Check(text)) {
+            PyErr_Format(PyExc_TypeError, "text %zd is no str", i);
+            return -1;
+        }
+        if (PyUnicode_IS_ASCII(text)) {
+            owned[i] = Py_NewRef(text);
+        } else {
+            owned[i] = PyObject_CallOneArg(self->compose, text);
+            if (!owned[i]) return -1;
+            if (!PyUnicode_Check(owned[i]) || has_surrogate(owned[i])) {
+                PyErr_Format(PyExc_ValueError, "text %zd has a lone surrogate", i);
+                return -1;
+            }
+        }
+        texts[i] = (Text){PyUnicode_DATA(owned[i]), PyUnicode_GET_LENGTH(owned[i]), (int)PyUnicode_KIND(owned[i])};
+        characters += texts[i].length;
+        if (texts[i].length > *longest) *longest = texts[i].length;
+    }
+    return characters;
+}
+
+static PyObject *featuriser_call(Featuriser *self, PyObject *args, PyObject *kwargs) {
+    (void)kwargs;
+    PyObject *given, *result = NULL, *rows = NULL, *offsets = NULL;
+    if (!PyArg_ParseTuple(args, "O", &given)) return NULL;
+    PyObject *sequence = PySequence_Fast(given, "texts must be a sequence of str");
+    if (!sequence) return NULL;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence), characters = 0;
+    int64_t longest = 0;
+    enum { FEW = 16, SHORT = 1024 };
+    PyObject *few_owned[FEW] = {NULL};
+    Text few_texts[FEW];
+    uint16_t short_ids[SHORT];
+    uint8_t short_classes[SHORT];
+    PyObject **owned = n <= FEW ? few_owned : PyMem_RawCalloc((size_t)n, sizeof *owned);
+    Text *texts = n <= FEW ? few_texts : PyMem_RawMalloc((size_t)n * sizeof *texts);
+    uint16_t *ids = short_ids;
+    uint8_t *classes = short_classes;
+    if (!owned || !texts) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    characters = take_texts(self, sequence, n, owned, texts, &longest);
+    if (characters < 0) goto done;
+    if (longest + 2 > SHORT) {
+        ids = PyMem_RawMalloc((size_t)(longest + 2) * sizeof *ids);
+        classes = PyMem_RawMalloc((size_t)(longest + 2));
+        if (!ids || !classes) {
+            PyErr_NoMemory();
+            goto done;
+        }
+    }
+    Py_ssize_t room = (characters + 2 * n) * (self->features.n_orders + self->features.has_words);
+    rows = PyByteArray_FromStringAndSize(NULL, (room + 1) * (Py_ssize_t)sizeof(int32_t));
+    offsets = PyByteArray_FromStringAndSize(NULL, (n + 1) * (Py_ssize_t)sizeof(int64_t));
+    if (!rows || !offsets) goto done;
+    int32_t *first = (int32_t *)PyByteArray_AS_STRING(rows), *end;
+    int64_t *bounds = (int64_t *)PyByteArray_AS_STRING(offsets);
+    if (characters < KEEP_LOCK) {
+        end = featurise(&self->features, texts, n, first, bounds, ids, classes);
+    } else {
+        Py_BEGIN_ALLOW_THREADS;
+        end = featurise(&self->features, texts, n, first, bounds, ids, classes);
+        Py_END_ALLOW_THREADS;
+    }
+    if (PyByteArray_Resize(rows, (end - first) * (Py_ssize_t)sizeof(int32_t)) < 0) goto done;
+    result = PyTuple_Pack(2, rows, offsets);
+done:
+    for (Py_ssize_t i = 0; owned && i < n; i++) Py_XDECREF(owned[i]);
+    if (n > FEW) {
+        PyMem_RawFree(owned);
+        PyMem_RawFree(texts);
+    }
+    if (ids != short_ids) PyMem_RawFree(ids);
+    if (classes != short_classes) PyMem_RawFree(classes);
+    Py_XDECREF(rows);
+    Py_XDECREF(offsets);
+    Py_DECREF(sequence);
+    return result;
+}
+
+static PyType_Slot featuriser_slots[] = {
+    {Py_tp_new, featuriser_new}, {Py_tp_dealloc, featuriser_free}, {Py_tp_call, featuriser_call}, {0, NULL}};
+static PyType_Spec featuriser_spec = {"gramvec.native.Featuriser", sizeof(Featuriser), 0, Py_TPFLAGS_DEFAULT,
+                                      featuriser_slots};
+
+/* ---- Table ---- */
+
+typedef struct {
+    PyObject_HEAD
+    Buffers buffers;
+    Table table;
+} TableObject;
+
+/* An optional array of float32 or bytes, of exactly `expected` items. */
+static int optional(Buffers *buffers, PyObject *array, Py_ssize_t item, Py_ssize_t expected, const void **place) {
+    Py_ssize_t length;
+    *place = NULL;
+    if (array == Py_None) return 0;
+    if (!(*place = hold(buffers, array, item, &length, 0))) return -1;
+    if (length == expected) return 0;
+    PyErr_Format(PyExc_ValueError, "an array of %zd items where %zd are needed", length, expected);
+    return -1;
+}
+
+static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    PyObject *rows, *scales, *weights, *columns, *bias;
+    Py_ssize_t n_rows, dimension, stride, length;
+    int item, mean, plain;
+    float step;
+    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Table takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "OnnniOOfpOOp", &rows, &n_rows, &dimension, &stride, &item, &scales, &weights, &step,
+                          &mean, &columns, &bias, &plain))
+        return NULL;
+    TableObject *self = (TableObject *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    Table *t = &self->table;
+    t->n_rows = n_rows;
+    t->dimension = dimension;
+    t->stride = stride;
+    t->width = (dimension + BLOCK - 1) / BLOCK * BLOCK;
+    t->type = item;
+    t->step = step;
+    t->mean = mean;
+    if (!(t->rows = hold(&self->buffers, rows, 1, &length, 0))) goto failed;
+    if ((item != INT8 && item != FLOAT16 && item != FLOAT32) || n_rows < 0 || dimension < 1 ||
+        stride < dimension * item || length < n_rows * stride ||
+        (weights != Py_None && (item != INT8 || (n_rows > 0 && length < (n_rows - 1) * stride + t->width)))) {
+        PyErr_SetString(PyExc_ValueError, "the table's shape, stride and type do not fit its bytes");
+        goto failed;
+    }
+    if (optional(&self->buffers, scales, 4, n_rows, (const void **)&t->scales) < 0 ||
+        optional(&self->buffers, weights, 1, n_rows, (const void **)&t->weights) < 0 ||
+        optional(&self->buffers, columns, 4, dimension, (const void **)&t->columns) < 0 ||
+        optional(&self->buffers, bias, 4, dimension, (const void **)&t->bias) < 0)
+        goto failed;
+    for (Py_ssize_t i = 0; t->weights && i < n_rows; i++) {
+        if (t->weights[i] < 1 || t->weights[i] > 128) {
+            PyErr_SetString(PyExc_ValueError, "weights must be 1 to 128");
+            goto failed;
+        }
+    }
+    t->sum = choose_sum(t, plain);
+    return (PyObject *)self;
+failed:
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void table_free(TableObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    let_go(&self->buffers);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *table_call(TableObject *self, PyObject *args, PyObject *kwargs) {
+    (void)kwargs;
+    PyObject *given_ids, *given_offsets, *given_vectors, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOO", &given_ids, &given_offsets, &given_vectors)) return NULL;
+    const Table *t = &self->table;
+    Buffers buffers = {.count = 0};
+    Py_ssize_t n_ids, n_offsets, n_numbers;
+    void *total = NULL, *wide = NULL;
+    const int32_t *ids = hold(&buffers, given_ids, 4, &n_ids, 0);
+    const int64_t *offsets = ids ? hold(&buffers, given_offsets, 8, &n_offsets, 0) : NULL;
+    float *vectors = offsets ? hold(&buffers, given_vectors, 4, &n_numbers, PyBUF_WRITABLE) : NULL;
+    if (!vectors) goto done;
+    int fits = n_offsets >= 1 && offsets[0] >= 0 && n_numbers == (n_offsets - 1) * t->dimension;
+    for (Py_ssize_t i = 0; fits && i + 1 < n_offsets; i++) fits = offsets[i] <= offsets[i + 1];
+    if (!fits || offsets[n_offsets - 1] > n_ids) {
+        PyErr_SetString(PyExc_ValueError, "ids, offsets and vectors do not fit together");
+        goto done;
+    }
+    total = PyMem_RawMalloc((size_t)t->width * sizeof(int32_t));
+    wide = PyMem_RawMalloc((size_t)t->dimension * sizeof(double));
+    if (!total || !wide) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    int64_t wrong;
+    if (n_ids < KEEP_LOCK) {
+        wrong = sum_texts(t, ids, offsets, n_offsets - 1, vectors, total, wide);
+    } else {
+        Py_BEGIN_ALLOW_THREADS;
+        wrong = sum_texts(t, ids, offsets, n_offsets - 1, vectors, total, wide);
+        Py_END_ALLOW_THREADS;
+    }
+    result = PyLong_FromLongLong(wrong);
+done:
+    PyMem_RawFree(total);
+    PyMem_RawFree(wide);
+    let_go(&buffers);
+    return result;
+}
+
+static PyType_Slot table_slots[] = {
+    {Py_tp_new, table_new}, {Py_tp_dealloc, table_free}, {Py_tp_call, table_call}, {0, NULL}};
+static PyType_Spec table_spec = {"gramvec.native.Table", sizeof(TableObject), 0, Py_TPFLAGS_DEFAULT, table_slots};
+
+/* ---- unit ---- */
+
+static PyObject *unit(PyObject *module, PyObject *const *args, Py_ssize_t n_args) {
+    (void)module;
+    PyObject *result = NULL;
+    Buffers buffers = {.count = 0};
+    Py_ssize_t n_rows, n_units;
+    if (n_args != 2) {
+        PyErr_SetString(PyExc_TypeError, "unit takes rows and units");
+        return NULL;
+    }
+    const float *rows = hold(&buffers, args[0], 4, &n_rows, PyBUF_ND);
+    float *units = rows ? hold(&buffers, args[1], 4, &n_units, PyBUF_WRITABLE) : NULL;
+    if (!units) goto done;
+    if (buffers.views[0].ndim != 2 || n_rows != n_units) {
+        PyErr_SetString(PyExc_ValueError, "rows and units must be float32[n, d] alike");
+        goto done;
+    }
+    Py_ssize_t n = buffers.views[0].shape[0], d = buffers.views[0].shape[1];
+    if (n_rows < KEEP_LOCK) {
+        unit_rows(rows, n, d, units);
+    } else {
+        Py_BEGIN_ALLOW_THREADS;
+        unit_rows(rows, n, d, units);
+        Py_END_ALLOW_THREADS;
+    }
+    result = Py_NewRef(Py_None);
+done:
+    let_go(&buffers);
+    return result;
+}
+
+static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, METH_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
+
+static int execute(PyObject *module) {
+    PyObject *featuriser = PyType_FromModuleAndSpec(module, &featuriser_spec, NULL);
+    if (!featuriser || PyModule_AddObjectRef(module, "Featuriser", featuriser) < 0) return -1;
+    Py_DECREF(featuriser);
+    PyObject *table = PyType_FromModuleAndSpec(module, &table_spec, NULL);
+    if (!table || PyModule_AddObjectRef(module, "Table", table) < 0) return -1;
+    Py_DECREF(table);
+    return PyModule_AddIntConstant(module, "BLOCK", BLOCK);
+}
+
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, execute}, {0, NULL}};
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "gramvec.native.loops", NULL, 0, functions, module_slots, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit_loops(void) { return PyModuleDef_Init(&definition); }

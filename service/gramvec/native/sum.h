@@ -1,0 +1,276 @@
+/* Sums of rows of a table, and rows of length 1. Nothing here knows of Python.
+ *
+ * Additions go in one order however wide the machine's vectors are, and nothing is fused (-ffp-contract=off): all
+ * machines of one architecture give the same bytes.
+ */
+#ifndef GRAMVEC_SUM_H
+#define GRAMVEC_SUM_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* One binary holds the plain loops for three widths of vector, and the loader takes the machine's. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
+#define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define FOR_EACH_CPU
+#endif
+
+/* Rows are asked for so many rows ahead of their sum. */
+enum { ROWS_AHEAD = 20, CACHE_LINE = 64 };
+/* int8 rows are read in blocks of so many columns; what the last reads beyond a row is dropped. */
+enum { BLOCK = 64 };
+/* int32 holds so many rows of 127 * 128 and more. */
+enum { ROWS_IN_INT32 = 1 << 16 };
+
+enum { INT8 = 1, FLOAT16 = 2, FLOAT32 = 4 }; /* bytes of a number */
+
+typedef struct Table Table;
+/* total[c] += the sum of the rows ids[from] to ids[to - 1]; returns the position of an id that is no row, or -1. */
+typedef int64_t (*SumRows)(const Table *t, const int32_t *ids, int64_t from, int64_t to, int64_t last, void *total);
+
+struct Table {
+    const char *rows;
+    int64_t n_rows, dimension, stride, width; /* bytes from row to row; columns that int8 rows are read in */
+    int type;
+    const float *scales;    /* of each row, or NULL */
+    const uint8_t *weights; /* int8: what each row counts, in units of `step`: 1 to 128; or NULL */
+    float step;
+    int mean;
+    const float *columns, *bias; /* or NULL */
+    SumRows sum;
+};
+
+static inline int is_row(const Table *t, int32_t row) { return row >= 0 && row < t->n_rows; }
+
+static inline const char *row_of(const Table *t, int32_t row) { return t->rows + (int64_t)row * t->stride; }
+
+static inline void prefetch_ahead(const Table *t, const int32_t *ids, int64_t at, int64_t last) {
+    const char *address = row_of(t, ids[at + ROWS_AHEAD < last ? at + ROWS_AHEAD : last]);
+    for (int64_t line = 0; line < t->stride; line += CACHE_LINE) __builtin_prefetch(address + line);
+}
+
+/* ---- int8 rows with weights, added as integers: exact, so that no order and no width of vectors shows. ---- */
+
+FOR_EACH_CPU
+static int64_t sum_weighted(const Table *t, const int32_t *ids, int64_t from, int64_t to, int64_t last, void *sums) {
+    int32_t *restrict total = sums;
+    for (int64_t i = from; i < to; i++) {
+        if (!is_row(t, ids[i])) return i;
+        prefetch_ahead(t, ids, i, last);
+        const int8_t *own = (const int8_t *)row_of(t, ids[i]);
+        int32_t weight = t->weights[ids[i]];
+        for (int64_t c = 0; c < t->width; c++) total[c] += own[c] * weight;
+    }
+    return -1;
+}
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+/* Four rows at a time: their bytes are interleaved, so that one instruction multiplies four by their weights and adds
+ * them up. A lane of 16 columns lies across four registers then; `in_order` puts the columns back. */
+typedef struct {
+    const char *rows[4];
+    uint32_t weights; /* four bytes */
+} Four;
+
+static inline int64_t next_four(const Table *t, const int32_t *ids, int64_t at, int64_t to, int64_t last, Four *four) {
+    four->weights = 0;
+    for (int k = 0; k < 4; k++) {
+        int32_t row = ids[at + k < to ? at + k : to - 1];
+        if (!is_row(t, row)) return at + k;
+        four->rows[k] = row_of(t, row);
+        if (at + k < to) {
+            prefetch_ahead(t, ids, at + k, last);
+            four->weights |= (uint32_t)t->weights[row] << 8 * k;
+        }
+    }
+    return -1;
+}
+
+static inline void in_order(int32_t *total, int64_t columns, int lanes) {
+    int32_t block[64];
+    for (int64_t c = 0; c < columns; c += 16 * lanes) {
+        memcpy(block, total + c, (size_t)(16 * lanes) * sizeof *block);
+        for (int lane = 0; lane < lanes; lane++)
+            for (int k = 0; k < 4; k++)
+                memcpy(total + c + 16 * lane + 4 * k, block + 4 * lanes * k + 4 * lane, 4 * sizeof *block);
+    }
+}
+
+__attribute__((target("avx512f,avx512bw,avx512vnni"))) static int64_t sum_weighted_vnni(
+    const Table *t, const int32_t *ids, int64_t from, int64_t to, int64_t last, void *sums) {
+    int32_t *total = sums;
+    for (int64_t i = from; i < to; i += 4) {
+        Four four;
+        int64_t wrong = next_four(t, ids, i, to, last, &four);
+        if (wrong >= 0) return wrong;
+        __m512i weights = _mm512_set1_epi32((int)four.weights);
+        for (int64_t c = 0; c < t->width; c += 64) {
+            __m512i a = _mm512_loadu_si512(four.rows[0] + c), b = _mm512_loadu_si512(four.rows[1] + c);
+            __m512i e = _mm512_loadu_si512(four.rows[2] + c), f = _mm512_loadu_si512(four.rows[3] + c);
+            __m512i low = _mm512_unpacklo_epi8(a, b), high = _mm512_unpackhi_epi8(a, b);
+            __m512i low2 = _mm512_unpacklo_epi8(e, f), high2 = _mm512_unpackhi_epi8(e, f);
+            __m512i quads[4] = {_mm512_unpacklo_epi16(low, low2), _mm512_unpackhi_epi16(low, low2),
+                                _mm512_unpacklo_epi16(high, high2), _mm512_unpackhi_epi16(high, high2)};
+            for (int k = 0; k < 4; k++) {
+                int32_t *place = total + c + 16 * k;
+                _mm512_storeu_si512(place, _mm512_dpbusd_epi32(_mm512_loadu_si512(place), weights, quads[k]));
+            }
+        }
+    }
+    in_order(total, t->width, 4);
+    return -1;
+}
+
+__attribute__((target("avx2"))) static int64_t sum_weighted_avx2(const Table *t, const int32_t *ids, int64_t from,
+                                                                 int64_t to, int64_t last, void *sums) {
+    int32_t *total = sums;
+    __m256i ones = _mm256_set1_epi16(1);
+    for (int64_t i = from; i < to; i += 4) {
+        Four four;
+        int64_t wrong = next_four(t, ids, i, to, last, &four);
+        if (wrong >= 0) return wrong;
+        __m256i weights = _mm256_set1_epi32((int)four.weights);
+        for (int64_t c = 0; c < t->width; c += 32) {
+#define LOAD(k) _mm256_loadu_si256((const __m256i *)(four.rows[k] + c))
+            __m256i a = LOAD(0), b = LOAD(1), e = LOAD(2), f = LOAD(3);
+#undef LOAD
+            __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
+            __m256i low2 = _mm256_unpacklo_epi8(e, f), high2 = _mm256_unpackhi_epi8(e, f);
+            __m256i quads[4] = {_mm256_unpacklo_epi16(low, low2), _mm256_unpackhi_epi16(low, low2),
+                                _mm256_unpacklo_epi16(high, high2), _mm256_unpackhi_epi16(high, high2)};
+            for (int k = 0; k < 4; k++) {
+                /* Two products of at most 127 * 128 fit an int16. */
+                __m256i sum = _mm256_madd_epi16(_mm256_maddubs_epi16(weights, quads[k]), ones);
+                __m256i *place = (__m256i *)(total + c + 8 * k);
+                _mm256_storeu_si256(place, _mm256_add_epi32(_mm256_loadu_si256(place), sum));
+            }
+        }
+    }
+    in_order(total, t->width, 2);
+    return -1;
+}
+#endif
+
+/* ---- Rows of any type with scales of their own, added one after the other as float32. ---- */
+
+static inline float half_to_float(uint16_t half) {
+    /* Exponent and fraction moved to their places in a float32, then times 2^112; subnormals come out right. */
+    uint32_t magnitude = (uint32_t)(half & 0x7FFF) << 13, sign = (uint32_t)(half & 0x8000) << 16;
+    float value;
+    memcpy(&value, &magnitude, sizeof value);
+    value *= 0x1p112f;
+    memcpy(&magnitude, &value, sizeof value);
+    magnitude |= sign;
+    memcpy(&value, &magnitude, sizeof value);
+    return value;
+}
+
+FOR_EACH_CPU
+static int64_t sum_floats(const Table *t, const int32_t *ids, int64_t from, int64_t to, int64_t last, void *sums) {
+    float *restrict total = sums;
+    int64_t d = t->dimension;
+    for (int64_t i = from; i < to; i++) {
+        if (!is_row(t, ids[i])) return i;
+        prefetch_ahead(t, ids, i, last);
+        float scale = t->scales ? t->scales[ids[i]] : 1.0f;
+        const char *own = row_of(t, ids[i]);
+        if (t->type == FLOAT32)
+            for (int64_t c = 0; c < d; c++) total[c] += ((const float *)own)[c] * scale;
+        else if (t->type == FLOAT16)
+            for (int64_t c = 0; c < d; c++) total[c] += half_to_float(((const uint16_t *)own)[c]) * scale;
+        else
+            for (int64_t c = 0; c < d; c++) total[c] += (float)((const int8_t *)own)[c] * scale;
+    }
+    return -1;
+}
+
+/* ---- A batch ---- */
+
+/* The fastest that this machine has; `plain` for the loops that any machine has. */
+static SumRows choose_sum(const Table *t, int plain) {
+    if (!t->weights) return sum_floats;
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    if (!plain && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw")) return sum_weighted_vnni;
+    if (!plain && __builtin_cpu_supports("avx2")) return sum_weighted_avx2;
+#endif
+    (void)plain;
+    return sum_weighted;
+}
+
+FOR_EACH_CPU
+static void finish_sum(const Table *t, int64_t count, float *vector) {
+    float divisor = (float)(count > 0 ? count : 1);
+    if (t->mean)
+        for (int64_t c = 0; c < t->dimension; c++) vector[c] /= divisor;
+    if (t->columns)
+        for (int64_t c = 0; c < t->dimension; c++) vector[c] *= t->columns[c];
+    if (t->bias)
+        for (int64_t c = 0; c < t->dimension; c++) vector[c] += t->bias[c];
+}
+
+/* total: scratch of `stride` int32, exact: what they sum up to is put into double. */
+static int64_t sum_integers(const Table *t, const int32_t *ids, int64_t from, int64_t to, int64_t last, int32_t *total,
+                            double *wide, float *vector) {
+    int64_t parts = 0;
+    do {
+        int64_t end = to - from > ROWS_IN_INT32 ? from + ROWS_IN_INT32 : to;
+        memset(total, 0, (size_t)t->width * sizeof *total);
+        int64_t wrong = t->sum(t, ids, from, end, last, total);
+        if (wrong >= 0) return wrong;
+        if (parts++ == 0 && end == to) {
+            for (int64_t c = 0; c < t->dimension; c++) vector[c] = (float)total[c] * t->step;
+            return -1;
+        }
+        for (int64_t c = 0; c < t->dimension; c++) wide[c] = (parts > 1 ? wide[c] : 0) + total[c];
+        from = end;
+    } while (from < to);
+    for (int64_t c = 0; c < t->dimension; c++) vector[c] = (float)wide[c] * t->step;
+    return -1;
+}
+
+/* Write float32[n, d]; return the first position found of an id that is no row, at which it stops, or -1.
+ *
+ * total: scratch of `width` int32. wide: of d doubles.
+ */
+static int64_t sum_texts(const Table *t, const int32_t *ids, const int64_t *offsets, int64_t n, float *vectors,
+                         int32_t *total, double *wide) {
+    int64_t last = offsets[n] - 1;
+    for (int64_t i = 0; i < n; i++) {
+        float *vector = vectors + i * t->dimension;
+        int64_t wrong;
+        if (t->weights) {
+            wrong = sum_integers(t, ids, offsets[i], offsets[i + 1], last, total, wide, vector);
+        } else {
+            memset(vector, 0, (size_t)t->dimension * sizeof *vector);
+            wrong = t->sum(t, ids, offsets[i], offsets[i + 1], last, vector);
+        }
+        if (wrong >= 0) return wrong;
+        finish_sum(t, offsets[i + 1] - offsets[i], vector);
+    }
+    return -1;
+}
+
+/* Rows of length 1; a zero row stays zero. Squares are added in 16 columns, then these from left to right. */
+FOR_EACH_CPU
+static void unit_rows(const float *rows, int64_t n, int64_t d, float *units) {
+    enum { LANES = 16 };
+    for (int64_t i = 0; i < n; i++) {
+        const float *row = rows + i * d;
+        float lanes[LANES] = {0}, length = 0;
+        int64_t c = 0;
+        for (; c + LANES <= d; c += LANES)
+            for (int k = 0; k < LANES; k++) lanes[k] += row[c + k] * row[c + k];
+        for (int k = 0; c < d; c++, k++) lanes[k] += row[c] * row[c];
+        for (int k = 0; k < LANES; k++) length += lanes[k];
+        length = sqrtf(length);
+        if (length == 0) length = 1;
+        for (c = 0; c < d; c++) units[i * d + c] = row[c] / length;
+    }
+}
+
+#endif

@@ -1,0 +1,197 @@
+"""The loops in C: the widths of vectors among each other, their limits, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gramvec import native
+from gramvec.postprocess import unit
+
+assert native.loops is not None
+Table, Featuriser, BLOCK = native.loops.Table, native.loops.Featuriser, native.loops.BLOCK
+
+
+def int8_table(random: np.random.Generator, rows: int, d: int) -> tuple[Any, Any]:
+    stored = random.integers(-127, 128, rows * d + BLOCK).astype(np.int8)
+    return stored, (1 << random.integers(0, 8, rows)).astype(np.uint8)
+
+
+def vectors_of(table: Any, ids: Any, offsets: Any, d: int) -> tuple[int, Any]:
+    vectors = np.full((len(offsets) - 1, d), np.nan, np.float32)
+    return table(np.asarray(ids, np.int32), np.asarray(offsets, np.int64), vectors), vectors
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 200), st.lists(st.integers(0, 40), max_size=12))
+def test_all_widths_give_the_exact_sum(seed: int, d: int, counts: list[int]) -> None:
+    random = np.random.default_rng(seed)
+    rows = 50
+    stored, weights = int8_table(random, rows, d)
+    ids, offsets = random.integers(0, rows, sum(counts)), np.cumsum([0, *counts])
+    step = 0.25
+    exact = stored[: rows * d].reshape(rows, d).astype(np.int64) * weights[:, None]
+    for plain in (False, True):
+        table = Table(stored, rows, d, d, 1, None, weights, step, False, None, None, plain)
+        wrong, vectors = vectors_of(table, ids, offsets, d)
+        assert wrong == -1
+        expected = np.array([exact[ids[a:b]].sum(0) for a, b in pairwise(offsets)])
+        assert np.array_equal(vectors, expected.reshape(-1, d).astype(np.float32) * np.float32(step))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_more_rows_than_an_int32_holds(plain: bool) -> None:
+    stored = np.full(2 * 3 + BLOCK, 127, np.int8)
+    table = Table(stored, 2, 3, 3, 1, None, np.array([128, 1], np.uint8), 1.0, False, None, None, plain)
+    n = 200_001  # 127 * 128 * 200,000 is over 2^31
+    _, vectors = vectors_of(table, [0] * (n - 1) + [1], [0, n], 3)
+    assert vectors.tolist() == [[np.float32(127 * 128 * (n - 1) + 127)] * 3]
+
+
+def test_float16_is_read_as_numpy_reads_it() -> None:
+    bits = np.arange(2**16, dtype=np.uint16)
+    finite = np.isfinite(bits.view(np.float16))
+    halves = bits[finite].view(np.float16)
+    table = Table(halves, len(halves), 1, 2, 2, None, None, 1.0, False, None, None, False)
+    _, vectors = vectors_of(table, range(len(halves)), range(len(halves) + 1), 1)
+    assert np.array_equal(vectors[:, 0], halves.astype(np.float32) + 0.0)  # a sum that begins at 0 has no -0
+
+
+def test_scales_columns_bias_and_mean_by_hand() -> None:
+    rows = np.array([[1, 2], [3, 4]], np.int8)
+    columns, bias = np.array([10, 100], np.float32), np.array([0.5, -0.5], np.float32)
+    table = Table(rows, 2, 2, 2, 1, np.array([1, 0.5], np.float32), None, 1.0, True, columns, bias, False)
+    # (1 + 1.5, 2 + 2) / 2 = (1.25, 2), times the columns and plus the bias; no row at all is the bias.
+    assert vectors_of(table, [0, 1], [0, 2, 2], 2)[1].tolist() == [[13, 199.5], [0.5, -0.5]]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("place", range(9))
+def test_an_id_that_is_no_row_is_found_wherever_it_stands(plain: bool, place: int) -> None:
+    stored, weights = int8_table(np.random.default_rng(0), 5, 7)
+    for wrong_id in (-1, 5, 2**31 - 1, -(2**31)):
+        ids = [0, 1, 2, 3, 4, 0, 1, 2, 3]
+        ids[place] = wrong_id
+        table = Table(stored, 5, 7, 7, 1, None, weights, 1.0, False, None, None, plain)
+        assert vectors_of(table, ids, [0, 4, 9], 7)[0] == place
+        floats = Table(np.zeros((5, 7), np.float32), 5, 7, 28, 4, None, None, 1.0, False, None, None, plain)
+        assert vectors_of(floats, ids, [0, 4, 9], 7)[0] == place
+
+
+ROWS = np.zeros(5 * 7 + BLOCK, np.int8)
+ONES = np.ones(5, np.uint8)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {0: np.zeros(34, np.int8)},  # shorter than its rows
+        {0: np.zeros(35, np.int8)},  # without a block to read over
+        {1: -1},
+        {2: 0},
+        {3: 6},  # rows that overlap
+        {4: 3},
+        {6: np.ones(4, np.uint8)},
+        {6: np.array([1, 1, 0, 1, 1], np.uint8)},
+        {6: np.array([1, 1, 129, 1, 1], np.uint8)},
+        {9: np.zeros(6, np.float32)},
+        {10: np.zeros(8, np.float32)},
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(change: dict[int, Any]) -> None:
+    arguments: list[Any] = [ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, False]
+    assert vectors_of(Table(*arguments), [4], [0, 1], 7)[0] == -1
+    for place, value in change.items():
+        arguments[place] = value
+    with pytest.raises(ValueError, match=r"fit|items where|weights must be"):
+        Table(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("ids", "offsets", "shape"),
+    [
+        ([0], [0, 2], (1, 7)),
+        ([0], [-1, 1], (1, 7)),
+        ([0, 0], [0, 2, 1], (2, 7)),
+        ([0], [0, 1], (2, 7)),
+        ([0], [], (0, 7)),
+    ],
+)
+def test_offsets_that_do_not_fit_are_refused(ids: list[int], offsets: list[int], shape: tuple[int, int]) -> None:
+    table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, False)
+    with pytest.raises(ValueError, match="do not fit together"):
+        table(np.array(ids, np.int32), np.array(offsets, np.int64), np.zeros(shape, np.float32))
+    readonly = np.zeros((1, 7), np.float32)
+    readonly.setflags(write=False)
+    with pytest.raises((BufferError, ValueError)):
+        table(np.array([0], np.int32), np.array([0, 1], np.int64), readonly)
+
+
+def words(slots: list[int], starts: list[int], chars: list[int], rows: list[int]) -> tuple[Any, ...]:
+    return (
+        np.array(slots, np.int32),
+        np.array(starts, np.uint32),
+        np.array(chars, np.uint16),
+        np.array(rows, np.int32),
+    )
+
+
+NO_WORDS = words([-1, -1], [0], [], [])
+KEYS, PLACES = np.zeros(2, np.uint64), np.full(2, -1, np.int32)
+TABLE = np.zeros(0x110000, np.uint32)
+Change = Callable[[list[Any]], None]
+
+
+def arguments() -> list[Any]:
+    return [str, TABLE, (2, 3), 8, KEYS, PLACES, True, NO_WORDS, 0, -1, False, NO_WORDS, 0, 0, KEYS, PLACES]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (1, TABLE[:-1]),
+        (2, (2, 9)),  # 72 bits
+        (2, (0,)),
+        (2, (1, 2, 3, 4, 5, 6, 7)),
+        (3, 0),
+        (4, np.zeros(3, np.uint64)),  # rows of another length
+        (7, words([0, 0], [0, 1], [1], [5])),  # no empty slot: a search would not end
+        (7, words([-1, 1], [0, 1], [1], [5])),  # a slot of a word that there is not
+        (7, words([-1, 0], [0, 2], [1], [5])),  # a word beyond the characters
+        (7, words([-1, 0, -1], [0, 1], [1], [5])),  # three slots
+        (7, words([-1, 0], [0, 1, 1], [1], [5])),
+        (13, 5),  # edges of 88 bits
+    ],
+)
+def test_arrays_on_which_a_search_could_run_wild_are_refused(place: int, value: Any) -> None:
+    assert Featuriser(*arguments())(["a b"]) == (bytearray(), bytearray(16))
+    changed = arguments()
+    changed[place] = value
+    with pytest.raises(ValueError, match=r"fit|slot|short|many orders|differ in length"):
+        Featuriser(*changed)
+
+
+def test_texts_that_are_none() -> None:
+    featurise = Featuriser(*arguments())
+    with pytest.raises(TypeError, match="text 1 is no str"):
+        featurise(["a", b"b"])
+    with pytest.raises(ValueError, match="text 1 has a lone surrogate"):
+        featurise(["\U0001f600", "a\udc00"])
+    with pytest.raises(TypeError, match="must be a sequence of str"):
+        featurise(None)
+    assert featurise([]) == (bytearray(), bytearray(8))
+
+
+def test_unit_by_hand_and_against_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unit(np.array([[3, 4], [0, 0]], np.float32)).tolist() == [[np.float32(0.6), np.float32(0.8)], [0, 0]]
+    rows = np.random.default_rng(3).normal(size=(50, 301)).astype(np.float32)
+    found = unit(rows)
+    assert all(np.array_equal(unit(rows[i : i + 1])[0], found[i]) for i in range(50))
+    monkeypatch.setattr(native, "loops", None)
+    assert np.allclose(found, unit(rows), rtol=1e-6, atol=0)
