@@ -1,0 +1,286 @@
+"""The page at /, in a real browser over a real server; and what a server says about it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from selenium.webdriver import Chrome, Keys
+
+import gramvec
+from browser_support import chromium
+from conftest import MODELS
+from gramvec.http.playground import PAGE, POLICY
+from gramvec.http.settings import Settings
+from http_support import PATIENCE, RunningServer, running, until
+
+SOURCE, TARGET = "cheap flihgts to pariss", "low-cost air fares to Paris"
+MARKUP = "<img src=x onerror=\"document.title='read as markup'\"><script>document.title='run'</script>"
+KEY = "a-key-of-the-tests"
+
+
+@pytest.fixture(scope="module")
+def server(embedder: gramvec.Embedder) -> Iterator[RunningServer]:
+    other = gramvec.load(MODELS / "charagram-phrase", device="cpu")
+    with running(Settings(), [embedder, other]) as one:
+        yield one
+    other.close()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    with chromium(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+class Page:
+    def __init__(self, browser: Chrome, url: str) -> None:
+        self.browser = browser
+        self.url = url
+        browser.get_log("browser")  # empties it
+        browser.get(url + "/")
+
+    def script(self, script: str, *arguments: Any) -> Any:
+        return self.browser.execute_script(script, *arguments)
+
+    def text(self, name: str) -> str:
+        return str(self.script("return document.getElementById(arguments[0]).textContent", name))
+
+    def write(self, name: str, text: str) -> None:
+        self.script(
+            "const e = document.getElementById(arguments[0]); e.value = arguments[1];"
+            "e.dispatchEvent(new Event(e.tagName === 'SELECT' ? 'change' : 'input'))",
+            name,
+            text,
+        )
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        try:
+            until(condition)
+        except AssertionError:
+            raise AssertionError(self.script("return document.body.innerText")) from None
+
+    def compare(self, source: str, target: str) -> None:
+        """Type two texts, and wait until both are painted."""
+        self.write("source", source)
+        self.write("target", target)
+        self.wait(lambda: (self.text("painted-source"), self.text("painted-target")) == (source, target))
+
+
+@pytest.fixture
+def page(browser: Chrome, server: RunningServer) -> Iterator[Page]:
+    opened = Page(browser, server.url)
+    opened.wait(lambda: opened.text("score") != "–")
+    yield opened
+    # Nothing was asked of anybody else, and nothing that the policy forbids was tried.
+    asked = opened.script("return performance.getEntriesByType('resource').map((one) => one.name)")
+    assert asked
+    assert all(one.startswith(opened.url + "/") for one in asked)
+    for entry in browser.get_log("browser"):
+        assert "Content Security Policy" not in entry["message"], entry
+        assert "TrustedHTML" not in entry["message"], entry
+
+
+def scores(server: RunningServer, body: dict[str, Any], **options: Any) -> Any:
+    answer = httpx.post(f"{server.url}/similarity", json=body, timeout=PATIENCE, **options)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def one_score(server: RunningServer, source: str, target: str, **body: Any) -> str:
+    found = scores(server, {"inputs": {"source_sentence": source, "sentences": [target]}, **body})
+    return f"{found[0]:.4f}"
+
+
+def test_the_score_is_that_of_similarity_and_the_letters_are_coloured(page: Page, server: RunningServer) -> None:
+    for source, target in [(SOURCE, TARGET), ("not  bad\n at all", "👩‍👧 good é"), ("vehicals", "vehicles")]:
+        page.compare(source, target)
+        assert page.text("score") == one_score(server, source, target)
+    colours = page.script(
+        "return [...document.querySelectorAll('#painted-source span')].map((one) => [one.className,"
+        "getComputedStyle(one).backgroundColor, getComputedStyle(one).textDecorationLine])"
+    )
+    named = {name: (colour, line) for name, colour, line in colours if name}
+    assert "p4" in named
+    assert all(colour != "rgba(0, 0, 0, 0)" for colour, _ in named.values())
+    assert named["p4"][1] == "underline"  # for who sees no colour
+    first = page.script("return document.querySelector('#pairs tbody tr').innerText").split()
+    assert first[:3] == ["+0.1061", "␣v", "␣v"]
+    amounts = page.script(
+        "return [...document.querySelectorAll('#pairs tbody td:first-child')].map(e => e.textContent)"
+    )
+    assert sum(float(one.replace("−", "-")) for one in amounts) == pytest.approx(0.8720, abs=1e-3)
+    assert "100 % of the first text" in page.text("coverage")
+
+
+def test_one_requests_answer_per_text_typed(page: Page) -> None:
+    """Letters that follow each other quickly are one request."""
+    count = "return performance.getEntriesByType('resource').filter(e => e.name.endsWith('/explain')).length"
+    before = page.script(count)
+    field = page.browser.find_element("id", "source")
+    field.clear()
+    page.script("for (const c of 'quick') { const e = document.getElementById('source'); e.value += c;"
+                "e.dispatchEvent(new Event('input')) }")  # fmt: skip
+    page.wait(lambda: page.text("painted-source") == "quick")
+    assert page.script(count) - before <= 2
+
+
+def test_the_matrix(page: Page, server: RunningServer) -> None:
+    lines = ["a fast car", MARKUP, "  ", "fast cars", "bananas"]
+    page.write("several", "\n".join(lines))
+    texts = [line for line in lines if line.strip()]
+    rows = "return [...document.querySelectorAll('#matrix tbody tr')].map(r => [...r.children].map(c => c.textContent))"
+    page.wait(lambda: [row[0][3:] for row in page.script(rows)] == texts)
+    expected = scores(server, {"inputs": {"left": texts, "right": texts}})
+    found = [[float(one.replace("−", "-")) for one in row[1:]] for row in page.script(rows)]
+    assert found == [pytest.approx(row, abs=0.0051) for row in expected]
+    page.write("several", "\n".join(f"text {i}" for i in range(20)))
+    page.wait(lambda: page.text("several-note") == "The first 12 of 20 lines are shown.")
+    page.write("several", "")
+    page.wait(lambda: not page.browser.find_element("id", "matrix").is_displayed())
+
+
+def test_the_curl_line_gives_the_same_answer_in_a_shell(page: Page, server: RunningServer) -> None:
+    target = 'it\'s a "$HOME" `date` \\n\ttab\nnew line \u202e! 🙂'
+    page.compare("don't", target)
+    line = page.text("curl")
+    assert "\u202e" not in line
+    answer = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True).stdout
+    assert json.loads(answer) == scores(server, {"inputs": {"source_sentence": "don't", "sentences": [target]}})
+    assert page.text("score") == f"{json.loads(answer)[0]:.4f}"
+    page.browser.find_element("id", "copy").click()
+    page.wait(lambda: page.text("copied").startswith(("Copied", "Select")))
+
+
+def test_markup_is_text(page: Page) -> None:
+    page.compare(MARKUP, MARKUP)
+    assert page.script("return [document.title, document.images.length, document.scripts.length]") == [
+        "gramvec playground", 0, 1
+    ]  # fmt: skip
+    assert MARKUP.replace('"', '\\"') in page.text("curl").replace("'\\''", "'")
+
+
+def test_another_model(page: Page, server: RunningServer) -> None:
+    page.wait(lambda: page.browser.find_element("id", "model").is_displayed())
+    assert "gramvec-en" in page.text("card")
+    assert "sources" in page.text("card")
+    page.compare("vehicals", "vehicles")
+    page.write("model", "charagram-phrase")
+    expected = one_score(server, "vehicals", "vehicles", model="charagram-phrase")
+    assert expected != one_score(server, "vehicals", "vehicles")
+    page.wait(lambda: page.text("score") == expected)
+    assert "charagram-phrase" in page.text("card")
+    assert '"model":"charagram-phrase"' in page.text("curl")
+    page.write("model", "gramvec-en")
+
+
+def test_errors_are_shown_as_sentences(page: Page, server: RunningServer) -> None:
+    long = "one two three " * 400
+    page.write("source", long)
+    page.wait(lambda: page.text("fault"))
+    assert page.text("fault") == ("Inputs.source_sentence has 5600 characters, and explanations take 4096: shorten it.")
+    page.wait(lambda: page.text("score") == one_score(server, long, TARGET))  # compared all the same
+    assert not page.browser.find_element("id", "explanation").is_displayed()
+    page.compare("", "a cat")
+    assert page.text("score") == "0.0000"
+    assert page.text("fault") == ""
+    assert "has a cosine of 0 with everything" in page.text("coverage")
+
+
+def test_the_keyboard_is_enough(page: Page, server: RunningServer) -> None:
+    reached = []
+    keyboard = page.browser.switch_to
+    page.script("document.activeElement.blur()")
+    while "Matrix of cosines" not in reached and len(reached) < 20:
+        keyboard.active_element.send_keys(Keys.TAB)
+        here = keyboard.active_element
+        name = here.get_attribute("id") or here.get_attribute("aria-label") or here.tag_name
+        reached.append(name)
+        assert page.script("return getComputedStyle(document.activeElement).outlineStyle") == "solid", name
+        if name == "source":
+            here.send_keys(Keys.CONTROL, "a", Keys.NULL, "vehicals")
+        elif name == "target":
+            here.send_keys(Keys.CONTROL, "a", Keys.NULL, "vehicles")
+        elif name == "copy":
+            here.send_keys(Keys.ENTER)
+    order = ["model", "source", "target", "painted-source", "painted-target", "Pairs of features", "copy", "several"]
+    assert [name for name in reached if name in order] == order
+    page.wait(lambda: page.text("score") == one_score(server, "vehicals", "vehicles"))
+    page.wait(lambda: page.text("copied"))
+    unnamed = page.script(
+        "return [...document.querySelectorAll('input, textarea, select')].filter((one) => !one.labels.length).length"
+    )
+    assert unnamed == 0
+    assert page.browser.find_element("id", "score").get_attribute("aria-live") == "polite"
+
+
+@pytest.mark.parametrize("width", [360, 820])
+def test_no_sideways_scrolling_on_a_narrow_screen(page: Page, width: int) -> None:
+    metrics = {"width": width, "height": 780, "deviceScaleFactor": 2, "mobile": True}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        word = "donaudampfschifffahrtsgesellschaft" * 8
+        page.compare(word, f"{word} {word}")
+        page.write("several", "\n".join([word] * 12))
+        page.wait(lambda: page.script("return document.querySelectorAll('#matrix td').length") > 140)
+        assert page.script("return [innerWidth, document.documentElement.scrollWidth]") == [width, width]
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_server_with_a_key(browser: Chrome, embedder: gramvec.Embedder) -> None:
+    with running(Settings.model_validate({"api_key": [KEY]}), embedder) as server:
+        page = Page(browser, server.url)
+        field = browser.find_element("id", "key")
+        page.wait(field.is_displayed)
+        page.wait(lambda: page.text("fault"))
+        assert page.text("fault") == page.text("card-fault") == "This server wants an API key: enter it above."
+        field.send_keys("wröng")
+        page.wait(lambda: page.text("fault").startswith("A key is printable ASCII"))
+        field.clear()
+        field.send_keys("wrong")
+        page.wait(lambda: "API key" in page.text("fault") and "wrong" in page.text("fault"))
+        field.clear()
+        field.send_keys(KEY)
+        page.wait(lambda: page.text("score") != "–")
+        page.wait(lambda: page.text("fault") == "" and "gramvec-en" in page.text("card"))
+        line = page.text("curl")
+        assert KEY not in line
+        environment = {**os.environ, "GRAMVEC_API_KEY": KEY}
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, env=environment)
+        assert f"{json.loads(done.stdout)[0]:.4f}" == page.text("score")
+        kept = page.script("return [localStorage.length, sessionStorage.length, document.cookie, location.href]")
+        assert kept == [0, 0, "", server.url + "/"]
+    page.write("source", "is anybody there")
+    page.wait(lambda: page.text("fault") == "The server does not answer.")
+
+
+def test_the_page_is_whole_and_small_and_its_policy_strict(server: RunningServer) -> None:
+    answer = httpx.get(server.url + "/")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.content == PAGE
+    assert len(PAGE) < 60_000
+    text = PAGE.decode()
+    assert not re.search(
+        r"https?://|\b(src|href)=\"(?!docs|data:)|@import|\burl\(|innerHTML|insertAdjacent|eval\(", text
+    )
+    assert answer.headers["content-security-policy"] == POLICY
+    for name in ("script", "style"):
+        (content,) = re.findall(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in POLICY
+    assert "default-src 'none'" in POLICY
+    assert "unsafe" not in POLICY
+    head = httpx.head(server.url + "/")
+    assert (head.status_code, head.content) == (200, b"")
+    again = httpx.get(server.url + "/", headers={"if-none-match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
