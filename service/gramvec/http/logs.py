@@ -41,7 +41,7 @@ class JsonFormatter(logging.Formatter):
             "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _in_one_line(record.getMessage()),
             **getattr(record, FIELDS, {}),
         }
         if lines := list(_traceback(record)):
