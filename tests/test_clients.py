@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
+import re
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
+from conftest import ROOT
 from gramvec import Embedder
 from gramvec.bundle import DEFAULT_MODEL
 from gramvec.http.settings import Settings
@@ -60,6 +64,23 @@ def client(server: RunningServer) -> Iterator[Any]:
 
 def same(found: Any, expected: np.ndarray[Any, Any]) -> bool:
     return np.array(found, np.float32).tobytes() == expected.tobytes()
+
+
+def test_the_examples_of_the_page_work_when_pasted(embedder: Embedder, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
+    (python,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    curls = re.findall(r"^```sh\n(curl .*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert curls
+    with running(Settings(), embedder) as server:
+        exec(python.replace("http://127.0.0.1:8000", server.url), {})
+        for curl in curls:
+            command = curl.replace("http://127.0.0.1:8000", server.url)
+            answer = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout
+            assert "error" not in json.loads(answer)
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert (first, second) == ("300", "(2, 300)")
+    near, far = json.loads(third)
+    assert near > 0.8 > 0.1 > far
 
 
 # openai

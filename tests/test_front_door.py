@@ -93,6 +93,18 @@ LONG = "x" * 65_537
         ("/similarity", {"inputs": {"pairs": [["a", "b"]]}, "top_k": 1}, 422),
         ("/similarity", {"inputs": {"pairs": [["a", "b"]] * 26}}, 413),
         ("/similarity", {"inputs": {"left": ["\udfff"], "right": ["a"]}}, 422),
+        ("/v1/embeddings", {"input": ["a fast car", "", UNKNOWN]}, 200),
+        ("/v1/embeddings", {"input": "one", "encoding_format": "base64", "dimensions": 5, "user": None}, 200),
+        ("/v1/embeddings", {"input": [1, 2]}, 400),
+        ("/v1/embeddings", {"input": "one", "model": "other"}, 404),
+        ("/v1/embeddings", {"input": ["a"] * 51}, 413),
+        ("/v1/embeddings", {"input": ["a", LONG]}, 422),
+        ("/v1/embeddings", {"inputs": "a"}, 422),
+        ("/v1/embeddings", {"input": []}, 422),
+        ("/", {"inputs": "one", "precision": "int8"}, 200),
+        ("/", MATRIX, 200),
+        ("/", {"inputs": {"left": ["a"]}}, 422),
+        ("/", [], 422),
     ],
 )
 def test_every_body_has_the_same_answer_of_both(both: Both, path: str, body: Any, status: int) -> None:
@@ -186,7 +198,7 @@ def test_hot_requests_do_not_reach_the_application_behind(embedder: Embedder) ->
         assert client.get("/health").status_code == 200
         assert reached == [("GET", "/embed"), ("GET", "/health")]
         document = client.get("/openapi.json").json()
-    assert [path for path, operations in document["paths"].items() if "post" in operations] == list(HOT_ROUTES)
+    assert {path for path, operations in document["paths"].items() if "post" in operations} >= set(HOT_ROUTES)
 
 
 def test_large_answers_are_the_same_bytes_in_every_form(embedder: Embedder) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from gramvec.errors import InputError
 from gramvec.http.answers import Rows, as_list, base64_of_each, in_pieces, to_json
 from gramvec.http.body import Incoming, check, read
 from gramvec.http.embedding import finishing
@@ -31,7 +32,7 @@ async def create_embeddings(service: Service, request: Incoming) -> Reply:
     texts = body.texts()
     service.check_count(len(texts))
     check_dimensions(body.dimensions, served.embedder.dimension)
-    texts = prepare(served, texts, body.path, truncate=False, direction=None)
+    texts = _prepare(served, body)
     answer = await embed(served, texts, request)
     usage = usage_of(served, answer)
     vectors, finished = finishing(answer.embeddings, True, body.dimensions)
@@ -92,6 +93,15 @@ def _entries(start: int, rows: Rows) -> bytes:
 def _base64_entries(start: int, rows: Rows) -> bytes:
     entry = b'{"object":"embedding","index":%d,"embedding":"%b"}'
     return b"[%b]" % b",".join([entry % numbered for numbered in enumerate(base64_of_each(rows), start)])
+
+
+def _prepare(served: Served, body: EmbeddingsRequest) -> list[str]:
+    try:
+        return prepare(served, body.texts(), body.path, truncate=False, direction=None)
+    except InputError as error:
+        # The sentence names a field that this route does not have.
+        sentence = str(error).replace(" or pass truncate=true", "")
+        raise InputError(sentence, field=error.field, index=error.index) from error
 
 
 def _refuse_token_ids(value: Any) -> None:

@@ -171,7 +171,10 @@ EMBEDDINGS: Operation = {
     **_answer("The vectors, each with the place of its text.", EMBEDDINGS_LIST),
 }
 MODELS = _answer("The models.", MODELS_LIST)
-MODEL = _answer("The model.", ONE_MODEL)
+MODEL: Operation = {
+    "parameters": [{"name": "model", "in": "path", "required": True, "schema": TEXT}],
+    **_answer("The model.", ONE_MODEL),
+}
 
 DESCRIPTIONS = {
     400: "The body is not JSON.",
@@ -232,7 +235,9 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
         _, definitions = models_json_schema(schemas, ref_template=REFERENCE)
         components = document.setdefault("components", {})
         components.setdefault("schemas", {}).update(definitions["$defs"])
-        keyed = bool(app.state.service.settings.api_key)
+        settings = app.state.service.settings
+        keyed = bool(settings.api_key)
+        open_paths = {*public, "/metrics"} if settings.metrics != "key" else public
         if keyed:
             components["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
             document["security"] = [{"bearer": []}]
@@ -240,7 +245,7 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 _complete(operation)
-                if keyed and path in public and method == "get":
+                if keyed and path in open_paths and method == "get":
                     operation["security"] = []
         app.openapi_schema = document
     return app.openapi_schema

@@ -58,9 +58,11 @@ async def list_models(request: Request) -> Response:
 
 
 @router.get("/v1/models/{model:path}", openapi_extra=openapi.MODEL, responses=openapi.V1_MODEL_ERRORS)
-async def retrieve_model(request: Request, model: str) -> Response:
+async def retrieve_model(request: Request) -> Response:
     """One served model in OpenAI's shape."""
-    return as_response(reply([to_json(openai.retrieve_model(request.app.state.service, model))], JSON))
+    # Read here and not declared: FastAPI would document a 422 that cannot happen.
+    name = request.path_params["model"]
+    return as_response(reply([to_json(openai.retrieve_model(request.app.state.service, name))], JSON))
 
 
 @router.post("/", openapi_extra=openapi.ROOT, responses=openapi.ERRORS)

@@ -1,0 +1,135 @@
+"""/openapi.json and /docs: complete, true, and of use without a network."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from gramvec import Embedder
+from gramvec.http.docs_page import ASSETS
+from gramvec.http.settings import Settings
+from http_support import PATIENCE, running
+
+KEY = "a-key-of-this-test"
+BEARER = {"authorization": f"Bearer {KEY}"}
+# What a client needs no key for.
+OPEN = {"/health", "/ready", "/metrics", "/docs", "/"}
+
+
+@pytest.fixture(scope="module", params=[None, KEY])
+def client(embedder: Embedder, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
+    chosen = Settings.model_validate({"api_key": [request.param] if request.param else []})
+    headers = BEARER if request.param else {}
+    with (
+        running(chosen, embedder) as server,
+        httpx.Client(base_url=server.url, timeout=PATIENCE, headers=headers) as opened,
+    ):
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def document(client: httpx.Client) -> dict[str, Any]:
+    found = client.get("/openapi.json").json()
+    assert isinstance(found, dict)
+    return found
+
+
+def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+def test_every_example_works_as_it_stands(client: httpx.Client, document: dict[str, Any]) -> None:
+    tried: list[str] = []
+    for method, path, operation in operations(document):
+        media = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if media is None:
+            continue
+        assert media["examples"], path
+        for example in media["examples"].values():
+            answer = client.request(method, path, json=example["value"])
+            assert answer.status_code == 200, (path, example, answer.text)
+            tried.append(path)
+    assert {"/embed", "/similarity", "/v1/embeddings", "/", "/explain"} <= set(tried)
+
+
+def test_every_route_without_a_body_answers_what_it_documents(client: httpx.Client, document: dict[str, Any]) -> None:
+    asked = set()
+    for method, path, operation in operations(document):
+        if method == "get":
+            answer = client.get(path.replace("{model}", "gramvec-en"))
+            assert str(answer.status_code) in operation["responses"], (path, answer.text)
+            assert answer.status_code == 200, (path, answer.text)
+            asked.add(path)
+    assert {"/health", "/ready", "/info", "/metrics", "/v1/models", "/v1/models/{model}"} <= asked
+
+
+def test_every_route_is_there(document: dict[str, Any]) -> None:
+    found = {f"{method} {path}" for method, path, _ in operations(document)}
+    assert found == {
+        *("post /embed", "post /similarity", "post /explain", "post /", "get /"),
+        *("post /v1/embeddings", "get /v1/models", "get /v1/models/{model}"),
+        *("get /health", "get /ready", "get /info", "get /metrics", "post /admin/reload"),
+    }
+
+
+def test_every_error_has_its_shape_and_every_answer_its_headers(document: dict[str, Any]) -> None:
+    for _, path, operation in operations(document):
+        assert operation["summary"], path
+        assert operation["description"], path
+        for status, response in operation["responses"].items():
+            assert "x-request-id" in response["headers"], (path, status)
+            if int(status) < 400:
+                continue
+            shape = "OpenAIErrorBody" if path.startswith("/v1/") else "ErrorBody"
+            media = response["content"]["application/json"]
+            assert media["schema"]["$ref"].rpartition("/")[2] == shape, (path, status)
+            assert ("Retry-After" in response["headers"]) == (status in ("429", "503"))
+            assert ("WWW-Authenticate" in response["headers"]) == (status == "401")
+
+
+def test_hot_routes_name_every_error_that_they_have(document: dict[str, Any]) -> None:
+    for path in ("/embed", "/similarity", "/", "/v1/embeddings"):
+        statuses = set(document["paths"][path]["post"]["responses"])
+        assert statuses == {"200", "400", "401", "404", "413", "415", "422", "424", "429", "500", "503"}
+
+
+def test_references_lead_somewhere_and_unknown_fields_are_refused(document: dict[str, Any]) -> None:
+    for kind, name in re.findall(r'"#/components/(\w+)/([^"]+)"', json.dumps(document)):
+        assert name in document["components"][kind]
+    for name in ("EmbedRequest", "SimilarityRequest", "EmbeddingsRequest"):
+        assert document["components"]["schemas"][name]["additionalProperties"] is False
+
+
+def test_the_key_is_asked_for_where_it_is_needed(client: httpx.Client, document: dict[str, Any]) -> None:
+    keyed = "authorization" in client.headers
+    assert ("security" in document) == keyed
+    for method, path, operation in operations(document):
+        is_open = path in OPEN and method == "get"
+        assert operation.get("security") == ([] if keyed and is_open else None), (method, path)
+    if keyed:
+        for path in OPEN:
+            assert httpx.get(client.base_url.join(path), timeout=PATIENCE).status_code == 200, path
+        assert httpx.post(client.base_url.join("/"), json={"inputs": "a"}).status_code == 401
+
+
+def test_the_page_needs_nothing_from_outside(client: httpx.Client) -> None:
+    page = httpx.get(client.base_url.join("/docs"))  # without the key
+    assert page.headers["content-type"].startswith("text/html")
+    assert "http://" not in page.text
+    assert "https://" not in page.text
+    linked = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert sorted(linked) == sorted(f"docs/{name}" for name in ASSETS)
+    assert "url: 'openapi.json'" in page.text
+    for link in linked:
+        asset = httpx.get(client.base_url.join(f"/{link}"))
+        assert asset.status_code == 200
+        assert asset.headers["content-type"] == ASSETS[link.removeprefix("docs/")]
+        assert len(asset.content) > 500
+    assert "SwaggerUIBundle" in httpx.get(client.base_url.join("/docs/swagger-ui-bundle.js")).text
