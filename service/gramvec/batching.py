@@ -282,7 +282,8 @@ class Batcher:
             )
 
     def _look_soon(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._deadline_seconds is not None and not self._look_due and self._queue:
+        # Nothing waits beyond its turn of the loop but behind a call on the worker thread.
+        if self._deadline_seconds is not None and not self._look_due and self._queue and self._call is not None:
             self._look_due = True
             loop.call_later(self._deadline_seconds / LOOKS_A_DEADLINE, self._look, loop)
 
@@ -329,6 +330,7 @@ class Batcher:
                 self._call_cost = call.cost
                 self._call = loop.run_in_executor(self._worker, self._execute, call.slices)
                 self._call.add_done_callback(partial(self._finish, loop, call))
+                self._look_soon(loop)
                 return
             self._deliver(call, self._execute(call.slices))
         self._idle.set()
