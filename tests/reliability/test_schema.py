@@ -1,0 +1,24 @@
+"""The service against its own /openapi.json, by schemathesis, with a key and without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from benchmarks.soak.schema import check_schema
+from conftest import MODELS
+from http_support import served_process, until
+
+
+@pytest.mark.parametrize("key", ["", "the-key"])
+def test_no_request_has_an_answer_that_the_page_does_not_describe(tmp_path: Path, key: str) -> None:
+    options = ["--model", str(MODELS / "paragram-phrase"), "--device", "cpu"]
+    with served_process(*options, *(["--api-key", key] if key else [])) as (process, port):
+        until(lambda: httpx.get(f"http://127.0.0.1:{port}/ready").status_code == 200)
+        found = check_schema(port, tmp_path, examples=25, key=key)
+        assert process.poll() is None
+    print(found.requests, found.closing_line)  # noqa: T201
+    assert found.exit_code == 0, found.output
+    assert "generated" in found.requests
