@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gramvec import Embedder
-from gramvec.batching import FIRST_COST_SECONDS, LONG_TEXT, LONG_TEXT_FACTOR, Answer, Batcher
+from gramvec.batching import FIRST_COST_SECONDS, LONG_TEXT, LONG_TEXT_FACTOR, Answer, Batcher, CallRecord
 from gramvec.errors import BackendError, InputError, Overloaded
 from gramvec.postprocess import RawEmbeddings
 from http_support import HELD, PATIENCE, WatchedModel, until
@@ -27,7 +27,7 @@ def model(embedder: Embedder) -> Iterator[WatchedModel]:
 
 
 def with_batcher(
-    model: Any, work: Callable[[Batcher], Awaitable[Any]], *, queue_texts: int = 1_000, **limits: float
+    model: Any, work: Callable[[Batcher], Awaitable[Any]], *, queue_texts: int = 1_000, **limits: Any
 ) -> Any:
     async def run() -> Any:
         batcher = Batcher(model, queue_texts=queue_texts, **limits)
@@ -453,3 +453,118 @@ def test_any_split_into_requests_and_calls_gives_the_same_bytes(
     whole = embedder.raw([text for texts in requests for text in texts])
     assert np.concatenate([answer.embeddings.vectors for answer in answers]).tobytes() == whole.vectors.tobytes()
     assert [len(answer.embeddings.vectors) for answer in answers] == [len(texts) for texts in requests]
+
+
+# Deadlines
+
+
+def test_a_request_that_would_wait_beyond_its_deadline_is_refused_at_once(model: WatchedModel) -> None:
+    deadline = of(60_000)
+
+    async def work(batcher: Batcher) -> int:
+        held = batcher.submit([HELD])
+        await in_thread(model.holding)
+        while batcher.expected_wait:  # until nothing more is expected of the call in hand
+            await asyncio.sleep(0.01)
+        admitted = []
+        with pytest.raises(Overloaded, match="after its deadline of .* send the request again later") as refused:
+            while True:
+                admitted.append(batcher.submit(["x" * 2_998]))
+        assert refused.value.reason == "deadline"
+        assert refused.value.retry_after > deadline
+        model.gate.set()
+        await held
+        await asyncio.gather(*admitted, return_exceptions=True)
+        await batcher.submit(["x" * 2_998])  # nothing waits: let in
+        return len(admitted)
+
+    # 3,000 characters of work each.
+    assert with_batcher(model, work, deadline_seconds=deadline) == 21
+
+
+def test_a_bulk_request_counts_for_one_call_of_it(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        held = batcher.submit([HELD])
+        await in_thread(model.holding)
+        while batcher.expected_wait:
+            await asyncio.sleep(0.01)
+        bulk = batcher.submit(["x" * 98] * 1_000)
+        assert batcher.retry_after == pytest.approx(of(100_000))
+        assert batcher.expected_wait == pytest.approx(of(1_000))
+        behind = batcher.submit(["short"])
+        model.gate.set()
+        await asyncio.gather(held, bulk, behind)
+
+    with_batcher(model, work, queue_texts=2_000, call_seconds=of(1_000), deadline_seconds=30)
+
+
+def test_a_request_that_has_waited_beyond_its_deadline_is_dropped(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        held = batcher.submit([HELD])
+        await in_thread(model.holding)
+        late = batcher.submit(["too late"])
+        assert 0 <= batcher.oldest_seconds < PATIENCE
+        # Answered while the model is still held up.
+        with pytest.raises(Overloaded, match="the request waited .* longer than its deadline of 0.05 s") as dropped:
+            await late
+        assert dropped.value.reason == "deadline"
+        assert (batcher.waiting, batcher.waiting_characters) == (0, 0)
+        assert batcher.oldest_seconds == 0.0
+        model.gate.set()
+        await held
+
+    with_batcher(model, work, deadline_seconds=0.05)
+    assert model.calls == [[HELD]]
+
+
+def test_a_request_that_was_begun_is_finished_whatever_its_deadline(model: WatchedModel, embedder: Embedder) -> None:
+    async def work(batcher: Batcher) -> Answer:
+        begun = batcher.submit([HELD, "rest"])
+        await in_thread(model.holding)
+        await asyncio.sleep(0.1)
+        assert batcher.oldest_seconds > 0.1
+        model.gate.set()
+        return await begun
+
+    answer = with_batcher(model, work, deadline_seconds=0.05)
+    assert model.calls == [[HELD], ["rest"]]
+    assert same_bytes(answer, embedder, [HELD, "rest"])
+
+
+def test_the_pace_is_that_of_the_clock_where_the_loop_is_kept_busy(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        model.gate.set()
+        for _ in range(5):
+            done = [batcher.submit(["some text"] * 500) for _ in range(4)]
+            for _ in range(20):
+                time.sleep(0.002)  # another model's call on the loop, or answers being written
+                await asyncio.sleep(0)
+            await asyncio.gather(*done)
+        assert batcher.pace_seconds > batcher.cost_seconds
+
+    with_batcher(model, work, queue_texts=5_000)
+
+
+# Reports
+
+
+def test_every_call_is_reported(model: WatchedModel) -> None:
+    records: list[CallRecord] = []
+
+    async def work(batcher: Batcher) -> None:
+        await asyncio.gather(batcher.submit(["a fast car", ""]), batcher.submit(["vehicles"]))
+        await asyncio.gather(batcher.submit(["good"]), batcher.submit(["poison", ""]), return_exceptions=True)
+
+    with_batcher(model, work, on_call=records.append)
+    assert [(one.texts, one.characters, one.empty) for one in records] == [(3, 18, 1), (3, 10, 0)]
+    assert all(one.seconds > 0 for one in records)
+
+
+def test_a_closed_batcher_says_so(model: WatchedModel) -> None:
+    async def work(batcher: Batcher) -> None:
+        await batcher.close()
+        with pytest.raises(Overloaded) as refused:
+            batcher.submit(["x"])
+        assert refused.value.reason == "shutting_down"
+
+    with_batcher(model, work)
