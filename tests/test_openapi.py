@@ -107,6 +107,22 @@ def test_references_lead_somewhere_and_unknown_fields_are_refused(document: dict
         assert document["components"]["schemas"][name]["additionalProperties"] is False
 
 
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/", "GET, HEAD, POST"),
+        ("/embed", "POST"),
+        ("/docs", "GET"),
+        ("/v1/models/any", "GET"),
+        ("/openapi.json", "GET, HEAD"),
+    ],
+)
+def test_a_wrong_method_is_told_every_right_one(client: httpx.Client, path: str, allowed: str) -> None:
+    answer = client.request("PUT", path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+    assert allowed in answer.text
+
+
 def test_the_key_is_asked_for_where_it_is_needed(client: httpx.Client, document: dict[str, Any]) -> None:
     keyed = "authorization" in client.headers
     assert ("security" in document) == keyed

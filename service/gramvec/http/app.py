@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
@@ -98,7 +99,21 @@ async def _answer_error(request: Request, error: Exception) -> Response:
 
 async def _answer_starlette_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _answer(request, from_starlette(error, request.method, request.url.path))
+    path = request.url.path
+    if error.status_code == 405:
+        # Starlette names the methods of the path's first route alone.
+        error.headers = {"Allow": ", ".join(sorted(_methods(request.app.routes, path)))}
+    return _answer(request, from_starlette(error, request.method, path))
+
+
+def _methods(routes: Iterable[Any], path: str) -> set[str]:
+    found: set[str] = set()
+    for route in routes:
+        if (included := getattr(route, "original_router", None)) is not None:
+            found |= _methods(included.routes, path)
+        elif route.path_regex.match(path):
+            found |= route.methods
+    return found
 
 
 def _answer(request: Request, error: HttpError | GramvecError) -> Response:

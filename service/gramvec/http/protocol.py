@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import httptools
-import orjson
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from gramvec.http.errors import HttpError
+from gramvec.http.reply import Reply, error_reply
 
 # A request line and its headers: eight times what proxies let through.
 MAX_HEAD_BYTES = 64 * 1024
@@ -116,30 +118,28 @@ class Protocol(HttpToolsProtocol):
         elif self.pipeline:
             # The last request's body is broken; what it is told has to wait for the answers before it.
             last.keep_alive = last.more_body = False
-            self.pipeline[0] = (last, _saying(status, sentence))
+            self.pipeline[0] = (last, _saying(_refusal(status, sentence, self.url)))
         elif self.transport.is_closing() or (last is not None and last.response_started and not self._in_head):
             self.transport.close()
         else:
             if under_way:
                 last.disconnected = True
                 last.message_event.set()
-            headers, body = _refusal(sentence)
-            head = [b"HTTP/1.1 %d %b" % (status, REASONS[status]), *(b"%b: %b" % header for header in headers)]
-            self.transport.write(b"\r\n".join([*head, b"", body]))
+            refusal = _refusal(status, sentence, self.url)
+            head = [b"HTTP/1.1 %d %b" % (status, REASONS[status]), *(b"%b: %b" % header for header in refusal.headers)]
+            self.transport.write(b"\r\n".join([*head, b"", *refusal.body]))
             self.transport.write_eof()
             self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
-def _refusal(sentence: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    body = orjson.dumps({"error": sentence, "error_type": "validation"})
-    length = b"%d" % len(body)
-    return [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")], body
+def _refusal(status: int, sentence: str, target: bytes) -> Reply:
+    path = target.partition(b"?")[0].decode("latin-1")
+    return error_reply(HttpError(status, "validation", sentence, {"Connection": "close"}), path)
 
 
-def _saying(status: int, sentence: str) -> Any:
+def _saying(refusal: Reply) -> Any:
     async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
-        headers, body = _refusal(sentence)
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        await send({"type": "http.response.start", "status": refusal.status, "headers": refusal.headers})
+        await send({"type": "http.response.body", "body": b"".join(refusal.body)})
 
     return refuse
