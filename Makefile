@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test check format bench bench-peers train cards evaluate figures lock clean
+.PHONY: help serve test check format bench bench-peers train cards evaluate figures lock audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -97,6 +97,14 @@ lock: $(VENV)/.dev  ## renew requirements/constraints.txt from pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --universal --upgrade --no-emit-index-url --no-header --all-extras \
 		--python-version 3.11 pyproject.toml -o requirements/constraints.txt
+
+# pip-audit's own dependencies are none of ours: an environment of its own inside ours.
+$(VENV)/audit/bin/pip-audit:
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+
+audit: $(VENV)/audit/bin/pip-audit  ## ask whether a vulnerability is known in what is pinned (needs a network)
+	@$(VENV)/audit/bin/python requirements/audit.py
 
 clean:  ## remove the environment and everything that tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
