@@ -24,7 +24,14 @@ from http_support import RunningServer, post_bytes, running_app, until
 
 TEXT = b'{"inputs": "a fast car"}'
 NORMAL = post_bytes(TEXT)
-LAST = NORMAL.replace(b"host: test", b"host: test\r\nconnection: close")
+
+
+def closing(sent: bytes) -> bytes:
+    """The same request, the last on its connection."""
+    return sent.replace(b"host: test", b"host: test\r\nconnection: close", 1)
+
+
+LAST = closing(NORMAL)
 
 
 def descriptors(process: int | str = "self") -> int:
