@@ -20,7 +20,7 @@ from conftest import ROOT
 from gramvec import Embedder
 from gramvec.http import service as http_service
 from gramvec.http.settings import Settings
-from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, until
+from http_support import HELD, PATIENCE, RunningServer, WatchedModel, read_all, running, until
 
 KEY = "a-key-of-this-test"
 JSON_TYPE = {"content-type": "application/json"}
@@ -190,6 +190,18 @@ def is_shutting_down(stage: Stage, dialect: Dialect) -> httpx.Response:
     return post(server, dialect, "a")
 
 
+def spoken(server: RunningServer, dialect: Dialect, headers: bytes) -> httpx.Response:
+    """The answer to what no client would send."""
+    with server.connect() as connection:
+        connection.sendall(f"POST {dialect.path} HTTP/1.1\r\nhost: test\r\n".encode() + headers)
+        head, _, content = read_all(connection).partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    named = dict(line.split(": ", 1) for line in lines)
+    assert named["connection"] == "close"
+    request = httpx.Request("POST", server.url + dialect.path)
+    return httpx.Response(int(first.split()[1]), headers=named, content=content, request=request)
+
+
 def naming(place: str, answer: httpx.Response) -> httpx.Response:
     error = answer.json()["error"]
     assert place in (error if isinstance(error, str) else error["message"])
@@ -199,6 +211,7 @@ def naming(place: str, answer: httpx.Response) -> httpx.Response:
 
 CASES: dict[str, Provoke] = {
     "not JSON, or not UTF-8": lambda stage, it: raw(stage.plain, it, b'{"%b": "\xff"}' % it.field.encode()),
+    "not HTTP/1.1; the connection is closed": lambda stage, it: spoken(stage.plain, it, b"no colon\r\n\r\n"),
     "token ids as `input` of `/v1/embeddings`": lambda stage, it: post(stage.plain, it, [[1, 2], [3]]),
     "API key missing or wrong, where one is set; with `WWW-Authenticate`": key_is_missing,
     "unknown route": unknown_route,
@@ -221,12 +234,19 @@ CASES: dict[str, Provoke] = {
     ),
     "an empty list": lambda stage, it: post(stage.plain, it, []),
     "the model failed on this request; others are answered": lambda stage, it: post(stage.plain, it, "poison"),
+    "request line and headers over 64 KiB; the connection is closed": lambda stage, it: spoken(
+        stage.plain, it, b"x-long: " + b"x" * 70_000 + b"\r\n\r\n"
+    ),
     "queue full, in texts or in characters; with `Retry-After` from the measured speed": queue_is_full,
     "waited longer than the deadline, or would; with `Retry-After`": deadline_has_passed,
     "a fault of the service; its log has the request's id": has_a_fault,
     "loading, or failed to load; with `Retry-After`": is_loading,
     "shutting down; with `Retry-After`": is_shutting_down,
 }
+
+
+# Refused where the bytes are read, before there is a request that could have an id.
+BEFORE_THE_DOOR = [case for case in CASES if case.startswith(("not HTTP", "request line"))]
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +277,6 @@ def test_each_case_of_the_page_has_its_status(stage: Stage, row: Row, caplog: py
     seen.append(answer)
     for one in seen:
         assert one.headers["content-type"] == "application/json"
-        assert one.headers["x-request-id"]
+        assert row.case in BEFORE_THE_DOOR or one.headers["x-request-id"]
         assert ("`Retry-After`" in row.case) == (int(one.headers.get("retry-after", "0")) >= 1)
         print(f"{row.case[:64]:64} {one.request.url.path:24} {one.status_code} {one.text[:100]}")  # noqa: T201
