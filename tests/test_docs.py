@@ -54,7 +54,7 @@ def shell(script: str, cwd: Path) -> str:
 
 def test_the_shell_examples_of_the_readme_run(newcomer: Path) -> None:
     scripts = [block for block in blocks("sh") if "make " not in block and "curl" not in block]
-    assert len(scripts) == 2
+    assert len(scripts) == 3
     printed = "".join(shell(script, newcomer) for script in scripts)
     assert len((newcomer / "vectors.jsonl").read_text().splitlines()) == 2
     assert "forgot my password" in printed
@@ -69,6 +69,18 @@ def test_the_curl_examples_of_the_readme_give_the_answers_shown(embedder: gramve
         for command, answer in zip(commands, shown, strict=True):
             found = json.loads(shell(command.replace("http://127.0.0.1:8000", server.url), ROOT))
             assert found == [pytest.approx(one, abs=1e-5) for one in answer]
+
+
+def test_the_explanation_of_the_readme_is_what_is_printed(newcomer: Path) -> None:
+    (script,) = (block for block in blocks("sh") if "gramvec explain" in block)
+    (shown,) = (block for block in blocks("text") if "all other pairs" in block)
+
+    def numbers(text: str) -> list[float]:
+        return [float(one) for one in re.findall(r"[+-]?\d+\.\d+", text)]
+
+    printed = shell(script, newcomer)
+    assert numbers(printed) == pytest.approx(numbers(shown), abs=2e-4)
+    assert re.sub(r"[+-]?\d+\.\d+", "", printed) == re.sub(r"[+-]?\d+\.\d+", "", shown)
 
 
 def test_the_python_example_of_the_readme_prints_what_its_comments_say(newcomer: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +13,7 @@ import httpx
 import pytest
 
 import gramvec
+from conftest import ROOT
 from gramvec.errors import Overloaded
 from gramvec.explain import explain
 from gramvec.http.settings import Settings
@@ -98,6 +101,20 @@ def test_it_stands_in_openapi_with_an_example_that_works(client: httpx.Client) -
     fields = document["components"]["schemas"][answered]["properties"]
     assert list(fields) == list(client.post("/explain", json={"inputs": TEXTS}).json())
     assert "get" in document["paths"]["/"]
+
+
+def test_the_page_on_http_shows_what_is_answered(client: httpx.Client) -> None:
+    text = (ROOT / "docs" / "http.md").read_text(encoding="utf-8").partition("## POST /explain")[2]
+    asked, shown = (
+        json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[:2]
+    )
+    found = client.post("/explain", json=asked).json()
+    found["characters"] = [one[:2] for one in found["characters"]]
+    assert list(found) == list(shown)
+    for name in ("score", "rest", "residual", "coverage"):
+        assert found[name] == pytest.approx(shown[name], abs=1e-4)
+    assert found["characters"] == [pytest.approx(one, abs=1e-4) for one in shown["characters"]]
+    assert found["features"][0]["source"] == shown["features"][0]["source"]
 
 
 def test_a_long_explanation_holds_up_nobody(client: httpx.Client, embedder: gramvec.Embedder) -> None:

@@ -109,12 +109,16 @@ def _table(found: Explanation) -> Iterator[str]:
     rows = [(pair.contribution, _described(pair.source), _described(pair.target)) for pair in found.pairs]
     width = max((len(source) for _, source, _ in rows), default=0)
     for contribution, source, target in rows:
-        yield f"{contribution:+9.4f}  {source:<{width}}  {target}"
-    yield f"{found.rest:+9.4f}  all other pairs"
-    yield f"{found.residual:+9.4f}  no pair: the model's bias, and rounding"
+        yield f"{_signed(contribution)}  {source:<{width}}  {target}"
+    yield f"{_signed(found.rest)}  all other pairs"
+    yield f"{_signed(found.residual)}  no pair: the model's bias, and rounding"
     yield f"known features cover {found.source.coverage:.0%} of the source's characters, " + (
         f"{found.target.coverage:.0%} of the target's"
     )
+
+
+def _signed(value: float) -> str:
+    return f"{round(value, 4) + 0.0:+9.4f}"  # adding 0 makes -0 a 0
 
 
 def _described(feature: Feature) -> str:
