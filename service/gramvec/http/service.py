@@ -17,6 +17,7 @@ from gramvec.embedder import Embedder
 from gramvec.errors import GramvecError, InputError
 from gramvec.http.body import Incoming
 from gramvec.http.errors import HttpError, not_reloaded, reload_under_way, unhealthy
+from gramvec.http.logs import NO_USER_TEXT
 from gramvec.http.metrics import Metrics
 from gramvec.http.models import Change, changes, close_but, load_models, renewed
 from gramvec.http.reply import Usage
@@ -88,7 +89,7 @@ class Service:
         except GramvecError as error:
             self._fail(str(error))
         except Exception as error:
-            log.exception("a model could not be loaded")
+            log.exception("a model could not be loaded", extra=NO_USER_TEXT)
             self._fail(f"a model could not be loaded ({type(error).__name__}); the log says why")
         else:
             self.attach(*embedders)
