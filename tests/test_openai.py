@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 
+import gramvec
+from conftest import MODELS
 from gramvec import Embedder
 from gramvec.bundle import DEFAULT_MODEL
 from gramvec.http.settings import Settings
@@ -167,3 +170,18 @@ def test_every_error_has_the_envelope(
 def test_other_paths_keep_their_own_shape(client: httpx.Client) -> None:
     for path in ("/v1x", "/nowhere", "/V1/models"):
         assert client.get(path).json().keys() == {"error", "error_type"}
+
+
+def test_several_models_are_listed_and_chosen_by_name(embedder: Embedder) -> None:
+    with (
+        closing(gramvec.load(MODELS / "paragram-phrase", device="cpu")) as other,
+        running(Settings(), [embedder, other]) as server,
+        httpx.Client(base_url=server.url, timeout=PATIENCE) as client,
+    ):
+        assert [model["id"] for model in client.get("/v1/models").json()["data"]] == [DEFAULT_MODEL, "paragram-phrase"]
+        assert client.get("/v1/models/paragram-phrase").json()["id"] == "paragram-phrase"
+        for name, model in ((None, embedder), (DEFAULT_MODEL, embedder), ("paragram-phrase", other)):
+            answer = create(client, input=["vehicles"], model=name)
+            assert answer["model"] == model.name
+            assert vectors(answer).tobytes() == model.embed(["vehicles"]).tobytes()
+        assert client.get("/v1/models/third").status_code == 404
