@@ -32,6 +32,11 @@ class Connection:
         self._port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the next request goes over a connection that had one before."""
+        return self._streams is not None
+
     async def ask(self, sent: bytes) -> Answer:
         """Send and read one answer. Raises OSError or IncompleteReadError when the connection ends before it does."""
         if self._streams is None:
