@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from gramvec.errors import BundleError, InputError
 from gramvec.explain import MAX_CHARACTERS, Explanation, explain
 from gramvec.features import FeatureSpec
 from gramvec.features.located import locate
+from gramvec.neighbours import vocabulary_words
 from gramvec.vocab import Entry, Vocabulary
 from gramvec_training.export import NO_MEMO, export_bundle
 from gramvec_training.memo import Chosen
@@ -243,6 +245,24 @@ def test_long_texts_are_explained_and_longer_ones_refused(embedder: gramvec.Embe
     with pytest.raises(InputError, match="text 1 has 4097 characters, and explanations take 4096") as refused:
         explain(embedder, "short", "x" * 4097)
     assert refused.value.index == 1
+
+
+def test_the_products_of_long_texts_are_never_held_at_once(
+    embedder: gramvec.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = list(vocabulary_words(embedder.bundle.vocabulary))
+    source, target = (" ".join(words[first::37])[:MAX_CHARACTERS] for first in (500, 501))
+    explain(embedder, source, target)
+    tracemalloc.start()
+    found = explain(embedder, source, target)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    distinct = [len(set(side.located.rows.tolist())) for side in (found.source, found.target)]
+    products, features = distinct[0] * distinct[1] * 4, sum(distinct) * embedder.dimension * 8
+    assert peak < 3 * features + 40e6 < products
+    # And the blocks change nothing.
+    monkeypatch.setattr("gramvec.explain.BLOCK", 200_000)
+    assert explain(embedder, source, target).pairs == found.pairs
 
 
 @pytest.mark.parametrize("top_k", [0, 1001, True, 2.0])

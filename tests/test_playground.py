@@ -236,6 +236,39 @@ def test_no_sideways_scrolling_on_a_narrow_screen(page: Page, width: int) -> Non
         page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_ink_on_every_tint_can_be_read(page: Page, scheme: str) -> None:
+    """WCAG 2.2, 1.4.3: a contrast of at least 4.5, in the light and in the dark."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    names = [
+        "ink",
+        "soft",
+        "accent",
+        "bad",
+        "page",
+        "card",
+        *(f"{sign}{step}" for sign in "pn" for step in range(1, 5)),
+    ]
+    value = "const s = getComputedStyle(document.documentElement);"
+    hexes = page.script(f"{value} return arguments[0].map((one) => s.getPropertyValue('--' + one).trim())", names)
+    light = {name: luminance(colour) for name, colour in zip(names, hexes, strict=True)}
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert (light["page"] > 0.5) == (scheme == "light")
+    pairs = [("ink", tint) for tint in names[4:]] + [(text, ground) for text in names[1:4] for ground in names[4:6]]
+    for text, ground in pairs:
+        darker, lighter = sorted([light[text], light[ground]])
+        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (scheme, text, ground)
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of #rgb or #rrggbb (WCAG 2.2)."""
+    digits = colour[1:] if len(colour) == 7 else "".join(one * 2 for one in colour[1:])
+    channels = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in channels]
+    return sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
 def test_a_server_with_a_key(browser: Chrome, embedder: gramvec.Embedder) -> None:
     with running(Settings.model_validate({"api_key": [KEY]}), embedder) as server:
         page = Page(browser, server.url)
