@@ -27,7 +27,7 @@ from gramvec.http.cells import Cells
 from gramvec.http.metrics import SECONDS, Metrics
 from gramvec.http.reply import NO_USAGE
 from gramvec.http.settings import Settings
-from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
+from http_support import HELD, PATIENCE, RunningServer, WatchedModel, read_all, running, served_process, until
 
 UNKNOWN = "\N{EGYPTIAN HIEROGLYPH A001}"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -136,6 +136,19 @@ def test_refusals_are_counted_by_reason(embedder: Embedder) -> None:
     assert counted == expected
     assert value(stopped, "gramvec_rejected_total", reason="shutting_down") == 1
     assert value(stopped, "gramvec_workers_ready") == 0
+
+
+def test_what_is_no_request_is_counted_too(server: RunningServer) -> None:
+    for garbage in (b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"y" * 70_000 + b"\r\n\r\n"):
+        with server.connect() as connection:
+            connection.sendall(garbage)
+            read_all(connection)
+    found = scraped(server.url)
+    assert value(found, "gramvec_requests_total", route="unknown", status="400") == 1
+    assert value(found, "gramvec_requests_total", route="unknown", status="431") == 1
+    assert value(found, "gramvec_rejected_total", reason="validation") == 1
+    assert value(found, "gramvec_rejected_total", reason="too_large") == 1
+    assert value(found, "gramvec_request_duration_seconds_count", route="unknown") == 0
 
 
 def test_the_queue_is_seen_while_it_is_one(embedder: Embedder) -> None:

@@ -93,6 +93,10 @@ class FrontDoor:
         finally:
             self._record(scope, exchange)
 
+    def count_unread(self, status: int, *, begun: bool) -> None:
+        """Count what the protocol below has refused by itself; see `Metrics.count_unread`."""
+        self._service.metrics.count_unread(status, begun=begun)
+
     def _record(self, scope: Scope, exchange: Exchange) -> None:
         """Count the request, and log it if it failed or if all are."""
         route = exchange.route

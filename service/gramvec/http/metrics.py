@@ -26,6 +26,8 @@ TEXTS_SUM = len(TEXTS) + 1
 PUBLISH_SECONDS = 0.5
 SILENT_SECONDS = 5.0
 UNKNOWN_ROUTE = "unknown"
+# Why a connection was answered before a request could be made of what it sent.
+UNREAD_REASONS = {400: "validation", 408: "timeout", 431: "too_large", 503: "connections"}
 
 # The rows of Cells, by the first word of their names.
 REQUESTS, DURATION, REJECTED = "requests", "duration", "rejected"
@@ -130,6 +132,15 @@ class Metrics:
             numbers[inferred + SECONDS_SUM] += seconds
             numbers[encoded + bisect_left(SECONDS, encode_seconds)] += 1
             numbers[encoded + SECONDS_SUM] += encode_seconds
+
+    def count_unread(self, status: int, *, begun: bool) -> None:
+        """Count the refusal of what did not become a request, or, if `begun`, of one whose body did not come.
+
+        The latter is counted as a request by its route, with the status of a client that has gone.
+        """
+        if not begun:
+            self._numbers[self.cells.row((REQUESTS, UNKNOWN_ROUTE, str(status)), 1)] += 1
+        self.reject(UNREAD_REASONS.get(status, "validation"))
 
     def reject(self, reason: str) -> None:
         """Count a request that was refused for one of the reasons of `errors.reason_of`."""

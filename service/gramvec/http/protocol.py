@@ -18,7 +18,7 @@ LINGER_SECONDS = 1.0
 NOT_HTTP = "the request is not HTTP/1.1; send it anew on another connection"
 LARGE_HEAD = f"the request line and headers are larger than the limit of {MAX_HEAD_BYTES} bytes; send less in them"
 OF_AN_UPGRADE = frozenset({b"upgrade", b"http2-settings"})
-REASONS = {400: b"Bad Request", 431: b"Request Header Fields Too Large"}
+REASONS = {400: b"Bad Request", 408: b"Request Timeout", 431: b"Request Header Fields Too Large"}
 
 
 class Protocol(HttpToolsProtocol):
@@ -119,12 +119,14 @@ class Protocol(HttpToolsProtocol):
             # The last request's body is broken; what it is told has to wait for the answers before it.
             last.keep_alive = last.more_body = False
             self.pipeline[0] = (last, _saying(_refusal(status, sentence, self.url)))
+            self.app.count_unread(status, begun=False)
         elif self.transport.is_closing() or (last is not None and last.response_started and not self._in_head):
             self.transport.close()
         else:
             if under_way:
                 last.disconnected = True
                 last.message_event.set()
+            self.app.count_unread(status, begun=under_way)
             refusal = _refusal(status, sentence, self.url)
             head = [b"HTTP/1.1 %d %b" % (status, REASONS[status]), *(b"%b: %b" % header for header in refusal.headers)]
             self.transport.write(b"\r\n".join([*head, b"", *refusal.body]))
