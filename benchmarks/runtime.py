@@ -1,4 +1,4 @@
-"""Features to vectors: the native, ONNX Runtime and torch's EmbeddingBag on the same ids, in each precision.
+"""Features to vectors: runtime native, ONNX Runtime and torch's EmbeddingBag on the same ids, in each precision.
 
 The limit is a copy of every row that the texts gather, once, which is the least that ONNX Runtime's Gather does.
 """
@@ -18,8 +18,8 @@ from benchmarks.results import Group, Part
 from benchmarks.tables import dequantised, distances, precisions, stored
 from gramvec.bundle import Precision, open_bundle
 from gramvec.features import FeatureBatch
+from gramvec.runtime.choice import open_runtime
 from gramvec.runtime.native import NativeRuntime
-from gramvec.runtime.onnx import OnnxRuntime
 
 TORCH = "torch EmbeddingBag"
 # 1 - cosine to torch's float32 bag of the same stored values, beyond which something else was measured. torch's own
@@ -40,7 +40,7 @@ def run(setting: Setting) -> Part:
 
 def _compare(setting: Setting, precision: Precision, folder: Path) -> Group:
     bundle = open_bundle(folder)
-    native, onnx = NativeRuntime(bundle), OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, "cpu")
+    native, onnx = NativeRuntime(bundle), open_runtime(bundle, "cpu", "onnx")
     batches = [bundle.memoised(block) for block in setting.blocks()]
     values = dequantised(bundle)
     bag, exact = (embedding_bag(bundle, values, one) for one in (precision, "float32"))

@@ -76,7 +76,7 @@ def test_it_equals_onnx_runtime_and_the_sum_written_out(
     bundle = make(pooling, activation, bias, precision)
     assert bundle.manifest.memo == (6 if pooling == "sum" else 0)
     native = NativeRuntime(bundle)
-    onnx = OnnxRuntime(bundle.graph_path, 37, "cpu")
+    onnx = OnnxRuntime(bundle.graph_path, 37, "cpu", cpu_graph=bundle.cpu_graph_path)
     for featuriser in (bundle.memoised, bundle.featuriser):
         batch = featuriser(TEXTS)
         found = native.run(batch)
@@ -89,6 +89,33 @@ def test_it_equals_onnx_runtime_and_the_sum_written_out(
         tolerance = {"float32": 1e-5, "float16": 3e-3, "int8": 6e-2}[precision]
         expected = written_out(bundle, TEXTS[:-1])
         assert np.allclose(found[:-1], expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
+
+
+def test_integers_are_added_alike_to_the_bit(make: Make) -> None:
+    bundle = make(bias=True, precision="int8")
+    assert bundle.cpu_graph_path is not None
+    native, plain = NativeRuntime(bundle), NativeRuntime(bundle, plain=True)
+    onnx = OnnxRuntime(bundle.graph_path, 37, "cpu", cpu_graph=bundle.cpu_graph_path)
+    portable = OnnxRuntime(bundle.graph_path, 37, "cpu")
+    batch = bundle.featuriser(
+        [*TEXTS * 8, "the quick brown fox " * 10_000]
+    )  # the last has more rows than an int32 holds
+    assert batch.counts[-1] > 2**16
+    found = native.run(batch)
+    assert plain.run(batch).tobytes() == found.tobytes()
+    with_integers = onnx.run(batch)
+    assert with_integers[:-1].tobytes() == found[:-1].tobytes()
+    assert portable.run(batch)[:-1].tobytes() != found[:-1].tobytes()  # or the test compares a graph with itself
+    assert np.linalg.norm(with_integers[-1] - found[-1]) < 5e-3 * np.linalg.norm(found[-1])  # 800,000 float32 sums
+    onnx.close()
+    with pytest.raises(BackendError, match="closed"):
+        onnx.run(batch)
+
+
+def test_only_shared_scales_of_sums_have_a_graph_of_integers(make: Make) -> None:
+    assert make(precision="float16").cpu_graph_path is None
+    assert make(precision="int8", memo=False).cpu_graph_path is None
+    assert make("mean", precision="int8").cpu_graph_path is None
 
 
 def test_a_vector_is_the_same_to_the_bit_in_any_batch(make: Make) -> None:

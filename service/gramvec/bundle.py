@@ -29,6 +29,7 @@ FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 DEFAULT_MODEL = "gramvec-en"
 GRAPH = "model.onnx"
+CPU_GRAPH = "model.cpu.onnx"
 VOCABULARY = "vocab.bin"
 MEMO = "memo.bin"
 
@@ -71,7 +72,11 @@ class Stored(_Record):
 
 
 class Graph(_Record):
-    """model.onnx: ids int32[rows] and offsets int64[n + 1] to vectors float32[n, dimension]."""
+    """model.onnx: ids int32[rows] and offsets int64[n + 1] to vectors float32[n, dimension].
+
+    cpu: whether model.cpu.onnx is there, the same over the same weights with operators that only a CPU has: it adds
+    int8 rows as integers, up to 2^16 of them in a call.
+    """
 
     opset: int
     inputs: list[str]
@@ -80,6 +85,7 @@ class Graph(_Record):
     pooling: Literal["sum", "mean"]
     activation: Literal["linear", "tanh"]
     stored: Stored | None = None
+    cpu: bool = False
 
 
 class Manifest(_Record):
@@ -132,6 +138,11 @@ class Bundle:
     def graph_path(self) -> Path:
         """model.onnx; its table lies beside it."""
         return self.path / GRAPH
+
+    @property
+    def cpu_graph_path(self) -> Path | None:
+        """model.cpu.onnx, where the bundle has it."""
+        return self.path / CPU_GRAPH if self.manifest.graph.cpu else None
 
 
 def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundle import MEMO, VOCABULARY, Golden, Manifest, Precision, staged_folder, write_manifest
+from gramvec.bundle import (
+    CPU_GRAPH,
+    GRAPH,
+    MEMO,
+    VOCABULARY,
+    Golden,
+    Manifest,
+    Precision,
+    staged_folder,
+    write_manifest,
+)
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.runtime.onnx import OnnxRuntime
@@ -92,7 +102,7 @@ def export_bundle(
         if memory is not None:
             memory.save(folder / MEMO)
         graph = write_graph(folder, precision=precision, shared_scales=any(memo), **weights)
-        runtime = OnnxRuntime(folder / "model.onnx", dimension, "cpu")
+        runtime = OnnxRuntime(folder / GRAPH, dimension, "cpu", cpu_graph=folder / CPU_GRAPH if graph.cpu else None)
         if len(parity_texts):
             stored = runtime.run(memoised(parity_texts))
             parity["stored_vs_float32"] = _largest_distance(stored, exact)
@@ -125,7 +135,7 @@ def export_bundle(
 def _run_in_float32(featuriser: Featuriser, texts: Sequence[str], dimension: int, weights: Mapping[str, Any]) -> Floats:
     with tempfile.TemporaryDirectory() as name:
         write_graph(Path(name), precision="float32", **weights)
-        runtime = OnnxRuntime(Path(name) / "model.onnx", dimension, "cpu")
+        runtime = OnnxRuntime(Path(name) / GRAPH, dimension, "cpu")
         vectors = runtime.run(featuriser(texts))
         runtime.close()
         return vectors

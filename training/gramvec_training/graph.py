@@ -5,6 +5,11 @@
     vectors   = activation(pool(rows by segment) * column scales + bias)
 
 ScatterND adds the rows of a text one after the other, so a vector does not depend on its batch.
+
+int8 rows whose scales are whole multiples of the smallest get a second graph, for a CPU alone and twice as fast there:
+
+    mask      = weights[ids] where a row is the text's, else 0     uint8[n, rows]
+    vectors   = activation((mask @ table[ids]) * step * column scales + bias), in integers up to the sum: exact
 """
 
 from __future__ import annotations
@@ -17,7 +22,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from gramvec.bundle import GRAPH, Graph, Precision, Stored
+from gramvec.bundle import CPU_GRAPH, GRAPH, Graph, Precision, Stored
+from gramvec.runtime.native import weights_and_step
 
 OPSET = 18
 IR_VERSION = 10  # what onnxruntime 1.22, the oldest that pyproject.toml allows, still reads
@@ -59,10 +65,7 @@ def write_graph(
         "axis": np.array(0, np.int64),
     }
 
-    def node(operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
-        nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
-        return output
-
+    node = _writer(nodes)
     rows = _rows(node, weights, table, precision, shared_scales)
 
     # offsets [n + 1] -> segments [rows]
@@ -90,6 +93,94 @@ def write_graph(
         node("Cast", ["counts_or_one"], "counts_float", to=TensorProto.FLOAT)
         node("Unsqueeze", ["counts_float", "minus_one"], "divisors")  # [n, 1]
         last = node("Div", [last, "divisors"], "mean")
+    _write_end(node, weights, last, columns, bias, activation)
+    model = _model(nodes, [numpy_helper.from_array(value, name) for name, value in weights.items()], dimension)
+    onnx.checker.check_model(model, full_check=True)
+    # The table and its scales, however small, lie apart; small constants stay in the graph.
+    for tensor in model.graph.initializer:
+        if tensor.name in ("table", "scales"):
+            onnx.external_data_helper.set_external_data(tensor, f"{GRAPH}.data")
+    onnx.save_model(model, str(folder / GRAPH))
+    graph = Graph(
+        opset=OPSET,
+        inputs=["ids", "offsets"],
+        output="vectors",
+        precision=precision,
+        pooling="mean" if pooling == "mean" else "sum",
+        activation="tanh" if activation == "tanh" else "linear",
+        stored=_stored(folder, len(table), columns, bias),
+    )
+    return graph.model_copy(update={"cpu": write_cpu_graph(folder, graph, dimension)})
+
+
+def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
+    """Write model.cpu.onnx over the weights that `graph` says lie in `folder`; False where it cannot be had."""
+    stored = graph.stored
+    if stored is None or stored.scales is None or graph.pooling != "sum":
+        return False
+    scales = np.fromfile(folder / stored.file, "<f4", stored.rows, offset=stored.scales)
+    row_weights, step = weights_and_step(scales)
+    if row_weights is None:
+        return False
+    nodes: list[Any] = []
+    node = _writer(nodes)
+    weights: dict[str, NDArray[Any]] = {
+        "weights": row_weights,
+        "step": np.array(step, np.float32),
+        "nothing": np.array(0, np.uint8),
+        "first": np.array([0], np.int64),
+        "second": np.array([1], np.int64),
+        "last": np.array([-1], np.int64),
+        "end": np.array([np.iinfo(np.int64).max], np.int64),
+        "begin": np.array(0, np.int64),
+        "one": np.array(1, np.int64),
+    }
+    node("Gather", ["table", "ids"], "rows")  # int8 [rows, d]
+    node("Gather", ["weights", "ids"], "row_weights")  # uint8 [rows]
+    node("Shape", ["ids"], "row_shape")
+    node("Squeeze", ["row_shape"], "row_count")
+    node("Range", ["begin", "row_count", "one"], "places")  # [rows]
+    node("Slice", ["offsets", "first", "last"], "starts")
+    node("Slice", ["offsets", "second", "end"], "ends")
+    node("Unsqueeze", ["starts", "last"], "starts_down")  # [n, 1]
+    node("Unsqueeze", ["ends", "last"], "ends_down")
+    node("GreaterOrEqual", ["places", "starts_down"], "begun")  # [n, rows]
+    node("Less", ["places", "ends_down"], "not_ended")
+    node("And", ["begun", "not_ended"], "own")
+    node("Where", ["own", "row_weights", "nothing"], "mask")
+    node("MatMulInteger", ["mask", "rows"], "integers")  # int32 [n, d]
+    node("Cast", ["integers"], "whole", to=TensorProto.FLOAT)
+    last = node("Mul", ["whole", "step"], "sum")
+    columns = None if stored.columns is None else np.array(stored.columns, np.float32)
+    bias = None if stored.bias is None else np.array(stored.bias, np.float32)
+    _write_end(node, weights, last, columns, bias, graph.activation)
+    table = TensorProto(name="table", data_type=TensorProto.INT8, dims=[stored.rows, dimension])
+    table.data_location = TensorProto.EXTERNAL
+    place = {"location": stored.file, "offset": stored.table, "length": stored.rows * dimension}
+    table.external_data.extend(onnx.StringStringEntryProto(key=key, value=str(place[key])) for key in place)
+    initialisers = [table, *(numpy_helper.from_array(value, name) for name, value in weights.items())]
+    model = _model(nodes, initialisers, dimension)
+    (folder / CPU_GRAPH).write_bytes(model.SerializeToString())
+    onnx.checker.check_model(str(folder / CPU_GRAPH), full_check=True)
+    return True
+
+
+def _writer(nodes: list[Any]) -> Any:
+    def node(operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
+        return output
+
+    return node
+
+
+def _write_end(
+    node: Any,
+    weights: dict[str, NDArray[Any]],
+    last: str,
+    columns: Floats | None,
+    bias: Floats | None,
+    activation: str,
+) -> None:
     if columns is not None:
         weights["columns"] = columns
         last = node("Mul", [last, "columns"], "scaled")
@@ -98,7 +189,9 @@ def write_graph(
         last = node("Add", [last, "bias"], "biased")
     node("Tanh" if activation == "tanh" else "Identity", [last], "vectors")
 
-    model = helper.make_model(
+
+def _model(nodes: list[Any], initialisers: list[Any], dimension: int) -> Any:
+    return helper.make_model(
         helper.make_graph(
             nodes,
             "gramvec",
@@ -107,28 +200,11 @@ def write_graph(
                 helper.make_tensor_value_info("offsets", TensorProto.INT64, ["texts_plus_one"]),
             ],
             [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", dimension])],
-            [numpy_helper.from_array(value, name) for name, value in weights.items()],
+            initialisers,
         ),
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
         producer_name="gramvec",
-    )
-    onnx.checker.check_model(model, full_check=True)
-    # The table and its scales, however small, lie apart; small constants stay in the graph.
-    for tensor in model.graph.initializer:
-        if tensor.name in ("table", "scales"):
-            onnx.external_data_helper.set_external_data(tensor, f"{GRAPH}.data")
-    onnx.save_model(model, str(folder / GRAPH))
-    return Graph.model_validate(
-        {
-            "opset": OPSET,
-            "inputs": ["ids", "offsets"],
-            "output": "vectors",
-            "precision": precision,
-            "pooling": pooling,
-            "activation": activation,
-            "stored": _stored(folder, len(table), columns, bias),
-        }
     )
 
 

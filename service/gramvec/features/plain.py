@@ -1,4 +1,4 @@
-"""The featuriser in vectorised numpy: each stage a function, used where the loops in C are missing, and by training's counts."""
+"""The featuriser in vectorised numpy, a function a stage: for training's counts, and where there are no loops in C."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
         raise DeviceError(f"runtime must be auto, onnx or native, not {name!r}")
     if name == "native":
         return _native(bundle, device)
-    onnx = OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, device)
+    onnx = _onnx(bundle, device)
     if name == "onnx" or onnx.device == "cuda":
         return onnx
     try:
@@ -52,12 +52,16 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
     return onnx
 
 
+def _onnx(bundle: Bundle, device: Device) -> OnnxRuntime:
+    return OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, device, cpu_graph=bundle.cpu_graph_path)
+
+
 def _native(bundle: Bundle, device: Device) -> Runtime:
     if device == "cuda":
         raise DeviceError("runtime native is for a CPU; take device cpu or auto, or runtime onnx")
     native = NativeRuntime(bundle)
     try:
-        onnx = OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, "cpu")
+        onnx = _onnx(bundle, "cpu")
     except DeviceError as error:
         log.info("runtime native is not checked against ONNX Runtime: %s", error)
         return native

@@ -49,7 +49,7 @@ class NativeRuntime:
         scales = None if stored.scales is None else _mapped(path, np.float32, stored.scales, stored.rows)
         weights, step = None, 1.0
         if item == 1 and scales is not None and stored.table + length + loops.BLOCK <= path.stat().st_size:
-            weights, step = _weights(scales)
+            weights, step = weights_and_step(scales)
             length += loops.BLOCK
         self._dimension = d
         self._rows = stored.rows
@@ -84,8 +84,8 @@ class NativeRuntime:
         self._table = None
 
 
-def _weights(scales: Floats) -> tuple[NDArray[np.uint8] | None, float]:
-    """The scales as whole multiples of the smallest, or None where they are not 1 to MOST_WEIGHT times it."""
+def weights_and_step(scales: Floats) -> tuple[NDArray[np.uint8] | None, float]:
+    """Scales as whole multiples of the smallest, the step; None where they are not 1 to 128 times it, all of them."""
     step = scales.min(initial=np.inf)
     if not (step > 0 and scales.max() <= step * MOST_WEIGHT):
         return None, 1.0

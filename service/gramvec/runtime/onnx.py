@@ -25,35 +25,45 @@ CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 # Every stock CPU operator writes the gathered rows out before it adds them; over about 2,500 rows that copy
 # leaves the caches and the rate drops (docs/architecture.md). A GPU wants few, large calls.
 ROWS_A_CALL = {"cpu": 2_500, "cuda": 500_000}
+# model.cpu.onnx multiplies rows by a matrix of texts x rows: its cost grows with both, and so few texts go together.
+INTEGER_ROWS, INTEGER_TEXTS = 1_000, 16
+# As many rows fit the int32 in which it adds them.
+MOST_INTEGER_ROWS = 2**16
 # One long text cannot be cut; after a call of over 20,000 rows the memory goes back to the system.
 ROWS_TO_SHRINK = 20_000
 
 
 class OnnxRuntime:
-    """A Runtime over one model.onnx (ids, offsets to vectors) with one session.
+    """A Runtime over a model.onnx (ids, offsets to vectors).
 
+    cpu_graph: a graph of the same vectors that is taken on a CPU, for texts of up to 2^16 rows.
     Raises DeviceError if onnxruntime is missing or installed twice, or if "cuda" was asked for and cannot be
     had; BundleError if the graph cannot be loaded.
     """
 
     name = "onnx"
 
-    def __init__(self, graph: Path, dimension: int, device: Device = "auto") -> None:
+    def __init__(self, graph: Path, dimension: int, device: Device = "auto", *, cpu_graph: Path | None = None) -> None:
         onnxruntime = _import_onnxruntime()
         self._dimension = dimension
-        self._session = _open_session(onnxruntime, graph, device)
+        self._graph = graph
+        self._session = _open_session(onnxruntime, graph, device, cpu_graph)
         self.provider: str = self._session.get_providers()[0]
         self.device = "cuda" if self.provider == CUDA else "cpu"
+        self._integers = self.device == "cpu" and cpu_graph is not None
+        self._for_long_texts: Any = None
         self._shrink = onnxruntime.RunOptions()
         self._shrink.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
 
     def run(self, batch: FeatureBatch) -> NDArray[np.float32]:
         """See Runtime.run. Texts are cut into calls by rows; a long text has a call of its own."""
         vectors = np.empty((len(batch), self._dimension), np.float32)
+        rows, texts = (INTEGER_ROWS, INTEGER_TEXTS) if self._integers else (ROWS_A_CALL[self.device], len(batch))
         start = 0
         while start < len(batch):
-            limit = batch.offsets[start] + ROWS_A_CALL[self.device]
+            limit = batch.offsets[start] + rows
             stop = max(start + 1, int(np.searchsorted(batch.offsets, limit, side="right")) - 1)
+            stop = min(stop, start + texts)
             vectors[start:stop] = self._call(batch.part(start, stop))
             start = stop
         return vectors
@@ -63,6 +73,8 @@ class OnnxRuntime:
         session = self._session
         if session is None:
             raise BackendError("the model is closed; load it again")
+        if self._integers and len(part.ids) > MOST_INTEGER_ROWS:
+            session = self._for_long_texts = self._for_long_texts or _session(_import_onnxruntime(), self._graph, [CPU])
         try:
             (vectors,) = session.run(None, {"ids": part.ids, "offsets": part.offsets}, options)
         except Exception as error:  # onnxruntime raises its own classes, RuntimeError and ValueError
@@ -71,7 +83,7 @@ class OnnxRuntime:
 
     def close(self) -> None:
         """Drop the session; later calls raise BackendError."""
-        self._session = None
+        self._session = self._for_long_texts = None
 
 
 def _import_onnxruntime() -> ModuleType:
@@ -103,7 +115,7 @@ def _is_installed(distribution: str) -> bool:
     return True
 
 
-def _open_session(onnxruntime: ModuleType, graph: Path, device: Device) -> Any:
+def _open_session(onnxruntime: ModuleType, graph: Path, device: Device, cpu_graph: Path | None) -> Any:
     if device not in ("auto", "cpu", "cuda"):
         raise DeviceError(f"device must be auto, cpu or cuda, not {device!r}")
     why_not = None if device == "cpu" else _why_no_cuda(onnxruntime)
@@ -112,7 +124,7 @@ def _open_session(onnxruntime: ModuleType, graph: Path, device: Device) -> Any:
     if device == "cpu" or why_not:
         if why_not:
             log.info("device auto: cpu, because %s", why_not)
-        return _session(onnxruntime, graph, [CPU])
+        return _session(onnxruntime, cpu_graph or graph, [CPU])
     with contextlib.redirect_stdout(io.StringIO()) as printed:  # preload_dlls prints its failures there
         onnxruntime.preload_dlls()
     session = _session(onnxruntime, graph, [CUDA, CPU])
@@ -123,8 +135,8 @@ def _open_session(onnxruntime: ModuleType, graph: Path, device: Device) -> Any:
         if device == "cuda":
             raise DeviceError(f"device cuda cannot be had: {reason}; use device cpu or auto")
         log.warning("device auto: cpu, because %s", reason)
-    else:
-        log.info("device %s: cuda", device)
+        return _session(onnxruntime, cpu_graph or graph, [CPU])
+    log.info("device %s: cuda", device)
     return session
 
 
