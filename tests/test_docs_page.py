@@ -1,0 +1,56 @@
+"""The page at /docs in a real browser: it opens without a network, and its examples run at a click."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+
+from browser_support import chromium
+from gramvec import Embedder
+from gramvec.http.settings import Settings
+from http_support import RunningServer, running, until
+
+
+@pytest.fixture(scope="module")
+def server(embedder: Embedder) -> Iterator[RunningServer]:
+    with running(Settings(), embedder) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    with chromium(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def found(browser: Chrome, selector: str) -> list[Any]:
+    return browser.find_elements(By.CSS_SELECTOR, selector)
+
+
+def answer_to_a_click(browser: Chrome) -> str:
+    """The text of the table of answers; the page takes clicks only after its scripts are done."""
+    browser.execute_script("document.querySelector('.opblock-body .execute').click()")
+    time.sleep(0.2)
+    return " ".join(str(table.get_attribute("textContent")) for table in found(browser, ".live-responses-table"))
+
+
+def test_every_route_is_shown_and_an_example_runs_at_a_click(browser: Chrome, server: RunningServer) -> None:
+    browser.get(f"{server.url}/docs")
+    until(lambda: len(found(browser, ".opblock")) >= 12)
+    paths = {element.get_attribute("data-path") for element in found(browser, ".opblock-summary-path")}
+    assert {"/embed", "/similarity", "/v1/embeddings", "/v1/models", "/health", "/ready", "/info"} <= paths
+    browser.execute_script("document.querySelector('[id$=embeddings_post] .opblock-summary-control').click()")
+    until(lambda: found(browser, ".opblock-body .execute"))
+    until(lambda: "prompt_tokens" in answer_to_a_click(browser))
+    answered = browser.execute_script("return document.querySelector('.live-responses-table').textContent")
+    assert '"prompt_tokens": 4' in answered
+    assert "200" in answered
+    asked = browser.execute_script("return performance.getEntriesByType('resource').map(entry => entry.name)")
+    outside = [name for name in asked if not name.startswith((server.url, "data:"))]
+    assert outside == []
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
