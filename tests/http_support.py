@@ -16,7 +16,7 @@ from typing import Any
 from gramvec import Embedder
 from gramvec.http.app import create_app
 from gramvec.http.front_door import FrontDoor
-from gramvec.http.server import server_for
+from gramvec.http.server import Server, server_for
 from gramvec.http.service import Service
 from gramvec.http.settings import Settings
 from gramvec.postprocess import RawEmbeddings
@@ -65,8 +65,9 @@ class WatchedModel:
 class RunningServer:
     """A server on a free port of this host."""
 
-    def __init__(self, app: FrontDoor, port: int) -> None:
+    def __init__(self, app: FrontDoor, port: int, server: Server | None = None) -> None:
         self.app = app
+        self.server = server
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
 
@@ -75,6 +76,12 @@ class RunningServer:
         service = self.app.state.service
         assert isinstance(service, Service)
         return service
+
+    @property
+    def connections(self) -> int:
+        """How many the server holds."""
+        assert self.server is not None
+        return len(self.server.server_state.connections)
 
     def connect(self) -> socket.socket:
         """A bare connection, for what a well-behaved client would not do."""
@@ -97,7 +104,7 @@ def running_app(app: FrontDoor) -> Iterator[RunningServer]:
     thread.start()
     try:
         until(lambda: server.started or not thread.is_alive())
-        yield RunningServer(app, listener.getsockname()[1])
+        yield RunningServer(app, listener.getsockname()[1], server)
     finally:
         server.should_exit = True
         thread.join(PATIENCE)

@@ -73,6 +73,9 @@ class Counted:
         finally:
             self.under_way -= 1
 
+    def count_unread(self, status: int, *, begun: bool) -> None:
+        self._app.count_unread(status, begun=begun)
+
     @property
     def tasks(self) -> int:
         """Tasks that the loop holds, those of the server itself included."""

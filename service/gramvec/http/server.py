@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import signal
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 import uvicorn
@@ -20,7 +22,7 @@ from gramvec.http.channel import Message
 from gramvec.http.errors import HttpError, not_reloaded, reload_under_way, unhealthy
 from gramvec.http.front_door import FrontDoor
 from gramvec.http.models import Change, changes, close_but, load_models, renewed
-from gramvec.http.protocol import Protocol
+from gramvec.http.patience import Limits, PatientProtocol
 from gramvec.http.service import Service
 from gramvec.http.settings import NO_WORKERS_ON_CUDA, Settings
 from gramvec.http.workers import Parent, signals_held, supervise
@@ -31,6 +33,9 @@ log = logging.getLogger("gramvec.http")
 KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
 RELOAD_PAUSE_SECONDS = 0.1
+SWEEP_TICKS = 5
+# Descriptors beside those of connections: the models' files, the listening socket, the log.
+OTHER_DESCRIPTORS = 128
 
 
 class Server(uvicorn.Server):
@@ -59,6 +64,15 @@ class Server(uvicorn.Server):
         """Start; from then on SIGHUP reloads the models."""
         await super().startup(sockets)
         self._listen_for_hang_up()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second; some of them a look at every connection."""
+        if counter % SWEEP_TICKS == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, PatientProtocol):
+                    connection.sweep(now)
+        return await super().on_tick(counter)
 
     def _listen_for_hang_up(self) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -191,6 +205,7 @@ def serve(settings: Settings) -> None:
     # Until there are models to reload, a hang-up is none of our business; by default it would end the process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     logs.configure(settings.log_format)
+    _allow_descriptors(settings.max_connections)
     with _bound(settings.host, settings.port) as listener:
         if settings.workers > 1:
             _serve_with_workers(settings, listener)
@@ -246,10 +261,11 @@ def server_for(app: FrontDoor) -> Server:
 
 
 def _config(app: FrontDoor) -> uvicorn.Config:
+    limits = Limits.of(app.state.service.settings, KEEP_ALIVE_SECONDS)
     return uvicorn.Config(
         app,
         loop="uvloop",
-        http=Protocol,
+        http=partial(PatientProtocol, limits=limits),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         access_log=False,
@@ -259,6 +275,19 @@ def _config(app: FrontDoor) -> uvicorn.Config:
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
+
+
+def _allow_descriptors(connections: int) -> None:
+    # The usual soft limit of 1024 would refuse connections without a word.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + OTHER_DESCRIPTORS
+    if soft < needed and soft != resource.RLIM_INFINITY:
+        allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+        if allowed < needed:
+            log.warning(
+                "this process may have %d files open, too few for max_connections; raise its limit (ulimit -n)", allowed
+            )
 
 
 def _bound(host: str, port: int) -> socket.socket:

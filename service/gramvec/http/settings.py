@@ -80,6 +80,21 @@ class Settings(BaseModel):
         le=3600,
         description="Seconds that a request may wait for the model; one that would or does wait longer gets 429.",
     )
+    header_timeout_seconds: float = Field(
+        20.0, gt=0, le=3600, description="Seconds in which a request's headers have to arrive once they have begun."
+    )
+    body_timeout_seconds: float = Field(
+        30.0,
+        gt=0,
+        le=3600,
+        description="Longest pause in a request's body, and the time after which it has to come at 500 bytes a second.",
+    )
+    send_timeout_seconds: float = Field(
+        60.0, gt=0, le=3600, description="Longest time in which a client takes nothing of its answer."
+    )
+    max_connections: int = Field(
+        4096, ge=1, description="Most connections at once to one process; one more is answered 503 and closed."
+    )
     graceful_shutdown_seconds: float = Field(
         10.0, ge=0, le=3600, description="Seconds that requests in flight get to finish after SIGTERM."
     )
