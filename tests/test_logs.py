@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import io
 import json
 import logging
@@ -13,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -219,3 +222,28 @@ def test_an_exception_is_quoted_only_where_no_user_can_be_in_it() -> None:
         assert "bad" not in hidden
         assert "disk" not in hidden
         assert "bad\\nthing" in formatted(formatter, "failed", error, **logs.NO_USER_TEXT).replace("\\\\n", "\\n")
+
+
+def test_what_asyncio_complains_of_is_not_shown_with_what_it_holds(written: io.StringIO) -> None:
+    async def fail() -> None:
+        raise ValueError(SECRET)
+
+    def call(text: str) -> None:
+        raise ValueError(text)
+
+    async def work() -> None:
+        task = asyncio.get_running_loop().create_task(fail())
+        asyncio.get_running_loop().call_soon(call, SECRET)
+        await asyncio.sleep(0.01)
+        assert task.done()
+        del task
+        gc.collect()
+
+    for loop in (asyncio.new_event_loop(), uvloop.new_event_loop()):
+        loop.run_until_complete(work())
+        loop.close()
+    text = written.getvalue()
+    assert text.count("Task exception was never retrieved") == 2
+    assert text.count("Exception in callback") == 2
+    assert "raise ValueError(text)" in text
+    assert SECRET not in text

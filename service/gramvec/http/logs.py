@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
 import traceback
@@ -11,6 +12,7 @@ from typing import Literal
 
 import orjson
 
+WORDS = re.compile(r"[\w .,'-]*")
 # Where a record keeps the fields of a request.
 FIELDS = "gramvec_fields"
 # `extra` of a line that is logged when there are no users yet: its exception is shown with its message.
@@ -24,7 +26,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
-        line = f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}Z {record.levelname} {_in_one_line(record.getMessage())}"
+        line = f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}Z {record.levelname} {_message(record)}"
         for name, value in getattr(record, FIELDS, {}).items():
             line += f" {name}={value}"
         return "\n".join([line, *_traceback(record)])
@@ -41,7 +43,7 @@ class JsonFormatter(logging.Formatter):
             "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _in_one_line(record.getMessage()),
+            "message": _message(record),
             **getattr(record, FIELDS, {}),
         }
         if lines := list(_traceback(record)):
@@ -72,6 +74,14 @@ def _traceback(record: logging.LogRecord) -> Iterator[str]:
         yield "Traceback (most recent call last):"
         yield from (line.rstrip("\n") for line in traceback.format_tb(one.__traceback__))
         yield f"{type(one).__module__}.{type(one).__qualname__}" + (f": {_in_one_line(str(one))}" if shown else "")
+
+
+def _message(record: logging.LogRecord) -> str:
+    message = record.getMessage()
+    if record.name == "asyncio":
+        # What follows are tasks, callbacks and their arguments, each with what it holds.
+        message = WORDS.match(message)[0].rstrip()  # type: ignore[index]
+    return _in_one_line(message)
 
 
 def _in_one_line(message: str) -> str:
