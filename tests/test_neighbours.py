@@ -14,7 +14,7 @@ from conftest import MODELS
 from gramvec import neighbours
 from gramvec.errors import InputError
 from gramvec.explain import explain
-from gramvec.neighbours import nearest_ngrams, nearest_words, vocabulary_words
+from gramvec.neighbours import nearest_ngrams, nearest_words, nearest_words_of, vocabulary_words
 from gramvec_training.start import read_weights
 from test_cli import refused, run
 
@@ -38,6 +38,9 @@ def test_words_in_order_of_their_cosines(embedder: gramvec.Embedder, monkeypatch
     assert [one.text for one in found][:2] == ["vehicle", "cars"]
     # "Cars" has the features of "cars", which comes first.
     assert [one.text for one in found if one.text.lower() == "cars"] == ["cars", "Cars"]
+    other = nearest_words_of(embedder, ["vehicals", "", "CARS"], words, k=2)
+    assert other[:2] == [found[:2], []]
+    assert {one.text for one in other[2]} == {"car", "vehicle"}  # not itself, in no case
     for block in (1, 2, 5):
         monkeypatch.setattr(neighbours, "BLOCK", block)
         assert nearest_words(embedder, "vehicals", words) == found

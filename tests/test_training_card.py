@@ -14,13 +14,14 @@ import pytest
 import gramvec
 from gramvec.errors import BundleError
 from gramvec.features import FeatureSpec
+from gramvec.neighbours import nearest_words_of
 from gramvec.vocab import Entry, Vocabulary
 from gramvec_training import bundle_card
 from gramvec_training.bundle_card import Candidates, assess, renew
 from gramvec_training.bundle_scores import Typos, evaluate_bundles
 from gramvec_training.evaluate import find_sets
 from gramvec_training.export import export_bundle
-from gramvec_training.neighbours import candidate_words, listed_words, nearest
+from gramvec_training.neighbours import candidate_words, listed_words
 from training_support import call
 
 WORDS = ["east", "north", "west", "northeast", "not", "able"]
@@ -83,7 +84,7 @@ def sets(tmp_path: Path) -> Path:
 def test_nearest_neighbours_by_hand(bundle: Path) -> None:
     embedder = gramvec.load(bundle, device="cpu")
     queries = ["East", "not able", "zzz"]
-    found = nearest(embedder, queries, [*WORDS, "zzz", "yyy"], count=2)
+    found = nearest_words_of(embedder, queries, [*WORDS, "zzz", "yyy"], k=2)
     # Cosines of east: able 0.5 / sqrt(0.41) = 0.781, not 0.2 / sqrt(0.05) = 0.894. "not able" is (0.35, 0.25): to
     # able 0.9968, to northeast 0.9864, to not 0.9878. Unknown words are neither asked nor given.
     assert [[text for text, _ in one] for one in found] == [["not", "able"], ["able", "not"], []]

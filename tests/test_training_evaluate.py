@@ -14,7 +14,7 @@ import gramvec
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Vocabulary
-from gramvec_training.coverage import coverage, known_texts
+from gramvec_training.coverage import coverage
 from gramvec_training.evaluate import SimilaritySet, correlations, find_sets, read_set, score_sets
 from gramvec_training.tables import markdown, table
 
@@ -123,12 +123,12 @@ def test_coverage_by_hand() -> None:
     # " a b " has " a" "a " " b" "b ", two of them known, and the word b of two; " x " has two, none known; "" has
     # nothing; " ab 日 " has five, " a" and "b " known, and two words, none known.
     assert found == {"t": {"texts": 4, "texts_unknown": 2, "ngrams_known": 4 / 11, "words_known": 1 / 5}}
-    assert known_texts(["a b", "x", "", "ab \u65e5", "b!"], featuriser).tolist() == [True, False, False, True, True]
-    assert known_texts([], featuriser).tolist() == []
 
 
 def test_coverage_agrees_with_what_the_model_embeds(embedder: gramvec.Embedder, real_texts: list[str]) -> None:
     texts = real_texts * 3  # more than a chunk
-    known = known_texts(texts, embedder.bundle.featuriser)
-    np.testing.assert_array_equal(known, embedder.raw(texts).feature_counts > 0)
-    assert 0 < np.count_nonzero(~known) < len(texts)
+    one = SimilaritySet("t", "s", np.zeros(len(texts)), texts, texts)
+    unknown = np.count_nonzero(embedder.raw(texts).feature_counts == 0)
+    found = coverage([one], embedder.bundle.featuriser)["t"]
+    assert (found["texts"], found["texts_unknown"]) == (2 * len(texts), 2 * unknown)
+    assert 0 < unknown < len(texts)

@@ -6,7 +6,7 @@ What Tables 8 to 10 of the CHARAGRAM paper (Wieting et al. 2016) show.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -33,38 +33,66 @@ class Neighbour(NamedTuple):
 
 
 def nearest_words(embedder: Embedder, text: str, words: Iterable[str] | None = None, *, k: int = K) -> list[Neighbour]:
-    """The k words nearest to a text, best first; of equal ones the one that comes first in the list.
+    """The k words nearest to a text, best first; see nearest_words_of.
 
-    words: any iterable, read once and never held whole; a repeated word counts once. None for the words of the model's
-    vocabulary. The text itself is none of its neighbours, nor is a word without a known feature.
+    words: None for the words of the model's vocabulary.
 
-    Raises InputError if the model has no words of its own, for a text without a known feature, and for what
-    Embedder.prepare refuses, counting the words from 0.
+    Raises InputError if the model has no words of its own, for a text of which it knows nothing, and for what
+    nearest_words_of refuses.
     """
-    _check_k(k)
     if words is None:
         words = vocabulary_words(embedder.bundle.vocabulary)
         if embedder.manifest.words == 0:
             raise InputError(f"{embedder.name} has no words of its own; give a list of words", field="words")
-    query = embedder.raw(embedder.prepare([text]))
-    if query.feature_counts[0] == 0:
+    if not _known(embedder, embedder.prepare([text]))[0]:
         raise InputError("the text has no feature that the model knows, so it has no neighbours", field="text")
-    best = _Best(k)
+    return nearest_words_of(embedder, [text], words, k=k)[0]
+
+
+def nearest_words_of(
+    embedder: Embedder, texts: Sequence[str], words: Iterable[str], *, k: int = K
+) -> list[list[Neighbour]]:
+    """For each text the k words nearest to it, best first; of equal ones the one that comes first in the list.
+
+    words: any iterable, read once and never held whole; a repeated word counts once. The text itself, in any case, is
+    none of its neighbours, nor is a word of which the model knows nothing (the row that unknown words share is not
+    knowledge). A text of which it knows nothing has no neighbours.
+
+    Raises InputError for k under 1 and for what Embedder.prepare refuses, counting the words from 0.
+    """
+    _check_k(k)
+    texts = embedder.prepare(texts)
+    queries, asked = embedder.raw(texts), np.flatnonzero(_known(embedder, texts)).tolist()
+    best = [_Best(k) for _ in texts]
+    for block in _blocks(embedder, words):
+        raw = embedder.raw(block)
+        known = _known(embedder, block)
+        lowered = [word.lower() for word in block]
+        scores = cosine_matrix(queries, raw)
+        for index in asked:
+            itself = texts[index].lower()
+            allowed = known & np.array([word != itself for word in lowered])
+            best[index].offer(scores[index], np.flatnonzero(allowed), block)
+    return [one.neighbours for one in best]
+
+
+def _blocks(embedder: Embedder, words: Iterable[str]) -> Iterator[list[str]]:
     iterator, start = iter(words), 0
     while block := list(islice(iterator, BLOCK)):
         try:
-            embedder.prepare(block)
+            yield list(dict.fromkeys(embedder.prepare(block)))
         except InputError as error:
             if error.index is None:
                 raise
             sentence = str(error).removeprefix(f"text {error.index} ")
             raise InputError(f"word {start + error.index} {sentence}", index=start + error.index) from error
         start += len(block)
-        block = list(dict.fromkeys(block))
-        raw = embedder.raw(block)
-        allowed = (raw.feature_counts > 0) & np.array([word != text for word in block])
-        best.offer(cosine_matrix(query, raw)[0], np.flatnonzero(allowed), block)
-    return best.neighbours
+
+
+def _known(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.bool_]:
+    batch = embedder.bundle.featuriser(texts)
+    owners = np.repeat(np.arange(len(texts)), batch.counts)
+    return np.bincount(owners[batch.ids != embedder.bundle.vocabulary.unknown_row], minlength=len(texts)) > 0
 
 
 def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = K) -> list[Neighbour]:

@@ -11,11 +11,12 @@ from typing import Any
 from gramvec.bundle import GRAPH, MANIFEST, MEMO, Manifest, staged_folder, write_manifest
 from gramvec.embedder import Embedder
 from gramvec.errors import BundleError, InputError
+from gramvec.neighbours import nearest_words_of
 from gramvec.vocab import Memo
 from gramvec_training.bundle_scores import Typos, evaluate_bundles
 from gramvec_training.card import write_card
 from gramvec_training.evaluate import SimilaritySet
-from gramvec_training.neighbours import PHRASES, WORDS, nearest
+from gramvec_training.neighbours import PHRASES, WORDS
 
 CARD = "README.md"
 NEIGHBOURS = 6
@@ -47,7 +48,7 @@ def assess(
     if beside is not None:
         kept = {key: reports["1"][key] for key in ("name", "digest", "tasks", "typos") if key in reports["1"]}
         assessed["beside"] = kept
-    found = nearest(embedder, [*WORDS, *PHRASES], candidates.words, count=NEIGHBOURS)
+    found = nearest_words_of(embedder, [*WORDS, *PHRASES], candidates.words, k=NEIGHBOURS)
     named = [[text for text, _ in one] for one in found]
     return {
         **assessed,

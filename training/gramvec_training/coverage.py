@@ -39,12 +39,6 @@ def _of_texts(texts: list[str], featuriser: Featuriser) -> dict[str, Any]:
     }
 
 
-def known_texts(texts: Sequence[str], featuriser: Featuriser) -> npt.NDArray[np.bool_]:
-    """bool[n]: whether the model knows an n-gram or a word of each text; the row of unknown words does not count."""
-    parts = [_counts(chunk, featuriser).known for chunk in _chunks(texts)]
-    return np.concatenate(parts) if parts else np.zeros(0, np.bool_)
-
-
 class _Counts(NamedTuple):
     known: npt.NDArray[np.bool_]
     ngrams: int = 0

@@ -1,16 +1,12 @@
-"""Nearest neighbours: what lies closest to a word or a phrase among many words (CHARAGRAM, Tables 8 and 9)."""
+"""Which words are asked for their nearest neighbours (CHARAGRAM, Tables 8 and 9), and among which they are sought."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import compress
 from pathlib import Path
-
-import numpy as np
 
 from gramvec.embedder import Embedder
 from gramvec.errors import InputError
-from gramvec_training.coverage import known_texts
 from gramvec_training.data import read_frequencies
 from gramvec_training.evaluate import SimilaritySet
 
@@ -22,25 +18,6 @@ WORDS = (
 # Table 8: negations that one word can say.
 PHRASES = ("not capable", "not able", "not possible", "not sufficient", "not easy")
 CANDIDATES = 50_000
-
-
-def nearest(
-    embedder: Embedder, queries: Sequence[str], candidates: Sequence[str], *, count: int
-) -> list[list[tuple[str, float]]]:
-    """The `count` candidates of highest cosine of each query, best first, with the cosine in [-1, 1].
-
-    The candidates are distinct but for their case. The query itself is left out, and so are candidates of which the
-    model knows nothing; ties keep the candidates' order. A query of which it knows nothing has no neighbours.
-    """
-    featuriser = embedder.bundle.featuriser
-    words = list(compress(candidates, known_texts(candidates, featuriser)))
-    found = embedder.embed(queries) @ embedder.embed(words).T
-    neighbours: list[list[tuple[str, float]]] = []
-    for query, is_known, cosines in zip(queries, known_texts(queries, featuriser), found, strict=True):
-        best = np.argsort(-cosines, kind="stable")[: count + 1].tolist() if is_known else []
-        others = [index for index in best if words[index].lower() != query.lower()]
-        neighbours.append([(words[index], float(np.clip(cosines[index], -1, 1))) for index in others[:count]])
-    return neighbours
 
 
 def candidate_words(embedders: Iterable[Embedder], sets: Sequence[SimilaritySet]) -> list[str]:
