@@ -96,6 +96,7 @@ def test_every_field_of_embed_has_its_effect(client: httpx.Client, embedder: Emb
     cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({"normalize": False}, {"normalize": False}),
         ({"dimensions": 7}, {"dimensions": 7}),
+        ({"dimensions": 7.0}, {"dimensions": 7}),
         ({"dimensions": embedder.dimension}, {}),
         ({"dimensions": 7, "normalize": False}, {"dimensions": 7, "normalize": False}),
         ({"model": DEFAULT_MODEL, "precision": "float32"}, {}),

@@ -60,7 +60,8 @@ def _application(service: Service) -> FastAPI:
     app = FastAPI(
         title="gramvec",
         version=__version__,
-        description="Sentence embeddings from character n-grams and words, in the shapes of Text Embeddings Inference.",
+        description="Sentence embeddings from character n-grams and words, in the shapes of Text Embeddings Inference"
+        " and of OpenAI.",
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,

@@ -202,6 +202,7 @@ V1_ERRORS = errors(*DESCRIPTIONS, body=OpenAIErrorBody) | {
 V1_GET_ERRORS = errors(401, 500, 503, body=OpenAIErrorBody)
 V1_MODEL_ERRORS = errors(401, 404, 500, 503, body=OpenAIErrorBody)
 
+OPERATIONS = {"/health", "/ready", "/info", "/metrics", "/admin/reload"}
 HEALTH: Responses = {200: {"description": "The process answers."}}
 READY: Responses = {200: {"description": "Requests are taken."}, 503: error("They are not; the message says why.")}
 METRICS: Responses = {
@@ -245,10 +246,17 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 _complete(operation)
+                operation["tags"] = [_group(path)]
                 if keyed and path in open_paths and method == "get":
                     operation["security"] = []
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _group(path: str) -> str:
+    if path.startswith("/v1/"):
+        return "as OpenAI"
+    return "operations" if path in OPERATIONS else "texts"
 
 
 def _complete(operation: dict[str, Any]) -> None:

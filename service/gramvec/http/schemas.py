@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from gramvec.precision import Precision
 
 # Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
 Direction = Literal["left", "right", "Left", "Right"]
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# JSON has one kind of number: 3.0, as some languages write 3, is an integer to JSON Schema.
+Count = Annotated[int, BeforeValidator(_whole), Field(ge=1)]
 
 
 class Body(BaseModel):
@@ -40,7 +48,7 @@ class EmbedRequest(Body):
     normalize: bool | None = Field(True, description="Scale each vector to length 1.")
     truncate: bool | None = Field(False, description="Cut a text at the length limit instead of refusing it.")
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
-    dimensions: Annotated[int, Field(ge=1)] | None = Field(
+    dimensions: Count | None = Field(
         None,
         description="Keep the first so many components, then normalise again; at most the model's dimension.",
     )
@@ -111,7 +119,7 @@ class EmbeddingsRequest(Body):
     encoding_format: Literal["float", "base64"] | None = Field(
         "float", description="A list of numbers, or little-endian float32 in base64."
     )
-    dimensions: Annotated[int, Field(ge=1)] | None = Field(
+    dimensions: Count | None = Field(
         None,
         description="Keep the first so many components, then normalise again; at most the model's dimension.",
     )
@@ -213,7 +221,7 @@ class SimilarityRequest(Body):
 
     inputs: SimilarityInputs
     parameters: SimilarityParameters | None = None
-    top_k: Annotated[int, Field(ge=1)] | None = Field(
+    top_k: Count | None = Field(
         None, description="With left and right: only the best so many of each left text, with their indices."
     )
     model: str | None = Field(None, description="Name of a served model; null for the default.")
