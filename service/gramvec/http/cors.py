@@ -11,7 +11,7 @@ ANY = "*"
 ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 METHODS = b"GET, POST, OPTIONS"
 # "*" would not do: it stands for every header but Authorization.
-REQUEST_HEADERS = b"authorization, content-type, x-request-id"
+REQUEST_HEADERS = (b"authorization", b"content-type", b"x-request-id")
 ANSWER_HEADERS = (
     b"retry-after, www-authenticate, x-compute-characters, x-dtype, x-empty-inputs, x-inference-time, x-model, "
     b"x-queue-time, x-request-id, x-shape, x-total-time"
@@ -52,7 +52,8 @@ class Cors:
         if self._allowed(request):
             # What the page asks for is allowed, too: clients add headers of their own, and none is read here.
             asked = request.get(b"access-control-request-headers", b"")
-            names = REQUEST_HEADERS + b", " + asked.lower() if _header_names(asked) else REQUEST_HEADERS
+            more = [name.strip().lower() for name in asked.split(b",")] if _header_names(asked) else []
+            names = b", ".join(dict.fromkeys([*REQUEST_HEADERS, *more]))
             answer += [
                 (b"access-control-allow-methods", METHODS),
                 (b"access-control-allow-headers", names),
