@@ -103,8 +103,15 @@ def test_hot_routes_name_every_error_that_they_have(document: dict[str, Any]) ->
 def test_references_lead_somewhere_and_unknown_fields_are_refused(document: dict[str, Any]) -> None:
     for kind, name in re.findall(r'"#/components/(\w+)/([^"]+)"', json.dumps(document)):
         assert name in document["components"][kind]
-    for name in ("EmbedRequest", "SimilarityRequest", "EmbeddingsRequest"):
-        assert document["components"]["schemas"][name]["additionalProperties"] is False
+    schemas = document["components"]["schemas"]
+    for name in ("EmbedRequest", "SimilarityRequest", "EmbeddingsRequest", "ExplainRequest"):
+        assert schemas[name]["additionalProperties"] is False
+    dimensions, top_k = (
+        schemas["EmbedRequest"]["properties"]["dimensions"],
+        schemas["ExplainRequest"]["properties"]["top_k"],
+    )
+    assert dimensions["anyOf"] == [{"type": "integer", "minimum": 1}, {"type": "null"}]
+    assert top_k["anyOf"] == [{"type": "integer", "minimum": 1, "maximum": 1000}, {"type": "null"}]
 
 
 @pytest.mark.parametrize(

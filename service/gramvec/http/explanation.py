@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from gramvec.explain import MAX_CHARACTERS, MOST_PAIRS, TOP_K
-from gramvec.http.schemas import Body, Count
+from gramvec.http.schemas import WHOLE, Body
 
 
 class SourceAndTarget(Body):
@@ -32,7 +32,7 @@ class ExplainRequest(Body):
     )
 
     inputs: SourceAndTarget = Field(description=f"Two texts of at most {MAX_CHARACTERS} characters each.")
-    top_k: Annotated[Count, Field(le=MOST_PAIRS)] | None = Field(
+    top_k: Annotated[int, Field(ge=1, le=MOST_PAIRS), WHOLE] | None = Field(
         TOP_K, description="List so many pairs of features, the largest first."
     )
     model: str | None = Field(None, description="Name of a served model; null for the default.")

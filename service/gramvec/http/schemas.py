@@ -17,7 +17,8 @@ def _whole(value: Any) -> Any:
 
 
 # JSON has one kind of number: 3.0, as some languages write 3, is an integer to JSON Schema.
-Count = Annotated[int, BeforeValidator(_whole), Field(ge=1)]
+WHOLE = BeforeValidator(_whole)
+Count = Annotated[int, Field(ge=1), WHOLE]
 
 
 class Body(BaseModel):
