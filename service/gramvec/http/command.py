@@ -58,7 +58,7 @@ def _option(name: str, field: FieldInfo) -> click.Option:
         default=field.default,
         envvar=environment_variable(name),
         show_envvar=True,
-        show_default=not several,
+        show_default=not several or bool(field.default),
         help=field.description,
     )
 

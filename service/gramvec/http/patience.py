@@ -107,7 +107,6 @@ class PatientProtocol(Protocol):
             self.transport.abort()
             return
         self.app.count_unread(503, begun=False)
-        self.app.count_unread(503, begun=False)
         body = orjson.dumps({"error": TOO_MANY, "error_type": "unhealthy"})
         self.transport.write(
             b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
