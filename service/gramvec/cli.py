@@ -17,7 +17,7 @@ from gramvec.bundle import DEFAULT_MODEL
 from gramvec.cli_explain import Device, device_option, explain_command, model_option, neighbors_command
 from gramvec.embedder import MAX_CHARACTERS, Embedder, load
 from gramvec.errors import GramvecError, InputError
-from gramvec.files import read_lines, write_jsonl, write_npy
+from gramvec.files import read_lines, why_not_written, write_jsonl, write_npy
 
 
 class _Commands(click.Group):
@@ -37,6 +37,10 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except GramvecError as error:
             raise click.ClickException(str(error)) from error
+        except BrokenPipeError:
+            raise  # click ends quietly: whoever read has had enough
+        except OSError as error:
+            raise click.ClickException(why_not_written(error)) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 from gramvec.errors import InputError
 
 Vectors = NDArray[np.float32]
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def read_lines(source: BinaryIO, batch_size: int) -> Iterator[tuple[int, list[str]]]:
@@ -43,8 +46,12 @@ def _decoded(number: int, line: bytes) -> str:
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A new file that takes the place of `path` when the block ends well, and disappears when it does not.
 
-    Raises InputError if the folder cannot be written.
+    What is no file (/dev/null, a pipe) is written to as it is. Raises InputError if the folder cannot be written.
     """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as device:
+            yield device
+        return
     try:
         file = NamedTemporaryFile(  # noqa: SIM115 - closed below, after which it is renamed
             prefix=f".{path.name}.", dir=path.parent, delete=False
@@ -59,6 +66,13 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         stage.rename(path)
     finally:
         stage.unlink(missing_ok=True)
+
+
+def why_not_written(error: OSError) -> str:
+    """A sentence for what the system refused while a command wrote its results."""
+    where = f"{error.filename}: " if error.filename else ""
+    remedy = "make room or choose another place; no part of a file was left" if error.errno in NO_ROOM else "look there"
+    return f"{where}{error.strerror or error}; {remedy}"
 
 
 def write_jsonl(path: Path | None, batches: Iterable[tuple[list[str], Vectors]]) -> None:

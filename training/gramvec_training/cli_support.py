@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from gramvec.errors import GramvecError, InputError
+from gramvec.files import why_not_written
 
 # torch, scipy and onnx are imported inside the functions, so that --help answers at once.
 if TYPE_CHECKING:
@@ -90,6 +91,11 @@ def one_sentence(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except GramvecError as error:
             click.echo(f"gramvec-train: {error}", err=True)
+            raise SystemExit(1) from error
+        except BrokenPipeError:
+            raise  # click ends quietly: whoever read has had enough
+        except OSError as error:
+            click.echo(f"gramvec-train: {why_not_written(error)}", err=True)
             raise SystemExit(1) from error
 
     return run
