@@ -24,10 +24,21 @@ from gramvec import Embedder, __version__
 from gramvec.batching import CallRecord
 from gramvec.http import cells, exposition
 from gramvec.http.cells import Cells
-from gramvec.http.metrics import SECONDS, Metrics
+from gramvec.http.metrics import SECONDS, SILENT_SECONDS, Metrics
 from gramvec.http.reply import NO_USAGE
+from gramvec.http.service import Service
 from gramvec.http.settings import Settings
-from http_support import HELD, PATIENCE, RunningServer, WatchedModel, read_all, running, served_process, until
+from http_support import (
+    HELD,
+    PATIENCE,
+    RunningServer,
+    WatchedModel,
+    post_bytes,
+    read_all,
+    running,
+    served_process,
+    until,
+)
 
 UNKNOWN = "\N{EGYPTIAN HIEROGLYPH A001}"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -151,6 +162,33 @@ def test_what_is_no_request_is_counted_too(server: RunningServer) -> None:
     assert value(found, "gramvec_request_duration_seconds_count", route="unknown") == 0
 
 
+def test_clients_that_are_too_slow_are_counted(embedder: Embedder) -> None:
+    with running(Settings(header_timeout_seconds=0.2, body_timeout_seconds=0.2), embedder) as server:
+        for torn in (b"POST /embed HTTP/1.1\r\nho", post_bytes(b'{"inp', length=100)):
+            with server.connect() as connection:
+                connection.sendall(torn)
+                assert b" 408 " in read_all(connection)
+        until(lambda: value(scraped(server.url), "gramvec_requests_total", route="/embed", status="499") == 1)
+        found = scraped(server.url)
+    assert value(found, "gramvec_requests_total", route="unknown", status="408") == 1
+    assert value(found, "gramvec_rejected_total", reason="timeout") == 2
+
+
+def test_connections_turned_away_are_counted(embedder: Embedder) -> None:
+    with running(Settings(max_connections=1), embedder) as server:
+        with server.connect() as first:
+            first.sendall(b"GET /health HTTP/1.1\r\nhost: a\r\n\r\n")
+            assert first.recv(1_000).startswith(b"HTTP/1.1 200 ")
+            with server.connect() as second:
+                assert read_all(second).startswith(b"HTTP/1.1 503 ")
+        # The one place may still be taken for a moment.
+        answers = [httpx.get(f"{server.url}/metrics")]
+        until(lambda: answers[-1].status_code == 200 or answers.append(httpx.get(f"{server.url}/metrics")))
+    refused = len(answers)  # the second connection, and all but the last of these
+    assert value(samples(answers[-1].text), "gramvec_rejected_total", reason="connections") == refused
+    assert value(samples(answers[-1].text), "gramvec_requests_total", route="unknown", status="503") == refused
+
+
 def test_the_queue_is_seen_while_it_is_one(embedder: Embedder) -> None:
     model = WatchedModel(embedder)
     with running(Settings(max_texts=10, queue_texts=10), model) as server, ThreadPoolExecutor(8) as pool:
@@ -255,8 +293,6 @@ def test_openmetrics_is_given_to_those_who_ask(server: RunningServer) -> None:
     st.sampled_from(["allow-utf-8", "dots", "values", "x"]),
 ))  # fmt: skip
 def test_no_accept_whatever_breaks_it(embedder: Embedder, accept: str) -> None:
-    from gramvec.http.service import Service
-
     service = Service(Settings())
     body, media_type = exposition.exposed(service, accept)
     assert __version__.encode() in body
@@ -317,6 +353,20 @@ def test_a_successor_counts_on_but_has_nobody_waiting() -> None:
     metrics.calls_of("model")(CallRecord(1, 1, 0.001, 0))
     assert metrics.read()["call_totals", "model"] == [(0, [4.0, 10.0, 1.0])]
     assert metrics.read()["waiting", "model"] == [(0, [0.0, 0.0, 0.0])]
+
+
+def test_nothing_is_said_of_the_queue_of_a_worker_that_is_silent(embedder: Embedder) -> None:
+    service = Service(Settings(workers=2))
+    service.attach(embedder)
+    metrics = service.metrics
+    metrics.publish(service)
+    metrics.claim(1)
+    metrics.publish(service)
+    assert [worker for worker, _ in metrics.read()["waiting", embedder.name]] == [0, 1]
+    metrics.cells.numbers[metrics.cells.row(("worker",), 3)] -= SILENT_SECONDS
+    assert [worker for worker, _ in metrics.read()["waiting", embedder.name]] == [0]
+    body, _ = exposition.exposed(service, "")
+    assert b"gramvec_workers 1.0" in body
 
 
 def test_the_library_is_imported_by_the_first_reader_alone_and_brings_no_framework() -> None:
