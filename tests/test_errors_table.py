@@ -217,6 +217,9 @@ CASES: dict[str, Provoke] = {
     "unknown route": unknown_route,
     "unknown model": lambda stage, it: post(stage.plain, it, "a", model="other"),
     "wrong method; with `Allow`": wrong_method,
+    "headers or body too slow to arrive; the connection is closed": lambda stage, it: spoken(
+        stage.serve(header_timeout_seconds=0.3), it, b"x-slow: y"
+    ),
     "body over the limit; the connection is closed": body_too_large,
     "too many texts": lambda stage, it: post(stage.plain, it, ["a"] * 21),
     "wrong content type, or an encoded body": lambda stage, it: raw(
@@ -246,7 +249,7 @@ CASES: dict[str, Provoke] = {
 
 
 # Refused where the bytes are read, before there is a request that could have an id.
-BEFORE_THE_DOOR = [case for case in CASES if case.startswith(("not HTTP", "request line"))]
+BEFORE_THE_DOOR = [case for case in CASES if case.startswith(("not HTTP", "headers or", "request line"))]
 
 
 @pytest.fixture(scope="module")

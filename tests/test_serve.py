@@ -12,6 +12,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from conftest import ROOT
 from gramvec.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError
 from gramvec.http import server as http_server
@@ -34,6 +35,22 @@ def test_help_names_every_setting_with_its_variable() -> None:
         assert f"--{name.replace('_', '-')} " in text
         assert f"GRAMVEC_{name.upper()}" in text
     assert "--config" in text
+
+
+def settings_table() -> str:
+    """The table of docs/http.md, made from the settings."""
+    rows = []
+    for name, field in Settings.model_fields.items():
+        default = " ".join(field.default) if isinstance(field.default, tuple) else field.default
+        shown = "" if default in ("", None) else f"`{json.dumps(default)}`"
+        rows.append(f"| `{name}` | {shown} | {field.description} |\n")
+    return "| setting | default | |\n| --- | --- | --- |\n" + "".join(rows)
+
+
+def test_the_page_lists_every_setting() -> None:
+    page = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
+    # Where it differs, what is expected is what the page should have.
+    assert page.partition("<!-- settings -->\n")[2].partition("<!-- /settings -->")[0] == settings_table()
 
 
 def test_nothing_set_gives_the_defaults(given: list[Settings]) -> None:
