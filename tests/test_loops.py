@@ -54,6 +54,24 @@ def test_more_rows_than_an_int32_holds(plain: bool) -> None:
     assert vectors.tolist() == [[np.float32(127 * 128 * (n - 1) + 127)] * 3]
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 350), st.lists(st.integers(0, 40), max_size=12))
+def test_floats_are_added_one_row_after_the_other_in_all_widths(seed: int, d: int, counts: list[int]) -> None:
+    random = np.random.default_rng(seed)
+    rows = 50
+    ids, offsets = random.integers(0, rows, sum(counts)), np.cumsum([0, *counts])
+    for dtype in (np.float32, np.float16):
+        stored = random.normal(0, 1, (rows, d)).astype(dtype)
+        expected = np.zeros((len(counts), d), np.float32)
+        for text, (first, last) in enumerate(pairwise(offsets)):
+            for row in ids[first:last]:
+                expected[text] += stored[row].astype(np.float32)
+        item = stored.itemsize
+        for plain in (False, True):
+            table = Table(stored, rows, d, d * item, item, None, None, 1.0, False, None, None, plain)
+            assert vectors_of(table, ids, offsets, d)[1].tobytes() == expected.tobytes()
+
+
 def test_float16_is_read_as_numpy_reads_it() -> None:
     bits = np.arange(2**16, dtype=np.uint16)
     finite = np.isfinite(bits.view(np.float16))

@@ -346,6 +346,7 @@ static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
             goto failed;
         }
     }
+    t->ahead = MOST_BYTES_AHEAD / stride < MOST_ROWS_AHEAD ? MOST_BYTES_AHEAD / stride : MOST_ROWS_AHEAD;
     t->sum = choose_sum(t, plain);
     return (PyObject *)self;
 failed:
