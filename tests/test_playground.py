@@ -276,6 +276,7 @@ def test_a_server_with_a_key(browser: Chrome, embedder: gramvec.Embedder) -> Non
         page.wait(field.is_displayed)
         page.wait(lambda: page.text("fault"))
         assert page.text("fault") == page.text("card-fault") == "This server wants an API key: enter it above."
+        assert "$GRAMVEC_API_KEY" in page.text("curl")
         field.send_keys("wröng")
         page.wait(lambda: page.text("fault").startswith("A key is printable ASCII"))
         field.clear()
