@@ -12,9 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gramvec import Embedder
-from gramvec.batching import FIRST_COST_SECONDS, LONG_TEXT, LONG_TEXT_FACTOR, Answer, Batcher, CallRecord
+from gramvec.batching import Answer, Batcher
+from gramvec.calls import CallRecord
 from gramvec.errors import BackendError, InputError, Overloaded
+from gramvec.pace import FIRST_COST_SECONDS
 from gramvec.postprocess import RawEmbeddings
+from gramvec.waiting import LONG_TEXT, LONG_TEXT_FACTOR
 from http_support import HELD, PATIENCE, WatchedModel, until
 
 

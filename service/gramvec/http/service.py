@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from starlette.requests import ClientDisconnect
 
-from gramvec.batching import LONG_TEXT_FACTOR, LOOP_SECONDS, Answer, Batcher
+from gramvec.batching import LOOP_SECONDS, Answer, Batcher
 from gramvec.embedder import Embedder
 from gramvec.errors import GramvecError, InputError
 from gramvec.http.body import Incoming
@@ -23,6 +23,7 @@ from gramvec.http.models import Change, changes, close_but, load_models, renewed
 from gramvec.http.reply import Usage
 from gramvec.http.settings import Settings
 from gramvec.http.turns import Turns
+from gramvec.waiting import LONG_TEXT_FACTOR
 
 log = logging.getLogger("gramvec.http")
 
