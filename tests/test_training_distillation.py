@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 import torch
 
+import gramvec
 from gramvec.errors import InputError
+from gramvec.features import FeatureSpec
 from gramvec_training.config import parse_config
 from gramvec_training.distillation import distillation_loss, principal_projection
+from gramvec_training.export import NO_MEMO, export_bundle
 from gramvec_training.noise import misspelt
 from gramvec_training.teacher import Teacher, keys_of
 from gramvec_training.texts import TextSource, collect_texts
+from gramvec_training.vocabulary import build_vocabulary
+from training_support import call
 
 
 def test_the_loss_by_hand() -> None:
@@ -138,27 +143,77 @@ def test_a_teachers_vectors_are_computed_once_and_resumed(
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_student_is_distilled_exported_and_resembles_its_teacher(model: Path, tmp_path: Path) -> None:
-    from click.testing import CliRunner
-
-    import gramvec
-    from gramvec_training.cli import main
-
     letters = "abcdefghij"
     texts = [f"{a} {b}{c}" for a in letters for b in letters for c in letters[:5]]
     (tmp_path / "texts.txt").write_text("\n".join(texts))
 
-    def call(*words: object) -> None:
-        result = CliRunner().invoke(main, [str(word) for word in words])
-        assert result.exit_code == 0, result.output
-
     run = tmp_path / "run"
     options = ["--texts", tmp_path / "texts.txt", "--teacher", model, "--cache", tmp_path / "cache", "--out", run]
-    refused = CliRunner().invoke(main, [str(word) for word in ("distill", *options)])
+    refused = call("distill", *options)
     assert refused.exit_code == 1
     assert "The teacher has 8 dimensions" in refused.stderr
-    call("distill", *options, "--dimension", 8, "--epochs", 400, "--overwrite")
-    call("export", run, "-o", tmp_path / "bundle")
+    assert call("distill", *options, "--dimension", "8", "--epochs", "400", "--overwrite").exit_code == 0
+    assert call("export", run, "-o", tmp_path / "bundle").exit_code == 0
     teacher = Teacher(model, tmp_path / "cache").vectors(texts).astype(np.float32)
     student = gramvec.load(tmp_path / "bundle", device="cpu").embed(texts)
     learned = np.corrcoef((teacher @ teacher.T).ravel(), (student @ student.T).ravel())[0, 1]
     assert learned > 0.9
+
+
+def test_a_bundle_goes_on_as_its_own_teacher(tmp_path: Path) -> None:
+    stems = ["garden", "winter", "butter", "castle", "market", "silver", "planet", "bridge"]
+    texts = [f"{a}{b} {c}" for a in stems for b in ("", "er", "ing") for c in stems]
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+    spec = FeatureSpec(orders=(2, 3), words=True)
+    vocabulary = build_vocabulary(texts, spec)
+    random = np.random.default_rng(0)
+    # Words alone say what the first model knows of a text; its n-grams say nothing of a misspelt one.
+    table = random.normal(0, 1, (len(vocabulary), 16)).astype(np.float32)
+    table[[entry.kind == "ngram" for entry in vocabulary.entries()]] *= 0.05
+    export_bundle(
+        tmp_path / "first", name="first", kind="gramvec", spec=spec, vocabulary=vocabulary, table=table, bias=None,
+        pooling="sum", activation="linear", precision="float32", golden_texts=texts[:3], parity_texts=texts[:9],
+        memo=NO_MEMO, provenance={"licence": "ours"}, card="",
+    )  # fmt: skip
+    (tmp_path / "second.toml").write_text(f"""
+        [model]
+        name = "second"
+        kind = "gramvec"
+        dimension = 16
+        activation = "linear"
+        bias = false
+        [features]
+        orders = [2, 3]
+        words = true
+        [start]
+        bundle = "{tmp_path / "first"}"
+        max_ngrams = 0
+        max_words = 0
+        [distillation]
+        teacher = "{tmp_path / "first"}"
+        batch = 64
+        rate = 0.01
+        epochs = 40
+        misspelt = 1.0
+        spans = 0
+        [export]
+        precision = "float32"
+        [[texts]]
+        path = "texts.txt"
+    """)
+    run = tmp_path / "run"
+    options = ["--data", tmp_path, "--cache", tmp_path / "cache", "--out", run]
+    result = call("distill", tmp_path / "second.toml", *options)
+    assert result.exit_code == 0, result.output
+    result = call("export", run, "-o", tmp_path / "second")
+    assert result.exit_code == 0, result.output
+
+    first, second = gramvec.load(tmp_path / "first"), gramvec.load(tmp_path / "second")
+    assert (second.manifest.rows, second.manifest.ngrams) == (first.manifest.rows, first.manifest.ngrams)
+    assert first.digest[:12] in (tmp_path / "second" / "manifest.json").read_text()
+    assert np.mean(first.pair_similarity(texts, texts)) == pytest.approx(1)
+    before = first.embed(texts)
+    assert np.mean(np.sum(before * second.embed(texts), axis=1)) > 0.9
+    copies = misspelt(texts, np.random.default_rng(9), share=1.0, known={})
+    near, far = (np.mean(np.sum(before * model.embed(copies), axis=1)) for model in (second, first))
+    assert near > far + 0.1
