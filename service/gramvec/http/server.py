@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import resource
 import signal
 import socket
 import threading
@@ -21,6 +20,7 @@ from gramvec.http.app import create_app
 from gramvec.http.channel import Message
 from gramvec.http.errors import HttpError, not_reloaded, reload_under_way, unhealthy
 from gramvec.http.front_door import FrontDoor
+from gramvec.http.listener import allow_descriptors, bound, listen
 from gramvec.http.models import Change, changes, close_but, load_models, renewed
 from gramvec.http.patience import Limits, PatientProtocol
 from gramvec.http.service import Service
@@ -34,8 +34,6 @@ KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
 RELOAD_PAUSE_SECONDS = 0.1
 SWEEP_TICKS = 5
-# Descriptors beside those of connections: the models' files, the listening socket, the log.
-OTHER_DESCRIPTORS = 128
 
 
 class Server(uvicorn.Server):
@@ -205,12 +203,12 @@ def serve(settings: Settings) -> None:
     # Until there are models to reload, a hang-up is none of our business; by default it would end the process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     logs.configure(settings.log_format)
-    _allow_descriptors(settings.max_connections)
-    with _bound(settings.host, settings.port) as listener:
+    allow_descriptors(settings.max_connections)
+    with bound(settings.host, settings.port) as listener:
         if settings.workers > 1:
             _serve_with_workers(settings, listener)
             return
-        _listen(settings, listener)
+        listen(listener, settings.host, settings.port, BACKLOG)
         app = create_app(settings)
         server_for(app).run(sockets=[listener])
         service: Service = app.state.service
@@ -251,7 +249,7 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
             made = [change._asdict() for change in changes(serving, found)]
             return {"renew": [one["digest"] for one in made], "result": {"models": made}}
 
-        _listen(settings, listener)
+        listen(listener, settings.host, settings.port, BACKLOG)
         supervise(work, settings.workers, settings.graceful_shutdown_seconds, renew)
 
 
@@ -275,47 +273,3 @@ def _config(app: FrontDoor) -> uvicorn.Config:
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
-
-
-def _allow_descriptors(connections: int) -> None:
-    # The usual soft limit of 1024 would refuse connections without a word.
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = connections + OTHER_DESCRIPTORS
-    if soft < needed and soft != resource.RLIM_INFINITY:
-        allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-        if allowed < needed:
-            log.warning(
-                "this process may have %d files open, too few for max_connections; raise its limit (ulimit -n)", allowed
-            )
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listener = socket.socket(family)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            listener.bind(address[:2])
-        except OSError:
-            listener.close()
-            raise
-    except OSError as error:
-        raise _no_address(host, port, error) from error
-    return listener
-
-
-def _listen(settings: Settings, listener: socket.socket) -> None:
-    try:
-        listener.listen(BACKLOG)
-    except OSError as error:
-        raise _no_address(settings.host, settings.port, error) from error
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    log.info("listening on http://%s:%d (try /docs)", shown, port)
-
-
-def _no_address(host: str, port: int, error: OSError) -> GramvecError:
-    return GramvecError(f"cannot listen on {host} port {port}: {error.strerror}; choose another")
