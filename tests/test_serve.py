@@ -230,8 +230,9 @@ def test_requests_in_flight_are_finished_while_new_ones_are_sent_away() -> None:
         assert process.wait(timeout=PATIENCE) == 0
 
 
-def test_sigterm_ends_in_the_grace_time_despite_stalled_clients() -> None:
-    with served_process("--graceful-shutdown-seconds", "1") as (process, port):
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_sigterm_ends_in_the_grace_time_despite_stalled_clients(workers: str) -> None:
+    with served_process("--graceful-shutdown-seconds", "1", "--workers", workers) as (process, port):
         until(lambda: ready(port))
         address = ("127.0.0.1", port)
         with (

@@ -36,6 +36,12 @@ def embedded(port: int, text: str) -> httpx.Response:
     return answer
 
 
+def running_workers(port: int) -> int:
+    answer = httpx.get(f"http://127.0.0.1:{port}/ready", timeout=PATIENCE)
+    assert (answer.status_code, answer.json()["status"], answer.json()["workers"]) == (200, "ready", 2)
+    return int(answer.json()["workers_running"])
+
+
 def process_of(answer: httpx.Response) -> str:
     """What all ids of one process begin with."""
     return answer.headers["x-request-id"][:16]
@@ -65,12 +71,21 @@ def test_a_killed_worker_is_replaced_and_requests_go_on() -> None:
         until(lambda: len(children(process)) == 2)
         before = children(process)
         killed = min(before)
+        until(lambda: running_workers(port) == 2)
         expected = embedded(port, "text").content
         os.kill(killed, signal.SIGKILL)
         until(lambda: killed not in children(process))
+        (survivor,) = before - {killed}
+
+        def one_is_missing() -> bool:
+            # Once more, should another have started before it was asked; the pause before that gets longer.
+            if len(children(process)) == 2 and running_workers(port) == 2:
+                os.kill(*(children(process) - {survivor}), signal.SIGKILL)
+            return running_workers(port) == 1
+
+        until(one_is_missing)
         assert all(embedded(port, "text").content == expected for _ in range(10))
         until(lambda: len(children(process)) == 2)
-        (survivor,) = children(process) & before
         os.kill(survivor, signal.SIGKILL)
         until(lambda: not children(process) & before)
         # Only the replacement is left to answer.

@@ -32,7 +32,10 @@ async def ready(request: Request) -> Response:
     service: Service = request.app.state.service
     if reason := service.unready:
         raise unhealthy(reason)
-    return _json({"status": "ready"})
+    if service.settings.workers == 1:
+        return _json({"status": "ready"})
+    # Still 200: where one of several is being replaced, the others serve, and nobody should send requests elsewhere.
+    return _json({"status": "ready", "workers": service.settings.workers, "workers_running": service.workers_running})
 
 
 @router.get("/info", responses=openapi.INFO)

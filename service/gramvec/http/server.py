@@ -174,7 +174,9 @@ class WorkerServer(Server):
 
     def _hear(self) -> None:
         for message in self._parent.channel.receive():
-            if "renew" in message:
+            if "running" in message:
+                self._service.workers_running = message["running"]
+            elif "renew" in message:
                 self._renewal = asyncio.create_task(self._renew(message["renew"]))
             elif self._answer is not None and not self._answer.done():
                 self._answer.set_result(message["answer"])

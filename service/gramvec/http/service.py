@@ -43,13 +43,15 @@ class Service:
     """The state of one serving process.
 
     `models` are those served, by name, the default first; empty until all of them are loaded. `given` are loaded ones
-    of the caller's, to be served from the start. `reload` is what a request for a reload calls.
+    of the caller's, to be served from the start. `reload` is what a request for a reload calls. `workers_running` is
+    the number of processes, as the parent counts them.
     """
 
     def __init__(self, settings: Settings, given: Sequence[Embedder] = ()) -> None:
         self.settings = settings
         self.given = given
         self.models: Mapping[str, Served] = MappingProxyType({})
+        self.workers_running = 1
         self.stopping = False
         self.failure: str | None = None
         self.on_failure: Callable[[str], None] = log.error

@@ -79,6 +79,7 @@ class _Worker:
     since: float
     deaths: int  # in a row
     started: bool = False
+    told: int = 0  # how many workers there are, when it was last told
 
 
 @contextmanager
@@ -134,6 +135,7 @@ class _Supervisor:
                     self._listen(worker)
                 self._replace_dead()
                 self._renewals.go_on()
+                self._announce()
         finally:
             self._stop()
             os.close(self._held)
@@ -141,6 +143,14 @@ class _Supervisor:
 
     def _channels(self) -> dict[int, Channel]:
         return {pid: worker.channel for pid, worker in self._workers.items()}
+
+    def _announce(self) -> None:
+        """Tell all workers how many there are, those that have not started yet left out."""
+        running = sum(worker.started for worker in self._workers.values())
+        for worker in self._workers.values():
+            if worker.told != running:
+                worker.told = running
+                worker.channel.send({"running": running})
 
     def _listen(self, worker: _Worker) -> None:
         for message in worker.channel.receive():
