@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test check format bench bench-peers train cards evaluate figures lock audit clean
+.PHONY: help serve test check format bench bench-peers soak train cards evaluate figures lock audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -56,6 +56,10 @@ $(VENV)/.peers: $(VENV)/.dev benchmarks/infinity.txt
 	$(VENV)/infinity/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/infinity.txt || \
 		echo "infinity-emb has no wheels for this Python (3.11 and 3.12 have); the benchmarks leave it out" >&2
 	touch $@
+
+SOAK ?=
+soak: $(VENV)/.dev  ## ten minutes of load, swaps and overload, and what was lost; SOAK='--only memory --minutes 60'
+	$(BIN)/python -m benchmarks.soak $(SOAK)
 
 bench-peers: $(VENV)/.peers  ## install what the benchmarks compare with, then measure
 	$(MAKE) bench

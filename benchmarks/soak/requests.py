@@ -213,9 +213,14 @@ class Mixture:
         )
 
     def _probe(self) -> Request:
-        path = self._random.choice(["/health", "/ready"])
-        body = {"/health": b'{"status":"alive"}', "/ready": b'{"status":"ready"}'}[path]
-        return Request("probe", path, b"", method="GET", expected=lambda _: body)
+        if self._random.random() < 0.5:
+            return Request("probe", "/health", b"", method="GET", expected=lambda _: b'{"status":"alive"}')
+
+        def expected(one: Embedder) -> bytes:
+            model = {"id": one.name, "object": "model", "created": 0, "owned_by": "gramvec"}
+            return dumps({"object": "list", "data": [model]})
+
+        return Request("models", "/v1/models", b"", method="GET", expected=expected)
 
     def _error(self) -> Request:
         return self._random.choice(
