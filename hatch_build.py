@@ -1,5 +1,6 @@
-"""Builds gramvec.native.loops, the extension in C: into the wheel, or into the source tree for an editable install.
+"""What a wheel has beside the Python sources: the extension in C, gramvec.native.loops, and the default model.
 
+An editable install has the extension built into the source tree, and uses the checkout's models.
 Without a C compiler the install goes on without it: the service is complete, but several times slower.
 """
 
@@ -16,18 +17,24 @@ from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
 FOLDER = Path("service/gramvec/native")
+SOURCES = ("module.c", "featurise.h", "sum.h")
+# In the wheel, so that `gramvec serve` works from any folder. The other models would take it over 100 MB.
+MODEL = "gramvec-en"
 # No fused multiply-add: a sum has the same bytes whatever the compiler and the processor are.
 FLAGS = ["-O3", "-std=c11", "-D_GNU_SOURCE", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-g0"]
 
 
-class NativeLoops(BuildHookInterface[Any]):
+class ModelAndLoops(BuildHookInterface[Any]):
     """Runs before hatchling packs a wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and tell hatchling of the result."""
+        """Compile, and tell hatchling what to take in; `version` is "standard" or "editable"."""
         if self.target_name != "wheel":
             return
-        built = _compile(Path(self.root))
+        root = Path(self.root)
+        if version == "standard":
+            self._take_model(root / "models" / MODEL, build_data)
+        built = _compile(root)
         if not built.exists():
             self.app.display_warning("gramvec: the loops in C could not be built; numpy does their work, more slowly")
             return
@@ -35,13 +42,19 @@ class NativeLoops(BuildHookInterface[Any]):
         build_data["infer_tag"] = True
         build_data["artifacts"].append(built.relative_to(self.root).as_posix())
 
+    def _take_model(self, folder: Path, build_data: dict[str, Any]) -> None:
+        if (folder / "manifest.json").is_file():
+            build_data["force_include"][str(folder)] = f"gramvec/models/{MODEL}"
+        else:
+            self.app.display_warning(f"gramvec: models/{MODEL} is not here, so the wheel has no model in it")
+
 
 def _compile(root: Path) -> Path:
     folder = root / FOLDER
     extension = Extension(
         "gramvec.native.loops",
-        [str(folder / "module.c")],
-        depends=[str(folder / name) for name in ("featurise.h", "sum.h")],
+        [str(folder / SOURCES[0])],
+        depends=[str(folder / name) for name in SOURCES[1:]],
         # The paths of the machine that builds are not for the wheel: the same sources give the same bytes.
         extra_compile_args=[*FLAGS, f"-ffile-prefix-map={root}=."],
         optional=True,  # a failure is a warning
@@ -53,4 +66,8 @@ def _compile(root: Path) -> Path:
     command.force = os.environ.get("GRAMVEC_REBUILD") == "1"
     command.finalize_options()
     command.run()
-    return Path(command.get_ext_fullpath("gramvec.native.loops"))
+    built = Path(command.get_ext_fullpath("gramvec.native.loops"))
+    newest = max((folder / name).stat().st_mtime for name in SOURCES)
+    if built.exists() and built.stat().st_mtime < newest:
+        built.unlink()  # of older sources: these could not be compiled
+    return built

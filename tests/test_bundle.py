@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import pytest
 
 import gramvec
 from conftest import MODELS, SHIPPED
-from gramvec.bundle import find_bundle, open_bundle, staged_folder
+from gramvec.bundle import open_bundle, staged_folder
 from gramvec.errors import BundleError
+from gramvec.finding import find_bundle
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -125,6 +127,36 @@ def test_finding_a_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         find_bundle(tmp_path)
     with pytest.raises(BundleError, match="no model"):
         find_bundle("../charagram-phrase")
+
+
+def test_the_variables_folders_come_first_then_models_then_the_checkouts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for home in ("first", "second", "models"):
+        shutil.copytree(MODELS / "sif", tmp_path / home / "sif")
+    monkeypatch.chdir(tmp_path)
+    assert find_bundle("sif") == Path("models") / "sif"
+    monkeypatch.setenv("GRAMVEC_MODELS", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
+    assert find_bundle("sif") == tmp_path / "first" / "sif"
+    shutil.rmtree(tmp_path / "first")
+    assert find_bundle("sif") == tmp_path / "second" / "sif"
+    shutil.rmtree(tmp_path / "second")
+    shutil.rmtree(tmp_path / "models")
+    assert find_bundle("sif").resolve() == MODELS / "sif"
+
+
+def test_without_any_model_one_sentence_says_where_they_are_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gramvec.finding.__file__", str(tmp_path / "site-packages" / "gramvec" / "finding.py"))
+    with pytest.raises(BundleError) as caught:
+        find_bundle("gramvec-en")
+    said = str(caught.value)
+    assert "installed without a model" in said
+    assert "./models" in said
+    assert "GRAMVEC_MODELS" in said
+    assert "\n" not in said
 
 
 def test_the_digest_is_that_of_the_manifest_and_follows_every_file(bundle_copy: Path) -> None:

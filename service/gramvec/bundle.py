@@ -21,12 +21,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gramvec.errors import BundleError, InputError
 from gramvec.features import FeatureSpec, Featuriser
+from gramvec.finding import MANIFEST, find_bundle
 from gramvec.finite import check_finite
 from gramvec.vocab import Memo, Vocabulary
 
 FORMAT = "gramvec-bundle"
 FORMAT_VERSION = 1
-MANIFEST = "manifest.json"
 DEFAULT_MODEL = "gramvec-en"
 GRAPH = "model.onnx"
 CPU_GRAPH = "model.cpu.onnx"
@@ -143,27 +143,6 @@ class Bundle:
     def cpu_graph_path(self) -> Path | None:
         """model.cpu.onnx, where the bundle has it."""
         return self.path / CPU_GRAPH if self.manifest.graph.cpu else None
-
-
-def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:
-    """The folder of a model: a path, or a name in ./models, in the checkout's models/, or in the package's.
-
-    Raises BundleError that lists the names that there are.
-    """
-    given = Path(name_or_path)
-    if (given / MANIFEST).is_file():
-        return given
-    package = Path(__file__).resolve().parent
-    homes = [Path("models"), package.parents[1] / "models", package / "models"]
-    is_name = given.name == str(name_or_path) and given.name not in ("", ".", "..")
-    for home in homes if is_name else []:
-        if (home / given / MANIFEST).is_file():
-            return home / given
-    if given.is_dir():
-        raise BundleError(f"{given / MANIFEST}: missing; {given} is not a bundle, export the model again")
-    names = sorted({found.parent.name for home in homes for found in home.glob(f"*/{MANIFEST}")})
-    there = f"there are {', '.join(names)}" if names else "no models folder was found"
-    raise BundleError(f"no model {str(name_or_path)!r}: give a bundle's folder or a name ({there})")
 
 
 def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None = None) -> Bundle:

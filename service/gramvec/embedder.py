@@ -11,9 +11,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundle import MANIFEST, Bundle, Manifest, open_bundle
+from gramvec.bundle import Bundle, Manifest, open_bundle
 from gramvec.errors import BundleError, InputError
 from gramvec.features.text import has_surrogate
+from gramvec.finding import MANIFEST
 from gramvec.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish, unit
 from gramvec.runtime import Device, Runtime
 from gramvec.runtime.choice import RuntimeName, open_runtime

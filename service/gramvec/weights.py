@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundle import MANIFEST, Bundle
+from gramvec.bundle import Bundle
 from gramvec.errors import BundleError
+from gramvec.finding import MANIFEST
 
 Floats = NDArray[np.float32]
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from gramvec.bundle import GRAPH, MANIFEST, MEMO, Manifest, staged_folder, write_manifest
+from gramvec.bundle import GRAPH, MEMO, Manifest, staged_folder, write_manifest
 from gramvec.embedder import Embedder
 from gramvec.errors import BundleError, InputError
+from gramvec.finding import MANIFEST
 from gramvec.neighbours import nearest_words_of
 from gramvec.vocab import Memo
 from gramvec_training.bundle_scores import Typos, evaluate_bundles

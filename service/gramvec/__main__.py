@@ -1,0 +1,8 @@
+"""`python -m gramvec` is the command `gramvec`."""
+
+from __future__ import annotations
+
+from gramvec.cli import main
+
+if __name__ == "__main__":
+    main()

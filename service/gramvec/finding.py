@@ -1,0 +1,49 @@
+"""Where a model lies: the folders in which a name is looked for, and their order."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from gramvec.errors import BundleError
+
+MANIFEST = "manifest.json"
+HOMES_VARIABLE = "GRAMVEC_MODELS"
+
+
+def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:
+    """The folder of a model: a bundle's folder itself, or a name in one of `homes`.
+
+    Raises BundleError that lists the names that there are, or says how to come by a model.
+    """
+    given = Path(name_or_path)
+    if (given / MANIFEST).is_file():
+        return given
+    searched = homes()
+    is_name = given.name == str(name_or_path) and given.name not in ("", ".", "..")
+    for home in searched if is_name else []:
+        if (home / given / MANIFEST).is_file():
+            return home / given
+    if given.is_dir():
+        raise BundleError(f"{given / MANIFEST}: missing; {given} is not a bundle, export the model again")
+    names = sorted({found.parent.name for home in searched for found in home.glob(f"*/{MANIFEST}")})
+    wanted = f"no model {str(name_or_path)!r}: give a bundle's folder or a name"
+    if names:
+        raise BundleError(f"{wanted} (there are {', '.join(names)})")
+    raise BundleError(
+        f"{wanted} (this gramvec was installed without a model, and there is none in ./models or in a folder that "
+        f"{HOMES_VARIABLE} names)"
+    )
+
+
+def homes() -> list[Path]:
+    """The folders of models, first to last.
+
+    Those in the variable GRAMVEC_MODELS (with ":" between several), ./models, the checkout's models/, and the
+    installed package's own, which holds the default model.
+    """
+    given = [Path(part) for part in os.environ.get(HOMES_VARIABLE, "").split(os.pathsep) if part]
+    package = Path(__file__).resolve().parent
+    checkout = package.parents[1]
+    in_checkout = [checkout / "models"] if (checkout / "pyproject.toml").is_file() else []
+    return [*given, Path("models"), *in_checkout, package / "models"]
