@@ -64,7 +64,7 @@ def test_a_file_that_is_longer_or_gone_is_refused(bundle: Path, name: str) -> No
 
 def flip(file: Path, place: float) -> None:
     size = file.stat().st_size
-    at = min(size - 1, int(place * size))
+    at = min(size - 2, int(place * size))  # the last byte of a text is its line's end
     with file.open("r+b") as opened:
         opened.seek(at)
         (byte,) = opened.read(1)
@@ -77,6 +77,20 @@ def flip(file: Path, place: float) -> None:
 def test_a_flipped_bit_anywhere_is_refused(bundle: Path, name: str, place: str) -> None:
     flip(bundle / name, PLACES[place])
     assert str(bundle / name) in refusal(bundle)
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8"])
+def test_a_flipped_bit_in_any_file_of_another_precision_is_refused(tmp_path: Path, precision: str) -> None:
+    """These may have files of their own."""
+    bundle = small_bundle(tmp_path / "small", memo=Chosen(["fast", "car"], ["t c"]), precision=precision)
+    gramvec.load(bundle, device="cpu").close()
+    for file in bundle.iterdir():
+        content = file.read_bytes()
+        for place in PLACES.values() if file.name != "manifest.json" else [0.0, 1.0]:
+            flip(file, place)
+            assert str(file) in refusal(bundle)
+            file.write_bytes(content)
+    gramvec.load(bundle, device="cpu").close()
 
 
 def test_a_flipped_bit_in_the_manifest_is_refused_or_seen_in_the_digest(bundle: Path) -> None:
