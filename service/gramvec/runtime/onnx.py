@@ -7,6 +7,7 @@ import ctypes
 import importlib.metadata
 import io
 import logging
+import os
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -93,6 +94,8 @@ def _import_onnxruntime() -> ModuleType:
             "onnxruntime and onnxruntime-gpu are both installed and overwrite each other's files; run "
             "'pip uninstall -y onnxruntime onnxruntime-gpu' and install gramvec[cpu] or gramvec[gpu] again"
         )
+    # From 1.29 on it would send Microsoft what it runs, and keep an identifier in the home folder; read once, here.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         import onnxruntime
     except ImportError as error:
