@@ -217,7 +217,7 @@ def memory(options: argparse.Namespace) -> Part:
     values = {
         **_counts(tally), "minutes": options.minutes, "descriptors": descriptors,
         "resident": resident.as_json(), "anonymous": anonymous.as_json(),
-        "samples": [[round(one.seconds, 1), round(one.resident, 2), round(one.anonymous, 2)] for one in samples],
+        "samples": [[round(one.seconds, 1), round(one.resident, 2), round(one.anonymous, 2)] for one in samples[::10]],
     }  # fmt: skip
     return rows, values, not tally.lost and not tally.wrong and min(resident.low, anonymous.low) < GROWTH
 

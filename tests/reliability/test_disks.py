@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import socket
 import stat
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 import gramvec
 from conftest import MODELS
 from gramvec.errors import GramvecError
-from http_support import PATIENCE, served_process, until
+from http_support import COMMAND, PATIENCE, served_process, until
 from reliability.support import small_bundle
 
 MODEL = MODELS / "paragram-phrase"
@@ -192,6 +193,29 @@ def test_a_model_is_served_where_nothing_can_be_written(read_only: Path, workers
             answer = httpx.post(f"{url}/embed", json={"inputs": "a fast car"})
             assert (answer.status_code, np.float32(answer.json()).tolist()) == (200, expected)
             assert httpx.get(f"{url}/metrics").status_code == 200
+
+
+@pytest.mark.parametrize("options", [["--log-format", "json"], ["--workers", "2"]], ids=" ".join)
+def test_a_log_that_cannot_be_written_stops_nothing(options: list[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = [*COMMAND, "--port", str(port), "--model", str(MODEL), "--access-log", "on", *options]
+    with Path("/dev/full").open("wb") as full, subprocess.Popen(command, stderr=full, stdout=full) as process:
+        try:
+            until(lambda: is_ready(port))
+            for _ in range(20):
+                assert httpx.post(f"http://127.0.0.1:{port}/embed", json={"inputs": "a fast car"}).status_code == 200
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
+
+
+def is_ready(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/ready").status_code == 200
+    except httpx.ConnectError:
+        return False
 
 
 def test_results_into_a_read_only_folder_are_one_sentence(read_only: Path, lines: Path) -> None:
