@@ -173,7 +173,7 @@ def test_a_bug_has_the_same_answer_of_both(embedder: Embedder, caplog: pytest.Lo
     for hot in (HOT_ROUTES, {}):
         app = create_app(Settings(), Broken())  # type: ignore[arg-type]
         with running_app(FrontDoor(app.behind, app.state.service, routes=hot)) as server:
-            found.append(httpx.post(f"{server.url}/embed", json={"inputs": "x"}, headers={"x-request-id": "bug"}))
+            found.append(httpx.post(f"{server.url}/embed", json={"inputs": ["x"]}, headers={"x-request-id": "bug"}))
     assert seen(found[0]) == seen(found[1])
     assert found[0].status_code == 500
     assert caplog.text.count("request bug failed") == 2

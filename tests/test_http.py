@@ -654,7 +654,7 @@ def test_a_bug_is_500_in_the_same_shape_and_the_server_lives_on(
     watched = WatchedModel(embedder)
     watched.prepare = broken  # type: ignore[attr-defined]
     with running(Settings(), watched) as server:
-        answer = httpx.post(f"{server.url}/embed", json={"inputs": "x"}, headers={"x-request-id": "broken-1"})
+        answer = httpx.post(f"{server.url}/embed", json={"inputs": ["x"]}, headers={"x-request-id": "broken-1"})
         assert (answer.status_code, answer.json()["error_type"]) == (500, "backend")
         assert httpx.get(f"{server.url}/ready").status_code == 200
     assert "request broken-1 failed" in caplog.text

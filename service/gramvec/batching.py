@@ -83,6 +83,7 @@ class Batcher:
         self._on_call = on_call
         self._line = Line(long_text_factor)
         self._pace = Pace()
+        self._turn_cost = self._pace.affordable(call_seconds)  # what a call takes on at most
         self._flush_due = False
         self._look_due = False
         self._call: asyncio.Future[Outcome] | None = None
@@ -162,18 +163,22 @@ class Batcher:
             self._check_room(
                 "characters", self._line.characters, characters, self._queue_characters, "queue_characters"
             )
-        self._check_deadline()
+        if self._line or self._call is not None:
+            self._check_deadline()
         cost = self._line.cost_of(texts, characters)
         loop = asyncio.get_running_loop()
         now = time.perf_counter()
-        turn_cost = min(cost, self._pace.affordable(self._call_seconds))
+        turn_cost = min(cost, self._turn_cost)
         request = Request(texts, loop.create_future(), now, characters, characters, cost, turn_cost)
         if not self._line and self._call is None:
             self._free_since = now
         self._line.join(request)
-        self._idle.clear()
-        self._flush_soon(loop)
-        self._look_soon(loop)
+        if self._call is not None:
+            self._look_soon(loop)
+        elif not self._flush_due:
+            self._idle.clear()
+            self._flush_due = True
+            loop.call_soon(self._flush, loop)
         return request.future
 
     def _check_room(self, what: str, waiting: int, more: int, limit: int, reason: OverloadReason) -> None:
@@ -248,15 +253,16 @@ class Batcher:
         self._flush_soon(loop)
 
     def _cut(self) -> Call | None:
-        late = partial(self._drop_if_late, time.perf_counter())
-        return self._line.cut(self._pace.affordable(self._call_seconds), late)
+        late = None if self._deadline_seconds is None else partial(self._drop_if_late, time.perf_counter())
+        return self._line.cut(self._turn_cost, late)
 
     def _deliver(self, call: Call, outcome: Outcome) -> None:
         now = time.perf_counter()
         passed, self._free_since = now - self._free_since, now
         # A call that failed was tried again in parts, so its time says nothing.
-        if not any(isinstance(one, BackendError) for one in outcome.results):
+        if not outcome.failed:
             self._pace.learn(call.cost, outcome.seconds, passed)
+            self._turn_cost = self._pace.affordable(self._call_seconds)
         if self._on_call is not None:
             self._on_call(record_of(call, outcome))
         for (request, _, stop), result in zip(call.slices, outcome.results, strict=True):

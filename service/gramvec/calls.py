@@ -37,10 +37,15 @@ class CallRecord(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a call gave, and its seconds of wall time."""
+    """What a call gave, its seconds of wall time, and the texts without any known feature, of those that were embedded.
+
+    `failed` where a result is an error, or the call had to be made again in parts.
+    """
 
     results: list[RawEmbeddings | BackendError]  # one a slice
     seconds: float
+    empty: int
+    failed: bool = False
 
 
 def execute(model: Model, slices: Sequence[Slice]) -> Outcome:
@@ -53,18 +58,21 @@ def execute(model: Model, slices: Sequence[Slice]) -> Outcome:
         if len(raw.vectors) != len(texts):
             raise RuntimeError(f"the model gave {len(raw.vectors)} rows for {len(texts)} texts")
     except Exception as error:
-        results = _tried_alone(model, slices, error)
-    else:
-        results = [raw] if len(slices) == 1 else _shared_out(raw, slices)
-    return Outcome(results, time.perf_counter() - began)
+        parts = _tried_alone(model, slices, error)
+        return Outcome(
+            [one.results[0] for one in parts], time.perf_counter() - began, sum(p.empty for p in parts), True
+        )
+    results = [raw] if len(slices) == 1 else _shared_out(raw, slices)
+    empty = len(texts) - int(np.count_nonzero(raw.feature_counts))
+    return Outcome(results, time.perf_counter() - began, empty)
 
 
-def _tried_alone(model: Model, slices: Sequence[Slice], error: Exception) -> list[RawEmbeddings | BackendError]:
+def _tried_alone(model: Model, slices: Sequence[Slice], error: Exception) -> list[Outcome]:
     if len(slices) == 1:
         log.error("the model failed on a request of %d texts", len(slices[0].texts), exc_info=error)
-        return [_failure(error)]
+        return [Outcome([_failure(error)], 0.0, 0, True)]
     log.warning("a call of %d requests failed (%s); each is tried alone", len(slices), type(error).__name__)
-    return [execute(model, [piece]).results[0] for piece in slices]
+    return [execute(model, [piece]) for piece in slices]
 
 
 def _shared_out(raw: RawEmbeddings, slices: Sequence[Slice]) -> list[RawEmbeddings | BackendError]:
@@ -79,10 +87,7 @@ def _shared_out(raw: RawEmbeddings, slices: Sequence[Slice]) -> list[RawEmbeddin
 
 def record_of(call: Call, outcome: Outcome) -> CallRecord:
     """What is told of a call."""
-    texts = sum(stop - start for _, start, stop in call.slices)
-    known = [one.feature_counts for one in outcome.results if not isinstance(one, BackendError)]
-    empty = sum(len(counts) - int(np.count_nonzero(counts)) for counts in known)
-    return CallRecord(texts, call.characters, outcome.seconds, empty)
+    return CallRecord(call.texts, call.characters, outcome.seconds, outcome.empty)
 
 
 def _failure(error: Exception) -> BackendError:

@@ -48,11 +48,12 @@ class Slice(NamedTuple):
 
 
 class Call(NamedTuple):
-    """What goes to the model at once, its cost in characters of work, and its characters."""
+    """What goes to the model at once, its cost in characters of work, its characters and its texts."""
 
     slices: list[Slice]
     cost: int
     characters: int
+    texts: int
 
 
 class Line:
@@ -105,11 +106,13 @@ class Line:
             else:
                 self._queue.append(request)
 
-    def cut(self, limit: int, at: Callable[[Request], None]) -> Call | None:
+    def cut(self, limit: int, at: Callable[[Request], None] | None = None) -> Call | None:
         """The next call, of about `limit` characters of work or one text that is more; None when nothing waits.
 
         `at` sees each request before it is taken. One whose future is done then, withdrawn or failed, is left out.
         """
+        before = self.texts
+        left_out = 0
         # A request that does not fit whole goes to the end of the line: a short one then waits behind one call of a
         # bulk request, not behind all of them.
         slices: list[Slice] = []
@@ -117,11 +120,14 @@ class Line:
         while self._queue:
             request = self._queue[0]
             end = len(request.texts)
-            at(request)
+            if at is not None:
+                at(request)
             withdrawn = request.future.done()
             if withdrawn or cost + request.waiting_cost <= limit:
                 self._queue.popleft()
-                if not withdrawn:
+                if withdrawn:
+                    left_out += end - request.taken
+                else:
                     slices.append(Slice(request, request.taken, end))
                     cost += request.waiting_cost
                     characters += request.waiting_characters
@@ -138,7 +144,7 @@ class Line:
                 else:
                     self._queue.rotate(-1)
             break
-        return Call(slices, cost, characters) if slices else None
+        return Call(slices, cost, characters, before - self.texts - left_out) if slices else None
 
     def _cost(self, text: str) -> int:
         return TEXT_COST + len(text) * (self._long_text_factor if len(text) > LONG_TEXT else 1)
@@ -157,7 +163,13 @@ class Line:
         return stop, cost, characters
 
     def _take_all(self, request: Request) -> None:
-        self._take(request, len(request.texts), request.waiting_characters, request.waiting_cost)
+        end = len(request.texts)
+        self.texts -= end - request.taken
+        self.characters -= request.waiting_characters
+        self.cost -= request.waiting_cost
+        self.turns_cost -= request.turn_cost
+        request.taken = end
+        request.waiting_characters = request.waiting_cost = request.turn_cost = 0
 
     def _take(self, request: Request, stop: int, characters: int, cost: int) -> None:
         self.texts -= stop - request.taken

@@ -47,6 +47,8 @@ async def vectors_reply(vectors: Vectors, finish: Callable[[Vectors], Rows], acc
     """
     media_type = preferred(accept)
     encode = ENCODERS[media_type]
+    if media_type == JSON and vectors.size <= PIECE_NUMBERS:
+        return reply([encode(finish(vectors))], JSON, usage)
     pieces = await in_pieces(vectors, vectors.shape[1], lambda piece: encode(finish(piece)))
     if media_type == JSON:
         return reply(as_list(pieces), JSON, usage)

@@ -62,11 +62,12 @@ async def _embed(service: Service, request: Incoming, value: Any) -> Reply:
     body = OneText.of(value) or check(value, EmbedRequest)
     served = service.admit(body.model)
     texts = body.texts()
-    service.check_count(len(texts))
-    check_dimensions(body.dimensions, served.embedder.dimension)  # before the model works, not after
     normalize = body.normalize is not False
-    check_precision(body.precision, normalize=normalize)
-    texts = prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    if not isinstance(body, OneText) or len(body.inputs) > served.embedder.max_characters:
+        service.check_count(len(texts))
+        check_dimensions(body.dimensions, served.embedder.dimension)  # before the model works, not after
+        check_precision(body.precision, normalize=normalize)
+        texts = prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
     answer = await embed(served, texts, request)
     vectors, finished = finishing(answer.embeddings, normalize, body.dimensions, body.precision)
     accept = request.headers.get(b"accept", b"").decode("latin-1")

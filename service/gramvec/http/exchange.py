@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
+from gramvec.http.cycle import cycle_of
 from gramvec.http.errors import too_large_body
 from gramvec.http.reply import NO_USAGE, Headers, Reply, Usage
 from gramvec.http.routes import USAGE
@@ -31,6 +32,7 @@ class Exchange:
         "_began",
         "_body_complete",
         "_closing",
+        "_cycle",
         "_limit",
         "_receive",
         "_received",
@@ -66,6 +68,7 @@ class Exchange:
         self._scope = scope
         self._receive = receive
         self._send = send
+        self._cycle = cycle_of(receive)
         self._limit = service.settings.max_body_bytes
         self._received = 0
         self._body_complete = False
@@ -104,6 +107,11 @@ class Exchange:
 
     async def body(self) -> bytes:
         """The whole body. Raises HttpError 413, or ClientDisconnect if it never comes."""
+        if self._cycle is not None and not self._received and (whole := self._cycle.take_body()) is not None:
+            self._body_complete = True
+            if len(whole) > self._limit:
+                raise too_large_body(self._limit)
+            return whole
         body = b""
         parts: list[bytes] = []
         while not self._body_complete:
@@ -121,6 +129,10 @@ class Exchange:
         self.started = True
         self.status = reply.status
         headers = [*reply.headers, *self._own_headers(reply.usage)]
+        whole = reply.status == 200 and len(reply.body) == 1 and self._body_complete and not self._service.stopping
+        if whole and self._cycle is not None and self._cycle.respond(200, headers, reply.body[0]):
+            self.complete = True
+            return
         self._closing = not self._body_complete and CLOSE in headers
         await self._send({"type": "http.response.start", "status": reply.status, "headers": headers})
         *parts, last = reply.body

@@ -76,6 +76,15 @@ class PatientProtocol(Protocol):
         self._begun, self._in_body, self._since = False, False, self._heard
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """Go on with the next request; `sweep` closes an idle connection, so that no timer is set for each."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+
     def sweep(self, now: float) -> None:
         """Close the connection if its client has been waited for too long; `now` is the loop's time."""
         unsent = self.transport.get_write_buffer_size()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
+from urllib.parse import unquote
 
 import httptools
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from gramvec.http.cycle import Cycle
 from gramvec.http.errors import HttpError
 from gramvec.http.reply import Reply, error_reply
 
@@ -70,7 +73,7 @@ class Protocol(HttpToolsProtocol):
         self._in_head = False
         self._upgrades = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
         if not self._upgrades:
-            super().on_headers_complete()
+            self._begin_cycle()
 
     def on_message_complete(self) -> None:
         """The body is there."""
@@ -78,6 +81,40 @@ class Protocol(HttpToolsProtocol):
         self._head_bytes = 0
         if not self._upgrades:
             super().on_message_complete()
+
+    def _begin_cycle(self) -> None:
+        # As uvicorn's on_headers_complete does it, which has no place for another class of cycle.
+        scope, version = self.scope, self.parser.get_http_version()
+        scope["method"] = self.parser.get_method().decode("ascii")
+        if version != "1.1":
+            scope["http_version"] = version
+        raw_path, _, query = self.url.partition(b"?")
+        if raw_path[:1] != b"/" or raw_path[:2] == b"//" or b"#" in self.url:
+            parsed = httptools.parse_url(self.url)
+            raw_path, query = parsed.path, parsed.query or b""
+        path = raw_path.decode("ascii")
+        scope["path"] = self.root_path + (unquote(path) if "%" in path else path)
+        scope["raw_path"] = self.root_path.encode("ascii") + raw_path if self.root_path else raw_path
+        scope["query_string"] = query
+        before = self.cycle
+        self.cycle = Cycle(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is being answered; uvicorn tells the last one that was read."""

@@ -12,6 +12,7 @@ from gramvec.http.envelope import envelope
 from gramvec.http.errors import HttpError, from_gramvec
 
 JSON = "application/json"
+JSON_CONTENT = (b"content-type", b"application/json")
 
 Buffer = bytes | memoryview
 Headers = list[tuple[bytes, bytes]]
@@ -63,4 +64,5 @@ def error_reply(error: HttpError | GramvecError, path: str = "") -> Reply:
 
 def _describing(body: Sequence[Buffer], media_type: str) -> Headers:
     length = len(body[0]) if len(body) == 1 else sum(map(len, body))
-    return [(b"content-length", b"%d" % length), (b"content-type", media_type.encode())]
+    content_type = JSON_CONTENT if media_type == JSON else (b"content-type", media_type.encode())
+    return [(b"content-length", b"%d" % length), content_type]

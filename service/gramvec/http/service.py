@@ -83,7 +83,9 @@ class Service:
             deadline_seconds=self.settings.request_deadline_seconds,
             on_call=self.metrics.calls_of(embedder.name),
         )
-        return Served(embedder, batcher, f"{embedder.name}@{embedder.digest[:12]}".encode())
+        # A header's value: what a name may hold beside printable ASCII is escaped.
+        name = embedder.name.encode("unicode-escape")
+        return Served(embedder, batcher, b"%b@%b" % (name, embedder.digest[:12].encode()))
 
     async def load(self) -> None:
         """Load the models in a thread, while the loop already answers /health. A failure is kept in `failure`."""
