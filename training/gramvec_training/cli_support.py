@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+TRAIN_EXTRA = {"torch", "onnx", "scipy", "matplotlib"}  # what the extra of that name brings
 
 PATH = click.Path(path_type=Path)
 DATA = click.option(
@@ -89,6 +90,11 @@ def one_sentence(command: Callable[P, R]) -> Callable[P, R]:
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return command(*args, **kwargs)
+        except ModuleNotFoundError as error:
+            if error.name not in TRAIN_EXTRA:
+                raise
+            click.echo(f"gramvec-train: {error.name} is not installed; install gramvec[train]", err=True)
+            raise SystemExit(1) from error
         except GramvecError as error:
             click.echo(f"gramvec-train: {error}", err=True)
             raise SystemExit(1) from error

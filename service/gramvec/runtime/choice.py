@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec import native
 from gramvec.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError
 from gramvec.runtime import Device, Runtime
@@ -40,15 +41,16 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
     if name == "onnx" or onnx.device == "cuda":
         return onnx
     try:
-        native = NativeRuntime(bundle)
+        sums = NativeRuntime(bundle)
     except (DeviceError, BundleError) as error:
-        log.info("runtime auto: onnx, because %s", error)
+        # Without the loops everything is several times slower, and whoever installed them does not know: pip hides it.
+        log.log(logging.WARNING if native.loops is None else logging.INFO, "runtime auto: onnx, because %s", error)
         return onnx
-    if (difference := _difference(bundle, native, onnx)) <= AGREEMENT:
+    if (difference := _difference(bundle, sums, onnx)) <= AGREEMENT:
         onnx.close()
-        return native
+        return sums
     log.warning("runtime auto: onnx, because native differs from it by %.1e on this machine", difference)
-    native.close()
+    sums.close()
     return onnx
 
 
@@ -59,20 +61,20 @@ def _onnx(bundle: Bundle, device: Device) -> OnnxRuntime:
 def _native(bundle: Bundle, device: Device) -> Runtime:
     if device == "cuda":
         raise DeviceError("runtime native is for a CPU; take device cpu or auto, or runtime onnx")
-    native = NativeRuntime(bundle)
+    sums = NativeRuntime(bundle)
     try:
         onnx = _onnx(bundle, "cpu")
     except DeviceError as error:
         log.info("runtime native is not checked against ONNX Runtime: %s", error)
-        return native
-    difference = _difference(bundle, native, onnx)
+        return sums
+    difference = _difference(bundle, sums, onnx)
     onnx.close()
     if not difference <= AGREEMENT:
         raise BundleError(
             f"{bundle.path}: runtime native differs from ONNX Runtime by {difference:.1e} on the golden texts; take "
             "runtime onnx, and please report it"
         )
-    return native
+    return sums
 
 
 def _difference(bundle: Bundle, one: Runtime, other: Runtime) -> float:
