@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test check format bench bench-peers soak train cards evaluate figures lock audit clean
+.PHONY: help serve test check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -40,6 +40,8 @@ check: $(VENV)/.dev  ## lint, types, import contract, formatting
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml docker/compose.*.yaml
 
 format: $(VENV)/.dev  ## format the code and sort the imports
 	$(BIN)/ruff check --fix-only --quiet .
@@ -97,10 +99,19 @@ figures: $(VENV)/.peers  ## measure and score anew, and put the figures into the
 	$(BIN)/gramvec-train evaluate $(addprefix models/,$(MODELS)) --sets $(DATA)/dev --json benchmarks/results/scores.json
 	$(BIN)/python -m benchmarks.readme
 
-lock: $(VENV)/.dev  ## renew requirements/constraints.txt from pyproject.toml
+# The image's own, with hashes; a constraints file cannot have them and serve an editable install.
+LOCK_IMAGE = $(BIN)/uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-header \
+	--no-annotate --python-version 3.11 -c requirements/constraints.txt
+
+lock: $(VENV)/.dev  ## renew the pinned versions in requirements/ from pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --universal --upgrade --no-emit-index-url --no-header --all-extras \
 		--python-version 3.11 pyproject.toml -o requirements/constraints.txt
+	for runtime in cpu gpu; do \
+		$(LOCK_IMAGE) --extra $$runtime pyproject.toml -o requirements/image-$$runtime.txt || exit 1; \
+	done
+	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'], sep='\n')" | \
+		$(LOCK_IMAGE) - -o requirements/image-build.txt
 
 # pip-audit's own dependencies are none of ours: an environment of its own inside ours.
 $(VENV)/audit/bin/pip-audit:
@@ -109,6 +120,9 @@ $(VENV)/audit/bin/pip-audit:
 
 audit: $(VENV)/audit/bin/pip-audit  ## ask whether a vulnerability is known in what is pinned (needs a network)
 	@$(VENV)/audit/bin/python requirements/audit.py
+
+image-test: $(VENV)/.dev  ## build the image and try it, with docker or podman
+	@sh docker/test.sh $(BIN)/python
 
 clean:  ## remove the environment and everything that tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

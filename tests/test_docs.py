@@ -107,7 +107,7 @@ def test_every_command_and_option_that_the_documents_name_exists() -> None:
             context = click.Context(group)
             for command in set(re.findall(rf"(?<![\w/-]){name} ([a-z]+)\b", code)):
                 assert group.get_command(context, command), f"{page.name} names {name} {command}"
-        for target in re.findall(r"(?:`|^    |\n)make ([a-z]+)", text):
+        for target in re.findall(r"(?:`|^    |\n)make ([a-z-]+)", text):
             assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), f"make {target}"
 
 

@@ -1,0 +1,16 @@
+"""The container's HEALTHCHECK: ends with 0 if /ready of the service beside it answers 200, else with 1."""
+
+import http.client
+import os
+import sys
+
+host = os.environ.get("GRAMVEC_HOST", "127.0.0.1")
+port = int(os.environ.get("GRAMVEC_PORT", "8000"))
+host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (not listened on: asked)
+try:
+    connection = http.client.HTTPConnection(host, port, timeout=4)
+    connection.request("GET", "/ready")
+    answer = connection.getresponse()
+    sys.exit(f"/ready: {answer.status} {answer.read(300).decode(errors='replace')}" if answer.status != 200 else 0)
+except OSError as error:
+    sys.exit(f"/ready: {error}")
