@@ -17,13 +17,15 @@ from benchmarks.soak.client import Answer, Connection
 class Taken:
     """What became of one request: when it was sent (seconds from the start), how it was answered, and after how long.
 
-    `status` is 0 where there was no answer; `retry_after` is what a 429 said, in seconds.
+    `status` is 0 where there was no answer; `retry_after` is what a 429 said, in seconds; `inside` is x-total-time,
+    from when the service began with the request: without the way there and back, and the client's own delays.
     """
 
     sent: float
     status: int
     seconds: float
     retry_after: float | None = None
+    inside: float = 0.0
 
 
 @dataclass
@@ -50,6 +52,10 @@ class Overload:
     def latency(self, percent: float) -> float:
         """Seconds that so many percent of the accepted were answered in."""
         return float(np.percentile([one.seconds for one in self.accepted], percent))
+
+    def time_inside(self, percent: float) -> float:
+        """The same by the service's own clock."""
+        return float(np.percentile([one.inside for one in self.accepted], percent))
 
     def retry_after_ratios(self) -> list[float]:
         """For each refusal: its Retry-After over the time until all that was taken before it was served."""
@@ -103,6 +109,7 @@ async def overload(port: int, sent: Sequence[bytes], *, rate: float, seconds: fl
         taken.seconds = time.perf_counter() - began - taken.sent
         taken.status = answer.status
         taken.retry_after = told(answer)
+        taken.inside = float(answer.headers["x-total-time"]) / 1e3
         free.append(connection)
 
     tasks = []
