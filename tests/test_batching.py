@@ -166,6 +166,7 @@ def test_a_failed_bulk_request_is_not_computed_further(model: WatchedModel) -> N
     async def work(batcher: Batcher) -> None:
         with pytest.raises(BackendError):
             await batcher.submit(["poison"] + ["x" * 40] * 20)
+        await asyncio.sleep(0)  # the turn in which the rest would have been computed
         assert batcher.waiting == 0
 
     with_batcher(model, work, call_seconds=of(100))
@@ -318,13 +319,13 @@ def test_the_limits_in_seconds_hold_for_a_fast_model_and_a_slow_one(monkeypatch:
             await batcher.submit(["x" * 3_900])
 
         with_batcher(timed, work, queue_texts=2_000)
-        return max(sum(map(len, call)) for call in timed.calls), timed.threads[-1]
+        return max(sum(map(len, call)) for call in timed.calls[:-1]), timed.threads[-1]
 
-    # 10 ms a call, and 3,900 characters on the loop only if they take less than 4 ms.
+    # 4 ms a call, and 3,900 characters on the loop only if they take less.
     fast, fast_thread = largest_call_after_learning(0.05e-6)
     slow, slow_thread = largest_call_after_learning(2e-6)
-    assert fast == pytest.approx(200_000, rel=0.05)
-    assert slow == pytest.approx(5_000, rel=0.05)
+    assert fast == pytest.approx(80_000, rel=0.05)
+    assert slow == pytest.approx(2_000, rel=0.05)
     assert fast_thread == threading.current_thread().name
     assert slow_thread == "gramvec-model_0"
 

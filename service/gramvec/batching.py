@@ -19,10 +19,10 @@ from gramvec.pace import Pace
 from gramvec.postprocess import RawEmbeddings
 from gramvec.waiting import LONG_TEXT_FACTOR, Call, Line, Request
 
-# A call holds the model for about 10 ms: that is what a short request waits behind a bulk one.
+# A call on the worker thread holds the model for about 10 ms: that is what a short request waits behind a bulk one.
 CALL_SECONDS = 0.010
-# About 4 ms of work runs on the loop itself. A thread costs more than its hop of 50 to 150 us: it and the loop take the
-# interpreter's lock from each other, a fifth of the CPU time at 256 texts a request.
+# About 4 ms of work runs on the loop itself, and calls are cut to that. A thread costs more than its hop of 50 to 150 us:
+# it and the loop take the interpreter's lock from each other, a fifth of the CPU time at 256 texts a request.
 LOOP_SECONDS = 0.004
 QUEUE_CHARACTERS = 64 * 2**20
 # Requests past their deadline are looked for so many times in its length, beside each time that a call is cut.
@@ -54,8 +54,8 @@ class Batcher:
             larger request is let in when nothing waits, so that refusal always means "later", never "never".
         queue_characters: the same for the characters of the waiting texts.
         call_seconds: about how long one call may hold the model; a text that takes longer is a call of its own.
-        loop_seconds: a call of about this time or less runs on the event loop, a longer one on the worker thread;
-            0 sends every call to the thread (a CUDA device).
+        loop_seconds: a call of about this time or less runs on the event loop, and calls are cut to it; a text that
+            takes longer goes to the worker thread. 0 sends every call to the thread (a CUDA device).
         long_text_factor: how many times the usual a character of a text over `LONG_TEXT` characters costs.
         deadline_seconds: how long a request may wait until the model begins with it. One that would wait longer, at
             the measured speed, is refused; one that has is dropped. Both with `Overloaded`. None for no such limit.
@@ -77,13 +77,13 @@ class Batcher:
         self._model = model
         self._queue_texts = queue_texts
         self._queue_characters = queue_characters
-        self._call_seconds = call_seconds
+        self._call_seconds = min(call_seconds, loop_seconds) if loop_seconds else call_seconds
         self._loop_seconds = loop_seconds
         self._deadline_seconds = deadline_seconds
         self._on_call = on_call
         self._line = Line(long_text_factor)
         self._pace = Pace()
-        self._turn_cost = self._pace.affordable(call_seconds)  # what a call takes on at most
+        self._turn_cost = self._pace.affordable(self._call_seconds)  # what a call takes on at most
         self._flush_due = False
         self._look_due = False
         self._call: asyncio.Future[Outcome] | None = None
@@ -236,15 +236,19 @@ class Batcher:
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         self._flush_due = False
-        while call := self._cut():
-            if call.cost > self._pace.affordable(self._loop_seconds):
-                self._call_cost = call.cost
-                self._call = loop.run_in_executor(self._worker, execute, self._model, call.slices)
-                self._call.add_done_callback(partial(self._finish, loop, call))
-                self._look_soon(loop)
-                return
+        call = self._cut()
+        if call is not None and call.cost > self._pace.affordable(self._loop_seconds):
+            self._call_cost = call.cost
+            self._call = loop.run_in_executor(self._worker, execute, self._model, call.slices)
+            self._call.add_done_callback(partial(self._finish, loop, call))
+            self._look_soon(loop)
+            return
+        if call is not None:
             self._deliver(call, execute(self._model, call.slices))
-        self._idle.set()
+        if self._line:
+            self._flush_soon(loop)  # others have a turn of the loop first
+        else:
+            self._idle.set()
 
     def _finish(self, loop: asyncio.AbstractEventLoop, call: Call, done: asyncio.Future[Outcome]) -> None:
         self._call = None
