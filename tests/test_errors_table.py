@@ -158,13 +158,21 @@ def stop_waiting(server: RunningServer) -> None:
     served.embedder.gate.set()  # type: ignore[attr-defined]
 
 
+def memory_is_short(stage: Stage, dialect: Dialect) -> httpx.Response:
+    server = stage.serve()
+    server.service.traffic.reserve(server.service.settings.max_bytes_in_flight)
+    answer = post(server, dialect, ["a text"] * 20)
+    assert int(answer.headers["retry-after"]) >= 1
+    return answer
+
+
 def has_a_fault(stage: Stage, dialect: Dialect) -> httpx.Response:
     class Broken(WatchedModel):
         def prepare(self, *_: object, **__: object) -> list[str]:
             raise ZeroDivisionError
 
     with running(Settings(), Broken(stage.embedder)) as server:
-        return post(server, dialect, "a")
+        return post(server, dialect, ["a"])
 
 
 def is_loading(stage: Stage, dialect: Dialect) -> httpx.Response:
@@ -250,6 +258,7 @@ CASES: dict[str, Provoke] = {
         stage.plain, it, b"x-long: " + b"x" * 70_000 + b"\r\n\r\n"
     ),
     "queue full, in texts or in characters; with `Retry-After` from the measured speed": queue_is_full,
+    "requests and unsent answers hold more than `max_bytes_in_flight`; with `Retry-After`": memory_is_short,
     "waited longer than the deadline, or would; with `Retry-After`": deadline_has_passed,
     "a fault of the service; its log has the request's id": has_a_fault,
     "loading, or failed to load; with `Retry-After`": is_loading,

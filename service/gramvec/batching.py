@@ -21,8 +21,8 @@ from gramvec.waiting import LONG_TEXT_FACTOR, Call, Line, Request
 
 # A call on the worker thread holds the model for about 10 ms: that is what a short request waits behind a bulk one.
 CALL_SECONDS = 0.010
-# About 4 ms of work runs on the loop itself, and calls are cut to that. A thread costs more than its hop of 50 to 150 us:
-# it and the loop take the interpreter's lock from each other, a fifth of the CPU time at 256 texts a request.
+# About 4 ms of work runs on the loop itself, and calls are cut to that. A thread costs more than its hop of 50 to 150
+# us: it and the loop take the lock of the interpreter from each other, a fifth of the CPU time at 256 texts a request.
 LOOP_SECONDS = 0.004
 QUEUE_CHARACTERS = 64 * 2**20
 # Requests past their deadline are looked for so many times in its length, beside each time that a call is cut.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-OverloadReason = Literal["queue_texts", "queue_characters", "deadline", "shutting_down"]
+OverloadReason = Literal["memory", "queue_texts", "queue_characters", "deadline", "shutting_down"]
 
 
 class GramvecError(Exception):

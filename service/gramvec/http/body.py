@@ -29,6 +29,11 @@ class Incoming(Protocol):
         ...
 
     @property
+    def reserve(self) -> Callable[[int], None]:
+        """Counts bytes that the request is about to hold; raises Overloaded where all hold too many."""
+        ...
+
+    @property
     def receive(self) -> Callable[[], Awaitable[MutableMapping[str, Any]]]:
         """The next ASGI message; after the body, one of type http.disconnect when the client has gone."""
         ...

@@ -7,7 +7,6 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-
 # Up to here a body is copied behind its head, which costs less than a second write.
 SMALL_BYTES = 16 * 1024
 

@@ -19,6 +19,7 @@ from gramvec.http.body import Incoming, check, read
 from gramvec.http.reply import Headers, Reply
 from gramvec.http.schemas import EmbedRequest, LeftAndRight, OneText, Pairs, SimilarityParameters, SimilarityRequest
 from gramvec.http.service import Service, embed, prepare, usage_of
+from gramvec.http.traffic import NUMBER_BYTES
 from gramvec.postprocess import RawEmbeddings, Vectors, check_dimensions, cosine_matrix, cosine_pairs, finish
 from gramvec.precision import Precision, check_precision, quantize
 
@@ -68,6 +69,7 @@ async def _embed(service: Service, request: Incoming, value: Any) -> Reply:
         check_dimensions(body.dimensions, served.embedder.dimension)  # before the model works, not after
         check_precision(body.precision, normalize=normalize)
         texts = prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
+        request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
     answer = await embed(served, texts, request)
     vectors, finished = finishing(answer.embeddings, normalize, body.dimensions, body.precision)
     accept = request.headers.get(b"accept", b"").decode("latin-1")
@@ -85,6 +87,8 @@ async def _compare(service: Service, request: Incoming, value: Any) -> Reply:
     service.check_count(len(texts))
     parameters = body.parameters or SimilarityParameters()
     texts = prepare(served, texts, inputs.path, truncate=parameters.truncate, direction=parameters.truncation_direction)
+    n_left = 0 if isinstance(inputs, Pairs) else len(inputs.left) if isinstance(inputs, LeftAndRight) else 1
+    request.reserve(max(len(texts), n_left * (len(texts) - n_left)) * NUMBER_BYTES)
     rows, distinct = _distinct(texts)
     answer = await embed(served, distinct, request)
     usage = usage_of(served, answer)
@@ -97,7 +101,6 @@ async def _compare(service: Service, request: Incoming, value: Any) -> Reply:
     if isinstance(inputs, Pairs):
         scores = cosine_pairs(embeddings.take(slice(0, None, 2)), embeddings.take(slice(1, None, 2)))
         return await rows_reply(scores, 1, usage, headers)
-    n_left = len(inputs.left) if isinstance(inputs, LeftAndRight) else 1
     n_right = len(texts) - n_left
     compute = partial(_matrix, embeddings.take(slice(n_left)), embeddings.take(slice(n_left, None)), body.top_k)
     matrix = compute() if n_left * n_right <= LOOP_SCORES else await asyncio.to_thread(compute)

@@ -80,8 +80,8 @@ def unhealthy(message: str, retry_after: float = 1.0) -> HttpError:
 def reason_of(error: HttpError | GramvecError, *, stopping: bool) -> str | None:
     """Why a request was refused, in a word for the metrics and the log; None where it failed instead.
 
-    "queue_texts", "queue_characters", "deadline", "shutting_down", "not_ready", "timeout", "unauthorized", "too_large",
-    "not_found" (a route, a method or a model) or "validation".
+    "queue_texts", "queue_characters", "memory", "deadline", "shutting_down", "not_ready", "timeout", "unauthorized",
+    "too_large", "not_found" (a route, a method or a model) or "validation".
     """
     if isinstance(error, Overloaded):
         return error.reason

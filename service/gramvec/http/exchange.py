@@ -15,6 +15,7 @@ from gramvec.http.errors import too_large_body
 from gramvec.http.reply import NO_USAGE, Headers, Reply, Usage
 from gramvec.http.routes import USAGE
 from gramvec.http.service import Service
+from gramvec.http.traffic import UNCOUNTED_BYTES
 
 # A client that is refused while it still sends would lose the answer if the connection were closed under it.
 LINGER_SECONDS = 1.0
@@ -36,6 +37,7 @@ class Exchange:
         "_limit",
         "_receive",
         "_received",
+        "_reserved",
         "_scope",
         "_send",
         "_service",
@@ -70,7 +72,7 @@ class Exchange:
         self._send = send
         self._cycle = cycle_of(receive)
         self._limit = service.settings.max_body_bytes
-        self._received = 0
+        self._received = self._reserved = 0
         self._body_complete = False
         self._closing = False
         self.headers = headers
@@ -93,14 +95,27 @@ class Exchange:
         """Seconds since the request's head was read."""
         return time.perf_counter() - self._began
 
+    def reserve(self, size: int) -> None:
+        """Count so many bytes as held by this request, until `release`. Raises Overloaded."""
+        if size > UNCOUNTED_BYTES:
+            self._service.traffic.reserve(size)
+            self._reserved += size
+
+    def release(self) -> None:
+        """The request holds nothing any more."""
+        if self._reserved:
+            self._service.traffic.release(self._reserved)
+            self._reserved = 0
+
     async def receive(self) -> Message:
-        """The next message of the request; HttpError 413 once the body is over the limit."""
+        """The next message of the request; HttpError 413 once the body is over the limit, Overloaded over all's."""
         message = await self._receive()
         if message["type"] == "http.request":
             self._received += len(message.get("body", b""))
             self._body_complete = not message.get("more_body", False)
             if self._received > self._limit:
                 raise too_large_body(self._limit)
+            self.reserve(self._received - self._reserved)
         else:
             self._body_complete = True
         return message

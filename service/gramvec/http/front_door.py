@@ -24,7 +24,7 @@ from gramvec.http.exchange import Exchange
 from gramvec.http.keys import Keys
 from gramvec.http.metrics import UNKNOWN_ROUTE
 from gramvec.http.reply import error_reply
-from gramvec.http.routes import REASON, Route
+from gramvec.http.routes import REASON, RESERVE, Route
 from gramvec.http.service import Service
 
 HOT_ROUTES: Mapping[str, Route] = {
@@ -91,6 +91,7 @@ class FrontDoor:
             elif not exchange.complete:
                 raise
         finally:
+            exchange.release()
             self._record(scope, exchange)
 
     def count_unread(self, status: int, *, begun: bool) -> None:
@@ -129,7 +130,7 @@ class FrontDoor:
         if route is not None:
             exchange.route = scope["path"]
         try:
-            self._check(scope, exchange.headers)
+            self._check(scope, exchange)
             if route is not None:
                 reply = await route(self._service, exchange)
         except (HttpError, GramvecError) as error:
@@ -137,17 +138,22 @@ class FrontDoor:
             reply = error_reply(error, scope["path"])
         else:
             if route is None:
+                scope[RESERVE] = exchange.reserve
                 await self.behind(scope, exchange.receive, exchange.send)
                 return
         await exchange.reply(reply)
 
-    def _check(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+    def _check(self, scope: Scope, exchange: Exchange) -> None:
+        headers = exchange.headers
         # A public path is so for those who read it: POST / embeds.
         if self._keys and not (scope["path"] in self._public and scope["method"] in ("GET", "HEAD")):
             self._keys.check(headers.get(b"authorization", b""))
         length = headers.get(b"content-length", b"")
-        if length.isdigit() and int(length) > self._limit:
-            raise too_large_body(self._limit)
+        if len(length) > 4 and length.isdigit():
+            size = int(length)
+            if size > self._limit:
+                raise too_large_body(self._limit)
+            exchange.reserve(size)
 
 
 def _random_prefix() -> bytes:

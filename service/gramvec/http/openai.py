@@ -16,6 +16,7 @@ from gramvec.http.errors import HttpError
 from gramvec.http.reply import JSON, Reply, reply
 from gramvec.http.schemas import EmbeddingsRequest
 from gramvec.http.service import Served, Service, embed, prepare, usage_of
+from gramvec.http.traffic import NUMBER_BYTES
 from gramvec.postprocess import Vectors, check_dimensions
 
 # To split as many characters into words holds the loop for about 2 ms.
@@ -33,6 +34,7 @@ async def create_embeddings(service: Service, request: Incoming) -> Reply:
     service.check_count(len(texts))
     check_dimensions(body.dimensions, served.embedder.dimension)
     texts = _prepare(served, body)
+    request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
     answer = await embed(served, texts, request)
     usage = usage_of(served, answer)
     vectors, finished = finishing(answer.embeddings, True, body.dimensions)

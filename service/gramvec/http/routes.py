@@ -22,6 +22,8 @@ Route = Callable[[Service, Incoming], Awaitable[Reply]]
 USAGE = "gramvec.usage"
 # And why a request was refused, for the metrics and the log.
 REASON = "gramvec.reason"
+# What counts the bytes that a request is about to hold.
+RESERVE = "gramvec.reserve"
 
 router = APIRouter()
 
@@ -75,6 +77,7 @@ class _Shell:
     """A Starlette request as the routes see it."""
 
     def __init__(self, request: Request) -> None:
+        self.reserve = request.scope[RESERVE]
         self.headers = dict(request.headers.raw)
         self.body = request.body
         self.receive = request.receive

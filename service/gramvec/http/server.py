@@ -61,6 +61,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start; from then on SIGHUP reloads the models."""
         await super().startup(sockets)
+        self._service.traffic.count_unsent = self._unsent_bytes
         self._listen_for_hang_up()
 
     async def on_tick(self, counter: int) -> bool:
@@ -71,6 +72,10 @@ class Server(uvicorn.Server):
                 if isinstance(connection, PatientProtocol):
                     connection.sweep(now)
         return await super().on_tick(counter)
+
+    def _unsent_bytes(self) -> int:
+        connections = list(self.server_state.connections)
+        return sum(one.transport.get_write_buffer_size() for one in connections if isinstance(one, PatientProtocol))
 
     def _listen_for_hang_up(self) -> None:
         if threading.current_thread() is threading.main_thread():

@@ -22,6 +22,7 @@ from gramvec.http.metrics import Metrics
 from gramvec.http.models import Change, changes, close_but, load_models, renewed
 from gramvec.http.reply import Usage
 from gramvec.http.settings import Settings
+from gramvec.http.traffic import Traffic
 from gramvec.http.turns import Turns
 from gramvec.waiting import LONG_TEXT_FACTOR
 
@@ -55,6 +56,7 @@ class Service:
         self.stopping = False
         self.failure: str | None = None
         self.on_failure: Callable[[str], None] = log.error
+        self.traffic = Traffic(settings.max_bytes_in_flight)
         self.metrics = Metrics(settings.workers)
         self.explanations = Turns(MOST_EXPLANATIONS_WAITING)
         self.reload: Callable[[], Awaitable[list[Change]]] = self.renew
