@@ -15,6 +15,7 @@ from gramvec import native
 from gramvec.postprocess import unit
 
 assert native.loops is not None
+WIDTHS = (512, 256, 0)
 Table, Featuriser, BLOCK = native.loops.Table, native.loops.Featuriser, native.loops.BLOCK
 
 
@@ -37,18 +38,18 @@ def test_all_widths_give_the_exact_sum(seed: int, d: int, counts: list[int]) -> 
     ids, offsets = random.integers(0, rows, sum(counts)), np.cumsum([0, *counts])
     step = 0.25
     exact = stored[: rows * d].reshape(rows, d).astype(np.int64) * weights[:, None]
-    for plain in (False, True):
-        table = Table(stored, rows, d, d, 1, None, weights, step, False, None, None, plain)
+    for width in WIDTHS:
+        table = Table(stored, rows, d, d, 1, None, weights, step, False, None, None, width)
         wrong, vectors = vectors_of(table, ids, offsets, d)
         assert wrong == -1
         expected = np.array([exact[ids[a:b]].sum(0) for a, b in pairwise(offsets)])
         assert np.array_equal(vectors, expected.reshape(-1, d).astype(np.float32) * np.float32(step))
 
 
-@pytest.mark.parametrize("plain", [False, True])
-def test_more_rows_than_an_int32_holds(plain: bool) -> None:
+@pytest.mark.parametrize("width", WIDTHS)
+def test_more_rows_than_an_int32_holds(width: int) -> None:
     stored = np.full(2 * 3 + BLOCK, 127, np.int8)
-    table = Table(stored, 2, 3, 3, 1, None, np.array([128, 1], np.uint8), 1.0, False, None, None, plain)
+    table = Table(stored, 2, 3, 3, 1, None, np.array([128, 1], np.uint8), 1.0, False, None, None, width)
     n = 200_001  # 127 * 128 * 200,000 is over 2^31
     _, vectors = vectors_of(table, [0] * (n - 1) + [1], [0, n], 3)
     assert vectors.tolist() == [[np.float32(127 * 128 * (n - 1) + 127)] * 3]
@@ -67,8 +68,8 @@ def test_floats_are_added_one_row_after_the_other_in_all_widths(seed: int, d: in
             for row in ids[first:last]:
                 expected[text] += stored[row].astype(np.float32)
         item = stored.itemsize
-        for plain in (False, True):
-            table = Table(stored, rows, d, d * item, item, None, None, 1.0, False, None, None, plain)
+        for width in WIDTHS:
+            table = Table(stored, rows, d, d * item, item, None, None, 1.0, False, None, None, width)
             assert vectors_of(table, ids, offsets, d)[1].tobytes() == expected.tobytes()
 
 
@@ -76,7 +77,7 @@ def test_float16_is_read_as_numpy_reads_it() -> None:
     bits = np.arange(2**16, dtype=np.uint16)
     finite = np.isfinite(bits.view(np.float16))
     halves = bits[finite].view(np.float16)
-    table = Table(halves, len(halves), 1, 2, 2, None, None, 1.0, False, None, None, False)
+    table = Table(halves, len(halves), 1, 2, 2, None, None, 1.0, False, None, None, 512)
     _, vectors = vectors_of(table, range(len(halves)), range(len(halves) + 1), 1)
     assert np.array_equal(vectors[:, 0], halves.astype(np.float32) + 0.0)  # a sum that begins at 0 has no -0
 
@@ -84,21 +85,21 @@ def test_float16_is_read_as_numpy_reads_it() -> None:
 def test_scales_columns_bias_and_mean_by_hand() -> None:
     rows = np.array([[1, 2], [3, 4]], np.int8)
     columns, bias = np.array([10, 100], np.float32), np.array([0.5, -0.5], np.float32)
-    table = Table(rows, 2, 2, 2, 1, np.array([1, 0.5], np.float32), None, 1.0, True, columns, bias, False)
+    table = Table(rows, 2, 2, 2, 1, np.array([1, 0.5], np.float32), None, 1.0, True, columns, bias, 512)
     # (1 + 1.5, 2 + 2) / 2 = (1.25, 2), times the columns and plus the bias; no row at all is the bias.
     assert vectors_of(table, [0, 1], [0, 2, 2], 2)[1].tolist() == [[13, 199.5], [0.5, -0.5]]
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("place", range(9))
-def test_an_id_that_is_no_row_is_found_wherever_it_stands(plain: bool, place: int) -> None:
+def test_an_id_that_is_no_row_is_found_wherever_it_stands(width: int, place: int) -> None:
     stored, weights = int8_table(np.random.default_rng(0), 5, 7)
     for wrong_id in (-1, 5, 2**31 - 1, -(2**31)):
         ids = [0, 1, 2, 3, 4, 0, 1, 2, 3]
         ids[place] = wrong_id
-        table = Table(stored, 5, 7, 7, 1, None, weights, 1.0, False, None, None, plain)
+        table = Table(stored, 5, 7, 7, 1, None, weights, 1.0, False, None, None, width)
         assert vectors_of(table, ids, [0, 4, 9], 7)[0] == place
-        floats = Table(np.zeros((5, 7), np.float32), 5, 7, 28, 4, None, None, 1.0, False, None, None, plain)
+        floats = Table(np.zeros((5, 7), np.float32), 5, 7, 28, 4, None, None, 1.0, False, None, None, width)
         assert vectors_of(floats, ids, [0, 4, 9], 7)[0] == place
 
 
@@ -123,7 +124,7 @@ ONES = np.ones(5, np.uint8)
     ],
 )
 def test_a_table_that_does_not_fit_is_refused(change: dict[int, Any]) -> None:
-    arguments: list[Any] = [ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, False]
+    arguments: list[Any] = [ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, 512]
     assert vectors_of(Table(*arguments), [4], [0, 1], 7)[0] == -1
     for place, value in change.items():
         arguments[place] = value
@@ -142,7 +143,7 @@ def test_a_table_that_does_not_fit_is_refused(change: dict[int, Any]) -> None:
     ],
 )
 def test_offsets_that_do_not_fit_are_refused(ids: list[int], offsets: list[int], shape: tuple[int, int]) -> None:
-    table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, False)
+    table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, 512)
     with pytest.raises(ValueError, match="do not fit together"):
         table(np.array(ids, np.int32), np.array(offsets, np.int64), np.zeros(shape, np.float32))
     readonly = np.zeros((1, 7), np.float32)

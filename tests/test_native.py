@@ -94,7 +94,7 @@ def test_it_equals_onnx_runtime_and_the_sum_written_out(
 def test_integers_are_added_alike_to_the_bit(make: Make) -> None:
     bundle = make(bias=True, precision="int8")
     assert bundle.cpu_graph_path is not None
-    native, plain = NativeRuntime(bundle), NativeRuntime(bundle, plain=True)
+    native, narrow, plain = (NativeRuntime(bundle, width=width) for width in (512, 256, 0))
     onnx = OnnxRuntime(bundle.graph_path, 37, "cpu", cpu_graph=bundle.cpu_graph_path)
     portable = OnnxRuntime(bundle.graph_path, 37, "cpu")
     batch = bundle.featuriser(
@@ -102,7 +102,7 @@ def test_integers_are_added_alike_to_the_bit(make: Make) -> None:
     )  # the last has more rows than an int32 holds
     assert batch.counts[-1] > 2**16
     found = native.run(batch)
-    assert plain.run(batch).tobytes() == found.tobytes()
+    assert narrow.run(batch).tobytes() == plain.run(batch).tobytes() == found.tobytes()
     with_integers = onnx.run(batch)
     assert with_integers[:-1].tobytes() == found[:-1].tobytes()
     assert portable.run(batch)[:-1].tobytes() != found[:-1].tobytes()  # or the test compares a graph with itself

@@ -61,7 +61,7 @@ class Table:
         mean: bool,  # divide by the number of rows
         columns: Array | None,  # float32[d], then times this
         bias: Array | None,  # float32[d], then plus this
-        plain: bool,  # True: not the loops that need AVX2 or AVX-512; the results are equal
+        width: int,  # the most bits of a vector that the loops may use: 512, 256, or 0; the results are equal
         /,
     ) -> Table: ...
     def __call__(self, ids: Array, offsets: Array, vectors: Array, /) -> int:

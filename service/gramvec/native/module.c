@@ -309,14 +309,14 @@ static int optional(Buffers *buffers, PyObject *array, Py_ssize_t item, Py_ssize
 static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *rows, *scales, *weights, *columns, *bias;
     Py_ssize_t n_rows, dimension, stride, length;
-    int item, mean, plain;
+    int item, mean, width;
     float step;
     if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
         PyErr_SetString(PyExc_TypeError, "Table takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "OnnniOOfpOOp", &rows, &n_rows, &dimension, &stride, &item, &scales, &weights, &step,
-                          &mean, &columns, &bias, &plain))
+    if (!PyArg_ParseTuple(args, "OnnniOOfpOOi", &rows, &n_rows, &dimension, &stride, &item, &scales, &weights, &step,
+                          &mean, &columns, &bias, &width))
         return NULL;
     TableObject *self = (TableObject *)type->tp_alloc(type, 0);
     if (!self) return NULL;
@@ -347,7 +347,7 @@ static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         }
     }
     t->ahead = MOST_BYTES_AHEAD / stride < MOST_ROWS_AHEAD ? MOST_BYTES_AHEAD / stride : MOST_ROWS_AHEAD;
-    t->sum = choose_sum(t, plain);
+    t->sum = choose_sum(t, width);
     return (PyObject *)self;
 failed:
     Py_DECREF(self);

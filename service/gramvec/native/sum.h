@@ -241,16 +241,16 @@ __attribute__((target("avx512f,avx512bw,avx512vl"))) static int64_t sum_floats_a
 
 /* ---- A batch ---- */
 
-/* The fastest that this machine has; `plain` for the loops that any machine has. */
-static SumRows choose_sum(const Table *t, int plain) {
+/* The fastest loop of at most this width of vectors, in bits, that the machine has; 0 for those that any has. */
+static SumRows choose_sum(const Table *t, int width) {
 #ifdef __x86_64__
     __builtin_cpu_init();
-    int wide = !plain && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    if (t->weights && wide && __builtin_cpu_supports("avx512vnni")) return sum_weighted_vnni;
-    if (t->weights && !plain && __builtin_cpu_supports("avx2")) return sum_weighted_avx2;
-    if (!t->weights && wide && t->type != INT8 && !t->scales) return sum_floats_avx512;
+    int widest = width >= 512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    if (t->weights && widest && __builtin_cpu_supports("avx512vnni")) return sum_weighted_vnni;
+    if (t->weights && width >= 256 && __builtin_cpu_supports("avx2")) return sum_weighted_avx2;
+    if (!t->weights && widest && t->type != INT8 && !t->scales) return sum_floats_avx512;
 #endif
-    (void)plain;
+    (void)width;
     return t->weights ? sum_weighted : sum_floats;
 }
 

@@ -27,7 +27,7 @@ MOST_WEIGHT = 128
 class NativeRuntime:
     """A Runtime (see gramvec.runtime) over the table of a bundle, mapped from its file.
 
-    plain: True for the loops that any processor can run; the vectors are the same to the bit.
+    width: the most bits of a processor's vectors that the loops may use, 512, 256 or 0; sums are the same to the bit.
     Raises DeviceError if the loops were not built, BundleError if the bundle does not say where its table is, or lies.
     """
 
@@ -35,7 +35,7 @@ class NativeRuntime:
     device = "cpu"
     provider = "native"
 
-    def __init__(self, bundle: Bundle, *, plain: bool = False) -> None:
+    def __init__(self, bundle: Bundle, *, width: int = 512) -> None:
         loops = native.loops
         if loops is None:
             raise DeviceError(f"runtime native: {native.MISSING}; or take runtime onnx")
@@ -66,7 +66,7 @@ class NativeRuntime:
             graph.pooling == "mean",
             None if stored.columns is None else np.array(stored.columns, np.float32),
             None if stored.bias is None else np.array(stored.bias, np.float32),
-            plain,
+            width,
         )
 
     def run(self, batch: FeatureBatch) -> Floats:
