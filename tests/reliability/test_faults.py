@@ -36,8 +36,6 @@ from reliability.support import LAST, ask, closing, is_normal, received, watched
 MODEL = MODELS / "paragram-phrase"
 # A word of that model, and of none of the other texts here.
 POISON = "bananas"
-# A call of so many waits until it is let go.
-HELD_TEXTS = 100
 
 
 class FaultyRuntime:
@@ -47,14 +45,9 @@ class FaultyRuntime:
         self._inner = inner
         self._rows = rows
         self._error = error
-        self.gate = threading.Event()
-        self.holding = threading.Event()
         self.neighbours = 0
 
     def run(self, batch: FeatureBatch) -> Any:
-        if len(batch) > HELD_TEXTS:
-            self.holding.set()
-            assert self.gate.wait(PATIENCE)
         if self._rows & set(batch.ids.tolist()):
             self.neighbours = max(self.neighbours, len(batch) - 1)
             raise self._error("injected fault")
@@ -80,21 +73,21 @@ def faulty(error: type[Exception], inner: str) -> Iterator[tuple[Embedder, Fault
 @pytest.mark.parametrize("inner", ["native", "onnx"])
 @pytest.mark.parametrize("error", [BackendError, RuntimeError, MemoryError, ValueError])
 def test_a_runtime_that_fails_on_one_text_fails_for_its_request_alone(error: type[Exception], inner: str) -> None:
-    with faulty(error, inner) as (embedder, runtime), running(Settings(), embedder) as server:
+    with faulty(error, inner) as (embedder, runtime), running(Settings(), model := WatchedModel(embedder)) as server:
         texts = [f"a fast car {number}" if number % 5 else f"{POISON} {number}" for number in range(40)]
         good = [text for text in texts if POISON not in text]
         alone = dict(zip(good, embedder.embed(good), strict=True))
         served = server.service.served
         assert served is not None
         with ThreadPoolExecutor(2) as pool:
-            bulk = pool.submit(httpx.post, f"{server.url}/embed", json={"inputs": ["a fast car"] * 2_000})
-            assert runtime.holding.wait(PATIENCE)
-            waiting = served.batcher.waiting
+            # While a long call is held up, the others gather and form the next one.
+            held = pool.submit(httpx.post, f"{server.url}/embed", json={"inputs": HELD}, timeout=PATIENCE)
+            assert model.holding.wait(PATIENCE)
             small = pool.submit(all_at_once, server, texts)
-            until(lambda: served.batcher.waiting == waiting + len(texts))
-            runtime.gate.set()
+            until(lambda: served.batcher.waiting == len(texts))
+            model.gate.set()
             found = small.result(PATIENCE)
-            assert bulk.result(PATIENCE).status_code == 200
+            assert held.result(PATIENCE).status_code == 200
         assert runtime.neighbours > 0
         for text, (status, body) in zip(texts, found, strict=True):
             if POISON in text:
@@ -122,8 +115,7 @@ def all_at_once(server: RunningServer, texts: list[str]) -> list[tuple[int, Any]
 
 
 def test_a_bulk_request_with_one_bad_text_is_424_and_its_neighbours_are_not() -> None:
-    with faulty(BackendError, "native") as (embedder, runtime), running(Settings(), embedder) as server:
-        runtime.gate.set()
+    with faulty(BackendError, "native") as (embedder, _), running(Settings(), embedder) as server:
         bodies = [{"inputs": ["a fast car"] * 2_000}, {"inputs": ["a fast car"] * 1_999 + [POISON]}] * 3
         with ThreadPoolExecutor(len(bodies)) as pool:
             found = list(pool.map(lambda body: httpx.post(f"{server.url}/embed", json=body, timeout=PATIENCE), bodies))
