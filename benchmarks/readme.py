@@ -1,4 +1,4 @@
-"""Put the figures of benchmarks/results into README.md and docs/benchmarks.md: python -m benchmarks.readme [--check]
+"""Put the figures of benchmarks/results into README.md and two pages of docs: python -m benchmarks.readme [--check]
 
 Each block stands between <!-- name --> and <!-- /name -->; nothing else of a page is touched.
 """
@@ -13,11 +13,13 @@ from typing import Any
 
 import orjson
 
+from benchmarks import capacity
 from benchmarks.measure import ROOT
 from benchmarks.results import number
 
 README = ROOT / "README.md"
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
+SCALING = ROOT / "docs" / "scaling.md"
 IMAGE = ROOT / "docs" / "images" / "scaling.png"
 RESULTS = ROOT / "benchmarks" / "results"
 # The README has the groups that a reader decides by; docs/benchmarks.md has all.
@@ -107,7 +109,11 @@ def _json(path: Any) -> Any:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {"models": models, "scores": scores, "speed": speed}
-PAGES: dict[Path, dict[str, Callable[[], str]]] = {README: BLOCKS, DOCUMENT: {"figures": figures}}
+PAGES: dict[Path, dict[str, Callable[[], str]]] = {
+    README: BLOCKS,
+    DOCUMENT: {"figures": figures},
+    SCALING: capacity.blocks(),
+}
 
 
 def filled(text: str, blocks: Mapping[str, Callable[[], str]] = BLOCKS) -> str:
