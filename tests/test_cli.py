@@ -58,7 +58,7 @@ def test_a_failure_leaves_the_old_output_and_names_the_line(tmp_path: Path) -> N
     out.write_bytes(b"old")
     assert "line 3: not UTF-8" in refused(run("embed", "-o", str(out), stdin=b"a\nb\n\xff\n"), 1)
     long = b"short\n" + b"x" * 30 + b"\n"
-    assert "line 2: text 1 has 30 characters" in refused(
+    assert "line 2: the text has 30 characters" in refused(
         run("embed", "-o", str(out), "--max-characters", "9", stdin=long), 1
     )
     assert out.read_bytes() == b"old"

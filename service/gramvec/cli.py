@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 import orjson
-from tqdm import tqdm
 
 from gramvec.bundle import DEFAULT_MODEL
 from gramvec.cli_explain import Device, device_option, explain_command, model_option, neighbors_command
-from gramvec.embedder import MAX_CHARACTERS, Embedder, load
-from gramvec.errors import GramvecError, InputError
-from gramvec.files import read_lines, why_not_written, write_jsonl, write_npy
+from gramvec.embedder import Embedder, load
+from gramvec.errors import GramvecError
+from gramvec.files import why_not_written
+
+# Imported when they are wanted: FastAPI takes longer to import than most commands take to run.
+LATER = {
+    "serve": ("gramvec.http.command", "serve"),
+    "embed": ("gramvec.bulk.command", "embed"),
+    "dedupe": ("gramvec.bulk.dedupe_command", "dedupe"),
+}
 
 
 class _Commands(click.Group):
-    """A group that imports `serve` when it is wanted, and turns our exceptions into one line and exit code 1."""
+    """A group that imports some commands late, and turns our exceptions into one line and exit code 1."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), "serve"])
+        return sorted([*super().list_commands(ctx), *LATER])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == "serve":  # FastAPI takes longer to import than most commands take to run
-            command: click.Command = import_module("gramvec.http.command").serve
+        if cmd_name in LATER:
+            module, name = LATER[cmd_name]
+            command: click.Command = getattr(import_module(module), name)
             return command
         return super().get_command(ctx, cmd_name)
 
@@ -60,62 +65,6 @@ def main() -> None:
 
 cli.add_command(explain_command)
 cli.add_command(neighbors_command)
-
-
-@cli.command(short_help="Embed the lines of a file.")
-@click.argument("source", metavar="[INPUT]", type=click.File("rb"), default="-")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A .jsonl or .npy file. [stdout]")
-@click.option("--format", "form", type=click.Choice(["jsonl", "npy"]), help="[by OUTPUT's ending, or jsonl]")
-@model_option
-@device_option
-@click.option("--normalize/--no-normalize", default=True, show_default=True, help="Vectors of length 1.")
-@click.option("--dimensions", type=click.IntRange(min=1), help="Keep the first so many columns.")
-@click.option("--truncate", is_flag=True, help="Cut a line at --max-characters instead of refusing it.")
-@click.option("--max-characters", type=click.IntRange(min=1), default=MAX_CHARACTERS, show_default=True)
-@click.option("--batch-size", type=click.IntRange(min=1), default=512, show_default=True)
-def embed(
-    source: BinaryIO,
-    output: Path | None,
-    form: str | None,
-    model: str,
-    device: Device,
-    normalize: bool,
-    dimensions: int | None,
-    truncate: bool,
-    max_characters: int,
-    batch_size: int,
-) -> None:
-    """Embed the lines of INPUT (UTF-8; stdin without it), an empty line too.
-
-    JSONL has an object a line, {"text": ..., "embedding": [...]}; NPY is a float32 array of shape (lines, d).
-
-    \b
-    Examples:
-      printf 'cheap flights\\nlow-cost air fares\\n' | gramvec embed
-      gramvec embed titles.txt -o titles.npy
-    """  # noqa: D301 - click takes the character, not its escape
-    form = form or ("npy" if output is not None and output.suffix == ".npy" else "jsonl")
-    if output is None and form == "npy":
-        raise click.UsageError("--format npy needs --output FILE: its header is written last")
-    embedder = load(model, device=device, max_characters=max_characters)
-
-    def batches() -> Iterator[tuple[list[str], Any]]:
-        with tqdm(desc="embedding", unit=" lines", disable=None, file=sys.stderr) as bar:
-            for first, lines in read_lines(source, batch_size):
-                try:
-                    vectors = embedder.embed(lines, normalize=normalize, dimensions=dimensions, truncate=truncate)
-                except InputError as error:
-                    if error.index is None:
-                        raise
-                    raise InputError(f"line {first + error.index}: {error}") from error
-                yield lines, vectors
-                bar.update(len(lines))
-
-    if form == "npy" and output is not None:
-        write_npy(output, (vectors for _, vectors in batches()), columns=dimensions or embedder.dimension)
-    else:
-        write_jsonl(output, batches())
-    embedder.close()
 
 
 @cli.command(short_help="Score one text against others.")
