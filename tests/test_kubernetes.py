@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -56,6 +57,21 @@ def rendered() -> dict[str, list[dict[str, Any]]]:
         assert done.returncode == 0, done.stderr
         made[overlay] = list(yaml.safe_load_all(done.stdout))
     return made
+
+
+def test_a_part_is_added_by_an_overlay_of_ones_own(tmp_path: Path) -> None:
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not here")
+    parts = [os.path.relpath(KUBERNETES / "components" / name, tmp_path) for name in ("api-keys", "network-policy")]
+    mine = {"resources": [os.path.relpath(KUBERNETES / "base", tmp_path)], "components": parts}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(mine))
+    command = ["kubectl", "kustomize", str(tmp_path)]
+    objects = list(yaml.safe_load_all(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    for document in objects:
+        kubernetes_validate.validate(document, VERSIONS[0], strict=True)
+    spec, container = pod(of_kind(objects, "Deployment"))
+    assert {"name": environment_variable("api_key_file"), "value": "/etc/gramvec/keys.txt"} in container["env"]
+    assert [mount["name"] for mount in container["volumeMounts"]] == [volume["name"] for volume in spec["volumes"]]
 
 
 def of_kind(objects: list[dict[str, Any]], kind: str) -> dict[str, Any]:
