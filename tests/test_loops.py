@@ -152,16 +152,11 @@ def test_offsets_that_do_not_fit_are_refused(ids: list[int], offsets: list[int],
         table(np.array([0], np.int32), np.array([0, 1], np.int64), readonly)
 
 
-def words(slots: list[int], starts: list[int], chars: list[int], rows: list[int]) -> tuple[Any, ...]:
-    return (
-        np.array(slots, np.int32),
-        np.array(starts, np.uint32),
-        np.array(chars, np.uint16),
-        np.array(rows, np.int32),
-    )
+def words(starts: list[int], chars: list[int], rows: list[int]) -> tuple[Any, ...]:
+    return np.array(starts, np.uint32), np.array(chars, np.uint16), np.array(rows, np.int32)
 
 
-NO_WORDS = words([-1, -1], [0], [], [])
+NO_WORDS = words([0], [], [])
 KEYS, PLACES = np.zeros(2, np.uint64), np.full(2, -1, np.int32)
 TABLE = np.zeros(0x110000, np.uint32)
 Change = Callable[[list[Any]], None]
@@ -180,11 +175,12 @@ def arguments() -> list[Any]:
         (2, (1, 2, 3, 4, 5, 6, 7)),
         (3, 0),
         (4, np.zeros(3, np.uint64)),  # rows of another length
-        (7, words([0, 0], [0, 1], [1], [5])),  # no empty slot: a search would not end
-        (7, words([-1, 1], [0, 1], [1], [5])),  # a slot of a word that there is not
-        (7, words([-1, 0], [0, 2], [1], [5])),  # a word beyond the characters
-        (7, words([-1, 0, -1], [0, 1], [1], [5])),  # three slots
-        (7, words([-1, 0], [0, 1, 1], [1], [5])),
+        (7, words([0, 2], [1], [5])),  # a word beyond the characters
+        (7, words([0, 1, 1], [1], [5, 6])),  # an empty word
+        (7, words([1, 0], [1], [5])),
+        (7, words([0, 1, 1], [1], [5])),  # more words than rows
+        (7, words([0, 1], [1], [-1])),
+        (7, words([0, 65_536], [1] * 65_536, [5])),
         (13, 5),  # edges of 88 bits
     ],
 )
@@ -214,3 +210,18 @@ def test_unit_by_hand_and_against_numpy(monkeypatch: pytest.MonkeyPatch) -> None
     assert all(np.array_equal(unit(rows[i : i + 1])[0], found[i]) for i in range(50))
     monkeypatch.setattr(native, "loops", None)
     assert np.allclose(found, unit(rows), rtol=1e-6, atol=0)
+
+
+def test_words_are_told_apart_beyond_what_their_slot_holds() -> None:
+    table = TABLE.copy()
+    table[[ord(one) for one in "abcdefghijklm"]] = (1 << 16) + np.arange(1, 14)
+    table[32] = (2 << 16) + 14
+    texts = ["abcdefghi", "abcdefghij", "abcdefghik", "abcdefghijklm", "abcdefghijkml", "a"]
+    coded = [[ord(one) - 96 for one in text] for text in texts]
+    starts = np.cumsum([0, *map(len, coded)])
+    given = arguments()
+    given[1], given[7] = table, words(starts.tolist(), [one for ids in coded for one in ids], list(range(10, 16)))
+    given[8] = 13
+    rows, offsets = Featuriser(*given)([*texts, "abcdefghil", "abcdefgh", " ".join(texts)])
+    assert np.frombuffer(rows, np.int32).tolist() == [*range(10, 16), *range(10, 16)]
+    assert np.frombuffer(offsets, np.int64).tolist() == [0, 1, 2, 3, 4, 5, 6, 6, 6, 12]

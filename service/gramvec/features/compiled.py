@@ -16,7 +16,7 @@ from gramvec.features.text import code_points
 from gramvec.vocab import Memo, Vocabulary
 
 _COMPOSE = partial(unicodedata.normalize, "NFC")
-_NO_CHUNKS = (np.full(2, -1, np.int32), np.zeros(1, np.uint32), np.zeros(0, np.uint16), np.zeros(0, np.int32))
+_NO_CHUNKS = (np.zeros(1, np.uint32), np.zeros(0, np.uint16), np.zeros(0, np.int32))
 _NO_EDGES = (np.zeros(2, np.uint64), np.full(2, -1, np.int32))
 
 
@@ -43,11 +43,11 @@ class CompiledFeaturiser:
                 vocabulary.ngram_keys,
                 vocabulary.ngram_rows,
                 spec.words,
-                (vocabulary.word_slots, vocabulary.word_starts, vocabulary.word_chars, vocabulary.word_rows),
+                (vocabulary.word_starts, vocabulary.word_chars, vocabulary.word_rows),
                 vocabulary.longest_word,
                 vocabulary.unknown_row if spec.unknown_words == "row" else -1,
                 memo is not None,
-                _NO_CHUNKS if memo is None else (memo.slots, memo.starts, memo.chars, memo.rows),
+                _NO_CHUNKS if memo is None else (memo.starts, memo.chars, memo.rows),
                 0 if memo is None else memo.longest,
                 0 if memo is None else memo.reach,
                 *(_NO_EDGES if memo is None else (memo.edge_keys, memo.edge_rows)),

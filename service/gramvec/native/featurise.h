@@ -27,11 +27,19 @@ typedef struct {
     int shift;
 } Pairs;
 
+/* A word and its row in half a cache line: of a short word nothing else is looked at. */
+enum { INLINE_CHARS = 9 };
 typedef struct {
-    const int32_t *slots; /* -1: empty */
-    const uint32_t *starts;
+    uint32_t tag; /* of its hash */
+    int32_t row;
+    uint32_t begin;  /* in `chars` */
+    uint16_t length; /* 0: empty */
+    uint16_t first_chars[INLINE_CHARS];
+} Word;
+
+typedef struct {
+    Word *slots;
     const uint16_t *chars;
-    const int32_t *rows;
     uint64_t mask;
     int shift;
     int64_t longest;
@@ -180,25 +188,42 @@ static inline void push_crossing(const Features *f, Pending *pending, const uint
     }
 }
 
-/* The slot of the table at which a word's search begins, -1 where it holds a character without an id. */
-static inline int64_t slot_of(const Words *words, const uint16_t *ids, int64_t length) {
+/* Whether all characters have ids, and the hash of these. */
+static inline int hash_word(const uint16_t *ids, int64_t length, uint64_t *hash) {
     uint64_t value = WORD_SEED;
     for (int64_t i = 0; i < length; i++) {
-        if (ids[i] == 0) return -1;
+        if (ids[i] == 0) return 0;
         value = (value ^ ids[i]) * WORD_PRIME;
     }
-    return (int64_t)(value * MULTIPLIER >> words->shift);
+    *hash = value;
+    return 1;
 }
 
-static inline int32_t find_word(const Words *words, const uint16_t *ids, int64_t length, int64_t slot) {
-    if (slot < 0) return -1;
-    for (int32_t word; (word = words->slots[slot]) >= 0; slot = (slot + 1) & (int64_t)words->mask) {
-        uint32_t begin = words->starts[word];
-        if ((int64_t)(words->starts[word + 1] - begin) == length &&
-            memcmp(words->chars + begin, ids, (size_t)length * sizeof *ids) == 0)
-            return words->rows[word];
+static inline Word *slot_of(const Words *words, uint64_t hash) {
+    return &words->slots[hash * MULTIPLIER >> words->shift];
+}
+
+static inline int32_t find_word(const Words *words, const uint16_t *ids, int64_t length, uint64_t hash) {
+    for (const Word *slot = slot_of(words, hash); slot->length != 0;
+         slot = words->slots + (((uint64_t)(slot - words->slots) + 1) & words->mask)) {
+        if (slot->tag != (uint32_t)hash || slot->length != length) continue;
+        int64_t inlined = length < INLINE_CHARS ? length : INLINE_CHARS;
+        if (memcmp(slot->first_chars, ids, (size_t)inlined * sizeof *ids) == 0 &&
+            memcmp(words->chars + slot->begin + inlined, ids + inlined, (size_t)(length - inlined) * sizeof *ids) == 0)
+            return slot->row;
     }
     return -1;
+}
+
+/* There must be an empty slot, and 1 to 65,535 characters, all with ids. */
+static void add_word(Words *words, uint32_t begin, uint16_t length, int32_t row) {
+    const uint16_t *ids = words->chars + begin;
+    uint64_t hash = 0;
+    hash_word(ids, length, &hash);
+    Word *slot = slot_of(words, hash);
+    while (slot->length != 0) slot = words->slots + (((uint64_t)(slot - words->slots) + 1) & words->mask);
+    *slot = (Word){.tag = (uint32_t)hash, .row = row, .begin = begin, .length = length};
+    memcpy(slot->first_chars, ids, (length < INLINE_CHARS ? length : INLINE_CHARS) * sizeof *ids);
 }
 
 static void push_words(const Features *f, Pending *pending, const uint16_t *ids, const uint8_t *classes, int64_t from,
@@ -209,8 +234,9 @@ static void push_words(const Features *f, Pending *pending, const uint16_t *ids,
         if (classes[begin] == WORD)
             while (classes[i] == WORD) i++; /* the padding ends every run */
         int32_t row = -1;
-        if (i - begin <= f->words.longest)
-            row = find_word(&f->words, ids + begin, i - begin, slot_of(&f->words, ids + begin, i - begin));
+        uint64_t hash;
+        if (i - begin <= f->words.longest && hash_word(ids + begin, i - begin, &hash))
+            row = find_word(&f->words, ids + begin, i - begin, hash);
         if (row < 0) row = f->unknown_row;
         if (row >= 0) push_row(f, pending, row);
     }
@@ -219,7 +245,9 @@ static void push_words(const Features *f, Pending *pending, const uint16_t *ids,
 /* Chunks looked at together, so that the table's lines for the last are on the way while the first is searched. */
 enum { WINDOW = 32 };
 typedef struct {
-    int64_t space, end, chunk_slot;
+    int64_t space, end;
+    int known; /* whether the chunk may be in the memo */
+    uint64_t hash;
     uint64_t edge; /* 0: none that could be known */
     uint64_t edge_slot;
 } Chunk;
@@ -248,11 +276,8 @@ static void push_memoised(const Features *f, Pending *pending, const uint16_t *i
             while (classes[end] != SPACE) end++;
             chunk->space = space;
             chunk->end = end;
-            chunk->chunk_slot = -1;
-            if (end - space - 1 <= f->chunks.longest) {
-                chunk->chunk_slot = slot_of(&f->chunks, ids + space + 1, end - space - 1);
-                if (chunk->chunk_slot >= 0) PREFETCH(&f->chunks.slots[chunk->chunk_slot]);
-            }
+            chunk->known = end - space - 1 <= f->chunks.longest && hash_word(ids + space + 1, end - space - 1, &chunk->hash);
+            if (chunk->known) PREFETCH(slot_of(&f->chunks, chunk->hash));
             chunk->edge = edge_of(f, ids, space, end);
             chunk->edge_slot = chunk->edge * MULTIPLIER >> f->edges.shift;
             if (chunk->edge) PREFETCH(&f->edges.slots[chunk->edge_slot]);
@@ -268,7 +293,9 @@ static void push_memoised(const Features *f, Pending *pending, const uint16_t *i
                 else
                     push_crossing(f, pending, ids, chunk->space, chunk->end);
             }
-            row = find_word(&f->chunks, ids + chunk->space + 1, chunk->end - chunk->space - 1, chunk->chunk_slot);
+            row = -1;
+            if (chunk->known)
+                row = find_word(&f->chunks, ids + chunk->space + 1, chunk->end - chunk->space - 1, chunk->hash);
             if (row >= 0) {
                 push_row(f, pending, row);
             } else {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 Array = Any  # anything with the buffer protocol
-WordArrays = tuple[Array, Array, Array, Array]  # slots int32, starts uint32, chars uint16, rows int32
+WordArrays = tuple[Array, Array, Array]  # starts uint32[n + 1], chars uint16, rows int32[n]
 
 BLOCK: int
 """int8 rows are read so many columns at a time, the last time beyond the row's end."""

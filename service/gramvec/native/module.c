@@ -35,18 +35,6 @@ static void let_go(Buffers *buffers) {
     while (buffers->count > 0) PyBuffer_Release(&buffers->views[--buffers->count]);
 }
 
-static int shift_for(Py_ssize_t capacity) {
-    int bits = 0;
-    while (((Py_ssize_t)1 << bits) < capacity) bits++;
-    return 64 - bits;
-}
-
-static int is_capacity(Py_ssize_t slots) {
-    if (slots >= 2 && (slots & (slots - 1)) == 0) return 1;
-    PyErr_Format(PyExc_ValueError, "a table of %zd slots; a power of two from 2 on is needed", slots);
-    return 0;
-}
-
 /* ---- Featuriser ---- */
 
 typedef struct {
@@ -56,24 +44,24 @@ typedef struct {
     PyObject *compose; /* text -> text in normalisation form C */
 } Featuriser;
 
-/* Slots on pages of 2 MB where the system has them: a look-up then seldom misses the list of pages. */
-static int allocate_slots(Pairs *pairs, size_t keys) {
+/* Zeroed slots, at most half of them needed, on pages of 2 MB where the system has them: a look-up then seldom misses the
+ * list of pages. */
+static void *allocate_slots(size_t needed, size_t size, uint64_t *mask, int *shift) {
     enum { PAGE = 1 << 21 };
     int bits = 1;
-    while ((size_t)1 << bits < 2 * keys) bits++; /* half full at most, and one slot is empty */
-    size_t bytes = sizeof(Pair) << bits, alignment = bytes < PAGE ? 64 : PAGE;
-    if (posix_memalign((void **)&pairs->slots, alignment, bytes) != 0) {
-        pairs->slots = NULL;
+    while ((size_t)1 << bits < 2 * needed) bits++;
+    size_t bytes = size << bits, alignment = bytes < PAGE ? 64 : PAGE;
+    void *slots = NULL;
+    if (posix_memalign(&slots, alignment, bytes) != 0) {
         PyErr_NoMemory();
-        return -1;
+        return NULL;
     }
 #ifdef MADV_HUGEPAGE
-    if (alignment == PAGE) madvise(pairs->slots, bytes, MADV_HUGEPAGE);
+    if (alignment == PAGE) madvise(slots, bytes, MADV_HUGEPAGE);
 #endif
-    memset(pairs->slots, 0, bytes);
-    pairs->mask = ((uint64_t)1 << bits) - 1;
-    pairs->shift = 64 - bits;
-    return 0;
+    *mask = ((uint64_t)1 << bits) - 1;
+    *shift = 64 - bits;
+    return memset(slots, 0, bytes);
 }
 
 static int pairs_from(Pairs *pairs, PyObject *keys, PyObject *rows) {
@@ -87,7 +75,8 @@ static int pairs_from(Pairs *pairs, PyObject *keys, PyObject *rows) {
     } else if (row) {
         size_t used = 0;
         for (Py_ssize_t i = 0; i < n_keys; i++) used += key[i] != 0;
-        result = allocate_slots(pairs, used);
+        pairs->slots = allocate_slots(used, sizeof(Pair), &pairs->mask, &pairs->shift);
+        result = pairs->slots ? 0 : -1;
         for (Py_ssize_t i = 0; result == 0 && i < n_keys; i++)
             if (key[i]) add_pair(pairs, key[i], row[i]);
     }
@@ -95,41 +84,38 @@ static int pairs_from(Pairs *pairs, PyObject *keys, PyObject *rows) {
     return result;
 }
 
-static int words_from(Buffers *buffers, Words *words, PyObject *slots, PyObject *starts, PyObject *chars, PyObject *rows,
+static int words_from(Buffers *buffers, Words *words, PyObject *starts, PyObject *chars, PyObject *rows,
                       Py_ssize_t longest) {
-    Py_ssize_t n_slots, n_starts, n_chars, n_rows;
-    if (!(words->slots = hold(buffers, slots, 4, &n_slots, 0)) || !is_capacity(n_slots)) return -1;
-    if (!(words->starts = hold(buffers, starts, 4, &n_starts, 0))) return -1;
-    if (!(words->chars = hold(buffers, chars, 2, &n_chars, 0))) return -1;
-    if (!(words->rows = hold(buffers, rows, 4, &n_rows, 0))) return -1;
-    int fits = n_starts == n_rows + 1, empty = 0;
-    for (Py_ssize_t i = 0; fits && i < n_rows; i++) fits = words->starts[i] <= words->starts[i + 1];
-    fits = fits && (Py_ssize_t)words->starts[n_rows] <= n_chars;
-    for (Py_ssize_t i = 0; fits && i < n_slots; i++) {
-        fits = words->slots[i] < n_rows;
-        empty |= words->slots[i] < 0;
-    }
-    if (!fits || !empty) {
+    Py_ssize_t n_starts, n_chars, n_rows;
+    const uint32_t *start = hold(buffers, starts, 4, &n_starts, 0);
+    if (!start || !(words->chars = hold(buffers, chars, 2, &n_chars, 0))) return -1;
+    const int32_t *row = hold(buffers, rows, 4, &n_rows, 0);
+    if (!row) return -1;
+    int fits = n_starts == n_rows + 1;
+    for (Py_ssize_t i = 0; fits && i < n_rows; i++)
+        fits = start[i] < start[i + 1] && start[i + 1] - start[i] <= UINT16_MAX && row[i] >= 0;
+    if (!fits || (Py_ssize_t)start[n_rows] > n_chars) {
         PyErr_SetString(PyExc_ValueError, "the arrays of words do not fit together");
         return -1;
     }
-    words->mask = (uint64_t)n_slots - 1;
-    words->shift = shift_for(n_slots);
+    words->slots = allocate_slots((size_t)n_rows, sizeof(Word), &words->mask, &words->shift);
+    if (!words->slots) return -1;
+    for (Py_ssize_t i = 0; i < n_rows; i++) add_word(words, start[i], (uint16_t)(start[i + 1] - start[i]), row[i]);
     words->longest = longest;
     return 0;
 }
 
 static PyObject *featuriser_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    PyObject *compose, *table, *orders, *ngram_keys, *ngram_rows, *words[4], *chunks[4], *edge_keys, *edge_rows;
+    PyObject *compose, *table, *orders, *ngram_keys, *ngram_rows, *words[3], *chunks[3], *edge_keys, *edge_rows;
     Py_ssize_t bits, longest_word, longest_chunk, reach;
     int has_words, has_memo, unknown_row;
     if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
         PyErr_SetString(PyExc_TypeError, "Featuriser takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "OOO!nOOp(OOOO)nip(OOOO)nnOO", &compose, &table, &PyTuple_Type, &orders, &bits,
-                          &ngram_keys, &ngram_rows, &has_words, &words[0], &words[1], &words[2], &words[3],
-                          &longest_word, &unknown_row, &has_memo, &chunks[0], &chunks[1], &chunks[2], &chunks[3],
+    if (!PyArg_ParseTuple(args, "OOO!nOOp(OOO)nip(OOO)nnOO", &compose, &table, &PyTuple_Type, &orders, &bits,
+                          &ngram_keys, &ngram_rows, &has_words, &words[0], &words[1], &words[2],
+                          &longest_word, &unknown_row, &has_memo, &chunks[0], &chunks[1], &chunks[2],
                           &longest_chunk, &reach, &edge_keys, &edge_rows))
         return NULL;
     Featuriser *self = (Featuriser *)type->tp_alloc(type, 0);
@@ -163,8 +149,8 @@ static PyObject *featuriser_new(PyTypeObject *type, PyObject *args, PyObject *kw
     }
     if (pairs_from(&f->ngrams, ngram_keys, ngram_rows) < 0 ||
         pairs_from(&f->edges, edge_keys, edge_rows) < 0 ||
-        words_from(&self->buffers, &f->words, words[0], words[1], words[2], words[3], longest_word) < 0 ||
-        words_from(&self->buffers, &f->chunks, chunks[0], chunks[1], chunks[2], chunks[3], longest_chunk) < 0)
+        words_from(&self->buffers, &f->words, words[0], words[1], words[2], longest_word) < 0 ||
+        words_from(&self->buffers, &f->chunks, chunks[0], chunks[1], chunks[2], longest_chunk) < 0)
         goto failed;
     return (PyObject *)self;
 failed:
@@ -177,6 +163,8 @@ static void featuriser_free(Featuriser *self) {
     let_go(&self->buffers);
     free(self->features.ngrams.slots);
     free(self->features.edges.slots);
+    free(self->features.words.slots);
+    free(self->features.chunks.slots);
     Py_XDECREF(self->compose);
     type->tp_free(self);
     Py_DECREF(type);
