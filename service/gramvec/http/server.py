@@ -16,6 +16,7 @@ import uvicorn
 
 from gramvec.errors import GramvecError
 from gramvec.http import logs
+from gramvec.http.allocator import trim
 from gramvec.http.app import create_app
 from gramvec.http.channel import Message
 from gramvec.http.errors import HttpError, not_reloaded, reload_under_way, unhealthy
@@ -34,6 +35,7 @@ KEEP_ALIVE_SECONDS = 75
 BACKLOG = 2048
 RELOAD_PAUSE_SECONDS = 0.1
 SWEEP_TICKS = 5
+TRIM_TICKS = 200  # every 20 s
 
 
 class Server(uvicorn.Server):
@@ -71,6 +73,8 @@ class Server(uvicorn.Server):
             for connection in list(self.server_state.connections):
                 if isinstance(connection, PatientProtocol):
                     connection.sweep(now)
+        if counter % TRIM_TICKS == TRIM_TICKS - 1:
+            trim()
         return await super().on_tick(counter)
 
     def _unsent_bytes(self) -> int:
