@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import kubernetes_validate
+import orjson
 import pytest
 import yaml
 
+from benchmarks import capacity
+from benchmarks.capacity import Capacity
 from conftest import ROOT
+from container_support import ENGINE, IMAGE, engine
 from gramvec.http import exposition
 from gramvec.http.settings import Settings, environment_variable
+from http_support import PATIENCE, until
 
 KUBERNETES = ROOT / "deploy" / "kubernetes"
 OVERLAYS = sorted(path.name for path in (KUBERNETES / "overlays").iterdir())
@@ -149,6 +156,15 @@ def test_everything_selects_the_same_pods() -> None:
         assert (target["kind"], target["name"]) == ("Deployment", deployment["metadata"]["name"])
 
 
+def test_the_pods_have_the_memory_that_was_measured() -> None:
+    measured = Capacity(orjson.loads(capacity.RESULTS.read_bytes())).memory(1) * 1e6
+    resources = pod(one("deployment", "base"))[1]["resources"]
+    request, limit = (int(resources[kind]["memory"].removesuffix("Mi")) * 2**20 for kind in ("requests", "limits"))
+    assert measured < request < limit
+    # docs/scaling.md: 200 MB above what an idle one has.
+    assert limit >= measured + 200e6
+
+
 def test_the_pods_may_do_nothing_but_serve() -> None:
     spec, container = pod(one("deployment", "base"))
     assert spec["securityContext"]["runAsNonRoot"]
@@ -182,3 +198,42 @@ def test_the_queue_metric_is_made_of_one_that_we_expose() -> None:
     metrics = one("autoscaler", "components", "autoscale-queue")["spec"]["metrics"]
     assert [metric["pods"]["metric"]["name"] for metric in metrics if metric["type"] == "Pods"] == [rule["name"]["as"]]
     assert [metric["resource"]["name"] for metric in metrics if metric["type"] == "Resource"] == ["cpu"]
+
+
+@pytest.mark.skipif(
+    not ENGINE.endswith("podman"), reason="make image-test builds the image; podman can run a pod's manifest"
+)
+def test_a_pod_of_the_manifest_serves(rendered: dict[str, list[dict[str, Any]]], tmp_path: Path) -> None:
+    objects = [one for one in rendered["cpu"] if one["kind"] in ("ConfigMap", "Deployment")]
+    deployment = of_kind(objects, "Deployment")
+    name = deployment["metadata"]["name"] = f"gramvec-test-{os.getpid()}"
+    _, container = pod(deployment)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    container |= {"image": IMAGE, "imagePullPolicy": "Never"}
+    container["ports"][0] |= {"hostPort": port, "hostIP": "127.0.0.1"}
+    for kind in ("startup", "readiness", "liveness"):
+        container[f"{kind}Probe"]["httpGet"]["port"] = container["ports"][0]["containerPort"]  # podman knows no names
+    manifest = tmp_path / "pod.yaml"
+    manifest.write_text(yaml.safe_dump_all(objects))
+    running = f"{name}-pod-0-gramvec"
+    engine("play", "kube", str(manifest))
+    try:
+        until(lambda: is_ready(port))
+        found = httpx.post(f"http://127.0.0.1:{port}/embed", json={"inputs": "vehicals"}, timeout=PATIENCE)
+        assert len(found.json()[0]) == 300
+        status = engine("exec", running, "cat", "/proc/1/status")
+        for line in ("Uid:\t65532", "CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"):
+            assert line in status
+        assert engine("exec", running, "sh", "-c", "touch /x 2>/dev/null || echo refused") == "refused"
+        engine("stop", running)
+        assert engine("inspect", running, "--format", "{{.State.ExitCode}}") == "0"
+    finally:
+        engine("pod", "rm", "--force", f"{name}-pod-0")
+
+
+def is_ready(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/ready", timeout=PATIENCE).status_code == 200
+    except httpx.TransportError:
+        return False
