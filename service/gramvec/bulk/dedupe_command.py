@@ -48,7 +48,7 @@ MOST_PAIRS = 10_000_000
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where the list goes. [stdout]")
 @click.option("--groups", "by_group", is_flag=True, help="List groups instead: lines that a chain of pairs joins.")
 @click.option("--keep", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="FILE",
-              help="Write INPUT there with the first line of each group alone; a list only goes to --output then.")  # fmt: skip
+              help="Write INPUT there with only the first line of each group; no list but to --output.")  # fmt: skip
 @click.option("--texts/--no-texts", default=True, show_default=True, help="List the texts beside the lines' numbers.")
 @click.option("--json", "as_json", is_flag=True, help="JSON, an object a line, instead of tabs.")
 @input_format_option

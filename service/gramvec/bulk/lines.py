@@ -70,8 +70,8 @@ def read_texts(
                 texts.numbers.append(number)
             if len(index) > most:
                 raise InputError(
-                    f"{source.name} has more than {most:,} different texts, and every two of them are compared, so time "
-                    "grows with the square: split the file, or raise --max-texts (docs/bulk.md says how long it takes)"
+                    f"{source.name} has more than {most:,} different texts, and all pairs of them are compared: "
+                    "split the file, or raise --max-texts (docs/bulk.md says how long it takes)"
                 )
             watch(reader, len(texts.numbers))
     texts.different = list(index)
