@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= 1
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Each stamp is newer than what it was installed from, so a second call installs nothing.
 $(VENV)/.serve: pyproject.toml requirements/constraints.txt hatch_build.py $(wildcard service/gramvec/native/*.[ch])
