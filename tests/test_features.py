@@ -86,6 +86,7 @@ def test_both_passes_equal_the_twin(featurisers: tuple[Featuriser, Featuriser, l
         assert rows_of(batch) == expected
         assert batch.ids.dtype == np.int32
         assert batch.offsets.dtype == np.int64
+    assert compiled(texts).unknown == plain(texts).unknown
 
 
 def test_the_corpus_is_known_to_its_own_vocabulary(
@@ -105,6 +106,8 @@ def test_worked_example_by_hand() -> None:
     featuriser = Featuriser(spec, Vocabulary.build(entries))
     #  "AB c." is " ab c. ": " a" "ab" " ab" "b " "ab " "b c", then the words "ab", "c" (unknown) and "."
     assert rows_of(featuriser(["AB  c.", ""])) == [[0, 1, 3, 2, 4, 5, 7, 9, 8], []]
+    assert featuriser(["AB  c."]).unknown == 1
+    assert featuriser(["AB\u4e00", "ab "]).unknown == 2  # a character, and the word that it is in
 
 
 def test_a_megabyte_of_one_character() -> None:

@@ -346,12 +346,12 @@ def test_a_successor_counts_on_but_has_nobody_waiting() -> None:
             return [("model", Queue())]
 
     metrics = Metrics(2)
-    metrics.calls_of("model")(CallRecord(3, 9, 0.001, 1))
+    metrics.calls_of("model")(CallRecord(3, 9, 0.001, 1, 2, 0.0005))
     metrics.publish(Status())
     assert metrics.read()["waiting", "model"] == [(0, [3.0, 9.0, 1.5])]
     metrics.claim(0)
-    metrics.calls_of("model")(CallRecord(1, 1, 0.001, 0))
-    assert metrics.read()["call_totals", "model"] == [(0, [4.0, 10.0, 1.0])]
+    metrics.calls_of("model")(CallRecord(1, 1, 0.001, 0, 0, 0.0005))
+    assert metrics.read()["call_totals", "model"] == [(0, [4.0, 10.0, 1.0, 2.0])]
     assert metrics.read()["waiting", "model"] == [(0, [0.0, 0.0, 0.0])]
 
 

@@ -27,24 +27,29 @@ class Model(Protocol):
 class CallRecord(NamedTuple):
     """One call of the model: its texts, their characters, its seconds, and the texts without any known feature.
 
-    A call that failed, and was tried again request by request, counts as one; its failed texts are not in `empty`.
+    Of the seconds, those of featurising; and how many characters and words were unknown, see FeatureBatch. A call that
+    failed, and was tried again request by request, counts as one; its failed texts are in none of the last three.
     """
 
     texts: int
     characters: int
     seconds: float
     empty: int
+    unknown: int
+    featurise_seconds: float
 
 
 class Outcome(NamedTuple):
-    """What a call gave, its seconds of wall time, and the texts without any known feature, of those that were embedded.
+    """What a call gave, its seconds of wall time, and what CallRecord tells of the texts that were embedded.
 
     `failed` where a result is an error, or the call had to be made again in parts.
     """
 
     results: list[RawEmbeddings | BackendError]  # one a slice
     seconds: float
-    empty: int
+    empty: int = 0
+    unknown: int = 0
+    featurise_seconds: float = 0.0
     failed: bool = False
 
 
@@ -59,18 +64,18 @@ def execute(model: Model, slices: Sequence[Slice]) -> Outcome:
             raise RuntimeError(f"the model gave {len(raw.vectors)} rows for {len(texts)} texts")
     except Exception as error:
         parts = _tried_alone(model, slices, error)
-        return Outcome(
-            [one.results[0] for one in parts], time.perf_counter() - began, sum(p.empty for p in parts), True
-        )
+        empty, unknown = sum(part.empty for part in parts), sum(part.unknown for part in parts)
+        spent, featurising = time.perf_counter() - began, sum(part.featurise_seconds for part in parts)
+        return Outcome([part.results[0] for part in parts], spent, empty, unknown, featurising, failed=True)
     results = [raw] if len(slices) == 1 else _shared_out(raw, slices)
     empty = len(texts) - int(np.count_nonzero(raw.feature_counts))
-    return Outcome(results, time.perf_counter() - began, empty)
+    return Outcome(results, time.perf_counter() - began, empty, raw.unknown, raw.featurise_seconds)
 
 
 def _tried_alone(model: Model, slices: Sequence[Slice], error: Exception) -> list[Outcome]:
     if len(slices) == 1:
         log.error("the model failed on a request of %d texts", len(slices[0].texts), exc_info=error)
-        return [Outcome([_failure(error)], 0.0, 0, True)]
+        return [Outcome([_failure(error)], 0.0, failed=True)]
     log.warning("a call of %d requests failed (%s); each is tried alone", len(slices), type(error).__name__)
     return [execute(model, [piece]) for piece in slices]
 
@@ -87,7 +92,8 @@ def _shared_out(raw: RawEmbeddings, slices: Sequence[Slice]) -> list[RawEmbeddin
 
 def record_of(call: Call, outcome: Outcome) -> CallRecord:
     """What is told of a call."""
-    return CallRecord(call.texts, call.characters, outcome.seconds, outcome.empty)
+    _, seconds, empty, unknown, featurise_seconds, _ = outcome
+    return CallRecord(call.texts, call.characters, seconds, empty, unknown, featurise_seconds)
 
 
 def _failure(error: Exception) -> BackendError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -146,16 +147,24 @@ class Embedder:
         counts = np.empty(len(texts), np.int64)
         units = np.empty_like(vectors)
 
+        spent: list[tuple[int, float]] = []
+
         def fill(start: int) -> None:
             chunk = slice(start, start + CHUNK_TEXTS)
-            vectors[chunk], counts[chunk], units[chunk] = self._raw(texts[chunk])
+            own = self._raw(texts[chunk])
+            vectors[chunk], counts[chunk], units[chunk] = own.vectors, own.feature_counts, own.units
+            spent.append((own.unknown, own.featurise_seconds))
 
         self._for_each_chunk(fill, len(texts))
-        return RawEmbeddings(vectors, counts, units)
+        unknown, seconds = sum(one for one, _ in spent), sum(one for _, one in spent)
+        return RawEmbeddings(vectors, counts, units, unknown, seconds)
 
     def _raw(self, texts: Sequence[str]) -> RawEmbeddings:
+        began = time.perf_counter()
         batch = self.bundle.memoised(texts)
-        return RawEmbeddings.of(self._runtime.run(batch), batch.counts)
+        seconds = time.perf_counter() - began
+        vectors = self._runtime.run(batch)
+        return RawEmbeddings(vectors, batch.counts, unit(vectors), batch.unknown, seconds)
 
     def _sums(self, texts: Sequence[str]) -> Vectors:
         return self._runtime.run(self.bundle.memoised(texts))

@@ -58,8 +58,8 @@ class CompiledFeaturiser:
     def __call__(self, texts: Sequence[str]) -> FeatureBatch:
         """Without a memo equal to plain.featurise on the same texts; with one, rows of the same sum."""
         try:
-            ids, offsets = self._featurise(texts)
+            ids, offsets, unknown = self._featurise(texts)
         except (TypeError, ValueError):
             code_points(texts)  # says which text is none, in a sentence
             raise
-        return FeatureBatch(np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64))
+        return FeatureBatch(np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64), unknown)

@@ -150,6 +150,7 @@ def featurise(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary) -> F
     """Each text's n-grams by their last character, shorter first, and then its words."""
     chars = characters(given, vocabulary.table)
     text, rows = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    unknown = int(np.count_nonzero((chars.codes & ID_MASK == 0) & (chars.codes >> CLASS_SHIFT != SPACE)))
     if spec.orders:
         keys, valid = ngram_keys(chars, spec.orders, vocabulary.bits)
         rows = np.where(valid, ngram_rows(keys, vocabulary), -1).ravel()
@@ -157,6 +158,7 @@ def featurise(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary) -> F
     if spec.words:
         spans = word_spans(chars)
         of_words = word_rows(chars, spans, vocabulary)
+        unknown += int(np.count_nonzero(of_words < 0))
         if spec.unknown_words == "row":
             of_words = np.where(of_words < 0, np.int32(vocabulary.unknown_row), of_words)
         rows, text = np.append(rows, of_words), np.append(text, spans.text)
@@ -164,4 +166,4 @@ def featurise(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary) -> F
     order = np.argsort(text, kind="stable")
     offsets = np.zeros(len(given.starts), np.int64)
     np.cumsum(np.bincount(text, minlength=len(given.starts) - 1), out=offsets[1:])
-    return FeatureBatch(rows[order], offsets)
+    return FeatureBatch(rows[order], offsets, unknown)

@@ -46,6 +46,12 @@ CALL_TOTALS = (
         ("model",),
         "Texts computed that held nothing the model knows.",
     ),
+    Family(
+        "counter",
+        "gramvec_unknown_features",
+        ("model",),
+        "Characters outside the model's alphabet, and words outside its vocabulary.",
+    ),
 )
 HISTOGRAMS = {
     metrics.DURATION: Family(
@@ -61,6 +67,9 @@ HISTOGRAMS = {
         "histogram", "gramvec_encode_duration_seconds", ("model",), "From the model's answer to the finished body."
     ),
     metrics.CALL_SECONDS: Family("histogram", "gramvec_call_duration_seconds", ("model",), "One call of the model."),
+    metrics.FEATURISED: Family(
+        "histogram", "gramvec_featurise_duration_seconds", ("model",), "Of a call, from texts to rows of the table."
+    ),
     metrics.CALL_TEXTS: Family("histogram", "gramvec_call_texts", ("model",), "Texts in one call of the model."),
 }
 # The columns of a queue's state.

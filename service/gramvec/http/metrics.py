@@ -31,7 +31,7 @@ UNREAD_REASONS = {400: "validation", 408: "timeout", 431: "too_large", 503: "con
 
 # The rows of Cells, by the first word of their names.
 REQUESTS, DURATION, REJECTED = "requests", "duration", "rejected"
-QUEUED, INFERRED, ENCODED = "queued", "inferred", "encoded"
+QUEUED, INFERRED, ENCODED, FEATURISED = "queued", "inferred", "encoded", "featurised"
 CALL_TEXTS, CALL_SECONDS, CALL_TOTALS = "call_texts", "call_seconds", "call_totals"
 WAITING, WORKER = "waiting", "worker"
 
@@ -152,16 +152,20 @@ class Metrics:
         row = self.cells.row
         texts = row((CALL_TEXTS, model), TEXTS_WIDTH)
         seconds = row((CALL_SECONDS, model), SECONDS_WIDTH)
-        totals = row((CALL_TOTALS, model), 3)
+        featurising = row((FEATURISED, model), SECONDS_WIDTH)
+        totals = row((CALL_TOTALS, model), 4)
 
         def observe_call(record: CallRecord) -> None:
             numbers[texts + bisect_left(TEXTS, record.texts)] += 1
             numbers[texts + TEXTS_SUM] += record.texts
             numbers[seconds + bisect_left(SECONDS, record.seconds)] += 1
             numbers[seconds + SECONDS_SUM] += record.seconds
+            numbers[featurising + bisect_left(SECONDS, record.featurise_seconds)] += 1
+            numbers[featurising + SECONDS_SUM] += record.featurise_seconds
             numbers[totals] += record.texts
             numbers[totals + 1] += record.characters
             numbers[totals + 2] += record.empty
+            numbers[totals + 3] += record.unknown
 
         return observe_call
 

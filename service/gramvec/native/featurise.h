@@ -70,6 +70,7 @@ typedef struct {
     uint32_t places[PENDING];
     int count;
     int32_t *at; /* where the next row is written */
+    int64_t unknown; /* characters without an id, words without a row */
 } Pending;
 
 /* The row of a key whose search begins at `slot`, -1 where there is none. */
@@ -116,7 +117,8 @@ static inline void push_ngram(const Features *f, Pending *pending, uint64_t key)
 }
 
 /* The text's ids and classes, padded and with single spaces; returns how many, 0 for a text without any. */
-static int64_t read_characters(const Features *f, const Text *text, uint16_t *ids, uint8_t *classes) {
+static int64_t read_characters(const Features *f, const Text *text, uint16_t *ids, uint8_t *classes,
+                               int64_t *unknown) {
     const uint32_t *table = f->table;
     uint16_t space = (uint16_t)table[32];
     int64_t length = 1;
@@ -131,6 +133,7 @@ static int64_t read_characters(const Features *f, const Text *text, uint16_t *id
         classes[length] = (uint8_t)(code >> CLASS_SHIFT);                                           \
         length += !(is_space & after_space);                                                        \
         after_space = is_space;                                                                     \
+        *unknown += !is_space & ((uint16_t)code == 0);                                              \
     }
     if (text->width == 1) {
         READ(uint8_t)
@@ -237,7 +240,10 @@ static void push_words(const Features *f, Pending *pending, const uint16_t *ids,
         uint64_t hash;
         if (i - begin <= f->words.longest && hash_word(ids + begin, i - begin, &hash))
             row = find_word(&f->words, ids + begin, i - begin, hash);
-        if (row < 0) row = f->unknown_row;
+        if (row < 0) {
+            row = f->unknown_row;
+            pending->unknown++;
+        }
         if (row >= 0) push_row(f, pending, row);
     }
 }
@@ -306,17 +312,17 @@ static void push_memoised(const Features *f, Pending *pending, const uint16_t *i
     }
 }
 
-/* Write the rows of all texts and where each text's end; return the end of the rows.
+/* Write the rows of all texts and where each text's end; return the end of the rows, and add to what is unknown.
  *
  * rows: room for n_orders + 1 times the characters of all texts and 2 for each. ids, classes: scratch of the longest
  * text's characters and 2.
  */
 static int32_t *featurise(const Features *f, const Text *texts, int64_t n, int32_t *rows, int64_t *offsets, uint16_t *ids,
-                          uint8_t *classes) {
+                          uint8_t *classes, int64_t *unknown) {
     Pending pending = {.count = 0, .at = rows};
     offsets[0] = 0;
     for (int64_t i = 0; i < n; i++) {
-        int64_t length = read_characters(f, &texts[i], ids, classes);
+        int64_t length = read_characters(f, &texts[i], ids, classes, &pending.unknown);
         if (length > 0 && f->has_memo) {
             push_memoised(f, &pending, ids, classes, length);
         } else if (length > 0) {
@@ -326,6 +332,7 @@ static int32_t *featurise(const Features *f, const Text *texts, int64_t n, int32
         resolve(f, &pending);
         offsets[i + 1] = pending.at - rows;
     }
+    *unknown = pending.unknown;
     return pending.at;
 }
 

@@ -35,8 +35,8 @@ class Featuriser:
         edge_rows: Array,
         /,
     ) -> Featuriser: ...
-    def __call__(self, texts: Sequence[str], /) -> tuple[bytearray, bytearray]:
-        """ids int32[rows] and offsets int64[n + 1].
+    def __call__(self, texts: Sequence[str], /) -> tuple[bytearray, bytearray, int]:
+        """ids int32[rows], offsets int64[n + 1], and how much was unknown: see FeatureBatch.
 
         Raises TypeError for anything but str, ValueError for a lone surrogate.
         """

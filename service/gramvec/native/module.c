@@ -246,16 +246,16 @@ static PyObject *featuriser_call(Featuriser *self, PyObject *args, PyObject *kwa
     offsets = PyByteArray_FromStringAndSize(NULL, (n + 1) * (Py_ssize_t)sizeof(int64_t));
     if (!rows || !offsets) goto done;
     int32_t *first = (int32_t *)PyByteArray_AS_STRING(rows), *end;
-    int64_t *bounds = (int64_t *)PyByteArray_AS_STRING(offsets);
+    int64_t *bounds = (int64_t *)PyByteArray_AS_STRING(offsets), unknown = 0;
     if (characters < KEEP_LOCK) {
-        end = featurise(&self->features, texts, n, first, bounds, ids, classes);
+        end = featurise(&self->features, texts, n, first, bounds, ids, classes, &unknown);
     } else {
         Py_BEGIN_ALLOW_THREADS;
-        end = featurise(&self->features, texts, n, first, bounds, ids, classes);
+        end = featurise(&self->features, texts, n, first, bounds, ids, classes, &unknown);
         Py_END_ALLOW_THREADS;
     }
     if (PyByteArray_Resize(rows, (end - first) * (Py_ssize_t)sizeof(int32_t)) < 0) goto done;
-    result = PyTuple_Pack(2, rows, offsets);
+    result = Py_BuildValue("OOL", rows, offsets, (long long)unknown);
 done:
     for (Py_ssize_t i = 0; owned && i < n; i++) Py_XDECREF(owned[i]);
     if (n > FEW) {
