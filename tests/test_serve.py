@@ -263,3 +263,17 @@ def test_log_lines_can_be_json() -> None:
         lines = [json.loads(line) for line in process.stderr.read().splitlines()]
     assert [line["message"] for line in lines if "ready" in line["message"]] == [f"{DEFAULT_MODEL} is ready on cpu"]
     assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
+
+
+def test_why_it_does_not_start_is_json_where_the_lines_are() -> None:
+    done = subprocess.run(
+        [*COMMAND, "--port", "0", "--log-format", "json", "--model", "none"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 1
+    last = [json.loads(line) for line in done.stderr.splitlines()][-1]
+    assert last["level"] == "error"
+    assert last["message"].startswith("no model 'none'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tomllib
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -11,6 +12,8 @@ from pydantic.fields import FieldInfo
 
 from gramvec.errors import GramvecError, InputError
 from gramvec.http.settings import Settings, environment_variable, option, settings_from
+
+log = logging.getLogger("gramvec.http")
 
 
 def _read_config(context: click.Context, parameter: click.Parameter, path: Path | None) -> None:
@@ -73,6 +76,9 @@ def _serve(config: None = None, **values: Any) -> None:
     try:
         run(settings)
     except GramvecError as error:
+        if settings.log_format == "json":  # whoever reads the lines as JSON is to read the last one, too
+            log.error("%s", error)
+            raise SystemExit(1) from error
         raise click.ClickException(str(error)) from error
 
 
