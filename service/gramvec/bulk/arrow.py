@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from importlib import import_module
 from typing import Any, BinaryIO, cast
 
@@ -27,7 +28,7 @@ def pyarrow(what: str = "Parquet", module: str = "pyarrow") -> Any:
 def zstd_stream(raw: BinaryIO) -> BinaryIO:
     """The decompressed bytes of a .zst file."""
     pa = pyarrow("zstd")
-    return cast(BinaryIO, pa.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")))
+    return io.BufferedReader(cast(io.RawIOBase, pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")))
 
 
 def vector_column(vectors: NDArray[np.generic], missing: NDArray[np.bool_] | None = None) -> Any:

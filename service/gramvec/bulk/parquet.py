@@ -97,8 +97,7 @@ class ParquetForm:
         """The first bytes of the stage file. The types of columns are those of the input, or of the first block."""
         pa = self.pa
         if columns is None:
-            kept = [one for one in (block.records or [] if block else []) if one]
-            columns = pa.schema(pa.array(kept or [{self._column: ""}]).type)
+            columns = self._inferred([one for one in (block.records or [] if block else []) if one])
             for index, field in enumerate(columns):
                 if pa.types.is_null(field.type):
                     columns = columns.set(index, field.with_type(pa.string()))
@@ -108,6 +107,19 @@ class ParquetForm:
             )
         self.schema = with_metadata(columns.append(pa.field(self._embedding, self._type)), self._metadata)
         return bytes(self.schema.serialize())
+
+    def _inferred(self, records: list[dict[str, Any]]) -> Any:
+        pa = self.pa
+        try:
+            return pa.schema(pa.array([self._with_text(one) for one in records] or [{self._column: ""}]).type)
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            raise InputError(
+                f"the first {len(records):,} lines have no common types ({error}); give one type, or write .jsonl"
+            ) from error
+
+    def _with_text(self, record: dict[str, Any]) -> dict[str, Any]:
+        # The text of a bad line may be a number, and would be of another type than the others.
+        return record if isinstance(record.get(self._column), str) else {**record, self._column: None}
 
     def resume(self, stage: Path) -> None:
         """Take the types from a stage file that `begin` began."""
@@ -124,7 +136,7 @@ class ParquetForm:
 
     def _batch(self, block: Block, columns: Any) -> Any:
         pa = self.pa
-        records = block.records or []
+        records = [self._with_text(one) for one in block.records or []]
         names = set(columns.names)
         for number, record in zip(block.numbers, records, strict=True):
             if extra := record.keys() - names:
