@@ -28,11 +28,14 @@ COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY service service
 COPY docker/healthy.py /opt/gramvec/
 # The import fails where the extension in C could not be built, which an installation elsewhere would do without.
+# uvloop has 12 MB of symbols. libonnxruntime.so is for programs in C: Python's module, as large, holds it all.
 RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/build/bin/pip --python /opt/gramvec/bin/python install --no-cache-dir --no-compile --no-deps /wheels/*.whl \
     && /opt/gramvec/bin/python -c 'import gramvec.native.loops' \
     && packages="$(/opt/gramvec/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
     && find "$packages" -depth -type d \( -name tests -o -path '*/onnxruntime/transformers' \) -exec rm -rf {} + \
+    && strip --strip-unneeded "$packages"/uvloop/*.so \
+    && if [ "$RUNTIME" = cpu ]; then rm "$packages"/onnxruntime/capi/libonnxruntime.so.*; fi \
     && python3 -m compileall -q --invalidation-mode unchecked-hash "$packages"
 
 # A clone made with a strict umask has files that only its owner may read.
