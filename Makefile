@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test test-packaging dist check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
+.PHONY: help serve test test-ray test-packaging dist check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -50,6 +50,13 @@ dist: $(VENV)/dist/bin/auditwheel  ## build dist/: the sdist, and the wheel for 
 	rm -rf dist && umask 022 && $(VENV)/dist/bin/python -m build --outdir dist/local
 	PATH="$(abspath $(VENV))/dist/bin:$$PATH" auditwheel repair --wheel-dir dist dist/local/gramvec-*-linux_*.whl
 	mv dist/local/gramvec-*.tar.gz dist && rm -r dist/local
+
+$(VENV)/.ray: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[ray]'
+	touch $@
+
+test-ray: $(VENV)/.ray  ## install Ray and run a job on two workers, one of them killed (two minutes)
+	$(BIN)/python -m pytest -m ray tests/test_bulk_ray.py
 
 check: $(VENV)/.dev  ## lint, types, import contract, formatting
 	$(BIN)/ruff check .
