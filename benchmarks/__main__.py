@@ -21,7 +21,8 @@ from gramvec.finding import find_bundle
 
 # Each is a module of this package with run(Setting) -> Part.
 PARTS = (
-    "features", "runtime", "embedder", "latency", "http", "memory", "startup", "training", "scaling", "gpu",
+    "features", "runtime", "embedder", "latency", "http", "memory", "startup", "training", "scaling", "bulk",
+    "gpu",
 )  # fmt: skip
 
 

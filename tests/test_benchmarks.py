@@ -43,6 +43,10 @@ GROUPS: dict[str, dict[str, set[str]]] = {
     "startup": {"startup": {"name", "seconds", "cpu_seconds", "ratio", "spread"}},
     "training": {"training": RATES},
     "scaling": {f"scaling_{axis}": SCALING for axis in ("length", "batch", "vocabulary", "dimension")},
+    "bulk": {
+        "bulk": {"name", "per_second", "per_cpu_second", "peak_mb", "ratio"},
+        "dedupe": {"name", "seconds", "cpu_seconds", "peak_mb"},
+    },
     "gpu": {},
 }
 PEERS = {"model2vec": "model2vec", "sentence_transformers": "StaticEmbedding", "fasttext": "fastText"}

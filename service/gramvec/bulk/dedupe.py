@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from gramvec.errors import InputError
 from gramvec.postprocess import Vectors
@@ -58,7 +59,7 @@ def near_pairs(
     found: list[Pairs] = []
     count = 0
     # Each thread has tiles of its own: BLAS's threads beside them took ten times the CPU time.
-    with threadpool_limits(1), ThreadPoolExecutor(threads, thread_name_prefix="gramvec-dedupe") as pool:
+    with one_blas_thread(), ThreadPoolExecutor(threads, thread_name_prefix="gramvec-dedupe") as pool:
         waiting: deque[tuple[int, Future[Pairs]]] = deque()
         try:
             for first in range(0, len(units), TILE_ROWS):
@@ -79,6 +80,15 @@ def near_pairs(
     found = found or [Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]
     left, right, scores = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     return Pairs(left, right, scores)
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """While it lasts, BLAS works in the calling thread alone. Raises InputError without threadpoolctl."""
+    try:
+        limits: type[AbstractContextManager[object]] = import_module("threadpoolctl").threadpool_limits
+    except ImportError as error:
+        raise InputError("gramvec dedupe needs threadpoolctl: pip install 'gramvec[bulk]'") from error
+    return limits(1)  # type: ignore[call-arg]
 
 
 def _taken(waiting: deque[tuple[int, Future[Pairs]]], *, all_of_them: bool) -> Iterator[tuple[int, Future[Pairs]]]:

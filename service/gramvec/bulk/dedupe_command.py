@@ -26,7 +26,7 @@ from gramvec.bulk.command import (
     told_to_stop,
     truncate_option,
 )  # fmt: skip
-from gramvec.bulk.dedupe import Pairs, groups, near_pairs
+from gramvec.bulk.dedupe import Pairs, groups, near_pairs, one_blas_thread
 from gramvec.bulk.embedding import cores
 from gramvec.bulk.lines import Ids, Texts, read_texts, spooled, units_of, write_kept
 from gramvec.bulk.pipeline import OnError
@@ -94,6 +94,8 @@ def dedupe(
       sort titles.txt | gramvec dedupe --keep - > unique.txt
     """  # noqa: D301 - click takes the character, not its escape
     form = input_format or form_of(source)
+    with one_blas_thread():
+        pass  # whether it can be had is known before minutes of work, not after them
     embedder = load(model, device=device, max_characters=max_characters, threads=threads)
     with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
         file = spooled(sys.stdin.buffer, Path(folder)) if source == STDIN else source

@@ -1,0 +1,106 @@
+"""Files to files: `gramvec embed` for each form of output, beside the library without files; `gramvec dedupe`.
+
+Each run is a process of its own, its start included; 48 lines for each sentence, each line different. The peak is the
+process's largest resident set.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import gramvec
+from benchmarks.measure import ROOT, Setting
+from benchmarks.results import Group, Part, Row
+
+LINES_A_SENTENCE = 48
+DEDUPE_A_SENTENCE = (6, 12)
+LIMIT = "library, no files"
+
+
+class Cost(NamedTuple):
+    """What a run took; peak_mb is 0 where it was not measured."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float
+
+
+def run(setting: Setting) -> Part:
+    part = Part()
+    with TemporaryDirectory(prefix="gramvec-bench-") as name:
+        folder = Path(name)
+        lines = _lines(setting, LINES_A_SENTENCE)
+        source = folder / "in.txt"
+        source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        costs = {LIMIT: _median([_library(setting, lines) for _ in range(setting.rounds)])}
+        for form in ("npy", "parquet", "jsonl"):
+            command = ["embed", str(source), "-o", str(folder / f"out.{form}"), "--device", "cpu"]
+            costs[f".txt to .{form}"] = _median([_command(setting, *command) for _ in range(setting.rounds)])
+        title = "bulk: lines of a file a second, all cores, with the start of the process"
+        part.add("bulk", Group(title, "lines", _rates(costs, len(lines)), LIMIT))
+        part.add("dedupe", Group("dedupe: all pairs of lines at 0.9", "seconds", _dedupe(setting, folder)))
+    return part
+
+
+def _lines(setting: Setting, times: int) -> list[str]:
+    return [f"{number} {' '.join(text.split())}" for number in range(times) for text in setting.texts]
+
+
+def _library(setting: Setting, lines: list[str]) -> Cost:
+    embedder = gramvec.load(setting.model, device="cpu")
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in embedder.stream(lines, batch_size=4096):
+        pass
+    cost = Cost(time.perf_counter() - wall, time.process_time() - cpu, 0.0)
+    embedder.close()
+    return cost
+
+
+def _command(setting: Setting, command: str, *arguments: str) -> Cost:
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gramvec.cli", command, "--model", setting.model, *arguments],
+        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"gramvec {command} ended with {process.returncode}")
+    return Cost(time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3)
+
+
+def _median(costs: list[Cost]) -> Cost:
+    return Cost(*map(statistics.median, zip(*costs, strict=True)))
+
+
+def _rates(costs: dict[str, Cost], lines: int) -> list[Row]:
+    return [
+        {
+            "name": name,
+            "per_second": round(lines / cost.seconds, 1),
+            "per_cpu_second": round(lines / cost.cpu_seconds, 1),
+            "peak_mb": round(cost.peak_mb, 1),
+            "ratio": round(costs[LIMIT].seconds / cost.seconds, 3),
+        }
+        for name, cost in costs.items()
+    ]
+
+
+def _dedupe(setting: Setting, folder: Path) -> list[Row]:
+    rows: list[Row] = []
+    for times in DEDUPE_A_SENTENCE:
+        lines = _lines(setting, times)
+        source = folder / "dedupe.txt"
+        source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        cost = _command(setting, "dedupe", str(source), "--keep", str(folder / "kept.txt"), "--device", "cpu")
+        rows.append(
+            {"name": f"{len(lines):,} lines"} | {name: round(value, 2) for name, value in cost._asdict().items()}
+        )
+    return rows
