@@ -71,7 +71,7 @@ class Settings(BaseModel):
     max_characters: int = Field(65_536, ge=1, description="Most characters in one text, unless it is truncated.")
     max_body_bytes: int = Field(8 * 2**20, ge=1024, description="Most bytes in one request's body.")
     max_bytes_in_flight: int = Field(
-        64 * 2**20,
+        128 * 2**20,
         ge=1024,
         description="Most bytes of bodies and answers that all requests of a process hold; more are answered 429.",
     )
