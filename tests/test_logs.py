@@ -102,7 +102,7 @@ def test_every_request_has_a_line_if_asked_for(embedder: Embedder, written: io.S
 def test_failures_have_theirs_always_and_the_rest_none(embedder: Embedder, written: io.StringIO) -> None:
     with running(Settings(), Telltale(embedder)) as server, httpx.Client(base_url=server.url) as client:
         for number, text in enumerate(("fine", "poison", "bug")):
-            client.post("/embed", json={"inputs": text}, headers={"x-request-id": f"id-{number}"})
+            client.post("/embed", json={"inputs": [text]}, headers={"x-request-id": f"id-{number}"})
         client.post("/embed", json={"inputs": 5})
         client.get("/nowhere")
     failed, bug = of_requests(written)
@@ -125,7 +125,7 @@ def test_no_word_of_a_user_is_in_any_line(embedder: Embedder, written: io.String
             for body, headers in (
                 ({"inputs": SECRET}, {}),
                 ({"inputs": f"poison {SECRET}"}, {}),
-                ({"inputs": f"bug {SECRET}"}, {}),
+                ({"inputs": [f"bug {SECRET}"]}, {}),
                 ({"inputs": [SECRET, 5]}, {}),
                 ({SECRET: 1}, {}),
                 ({"inputs": "a", "model": SECRET}, {}),
