@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gramvec.errors import GramvecError
+from gramvec.http.allocator import trim
 from gramvec.http.channel import Channel, Message
 from gramvec.http.renewals import DOORBELL, Renewals
 
@@ -110,6 +111,7 @@ def supervise(
     """
     # Collected now and never looked at again: the collector would write to every page, and so copy it.
     gc.collect()
+    trim()
     gc.freeze()
     _Supervisor(work, grace_seconds, renew).run(count)
 
