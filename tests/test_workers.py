@@ -215,3 +215,36 @@ def test_a_worker_that_does_not_end_is_killed() -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE) == 0
         assert not any(running(pid) for pid in workers)
+
+
+def test_the_process_is_alive_while_its_models_are_loaded(tmp_path: Path) -> None:
+    script = f"""
+import pathlib, time
+from gramvec.http import server
+from gramvec.http.settings import Settings
+load = server.load_models
+def slow(settings):
+    while not pathlib.Path({str(tmp_path / "go")!r}).exists():
+        time.sleep(0.01)
+    return load(settings)
+server.load_models = slow
+server.serve(Settings(workers=2, port=0, device="cpu", model=("sif",)))
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            port = int(re.search(r"http://127\.0\.0\.1:(\d+)", process.stderr.readline())[1])  # type: ignore[index]
+            url = f"http://127.0.0.1:{port}"
+            assert httpx.get(f"{url}/health", timeout=PATIENCE).status_code == 200
+            ready = httpx.get(f"{url}/ready", timeout=PATIENCE)
+            assert (ready.status_code, "being loaded" in ready.json()["error"]) == (503, True)
+            assert httpx.post(f"{url}/embed", json={"inputs": "a"}, timeout=PATIENCE).status_code == 503
+            with socket.create_connection(("127.0.0.1", port)) as stalled:
+                stalled.sendall(b"POST /embed HTTP/1.1\r\nhost: test\r\ncontent-length: 99\r\n\r\n{")
+                (tmp_path / "go").touch()
+                until(lambda: httpx.get(f"{url}/ready", timeout=PATIENCE).status_code == 200)
+            assert httpx.post(f"{url}/embed", json={"inputs": "a"}, timeout=PATIENCE).status_code == 200
+        finally:
+            process.terminate()
+        assert process.wait(PATIENCE) == 0
+        assert "Traceback" not in process.stderr.read()

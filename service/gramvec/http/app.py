@@ -31,7 +31,8 @@ def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[E
     Args:
         settings: None for the defaults.
         embedder: a loaded model to serve, or several, which stay the caller's to close; None loads `settings.model`
-            when the application starts, in the background: /health answers meanwhile, /ready says no.
+            when the application starts, in the background: /health answers meanwhile, /ready says no. An empty
+            sequence: they are loaded elsewhere, and this application has none to the end.
 
     Raises:
         BundleError: two of the models have one name.
@@ -39,17 +40,17 @@ def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[E
     given = embedder if isinstance(embedder, Sequence) else [embedder] if embedder is not None else []
     check_names(given)
     service = Service(settings or Settings(), given)
-    return FrontDoor(_application(service), service)
+    return FrontDoor(_application(service, loads=embedder is None), service)
 
 
-def _application(service: Service) -> FastAPI:
+def _application(service: Service, *, loads: bool) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         loading: asyncio.Task[None] | None = None
         if service.given:
             service.attach(*service.given)
-        else:
+        elif loads:
             loading = asyncio.create_task(service.load())
         yield
         service.stop()

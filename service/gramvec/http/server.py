@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import threading
@@ -19,6 +20,7 @@ from gramvec.http import logs
 from gramvec.http.allocator import trim
 from gramvec.http.app import create_app
 from gramvec.http.channel import Message
+from gramvec.http.doorman import doorman
 from gramvec.http.errors import HttpError, not_reloaded, reload_under_way, unhealthy
 from gramvec.http.front_door import FrontDoor
 from gramvec.http.listener import allow_descriptors, bound, listen
@@ -26,7 +28,7 @@ from gramvec.http.models import Change, changes, close_but, load_models, renewed
 from gramvec.http.patience import Limits, PatientProtocol
 from gramvec.http.service import Service
 from gramvec.http.settings import NO_WORKERS_ON_CUDA, Settings
-from gramvec.http.workers import Parent, signals_held, supervise
+from gramvec.http.workers import HELD_SIGNALS, Parent, signals_held, supervise
 
 log = logging.getLogger("gramvec.http")
 
@@ -205,6 +207,25 @@ class WorkerServer(Server):
         self.handle_exit(signal.SIGTERM, None)
 
 
+class Doorman(Server):
+    """The server of the process that answers while its parent loads."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config, service)
+        self._parent = os.getppid()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Let the signals in that were held back since before the fork, now that they are handled."""
+        with super().capture_signals():
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_SIGNALS)
+            yield
+
+    async def on_tick(self, counter: int) -> bool:
+        """Leave with the parent."""
+        return await super().on_tick(counter) or os.getppid() != self._parent
+
+
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT.
 
@@ -230,7 +251,18 @@ def serve(settings: Settings) -> None:
 def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
     # Signals wait from here on: one that comes while the model loads ends the process once it is loaded.
     with signals_held():
-        embedders = load_models(settings)
+        # What uvicorn and all processes would import later is imported once, here.
+        waiting = _config(create_app(settings, ()))
+        waiting.load()
+        waiting.get_loop_factory()
+        listen(listener, settings.host, settings.port, BACKLOG)
+
+        def wait() -> None:
+            logging.getLogger("gramvec").setLevel(logging.ERROR)  # of its end nobody has to hear
+            Doorman(waiting, waiting.app.state.service).run(sockets=[listener])  # type: ignore[union-attr]
+
+        with doorman(wait):
+            embedders = load_models(settings)
         if any(embedder.device == "cuda" for embedder in embedders):
             raise GramvecError(NO_WORKERS_ON_CUDA)
         for embedder in embedders:
@@ -239,10 +271,8 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
         service: Service = app.state.service
         del embedder, embedders  # the old ones go when a reload replaces them
 
-        # What uvicorn would import later is imported once, here.
         config = _config(app)
         config.load()
-        config.get_loop_factory()
 
         def work(parent: Parent) -> None:
             service.metrics.claim(parent.number - 1)
@@ -260,7 +290,6 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
             made = [change._asdict() for change in changes(serving, found)]
             return {"renew": [one["digest"] for one in made], "result": {"models": made}}
 
-        listen(listener, settings.host, settings.port, BACKLOG)
         supervise(work, settings.workers, settings.graceful_shutdown_seconds, renew)
 
 
