@@ -251,15 +251,12 @@ def serve(settings: Settings) -> None:
 def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
     # Signals wait from here on: one that comes while the model loads ends the process once it is loaded.
     with signals_held():
-        # What uvicorn and all processes would import later is imported once, here.
-        waiting = _config(create_app(settings, ()))
-        waiting.load()
-        waiting.get_loop_factory()
         listen(listener, settings.host, settings.port, BACKLOG)
 
         def wait() -> None:
             logging.getLogger("gramvec").setLevel(logging.ERROR)  # of its end nobody has to hear
-            Doorman(waiting, waiting.app.state.service).run(sockets=[listener])  # type: ignore[union-attr]
+            app = create_app(settings, ())
+            Doorman(_config(app), app.state.service).run(sockets=[listener])
 
         with doorman(wait):
             embedders = load_models(settings)
@@ -271,8 +268,10 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
         service: Service = app.state.service
         del embedder, embedders  # the old ones go when a reload replaces them
 
+        # What uvicorn would import later is imported once, here.
         config = _config(app)
         config.load()
+        config.get_loop_factory()
 
         def work(parent: Parent) -> None:
             service.metrics.claim(parent.number - 1)
