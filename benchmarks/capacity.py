@@ -132,10 +132,10 @@ def memory(capacity: Capacity) -> str:
 def cost(capacity: Capacity) -> str:
     price, at = capacity.assumptions.price, capacity.assumptions.utilisation
     lines = ["| 100 million texts | core kept busy | cost |", "| --- | --- | --- |"]
-    lines.append(f"| in bulk, with the library | 100 % | {capacity.cost(capacity.library):,.2f} |")
+    lines.append(f"| in bulk, with the library | 100 % | {capacity.cost(capacity.library):,.3f} |")
     for batch in BATCHES:
         found = capacity.cost(capacity.served(batch), at)
-        lines.append(f"| over HTTP, {_texts(batch)} a request | {_percent(at)} | {found:,.2f} |")
+        lines.append(f"| over HTTP, {_texts(batch)} a request | {_percent(at)} | {found:,.3f} |")
     return "\n".join([*lines, "", f"At {price:.2f} for a core and an hour."])
 
 

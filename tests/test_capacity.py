@@ -66,7 +66,7 @@ def test_the_tables_of_the_worked_example() -> None:
     assert "| 8 | 440 | 55 |" in capacity.memory(found)
     assert "ready after 1.5 s" in capacity.memory(found)
     # 10^8 / (2,000 * 0.6) s = 23.15 hours.
-    assert "| over HTTP, 1 text a request | 60 % | 0.93 |" in capacity.cost(found)
+    assert "| over HTTP, 1 text a request | 60 % | 0.926 |" in capacity.cost(found)
     # 64,000 * 1,200 bytes = 614 Mbit/s.
     assert "| float32, raw or .npy | 1,200 | 614 | 2 | 16 | 41 |" in capacity.network(found)
     # 100,000 / (2,000 * 0.6), / (32,000 * 0.6), / (64,000 * 0.6), upwards.
