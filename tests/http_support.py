@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from gramvec import Embedder
 from gramvec.http.app import create_app
 from gramvec.http.front_door import FrontDoor
@@ -114,7 +116,8 @@ def running_app(app: FrontDoor) -> Iterator[RunningServer]:
 
 @contextmanager
 def served_process(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """`gramvec serve` on a free port: the process and its port, as soon as it listens. What it logs must be little."""
+    """`gramvec serve` on a free port: the process and its port, as soon as it listens; several workers, as soon as they
+    serve. What it logs must be little."""
     process = subprocess.Popen([*COMMAND, "--port", "0", *options], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
@@ -123,11 +126,21 @@ def served_process(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]
             line = process.stderr.readline()
             assert line, "ended without listening"
             found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        if "--workers" in options:
+            until(lambda: serves(int(found[1])))
         yield process, int(found[1])
     finally:
         process.kill()
         process.wait()
         process.stderr.close()
+
+
+def serves(port: int) -> bool:
+    """Whether /ready says so."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/ready", timeout=PATIENCE).status_code == 200
+    except httpx.TransportError:  # the process at the door leaves, and the workers take over
+        return False
 
 
 def until(condition: Callable[[], object]) -> None:

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from gramvec import Embedder
 from gramvec.http.command import serve
 from gramvec.http.settings import Settings
-from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, until
+from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, serves, until
 
 RAW = {"accept": "application/octet-stream"}
 
@@ -242,7 +242,7 @@ server.serve(Settings(workers=2, port=0, device="cpu", model=("sif",)))
             with socket.create_connection(("127.0.0.1", port)) as stalled:
                 stalled.sendall(b"POST /embed HTTP/1.1\r\nhost: test\r\ncontent-length: 99\r\n\r\n{")
                 (tmp_path / "go").touch()
-                until(lambda: httpx.get(f"{url}/ready", timeout=PATIENCE).status_code == 200)
+                until(lambda: serves(port))
             assert httpx.post(f"{url}/embed", json={"inputs": "a"}, timeout=PATIENCE).status_code == 200
         finally:
             process.terminate()
