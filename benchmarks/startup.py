@@ -1,4 +1,4 @@
-"""From the start of a process to the first 200, with warm file caches and compiled code cached."""
+"""From the start of a process to the first 200, with warm file caches."""
 
 from __future__ import annotations
 
