@@ -175,10 +175,9 @@ class Batcher:
         self._line.join(request)
         if self._call is not None:
             self._look_soon(loop)
-        elif not self._flush_due:
+        else:
             self._idle.clear()
-            self._flush_due = True
-            loop.call_soon(self._flush, loop)
+            self._flush_soon(loop)
         return request.future
 
     def _check_room(self, what: str, waiting: int, more: int, limit: int, reason: OverloadReason) -> None:

@@ -163,8 +163,7 @@ class Embedder:
         began = time.perf_counter()
         batch = self.bundle.memoised(texts)
         seconds = time.perf_counter() - began
-        vectors = self._runtime.run(batch)
-        return RawEmbeddings(vectors, batch.counts, unit(vectors), batch.unknown, seconds)
+        return RawEmbeddings.of(self._runtime.run(batch), batch.counts, batch.unknown, seconds)
 
     def _sums(self, texts: Sequence[str]) -> Vectors:
         return self._runtime.run(self.bundle.memoised(texts))

@@ -32,9 +32,11 @@ class RawEmbeddings(NamedTuple):
     featurise_seconds: float = 0.0
 
     @classmethod
-    def of(cls, vectors: Vectors, feature_counts: NDArray[np.int64]) -> RawEmbeddings:
+    def of(
+        cls, vectors: Vectors, feature_counts: NDArray[np.int64], unknown: int = 0, featurise_seconds: float = 0.0
+    ) -> RawEmbeddings:
         """With the units of the vectors."""
-        return cls(vectors, feature_counts, unit(vectors))
+        return cls(vectors, feature_counts, unit(vectors), unknown, featurise_seconds)
 
     @classmethod
     def joined(cls, parts: Sequence[RawEmbeddings]) -> RawEmbeddings:

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gramvec.bulk.arrow import pyarrow
+from gramvec.bulk.arrow import provenance, pyarrow
 from gramvec.bulk.batches import Embed
 from gramvec.bulk.embedding import Files, embed_file
 from gramvec.errors import InputError
@@ -87,8 +87,6 @@ def embed_parquet(
 
 
 def _options_of(embed: Embed) -> str:
-    from gramvec.bulk.arrow import provenance
-
     return provenance(embed.open().embedder, vars(embed.options))["gramvec.options"]
 
 
