@@ -7,16 +7,17 @@ from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Group, Part, Row
 from gramvec.bundle import open_bundle
 from gramvec.features import Featuriser
+from gramvec.vocab import Memo
 
 
 def run(setting: Setting) -> Part:
     part, texts, blocks = Part(), setting.texts, setting.blocks()
     bundle = open_bundle(setting.model)
-    compiled = Featuriser(bundle.spec, bundle.vocabulary, compiled=True)
-    plain = Featuriser(bundle.spec, bundle.vocabulary, compiled=False)
-    ways = {"numpy": plain, "compiled": compiled}
-    if bundle.memoised is not bundle.featuriser:
-        ways["compiled, with the memo"] = bundle.memoised
+    memo = bundle.memoised.memo
+    each = bundle.featuriser
+    ways = {"numpy": Featuriser(bundle.spec, bundle.vocabulary, compiled=False, memo=memo), "compiled": bundle.memoised}
+    if memo is not None:
+        ways["compiled, every n-gram by itself"] = each
     tasks = {name: lambda way=way: [way(block) for block in blocks] for name, way in ways.items()}
     timings = interleaved(tasks, len(texts), setting.rounds)
     mean = sum(map(len, texts)) / len(texts)
@@ -24,7 +25,11 @@ def run(setting: Setting) -> Part:
     part.add("features", rates(title, "texts", timings, "numpy"))
     single = {name: lambda text, way=way: way([text]) for name, way in ways.items()}
     part.add("features_one_text", percentiles("features: one text a call", single, texts, setting.rounds, "numpy"))
-    rows = [_rows("without a memo", compiled, texts), _rows("as served", bundle.memoised, texts)]
+    rows = [_rows("every n-gram by itself", each, texts)]
+    if memo is not None:
+        longest = Featuriser(bundle.spec, bundle.vocabulary, memo=Memo.build([], bundle.vocabulary))
+        rows.append(_rows("suffixes held by the longest", longest, texts))
+    rows.append(_rows("as served", bundle.memoised, texts))
     part.add("features_rows", Group("features: rows of the table summed", "rows a text", rows))
     return part
 

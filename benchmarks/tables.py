@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from benchmarks.measure import ROOT
 from gramvec.bundle import GRAPH, Bundle, Precision, open_bundle
 from gramvec.vocab import Vocabulary
+from gramvec.vocab.suffixes import separated, suffix_rows
 from gramvec_training.export import NO_MEMO, export_bundle
 from gramvec_training.memo import Chosen
 
@@ -43,7 +44,15 @@ def dequantised(bundle: Bundle) -> Floats:
 
 
 def reference_table(bundle: Bundle) -> Floats:
-    """float32[rows, d]: a table of the vocabulary that rounds to the bundle's; the bundle's own if it is float32."""
+    """float32[rows, d]: a table of features by themselves whose bundle would round to this one's.
+
+    The bundle's own if it is float32.
+    """
+    table = _unrounded(bundle)
+    return table if bundle.memoised.memo is None else separated(table, suffix_rows(bundle.vocabulary))
+
+
+def _unrounded(bundle: Bundle) -> Floats:
     arrays = stored(bundle)
     table = arrays["table"][: len(bundle.vocabulary)]
     random = np.random.default_rng(1)

@@ -45,9 +45,28 @@ def refusal(*arguments: object, stdin: bytes = b"") -> str:
     return done.stderr.decode()
 
 
+# The command, which waits to be killed once its journal speaks of rows and more has been written since.
+SLOW_EMBED = """
+import signal, sys, time
+from gramvec.bulk.stage import Stage
+from gramvec.cli import main
+checkpoint, append = Stage._checkpoint, Stage.append
+def checkpoint_at_once(stage):
+    checkpoint(stage)
+    stage._syncing.result()
+def append_and_wait(stage, data):
+    append(stage, data)
+    if stage.journalled:
+        time.sleep(60)
+Stage._checkpoint, Stage.append = checkpoint_at_once, append_and_wait
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background have it ignored
+main()
+"""
+
+
 def killed(number: signal.Signals, source: Path, output: Path, *options: str) -> None:
     """Run until the journal speaks of rows, and then end it by this signal."""
-    command = [sys.executable, "-m", "gramvec.cli", "embed", "--model", MODEL, str(source), "-o", str(output), *options]
+    command = [sys.executable, "-c", SLOW_EMBED, "embed", "--model", MODEL, str(source), "-o", str(output), *options]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + PATIENCE
         while rows_kept(output) == 0 and process.poll() is None and time.monotonic() < deadline:

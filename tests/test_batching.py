@@ -146,6 +146,19 @@ def test_a_short_request_waits_behind_one_call_of_a_bulk_one(model: WatchedModel
     assert same_bytes(second, embedder, ["short"])
 
 
+def test_a_request_that_fits_a_call_is_not_cut_in_two(model: WatchedModel, embedder: Embedder) -> None:
+    requests = [[f"{number} {copy}" for copy in range(10)] for number in range(4)]
+
+    async def work(batcher: Batcher) -> list[Answer]:
+        return await asyncio.gather(*(batcher.submit(texts) for texts in requests))
+
+    # A text is 5 characters of work: two requests and a half would fit a call.
+    answers = with_batcher(model, work, call_seconds=of(125), loop_seconds=of(125))
+    assert model.calls == [requests[0] + requests[1], requests[2] + requests[3]]
+    for texts, answer in zip(requests, answers, strict=True):
+        assert same_bytes(answer, embedder, texts)
+
+
 def test_only_the_culprit_fails(model: WatchedModel, embedder: Embedder) -> None:
     requests = [["innocent", "too"], ["good", "poison"], ["bystander"]]
 

@@ -27,6 +27,7 @@ from benchmarks.texts import sentences
 from conftest import MODELS, ROOT
 from gramvec.bundle import open_bundle
 from gramvec.vocab import Vocabulary
+from gramvec.vocab.suffixes import suffix_rows, summed
 
 RATES = {"name", "per_cpu_second", "per_second", "ratio", "spread"}
 LATENCY = {"name", "p50_us", "p99_us", "ratio"}
@@ -230,12 +231,15 @@ def test_the_reference_table_rounds_to_the_stored_one(precision: Any, model: str
     bundle = open_bundle(path)
     arrays = tables.stored(bundle)
     table, stored = tables.reference_table(bundle), arrays["table"][: len(bundle.vocabulary)]
+    if bundle.memoised.memo is not None:
+        table = summed(table, suffix_rows(bundle.vocabulary))
     if precision == "int8":
         steps = arrays["scales"][: len(table)] * arrays.get("columns", np.float32(1))
         np.testing.assert_array_equal(np.rint(table / np.where(steps > 0, steps, 1)), stored)
-    else:
+    elif precision == "float16":
         np.testing.assert_array_equal(table.astype(stored.dtype), stored)
-    assert np.array_equal(table, tables.dequantised(bundle)[: len(table)]) == (precision == "float32")
+    apart = np.abs(table - tables.dequantised(bundle)[: len(table)]).max()
+    assert (apart < 1e-5) == (precision == "float32")
 
 
 def test_coarser_tables_are_farther_from_the_reference(run_part: Callable[[str], dict[str, Any]]) -> None:
@@ -247,8 +251,11 @@ def test_coarser_tables_are_farther_from_the_reference(run_part: Callable[[str],
 
 def test_rounds_are_interleaved_after_one_unmeasured() -> None:
     order: list[str] = []
-    timings = measure.interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 1, 3)
+    timings = measure.interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 1, 3, seconds=0)
     assert "".join(order) == "ab" * 4
+    order.clear()
+    measure.interleaved({"a": lambda: order.append("a")}, 1, 2, seconds=0.01)
+    assert len(order) > 3  # as often as there is time for
     assert set(timings) == {"a", "b"}
 
 

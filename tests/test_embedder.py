@@ -12,8 +12,10 @@ import gramvec
 import twin
 from conftest import MODELS
 from gramvec.errors import InputError
+from gramvec.features import Featuriser
 from gramvec.postprocess import RawEmbeddings, cosine_matrix, cosine_pairs, finish
 from gramvec.runtime.native import NativeRuntime
+from gramvec.vocab import Memo
 
 
 def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
@@ -44,7 +46,7 @@ def test_a_charagram_vector_is_the_papers_equation() -> None:
     embedder = gramvec.load(MODELS / "charagram-phrase", device="cpu")
     assert embedder.manifest.graph.activation == "tanh"
     text, entries = "the cat", embedder.bundle.vocabulary.entries()
-    rows = stored_table(embedder)[twin.featurise(text, embedder.bundle.spec, entries)]
+    rows = table_of(embedder)[twin.featurise(text, embedder.bundle.spec, entries)]
     bias = np.arctanh(embedder.raw([""]).vectors[0].astype(np.float64))
     expected = np.tanh(bias + rows.sum(axis=0))
     np.testing.assert_allclose(without_memo(embedder, text), expected, atol=1e-5)
@@ -58,20 +60,32 @@ def test_the_default_models_vector_is_the_sum_of_its_rows(embedder: gramvec.Embe
     text, entries = "the cat's definately", embedder.bundle.vocabulary.entries()
     ids = twin.featurise(text, embedder.bundle.spec, entries)
     assert {entries[row].kind for row in ids} == {"ngram", "word"}
-    expected = stored_table(embedder)[ids].sum(axis=0)
+    expected = table_of(embedder)[ids].sum(axis=0)
     np.testing.assert_allclose(without_memo(embedder, text), expected, atol=1e-5)
     np.testing.assert_allclose(embedder.raw([text]).vectors[0], expected, atol=0.03 * np.abs(expected).max())
 
 
 def without_memo(embedder: gramvec.Embedder, text: str) -> np.ndarray:
-    return NativeRuntime(embedder.bundle).run(embedder.bundle.featuriser([text]))[0]
+    bundle = embedder.bundle
+    spelt_out = Featuriser(bundle.spec, bundle.vocabulary, memo=Memo.build([], bundle.vocabulary))
+    return NativeRuntime(bundle).run(spelt_out([text]))[0]
 
 
-def stored_table(embedder: gramvec.Embedder) -> np.ndarray:
+def table_of(embedder: gramvec.Embedder) -> np.ndarray:
+    """float64[rows, d]: each row of the vocabulary a feature's own: a row as it is stored, less that of its suffix."""
     onnx = pytest.importorskip("onnx")
     model = onnx.load(embedder.bundle.graph_path)
     arrays = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer}
-    return arrays["table"].astype(np.float64) * arrays.get("scales", 1.0) * arrays.get("columns", 1.0)
+    stored = arrays["table"].astype(np.float64) * arrays.get("scales", 1.0) * arrays.get("columns", 1.0)
+    entries = embedder.bundle.vocabulary.entries()
+    rows = {entry.text: row for row, entry in enumerate(entries) if entry.kind == "ngram"}
+    table = stored[: len(entries)].copy()
+    for text, row in rows.items():
+        itself, *shorter = twin.suffixes(text, rows)
+        assert itself == text
+        if shorter:
+            table[row] -= stored[rows[shorter[0]]]
+    return table
 
 
 def test_options(embedder: gramvec.Embedder) -> None:
@@ -179,4 +193,6 @@ def test_threads_get_what_one_caller_gets(embedder: gramvec.Embedder, real_texts
 
 def test_what_is_exported() -> None:
     assert sorted(gramvec.__all__) == gramvec.__all__
-    assert {name for name in vars(gramvec) if name in gramvec.__all__} == set(gramvec.__all__)
+    assert all(hasattr(gramvec, name) for name in gramvec.__all__)
+    assert set(gramvec.__all__) <= set(dir(gramvec))
+    assert not hasattr(gramvec, "no_such_name")

@@ -157,50 +157,88 @@ def words(starts: list[int], chars: list[int], rows: list[int]) -> tuple[Any, ..
 
 
 NO_WORDS = words([0], [], [])
-KEYS, PLACES = np.zeros(2, np.uint64), np.full(2, -1, np.int32)
-TABLE = np.zeros(0x110000, np.uint32)
+KEYS, PLACES = np.zeros(0, np.uint64), np.zeros(0, np.int32)
+PAGES, ENTRIES = np.zeros(0x1100, np.uint16), np.zeros(256, np.uint32)
 Change = Callable[[list[Any]], None]
 
 
 def arguments() -> list[Any]:
-    return [str, TABLE, (2, 3), 8, KEYS, PLACES, True, NO_WORDS, 0, -1, False, NO_WORDS, 0, 0, KEYS, PLACES]
+    return [str, PAGES, ENTRIES, (2, 3), 8, KEYS, PLACES, True, NO_WORDS, 0, -1, NO_WORDS, 0, 0, KEYS, PLACES]
 
 
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        (1, TABLE[:-1]),
-        (2, (2, 9)),  # 72 bits
-        (2, (0,)),
-        (2, (1, 2, 3, 4, 5, 6, 7)),
-        (3, 0),
-        (4, np.zeros(3, np.uint64)),  # rows of another length
-        (7, words([0, 2], [1], [5])),  # a word beyond the characters
-        (7, words([0, 1, 1], [1], [5, 6])),  # an empty word
-        (7, words([1, 0], [1], [5])),
-        (7, words([0, 1, 1], [1], [5])),  # more words than rows
-        (7, words([0, 1], [1], [-1])),
-        (7, words([0, 65_536], [1] * 65_536, [5])),
+        (1, PAGES[:-1]),
+        (1, np.ones(0x1100, np.uint16)),  # beyond the entries
+        (3, (2, 9)),  # 72 bits
+        (3, (0,)),
+        (3, (1, 2, 3, 4, 5, 6, 7)),
+        (4, 0),
+        (3, (2, 7)),  # longer than any
+        (5, np.ones(3, np.uint64)),  # rows of another length
+        (8, words([0, 2], [1], [5])),  # a word beyond the characters
+        (8, words([0, 1, 1], [1], [5, 6])),  # an empty word
+        (8, words([1, 0], [1], [5])),
+        (8, words([0, 1, 1], [1], [5])),  # more words than rows
+        (8, words([0, 1], [1], [-1])),
+        (8, words([0, 65_536], [1] * 65_536, [5])),
         (13, 5),  # edges of 88 bits
     ],
 )
 def test_arrays_on_which_a_search_could_run_wild_are_refused(place: int, value: Any) -> None:
-    assert Featuriser(*arguments())(["a b"])[:2] == (bytearray(), bytearray(16))
+    assert Featuriser(*arguments())(["a b"], True)[:2] == (bytearray(), bytearray(16))
     changed = arguments()
     changed[place] = value
     with pytest.raises(ValueError, match=r"fit|slot|short|many orders|differ in length"):
         Featuriser(*changed)
 
 
+def test_sums_of_texts_that_do_not_fit() -> None:
+    featuriser, vectors = Featuriser(*arguments()), np.zeros((2, 7), np.float32)
+    table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, 512)
+    counts, _, share, wrong = table.embed(featuriser, ["a", "b c"], True, vectors)
+    assert (counts, wrong) == (bytearray(16), None)
+    assert 0 <= share <= 1
+    with pytest.raises(TypeError, match="a Featuriser is needed"):
+        table.embed(table, ["a", "b"], True, vectors)
+    with pytest.raises(ValueError, match="texts and vectors do not fit"):
+        table.embed(featuriser, ["a"], True, vectors)
+    with pytest.raises(TypeError, match="text 1 is no str"):
+        table.embed(featuriser, ["a", 1], True, vectors)
+    with pytest.raises(TypeError, match="must be a sequence of str"):
+        table.embed(featuriser, None, True, vectors)
+    with pytest.raises(BufferError):
+        table.embed(featuriser, ["a", "b"], True, bytes(56))
+
+
+@pytest.mark.parametrize("row", [-5, 5, 2**31 - 1, -(2**31)])
+def test_rows_of_texts_that_the_table_has_not(row: int) -> None:
+    changed = arguments()
+    changed[5:7] = np.array([1 << 8 | 1], np.uint64), np.array([row], np.int32)  # of the n-gram "aa"
+    changed[2] = np.full(256, 1, np.uint32)
+    table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, 512)
+    wrong = table.embed(Featuriser(*changed), ["aa", "aa"], False, np.zeros((2, 7), np.float32))[3]
+    assert wrong == (row if row >= 0 else None)  # a negative one is none at all
+
+
 def test_texts_that_are_none() -> None:
     featurise = Featuriser(*arguments())
     with pytest.raises(TypeError, match="text 1 is no str"):
-        featurise(["a", b"b"])
+        featurise(["a", b"b"], False)
     with pytest.raises(ValueError, match="text 1 has a lone surrogate"):
-        featurise(["\U0001f600", "a\udc00"])
+        featurise(["\U0001f600", "a\udc00"], False)
+    changed = arguments()
+    changed[3] = ()
+    with pytest.raises(ValueError, match="no sums without n-grams"):
+        Featuriser(*changed)(["a"], True)
+    changed = arguments()
+    changed[5:7] = np.zeros(1, np.uint64), np.zeros(1, np.int32)
+    with pytest.raises(ValueError, match="0 is the key of no n-gram"):
+        Featuriser(*changed)
     with pytest.raises(TypeError, match="must be a sequence of str"):
-        featurise(None)
-    assert featurise([]) == (bytearray(), bytearray(8), 0)
+        featurise(None, False)
+    assert featurise([], True) == (bytearray(), bytearray(8), 0)
 
 
 def test_unit_by_hand_and_against_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,17 +250,26 @@ def test_unit_by_hand_and_against_numpy(monkeypatch: pytest.MonkeyPatch) -> None
     assert np.allclose(found, unit(rows), rtol=1e-6, atol=0)
 
 
-def test_words_are_told_apart_beyond_what_their_slot_holds() -> None:
-    table = TABLE.copy()
-    table[[ord(one) for one in "abcdefghijklm"]] = (1 << 16) + np.arange(1, 14)
+@pytest.mark.parametrize("chunks", [False, True])
+def test_words_are_told_apart_wherever_they_differ(chunks: bool) -> None:
+    letters = "abcdefghijklm"
+    table = ENTRIES.copy()
+    table[[ord(one) for one in letters]] = (1 << 16) + np.arange(1, 14)
     table[32] = (2 << 16) + 14
-    texts = ["abcdefghi", "abcdefghij", "abcdefghik", "abcdefghijklm", "abcdefghijkml", "a"]
-    coded = [[ord(one) - 96 for one in text] for text in texts]
-    starts = np.cumsum([0, *map(len, coded)])
+    # Of every length, and with one letter changed in every place: a slot holds eight, the hash takes four at a time.
+    texts = [letters[:n] for n in range(1, 14)]
+    texts += [letters[:i] + "m" + letters[i + 1 : n] for n in range(1, 14) for i in range(n) if letters[i] != "m"]
+    known, strange = texts[::2], texts[1::2]
+    coded = [[ord(one) - 96 for one in text] for text in known]
     given = arguments()
-    given[1], given[7] = table, words(starts.tolist(), [one for ids in coded for one in ids], list(range(10, 16)))
-    given[8] = 13
-    rows, offsets, unknown = Featuriser(*given)([*texts, "abcdefghil", "abcdefgh", " ".join(texts)])
-    assert np.frombuffer(rows, np.int32).tolist() == [*range(10, 16), *range(10, 16)]
-    assert unknown == 2  # words
-    assert np.frombuffer(offsets, np.int64).tolist() == [0, 1, 2, 3, 4, 5, 6, 6, 6, 12]
+    given[2] = table
+    given[11 if chunks else 8] = words(
+        np.cumsum([0, *map(len, coded)]).tolist(), [one for ids in coded for one in ids], list(range(len(known)))
+    )
+    given[12 if chunks else 9] = 13
+    rows, offsets, unknown = Featuriser(*given)([*known, *strange, " ".join(known)], chunks)
+    assert np.frombuffer(rows, np.int32).tolist() == 2 * list(range(len(known)))
+    assert np.frombuffer(offsets, np.int64).tolist() == [
+        *range(len(known) + 1), *[len(known)] * len(strange), 2 * len(known)
+    ]  # fmt: skip
+    assert unknown == len(strange)

@@ -13,7 +13,8 @@ import twin
 from gramvec.errors import BundleError, InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Memo, Vocabulary
-from gramvec.vocab.memo import edges_of, longest_reach, ngrams_across
+from gramvec.vocab.memo import edges_of, longest_reach, ngrams_across, ngrams_by_end
+from gramvec.vocab.suffixes import suffix_rows, summed
 from gramvec_training.vocabulary import build_vocabulary
 from test_features import CORPUS, EDGES, TEXTS, rows_of
 
@@ -28,7 +29,8 @@ SPECS = {
 
 
 @pytest.fixture(scope="module", params=SPECS)
-def memoised(request: pytest.FixtureRequest) -> tuple[Featuriser, list[Entry], list[str]]:
+def memoised(request: pytest.FixtureRequest) -> tuple[Featuriser, Featuriser, list[Entry], list[str]]:
+    """Compiled and in numpy, the vocabulary's entries, and the memo's."""
     spec = SPECS[request.param]
     vocabulary = build_vocabulary(CORPUS * 2, spec)
     known = set("".join(entry.text for entry in vocabulary.entries()))
@@ -41,7 +43,8 @@ def memoised(request: pytest.FixtureRequest) -> tuple[Featuriser, list[Entry], l
     across = sorted(edge for edge in edges if set(edge) <= known)[::2]
     memo = Memo.build(kept, vocabulary, edges=across, reach=reach)
     assert (len(memo), memo.reach) == (len(kept) + len(across), reach)
-    return Featuriser(spec, vocabulary, compiled=True, memo=memo), vocabulary.entries(), [*kept, *across]
+    both = (Featuriser(spec, vocabulary, compiled=compiled, memo=memo) for compiled in (True, False))
+    return *both, vocabulary.entries(), [*kept, *across]
 
 
 @settings(max_examples=300, deadline=None)
@@ -51,22 +54,42 @@ def memoised(request: pytest.FixtureRequest) -> tuple[Featuriser, list[Entry], l
 @example(texts=CORPUS)
 @example(texts=[" ".join(CORPUS), "q q  q\tq", "qq q.", "the the THE the,"])
 def test_rows_expand_to_the_same_multiset(
-    memoised: tuple[Featuriser, list[Entry], list[str]], texts: list[str]
+    memoised: tuple[Featuriser, Featuriser, list[Entry], list[str]], texts: list[str]
 ) -> None:
-    featuriser, entries, repeated = memoised
+    compiled, plain, entries, repeated = memoised
+    spec = compiled.spec
     ngrams = {entry.text: row for row, entry in enumerate(entries) if entry.kind == "ngram"}
-    for text, rows in zip(texts, rows_of(featuriser(texts)), strict=True):
-        expanded: Counter[int] = Counter()
-        for row in rows:
-            if row < len(entries):
-                expanded[row] += 1
-            elif " " in (one := repeated[row - len(entries)]):
-                expanded.update(
-                    ngrams[ngram] for ngram in ngrams_across(one, featuriser.spec.orders) if ngram in ngrams
-                )
-            else:
-                expanded.update(twin.featurise(one, featuriser.spec, entries))
-        assert expanded == Counter(twin.featurise(text, featuriser.spec, entries))
+
+    def expand(row: int) -> list[int]:
+        if row < len(entries):
+            entry = entries[row]
+            return [ngrams[one] for one in twin.suffixes(entry.text, ngrams)] if entry.kind == "ngram" else [row]
+        if " " in (one := repeated[row - len(entries)]):
+            return [ngrams[ngram] for ngram in ngrams_across(one, spec.orders) if ngram in ngrams]
+        return twin.featurise(one, spec, entries)
+
+    for featuriser in (compiled, plain):
+        for text, rows in zip(texts, rows_of(featuriser(texts)), strict=True):
+            features = [feature for row in rows for feature in expand(row)]
+            assert Counter(features) == Counter(twin.featurise(text, spec, entries))
+    assert plain.without_memo()(texts) == compiled.without_memo()(texts)
+
+
+def test_of_ngrams_that_end_in_one_character_the_longest_is_a_row() -> None:
+    spec = FeatureSpec(orders=(2, 3, 4))
+    names = ["ab", "cab", " cab", " a", "b ", "b a", "ab a", "a "]
+    vocabulary = Vocabulary.build([Entry("ngram", name, 1) for name in names])
+    # " cab ab ": in "b" ends " cab" (and "cab", "ab"), then "b "; in the next "a" ends " a", and, across, "ab a" (and
+    # "b a"); in "b" ends "ab"; then "b ".
+    for compiled in (True, False):
+        featuriser = Featuriser(spec, vocabulary, compiled=compiled, memo=Memo.build([], vocabulary))
+        assert sorted(rows_of(featuriser(["cab ab"]))[0]) == [0, 2, 3, 4, 4, 6]
+    parents = suffix_rows(vocabulary)
+    assert [names[row] if row >= 0 else None for row in parents.tolist()] == [
+        None, "ab", "cab", None, None, None, "b a", None,
+    ]  # fmt: skip
+    table = np.array([[1], [10], [100], [1000], [2], [3], [30], [4]], np.float32)
+    assert summed(table, parents).ravel().tolist() == [1, 11, 111, 1000, 2, 3, 33, 4]
 
 
 def test_worked_example_by_hand() -> None:
@@ -74,8 +97,9 @@ def test_worked_example_by_hand() -> None:
     names = [" a", "ab", "b ", " ab", "ab ", "b c", " c", "c ", "cd"]
     vocabulary = Vocabulary.build([*(Entry("ngram", name, 1) for name in names), Entry("word", "ab", 1)])
     featuriser = Featuriser(spec, vocabulary, memo=Memo.build(["ab", "c"], vocabulary))
-    # "ab c cd": the row of "ab", then "b c" crosses, the row of "c"; "cd" is spelt out; "Ab." is another chunk
-    assert rows_of(featuriser(["ab  C cd", "Ab."])) == [[10, 5, 11, 6, 8], [0, 1, 3, 9]]
+    # "ab c cd": the rows of "ab" and "c"; "b c" crosses, and "cd" is spelt out. "Ab." is another chunk: its word, then
+    # " a", and " ab" with its suffix "ab". N-grams come last.
+    assert rows_of(featuriser(["ab  C cd", "Ab."])) == [[10, 11, 5, 6, 8], [9, 0, 3]]
 
 
 def test_edges_by_hand() -> None:
@@ -85,6 +109,7 @@ def test_edges_by_hand() -> None:
     assert ngrams_across("he en", (2, 3, 4)) == ["e e", "he e", "e en"]
     # The space that an edge is around is its last but the one that ends the next chunk; order 2 never crosses one.
     assert ngrams_across("f a b ", (2, 3, 4, 5)) == ["a b", " a b", "f a b", "a b ", " a b "]
+    assert ngrams_by_end("f a b ", (2, 3, 4, 5)) == [["a b", " a b", "f a b"], ["a b ", " a b "]]
 
 
 def test_an_edge_takes_the_place_of_what_crosses() -> None:
@@ -93,8 +118,9 @@ def test_an_edge_takes_the_place_of_what_crosses() -> None:
     vocabulary = Vocabulary.build([Entry("ngram", name, 1) for name in names])
     memo = Memo.build([], vocabulary, edges=["he en"], reach=2)
     featuriser = Featuriser(spec, vocabulary, memo=memo)
-    # " the end ": "he ", the edge, " en", "end", "nd "; in " the e " the space ends the next chunk: another edge
-    assert rows_of(featuriser(["the end", "the e"])) == [[3, 7, 4, 6, 5], [3, 0, 1]]
+    # " the end ": the edge, "he ", " en", "end", "nd "; in " the e " the space ends the next chunk: another edge, and
+    # of "he e" and "e e", which end in one character, the longer is the row
+    assert rows_of(featuriser(["the end", "the e"])) == [[7, 3, 4, 6, 5], [3, 1]]
 
 
 def test_the_memo_is_read_back_and_a_foreign_file_refused(tmp_path: Path) -> None:
@@ -103,7 +129,7 @@ def test_the_memo_is_read_back_and_a_foreign_file_refused(tmp_path: Path) -> Non
     memo.save(tmp_path / "memo.bin")
     found = Memo.open(tmp_path / "memo.bin")
     assert (len(found), found.longest, found.first_row, found.reach) == (2, 5, len(vocabulary), 0)
-    assert np.array_equal(found.slots, memo.slots)
+    assert np.array_equal(found.chars, memo.chars)
     both = Memo.build(["quick", "the"], vocabulary, edges=["he qu", "e l"], reach=2)
     assert both.decoded(vocabulary) == (["quick", "the"], ["he qu", "e l"])
     vocabulary.save(tmp_path / "vocab.bin")

@@ -10,16 +10,21 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import gramvec
+from conftest import MODELS
 from gramvec.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
-from gramvec.features import FeatureBatch, FeatureSpec
+from gramvec.features import FeatureBatch, FeatureSpec, Featuriser
 from gramvec.runtime.choice import open_runtime
-from gramvec.runtime.native import NativeRuntime
+from gramvec.runtime.native import NativeRuntime, weights_and_step
 from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.vocab import Memo
 from gramvec_training.export import NO_MEMO, export_bundle
+from gramvec_training.graph import quantised
 from gramvec_training.memo import Chosen
 from gramvec_training.start import read_weights
 from gramvec_training.vocabulary import build_vocabulary
@@ -29,6 +34,10 @@ SPEC = FeatureSpec(orders=(2, 3, 4), words=True)
 TEXTS = ["", "the lazy dog", "The quick, quick fox!", "zzz \u4e00", *CORPUS, "the quick brown fox " * 200]
 MEMO = Chosen(["the", "quick", "brown", "fox,"], ["he qu", "he la"])
 Make = Callable[..., Bundle]
+of_every_precision = pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+of_every_shape = pytest.mark.parametrize(
+    ("pooling", "activation", "bias"), [("sum", "linear", False), ("sum", "tanh", True), ("mean", "linear", True)]
+)
 
 
 @pytest.fixture
@@ -52,6 +61,13 @@ def make(tmp_path: Path) -> Make:
     return _make
 
 
+def spelt_out(bundle: Bundle) -> Featuriser:
+    """What featurises for the bundle's table without chunks and edges."""
+    if bundle.memoised.memo is None:
+        return bundle.featuriser
+    return Featuriser(bundle.spec, bundle.vocabulary, memo=Memo.build([], bundle.vocabulary))
+
+
 def written_out(bundle: Bundle, texts: list[str]) -> NDArray[np.float64]:
     graph = bundle.manifest.graph
     table, bias = read_weights(bundle)
@@ -66,10 +82,8 @@ def written_out(bundle: Bundle, texts: list[str]) -> NDArray[np.float64]:
     return np.tanh(vectors) if graph.activation == "tanh" else vectors
 
 
-@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
-@pytest.mark.parametrize(
-    ("pooling", "activation", "bias"), [("sum", "linear", False), ("sum", "tanh", True), ("mean", "linear", True)]
-)
+@of_every_precision
+@of_every_shape
 def test_it_equals_onnx_runtime_and_the_sum_written_out(
     make: Make, pooling: str, activation: str, bias: bool, precision: str
 ) -> None:
@@ -77,7 +91,7 @@ def test_it_equals_onnx_runtime_and_the_sum_written_out(
     assert bundle.manifest.memo == (6 if pooling == "sum" else 0)
     native = NativeRuntime(bundle)
     onnx = OnnxRuntime(bundle.graph_path, 37, "cpu", cpu_graph=bundle.cpu_graph_path)
-    for featuriser in (bundle.memoised, bundle.featuriser):
+    for featuriser in (bundle.memoised, spelt_out(bundle)):
         batch = featuriser(TEXTS)
         found = native.run(batch)
         assert found.dtype == np.float32
@@ -129,12 +143,66 @@ def test_a_vector_is_the_same_to_the_bit_in_any_batch(make: Make) -> None:
         assert together.tobytes() == alone[order].tobytes()
 
 
+def assert_alike(native: NativeRuntime, featuriser: Featuriser, texts: list[str]) -> None:
+    """From texts, the runtime gives what it gives from their features."""
+    batch = featuriser(texts)
+    found = native.embed(featuriser, texts)
+    assert found.vectors.tobytes() == native.run(batch).tobytes()
+    assert np.array_equal(found.counts, batch.counts)
+    assert found.unknown == batch.unknown
+    assert found.featurise_seconds > 0 or not texts
+
+
+@of_every_precision
+@of_every_shape
+def test_texts_give_what_their_features_give(
+    make: Make, pooling: str, activation: str, bias: bool, precision: str
+) -> None:
+    bundle = make(pooling, activation, bias, precision)
+    native = NativeRuntime(bundle)
+    in_numpy = Featuriser(bundle.spec, bundle.vocabulary, compiled=False, memo=bundle.memoised.memo)
+    for featuriser in (bundle.memoised, bundle.featuriser, in_numpy):
+        for texts in (TEXTS, TEXTS[::-1], ["the lazy dog"], [""], []):
+            assert_alike(native, featuriser, texts)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text() | st.text("the quickbrown fox,.\u4e00", max_size=300), max_size=40))
+def test_any_texts_give_what_their_features_give(shipped: tuple[NativeRuntime, Featuriser], texts: list[str]) -> None:
+    assert_alike(*shipped, texts)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> tuple[NativeRuntime, Featuriser]:
+    bundle = open_bundle(MODELS / "gramvec-en")
+    return NativeRuntime(bundle), bundle.memoised
+
+
+def test_texts_whose_rows_are_of_another_table(make: Make, shipped: tuple[NativeRuntime, Featuriser]) -> None:
+    native = NativeRuntime(make())
+    rows = shipped[1](["the quick brown fox"]).ids
+    with pytest.raises(BackendError, match=f"row {rows[rows >= native._rows][0]} is not in the table"):
+        native.embed(shipped[1], ["the quick brown fox"])
+    native.close()
+    with pytest.raises(BackendError, match="closed"):
+        native.embed(shipped[1], ["the quick brown fox"])
+
+
+@pytest.mark.parametrize("wrong", [3, None, b"bytes", "a lone \ud800"])
+def test_what_is_no_text_is_refused_by_its_index(shipped: tuple[NativeRuntime, Featuriser], wrong: object) -> None:
+    native, featuriser = shipped
+    with pytest.raises(InputError) as refused:
+        native.embed(featuriser, ["a text", wrong])  # type: ignore[list-item]
+    assert refused.value.index == 1
+
+
 def test_a_memoised_text_has_fewer_rows_and_the_same_vector(make: Make) -> None:
     bundle = make()
     text = ["the quick brown fox, the"]
-    assert bundle.memoised(text).counts[0] < bundle.featuriser(text).counts[0]
+    spelt = spelt_out(bundle)(text)
+    assert bundle.memoised(text).counts[0] < spelt.counts[0] < bundle.featuriser(text).counts[0]
     native = NativeRuntime(bundle)
-    assert np.allclose(native.run(bundle.memoised(text)), native.run(bundle.featuriser(text)), rtol=1e-5, atol=1e-5)
+    assert np.allclose(native.run(bundle.memoised(text)), native.run(spelt), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("row", [-1, 10_000_000])
@@ -177,7 +245,7 @@ def test_a_shipped_model_with_a_memo_opens_where_the_loops_were_not_built(monkey
     with_memo = gramvec.load("gramvec-en", device="cpu").embed(["the lazy dog"])
     monkeypatch.setattr("gramvec.native.loops", None)
     without = gramvec.load("gramvec-en", device="cpu")
-    assert (without.runtime, without.bundle.memoised.memo, without.manifest.memo > 0) == ("onnx", None, True)
+    assert (without.runtime, without.bundle.memoised.compiled, without.manifest.memo > 0) == ("onnx", False, True)
     assert (without.embed(["the lazy dog"]) * with_memo).sum() > 0.999
 
 
@@ -232,3 +300,27 @@ def test_threads_do_not_change_a_byte(make: Make) -> None:
         three.embed(texts)
     with pytest.raises(InputError, match="threads must be at least 1"):
         gramvec.load(path, threads=0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(0, 12), st.integers(1, 30))
+def test_int8_rows_have_scales_of_one_step_and_are_off_by_half_of_theirs(seed: int, spread: float, rows: int) -> None:
+    random = np.random.default_rng(seed)
+    table = (random.normal(0, 1, (rows, 9)) * np.exp(random.uniform(-spread, 0, (rows, 1)))).astype(np.float32)
+    table[0] = 0
+    stored, scales = quantised(table, shared_scales=True)
+    weights, step = weights_and_step(scales)
+    if rows == 1:
+        assert (weights, step, stored.any()) == (None, 1.0, False)  # nothing but zeros
+        return
+    assert weights is not None
+    assert (weights.min() >= 1, weights.max(), np.float32(step)) == (True, 128, scales.max() / np.float32(128))
+    restored = stored.astype(np.float64) * weights * step
+    assert np.all(np.abs(restored - table) <= weights * step * 0.5000001)
+    # A row uses its bits, unless it is smaller than the step itself.
+    assert np.all((np.abs(stored).max(axis=1) >= 63) | (weights[:, 0] == 1))
+
+
+def test_scales_without_a_step_are_summed_as_floats() -> None:
+    for scales in ([], [0.0, 0.0], [1.0, 0.3], [1.0, 1.0 / 256], [1.0, 0.0]):
+        assert weights_and_step(np.array(scales, np.float32)) == (None, 1.0)

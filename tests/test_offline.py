@@ -106,14 +106,15 @@ def test_serving_works_where_there_is_no_network() -> None:
     served("unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 
 
-def test_onnx_runtime_tells_nobody(tmp_path: Path) -> None:
+@pytest.mark.parametrize("runtime", ["onnx", "native"])
+def test_onnx_runtime_tells_nobody(tmp_path: Path, runtime: str) -> None:
     # Its C++ goes past the audit hook above, but before it sends anything it keeps an identifier in the home folder.
     suppressors = ("CI", "TF_BUILD", "GITHUB_ACTIONS", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS")
     environment = {name: value for name, value in os.environ.items() if name not in suppressors}
     environment |= {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     # Where it would be sent is nowhere.
     environment |= dict.fromkeys(("http_proxy", "https_proxy", "ALL_PROXY"), "http://127.0.0.1:9")
-    script = "import gramvec; gramvec.load('gramvec-en', runtime='onnx').embed(['a'])"
+    script = f"import gramvec; gramvec.load('gramvec-en', runtime={runtime!r}).embed(['a'])"
     subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=PATIENCE, cwd=ROOT)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 

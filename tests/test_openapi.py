@@ -10,10 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
+from conftest import MODELS
 from gramvec import Embedder
 from gramvec.http.docs_page import ASSETS
 from gramvec.http.settings import Settings
-from http_support import PATIENCE, running
+from http_support import PATIENCE, running, served_process
 
 KEY = "a-key-of-this-test"
 BEARER = {"authorization": f"Bearer {KEY}"}
@@ -68,6 +69,13 @@ def test_every_route_without_a_body_answers_what_it_documents(client: httpx.Clie
             assert answer.status_code == 200, (path, answer.text)
             asked.add(path)
     assert {"/health", "/ready", "/info", "/metrics", "/v1/models", "/v1/models/{model}"} <= asked
+
+
+def test_the_command_serves_the_same_document(document: dict[str, Any], client: httpx.Client) -> None:
+    """It imports FastAPI in a way of its own."""
+    options = [] if "authorization" not in client.headers else ["--api-key", KEY]
+    with served_process("--model", str(MODELS / "paragram-phrase"), *options) as (_, port):
+        assert httpx.get(f"http://127.0.0.1:{port}/openapi.json", timeout=PATIENCE).json() == document
 
 
 def test_every_route_is_there(document: dict[str, Any]) -> None:

@@ -17,9 +17,10 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from gramvec import Embedder
+from gramvec import Embedder, native
 from gramvec.http.command import serve
 from gramvec.http.settings import Settings
+from gramvec.runtime.onnx import is_installed
 from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, serves, until
 
 RAW = {"accept": "application/octet-stream"}
@@ -161,7 +162,7 @@ def test_cuda_is_refused_with_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def supervising(work: str) -> Iterator[subprocess.Popen[str]]:
+def supervising(work: str, renew: str = "{'result': {}}") -> Iterator[subprocess.Popen[str]]:
     """A process that supervises two workers which do this; killed if it is still there at the end."""
     script = (
         "import logging, os, signal, sys, time\n"
@@ -169,9 +170,10 @@ def supervising(work: str) -> Iterator[subprocess.Popen[str]]:
         "from gramvec.http.workers import signals_held, supervise\n"
         "logging.basicConfig()\n"
         f"def work(parent):\n    {work}\n"
+        f"def renew():\n    return {renew}\n"
         "try:\n"
         "    with signals_held():\n"
-        "        supervise(work, 2, 1.0)\n"
+        "        supervise(work, 2, 1.0, renew)\n"
         "except GramvecError as error:\n"
         "    sys.exit(f'Error: {error}')\n"
     )
@@ -217,6 +219,18 @@ def test_a_worker_that_does_not_end_is_killed() -> None:
         assert not any(running(pid) for pid in workers)
 
 
+def test_a_renewal_that_outlives_the_workers_ends_in_order() -> None:
+    work = "parent.tell_started(); signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM]); time.sleep(600)"
+    with supervising(work, "print('renewing', file=sys.stderr), time.sleep(1), {'result': {}}") as process:
+        assert process.stderr is not None
+        until(lambda: len(children(process)) == 2)
+        process.send_signal(signal.SIGHUP)
+        while "renewing" not in process.stderr.readline():
+            pass
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+
+
 def test_the_process_is_alive_while_its_models_are_loaded(tmp_path: Path) -> None:
     script = f"""
 import pathlib, time
@@ -248,3 +262,54 @@ server.serve(Settings(workers=2, port=0, device="cpu", model=("sif",)))
             process.terminate()
         assert process.wait(PATIENCE) == 0
         assert "Traceback" not in process.stderr.read()
+
+
+@pytest.mark.skipif(native.loops is None or is_installed("onnxruntime-gpu"), reason="then it is there")
+def test_no_process_has_onnxruntime_and_the_parent_lets_go_of_what_it_has_read() -> None:
+    with served_process("--workers", "2") as (process, port):
+        until(lambda: running_workers(port) == 2)
+        for pid in (process.pid, *children(process)):
+            assert "onnxruntime" not in Path(f"/proc/{pid}/maps").read_text()
+        assert embedded(port, "text").content
+        # Beside the program and a few libraries, which it runs; it has read 100 MB of models and 30 MB of libraries.
+        assert of_files(process.pid) < 12_000_000
+
+
+def of_files(pid: int) -> int:
+    """Bytes of mapped files that are in a process's memory."""
+    found = re.search(r"^RssFile:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+LETTING_GO = """
+import ctypes, gc, re, sys, tempfile
+from pathlib import Path
+import numpy as np
+import gramvec
+from gramvec.http import allocator, server
+embedder = gramvec.load("gramvec-en", device="cpu", runtime="native")
+changed = np.memmap(sys.argv[1], np.uint8, "c")
+changed[:] = 7
+ctypes.CDLL(None).mprotect(ctypes.c_void_p(changed.ctypes.data), len(changed), 1)  # as a loader does with relocations
+def rss(): return int(re.search(r"RssFile:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+expected, before = embedder.embed(["a fast car"]).tobytes(), rss()
+for _ in range(3):
+    allocator.let_go_of_files()
+    after = rss()
+    assert embedder.embed(["a fast car"]).tobytes() == expected
+    assert np.linalg.norm(np.ones((9, 9)) @ np.ones((9, 9))) == 81
+    gc.collect()
+assert (changed == 7).all()
+print(before, after)
+"""
+
+
+def test_files_are_let_go_of_and_come_back(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(100_000))
+    done = subprocess.run(
+        [sys.executable, "-c", LETTING_GO, tmp_path / "file"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    before, after = map(int, done.stdout.split())
+    assert after < before / 2

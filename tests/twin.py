@@ -6,7 +6,7 @@ It is written from docs/architecture.md and shares no code with the fast passes;
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from gramvec.features import FeatureSpec
 from gramvec.vocab import Entry
@@ -60,3 +60,10 @@ def featurise(text: str, spec: FeatureSpec, entries: list[Entry]) -> list[int]:
         of_words = [rows.get(("word", word), unknown) for word in words(text)]
         found += [row for row in of_words if row is not None]
     return found
+
+
+def suffixes(ngram: str, known: Container[str]) -> list[str]:
+    """An n-gram and those of its suffixes that are known; of one with a space inside those that have one inside."""
+    crosses = " " in ngram[1:-1]
+    found = (ngram[start:] for start in range(len(ngram)))
+    return [one for one in found if one in known and (" " in one[1:-1]) == crosses]

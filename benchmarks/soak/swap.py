@@ -46,12 +46,18 @@ class Swap:
         if self.done % 4 < 2:
             os.kill(process, signal.SIGHUP)
         else:
-            answer = await beside(port, RELOAD)
-            if answer is None or answer.status != 200:
-                raise RuntimeError(f"the reload was refused: {answer}")
+            await self._ask_for_reload(port)
         async with asyncio.timeout(PATIENCE):
             while not await self._serves(port, self._labels[self.done % 2]):
                 await asyncio.sleep(0.02)
+
+    async def _ask_for_reload(self, port: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while (answer := await beside(port, RELOAD)) is not None and answer.status == 409:
+                # One process serves the new model already, and another does not yet.
+                await asyncio.sleep(float(answer.headers["retry-after"]))
+        if answer is None or answer.status != 200:
+            raise RuntimeError(f"the reload was refused: {answer}")
 
     def point_to(self, which: int) -> None:
         """Change the link in one step."""

@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from gramvec.embedder import Embedder, load
+from typing import TYPE_CHECKING, Any
+
 from gramvec.errors import (
     BackendError,
     BundleError,
@@ -17,6 +18,9 @@ from gramvec.errors import (
     InputError,
     Overloaded,
 )
+
+if TYPE_CHECKING:
+    from gramvec.embedder import Embedder, load
 
 __all__ = [
     "BackendError",
@@ -31,3 +35,19 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`Embedder` and `load`, imported when they are wanted.
+
+    They bring numpy, for which `gramvec serve` sets something first, and pydantic, which runtime.answering needs not.
+    """
+    if name in ("Embedder", "load"):
+        from gramvec import embedder
+
+        return getattr(embedder, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

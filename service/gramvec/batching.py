@@ -11,12 +11,15 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 from gramvec.calls import CallRecord, Model, Outcome, execute, record_of
-from gramvec.errors import BackendError, InputError, Overloaded, OverloadReason
+from gramvec.errors import BackendError, InputError, Overloaded
 from gramvec.pace import Pace
 from gramvec.postprocess import RawEmbeddings
+from gramvec.refusals import is_late, no_room, shutting_down, would_be_late
+from gramvec.stepping import Moment
 from gramvec.waiting import LONG_TEXT_FACTOR, Call, Line, Request
 
 # A call on the worker thread holds the model for about 10 ms: that is what a short request waits behind a bulk one.
@@ -83,8 +86,9 @@ class Batcher:
         self._on_call = on_call
         self._line = Line(long_text_factor)
         self._pace = Pace()
-        self._turn_cost = self._pace.affordable(self._call_seconds)  # what a call takes on at most
+        self._adapt()
         self._flush_due = False
+        self.flushed = Moment()  # comes after each call on the loop, or the beginning of one on the worker thread
         self._look_due = False
         self._call: asyncio.Future[Outcome] | None = None
         self._call_cost = 0
@@ -154,25 +158,22 @@ class Batcher:
         if not texts:
             raise InputError("give at least one text")
         if self._closed:
-            raise Overloaded(
-                "the model is shutting down; send the request again", retry_after=1.0, reason="shutting_down"
-            )
+            raise shutting_down()
+        line = self._line
         characters = sum(map(len, texts))
-        if self._line.texts:
-            self._check_room("texts", self._line.texts, len(texts), self._queue_texts, "queue_texts")
-            self._check_room(
-                "characters", self._line.characters, characters, self._queue_characters, "queue_characters"
-            )
-        if self._line or self._call is not None:
+        full = line.texts + len(texts) > self._queue_texts or line.characters + characters > self._queue_characters
+        if line.texts and full:
+            raise self._no_room(len(texts), characters)
+        if line.turns_cost > self._patience_cost or self._call is not None:
             self._check_deadline()
-        cost = self._line.cost_of(texts, characters)
+        cost = line.cost_of(texts, characters)
         loop = asyncio.get_running_loop()
         now = time.perf_counter()
         turn_cost = min(cost, self._turn_cost)
         request = Request(texts, loop.create_future(), now, characters, characters, cost, turn_cost)
-        if not self._line and self._call is None:
+        if not line.texts and self._call is None:
             self._free_since = now
-        self._line.join(request)
+        line.join(request)
         if self._call is not None:
             self._look_soon(loop)
         else:
@@ -180,23 +181,26 @@ class Batcher:
             self._flush_soon(loop)
         return request.future
 
-    def _check_room(self, what: str, waiting: int, more: int, limit: int, reason: OverloadReason) -> None:
-        if waiting + more > limit:
-            raise Overloaded(
-                f"{waiting} {what} are waiting and {more} more would exceed the queue's {limit};"
-                " send the request again later",
-                retry_after=self.retry_after,
-                reason=reason,
-            )
+    @property
+    def flush_due(self) -> bool:
+        """Whether there will be a flush in this turn of the loop or the next, so that `flushed` may be awaited."""
+        return self._flush_due
+
+    def _adapt(self) -> None:
+        # What a call takes on at most, and what may wait, without a call under way, before the deadline is in danger.
+        self._turn_cost = self._pace.affordable(self._call_seconds)
+        self._patience_cost = inf if self._deadline_seconds is None else self._deadline_seconds / self.pace_seconds
+
+    def _no_room(self, texts: int, characters: int) -> Overloaded:
+        waiting, limit, again = self._line.texts, self._queue_texts, self.retry_after
+        if waiting + texts > limit:
+            return no_room("texts", waiting, texts, limit, reason="queue_texts", retry_after=again)
+        waiting, limit = self._line.characters, self._queue_characters
+        return no_room("characters", waiting, characters, limit, reason="queue_characters", retry_after=again)
 
     def _check_deadline(self) -> None:
         if self._deadline_seconds is not None and (wait := self.expected_wait) > self._deadline_seconds:
-            raise Overloaded(
-                f"the model would begin with this request in about {wait:.1f} s, after its deadline of"
-                f" {self._deadline_seconds:g} s; send the request again later",
-                retry_after=self.retry_after,
-                reason="deadline",
-            )
+            raise would_be_late(wait, self._deadline_seconds, retry_after=self.retry_after)
 
     def _look_soon(self, loop: asyncio.AbstractEventLoop) -> None:
         # Nothing waits beyond its turn of the loop but behind a call on the worker thread.
@@ -214,13 +218,7 @@ class Batcher:
         if self._deadline_seconds is None or request.taken or request.future.done():
             return
         if (waited := now - request.submitted) > self._deadline_seconds:
-            error = Overloaded(
-                f"the request waited {waited:.1f} s, longer than its deadline of {self._deadline_seconds:g} s;"
-                " send it again later",
-                retry_after=self.retry_after,
-                reason="deadline",
-            )
-            request.future.set_exception(error)
+            request.future.set_exception(is_late(waited, self._deadline_seconds, retry_after=self.retry_after))
 
     async def close(self) -> None:
         """Refuse new requests, finish those admitted, stop the worker thread."""
@@ -235,6 +233,12 @@ class Batcher:
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         self._flush_due = False
+        try:
+            self._call_model(loop)
+        finally:
+            self.flushed.come()
+
+    def _call_model(self, loop: asyncio.AbstractEventLoop) -> None:
         call = self._cut()
         if call is not None and call.cost > self._pace.affordable(self._loop_seconds):
             self._call_cost = call.cost
@@ -256,8 +260,9 @@ class Batcher:
         self._flush_soon(loop)
 
     def _cut(self) -> Call | None:
-        late = None if self._deadline_seconds is None else partial(self._drop_if_late, time.perf_counter())
-        return self._line.cut(self._turn_cost, late)
+        now = time.perf_counter()
+        overdue = -inf if self._deadline_seconds is None else now - self._deadline_seconds
+        return self._line.cut(self._turn_cost, overdue, partial(self._drop_if_late, now))
 
     def _deliver(self, call: Call, outcome: Outcome) -> None:
         now = time.perf_counter()
@@ -265,7 +270,7 @@ class Batcher:
         # A call that failed was tried again in parts, so its time says nothing.
         if not outcome.failed:
             self._pace.learn(call.cost, outcome.seconds, passed)
-            self._turn_cost = self._pace.affordable(self._call_seconds)
+            self._adapt()
         if self._on_call is not None:
             self._on_call(record_of(call, outcome))
         for (request, _, stop), result in zip(call.slices, outcome.results, strict=True):
@@ -283,4 +288,4 @@ class Batcher:
                     Answer(embeddings, max(0.0, total - inference), inference, request.characters)
                 )
             else:
-                request.parts.append(result)
+                request.parts = [*request.parts, result]

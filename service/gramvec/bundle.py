@@ -159,8 +159,8 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
     memo = Memo.open(path / MEMO) if MEMO in manifest.files else None
     try:
         spec = FeatureSpec.from_dict(manifest.features)
-        featuriser = Featuriser(spec, vocabulary, compiled=compiled)
-        memoised = featuriser if memo is None else Featuriser(spec, vocabulary, compiled=compiled, memo=memo)
+        memoised = Featuriser(spec, vocabulary, compiled=compiled, memo=memo)
+        featuriser = memoised.without_memo()
     except InputError as error:
         raise BundleError(f"{path / MANIFEST}: {error}") from error
     if spec.digest != manifest.features_digest:

@@ -105,11 +105,9 @@ def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = K) -> list[Neighb
     """
     _check_k(k)
     vocabulary = embedder.bundle.vocabulary
-    used = np.flatnonzero(vocabulary.ngram_keys)
-    if not len(used):
+    keys, rows = vocabulary.ngram_keys, vocabulary.ngram_rows
+    if not len(keys):
         raise InputError(f"{embedder.name} has no n-grams; ask for the neighbours of a text", field="ngram")
-    used = used[np.argsort(vocabulary.ngram_rows[used])]
-    keys, rows = vocabulary.ngram_keys[used], vocabulary.ngram_rows[used]
     place = np.flatnonzero(keys == _key(ngram, vocabulary))
     if not len(place):
         orders = ", ".join(map(str, embedder.bundle.spec.orders))

@@ -57,29 +57,35 @@ def check_dimensions(dimensions: int | None, d: int) -> None:
         raise InputError(f"dimensions must be a whole number from 1 to {d}, not {dimensions!r}", field="dimensions")
 
 
-def finish(vectors: Vectors, *, normalize: bool, dimensions: int | None) -> Vectors:
+def finish(vectors: Vectors, *, normalize: bool, dimensions: int | None, out: Vectors | None = None) -> Vectors:
     """float32[n, k]: the first `dimensions` columns (None: all), then of length 1 if `normalize`.
 
-    A zero vector stays zero. Raises InputError if `dimensions` is not 1 to d.
+    A zero vector stays zero. out: float32[n, k], C-contiguous, to be filled and given back; None for a new array.
+    Raises InputError if `dimensions` is not 1 to d.
     """
     check_dimensions(dimensions, vectors.shape[1])
     vectors = vectors[:, :dimensions]
-    return unit(vectors) if normalize else np.ascontiguousarray(vectors)
+    if normalize:
+        return unit(vectors, out)
+    if out is None:
+        return np.ascontiguousarray(vectors)
+    out[...] = vectors
+    return out
 
 
-def unit(vectors: Vectors) -> Vectors:
-    """float32 rows of length 1; a zero row stays zero.
+def unit(vectors: Vectors, out: Vectors | None = None) -> Vectors:
+    """float32 rows of length 1; a zero row stays zero. out: see finish.
 
     The loops in C add the squares in another order than numpy does: where they are, they are always taken.
     """
     rows = np.ascontiguousarray(vectors)
     if native.loops is not None and rows.dtype == np.float32:
-        units = np.empty_like(rows)
+        units = np.empty(rows.shape, np.float32) if out is None else out
         native.loops.unit(rows, units)
         return units
     lengths = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
     lengths[lengths == 0] = 1
-    return np.divide(rows, lengths, dtype=np.float32)
+    return np.divide(rows, lengths, dtype=np.float32, out=out)
 
 
 def cosine_pairs(left: RawEmbeddings, right: RawEmbeddings) -> Vectors:

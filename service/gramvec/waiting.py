@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
 from gramvec.postprocess import RawEmbeddings
@@ -30,7 +31,7 @@ class Request:
     turn_cost: int  # of waiting_cost, what its next call takes about: the rest goes to the end of the line
     taken: int = 0  # texts already handed to a call
     seconds: float = 0.0
-    parts: list[RawEmbeddings] = field(default_factory=list)
+    parts: Sequence[RawEmbeddings] = ()
 
 
 class Slice(NamedTuple):
@@ -84,7 +85,7 @@ class Line:
 
     def cost_of(self, texts: Sequence[str], characters: int) -> int:
         """The work that these texts are."""
-        if characters > LONG_TEXT:
+        if characters > LONG_TEXT and max(map(len, texts)) > LONG_TEXT:
             return sum(map(self._cost, texts))
         return TEXT_COST * len(texts) + characters
 
@@ -106,22 +107,24 @@ class Line:
             else:
                 self._queue.append(request)
 
-    def cut(self, limit: int, at: Callable[[Request], None] | None = None) -> Call | None:
+    def cut(self, limit: int, overdue: float, drop: Callable[[Request], None]) -> Call | None:
         """The next call, of about `limit` characters of work or one text that is more; None when nothing waits.
 
-        `at` sees each request before it is taken. One whose future is done then, withdrawn or failed, is left out.
+        `drop` sees each request that was submitted before `overdue`, before it is taken. One whose future is done then,
+        withdrawn or failed, is left out.
         """
         before = self.texts
         left_out = 0
         # A request that does not fit whole goes to the end of the line: a short one then waits behind one call of a
-        # bulk request, not behind all of them.
+        # bulk request, not behind all of them. One that fits a call by itself waits for the next: to join its parts
+        # would cost more.
         slices: list[Slice] = []
         cost = characters = 0
         while self._queue:
             request = self._queue[0]
             end = len(request.texts)
-            if at is not None:
-                at(request)
+            if request.submitted < overdue:
+                drop(request)
             withdrawn = request.future.done()
             if withdrawn or cost + request.waiting_cost <= limit:
                 self._queue.popleft()
@@ -133,6 +136,8 @@ class Line:
                     characters += request.waiting_characters
                 self._take_all(request)
                 continue
+            if slices and request.waiting_cost <= limit:
+                break
             stop, price, more = self._fitting(request, limit - cost, at_least=0 if slices else 1)
             if stop > request.taken:
                 slices.append(Slice(request, request.taken, stop))
@@ -151,16 +156,10 @@ class Line:
 
     def _fitting(self, request: Request, room: int, *, at_least: int) -> tuple[int, int, int]:
         """The end of as many waiting texts as fit, their cost and their characters."""
-        stop, cost, characters = request.taken, 0, 0
-        while stop < len(request.texts):
-            text = request.texts[stop]
-            price = self._cost(text)
-            if cost + price > room and stop - request.taken >= at_least:
-                break
-            cost += price
-            characters += len(text)
-            stop += 1
-        return stop, cost, characters
+        texts = request.texts[request.taken : request.taken + room // TEXT_COST + 1]
+        costs = list(takewhile(room.__ge__, accumulate(map(self._cost, texts)))) or [self._cost(texts[0])][:at_least]
+        stop = len(costs)
+        return request.taken + stop, costs[-1] if costs else 0, sum(map(len, texts[:stop]))
 
     def _take_all(self, request: Request) -> None:
         end = len(request.texts)

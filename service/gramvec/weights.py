@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from gramvec.bundle import Bundle
 from gramvec.errors import BundleError
 from gramvec.finding import MANIFEST
+from gramvec.vocab.suffixes import suffix_rows
 
 Floats = NDArray[np.float32]
 
@@ -43,10 +45,27 @@ class Weights:
         if not same:
             raise BundleError(f"{bundle.path}: its files were replaced since the model was loaded; load it again")
         self._columns = np.ones(d, np.float32) if stored.columns is None else np.array(stored.columns, np.float32)
+        self._vocabulary = None if bundle.memoised.memo is None else bundle.vocabulary
         self.bias: Floats = np.zeros(d, np.float32) if stored.bias is None else np.array(stored.bias, np.float32)
 
     def rows(self, ids: NDArray[np.integer[Any]] | slice) -> Floats:
-        """float32[n, d]: the rows of these numbers, as they go into a sum."""
+        """float32[n, d]: what these features add to a sum, each by itself.
+
+        Where the table's rows hold suffixes (see gramvec.vocab.suffixes), these are taken out again.
+        """
+        found = self._stored(ids)
+        if self._vocabulary is None:
+            return found
+        parents = self._parents[ids]
+        return np.subtract(found, self._stored(parents) * (parents >= 0)[:, None], dtype=np.float32)
+
+    @cached_property
+    def _parents(self) -> NDArray[np.int32]:
+        assert self._vocabulary is not None
+        memo_rows = np.full(len(self._table) - len(self._vocabulary), -1, np.int32)
+        return np.append(suffix_rows(self._vocabulary), memo_rows)
+
+    def _stored(self, ids: NDArray[np.integer[Any]] | slice) -> Floats:
         found = np.asarray(self._table[ids], np.float32)
         if self._scales is not None:
             found = found * np.asarray(self._scales[ids])[:, None]

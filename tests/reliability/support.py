@@ -73,6 +73,10 @@ class Counted:
         finally:
             self.under_way -= 1
 
+    @property
+    def prompt_paths(self) -> frozenset[str]:
+        return self._app.prompt_paths
+
     def count_unread(self, status: int, *, begun: bool) -> None:
         self._app.count_unread(status, begun=begun)
 

@@ -17,7 +17,7 @@ import pytest
 import gramvec
 from conftest import MODELS
 from gramvec.errors import GramvecError
-from http_support import COMMAND, PATIENCE, served_process, until
+from http_support import COMMAND, PATIENCE, served_process, serves, until
 from reliability.support import small_bundle
 
 MODEL = MODELS / "paragram-phrase"
@@ -202,20 +202,13 @@ def test_a_log_that_cannot_be_written_stops_nothing(options: list[str]) -> None:
     command = [*COMMAND, "--port", str(port), "--model", str(MODEL), "--access-log", "on", *options]
     with Path("/dev/full").open("wb") as full, subprocess.Popen(command, stderr=full, stdout=full) as process:
         try:
-            until(lambda: is_ready(port))
+            until(lambda: serves(port))
             for _ in range(20):
                 assert httpx.post(f"http://127.0.0.1:{port}/embed", json={"inputs": "a fast car"}).status_code == 200
             process.terminate()
             assert process.wait(PATIENCE) == 0
         finally:
             process.kill()
-
-
-def is_ready(port: int) -> bool:
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/ready").status_code == 200
-    except httpx.ConnectError:
-        return False
 
 
 def test_results_into_a_read_only_folder_are_one_sentence(read_only: Path, lines: Path) -> None:

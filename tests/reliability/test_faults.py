@@ -10,7 +10,7 @@ import socket
 import struct
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,8 +27,9 @@ from conftest import MODELS
 from gramvec import Embedder
 from gramvec.bundle import open_bundle
 from gramvec.errors import BackendError
-from gramvec.features import FeatureBatch
+from gramvec.features import FeatureBatch, Featuriser
 from gramvec.http.settings import Settings
+from gramvec.runtime import Sums
 from gramvec.runtime.choice import open_runtime
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, running, served_process, until
 from reliability.support import LAST, ask, closing, is_normal, received, watched
@@ -52,6 +53,11 @@ class FaultyRuntime:
             self.neighbours = max(self.neighbours, len(batch) - 1)
             raise self._error("injected fault")
         return self._inner.run(batch)
+
+    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+        self.run(featuriser(texts))
+        sums: Sums = self._inner.embed(featuriser, texts)
+        return sums
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

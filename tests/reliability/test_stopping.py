@@ -16,7 +16,12 @@ import uvloop
 from benchmarks.soak.client import Connection
 from conftest import MODELS
 from gramvec import Embedder, load
-from http_support import PATIENCE, post_bytes, served_process, until
+from gramvec.http import orderly_server
+from gramvec.http.app import create_app
+from gramvec.http.forked_servers import Doorman
+from gramvec.http.server import server_for
+from gramvec.http.settings import Settings
+from http_support import PATIENCE, post_bytes, running, served_process, until
 from reliability.support import answers, received
 
 MODEL = MODELS / "paragram-phrase"
@@ -115,6 +120,46 @@ def test_nothing_accepted_is_lost(workers: str, stalled: bool) -> None:
     print(dict(outcomes.counts))  # noqa: T201
     assert outcomes.wrong == []
     assert outcomes.counts["torn"] == 0
+    # At most those that came in the moment in which the socket was closed.
+    assert outcomes.counts["closed at once"] < CLIENTS / 2
     # Each client was refused once, when all was over.
     assert outcomes.counts["refused"] == CLIENTS
     assert outcomes.counts["answered"] >= 300
+
+
+def refuses(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def test_a_connection_that_was_taken_is_heard_at_the_end(embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orderly_server, "NEWCOMER_SECONDS", PATIENCE)
+    with running(Settings(), embedder) as server, server.connect() as newcomer:
+        until(lambda: server.connections == 1)
+        assert server.server is not None
+        server.server.should_exit = True
+        until(lambda: refuses(server.port))
+        newcomer.sendall(post_bytes(b'{"inputs": "late"}'))
+        (answer,) = answers(received(newcomer))
+    assert (answer.status, answer.headers["connection"]) == (503, "close")
+
+
+def test_a_connection_that_asks_for_nothing_is_not_waited_for_long(embedder: Embedder) -> None:
+    with running(Settings(), embedder) as server, server.connect() as silent:
+        until(lambda: server.connections == 1)
+        assert server.server is not None
+        server.server.should_exit = True
+        assert received(silent) == b""
+        assert refuses(server.port)
+
+
+def test_what_answers_while_models_are_loaded_never_says_that_the_service_shuts_down() -> None:
+    app = create_app(Settings(), ())
+    doorman = Doorman(server_for(app).config, app.state.service)
+    assert app.state.service.unready == "the model is being loaded"
+    doorman.handle_exit(signal.SIGTERM, None)
+    assert app.state.service.stopping
+    assert app.state.service.unready == "the model is being loaded"

@@ -27,8 +27,8 @@ def convert(
 ) -> None:
     """Write BUNDLE (a name or a folder) again: in another precision, or with a memo for your texts.
 
-    The memo holds the sums of n-grams of frequent words and of what stands between them: the same vectors from a
-    quarter of the look-ups. Without --texts the new bundle has BUNDLE's memo.
+    The memo holds the sums of n-grams of frequent words and of what stands between them: the same vectors from
+    a sixth of the look-ups. Without --texts the new bundle has BUNDLE's memo.
 
     \b
     gramvec-train convert gramvec-en -o models/gramvec-en-f16 --precision float16 --name gramvec-en-f16

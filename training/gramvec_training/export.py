@@ -82,9 +82,8 @@ def export_bundle(
     featuriser = memoised = Featuriser(spec, vocabulary)
     memory = None
     if any(memo):
-        memory, sums = memo_of(memo, featuriser, table)
+        memory, table = memo_of(memo, featuriser, table)
         memoised = Featuriser(spec, vocabulary, memo=memory)
-        table = np.concatenate([table, sums])
     weights: dict[str, Any] = {"table": table, "bias": bias, "pooling": pooling, "activation": activation}
 
     exact = _run_in_float32(memoised, parity_texts, dimension, weights)

@@ -23,12 +23,10 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from gramvec.bundle import CPU_GRAPH, GRAPH, Graph, Precision, Stored
-from gramvec.runtime.native import weights_and_step
+from gramvec.runtime.native import MOST_WEIGHT, weights_and_step
 
 OPSET = 18
 IR_VERSION = 10  # what onnxruntime 1.22, the oldest that pyproject.toml allows, still reads
-
-SHARED_SCALES = 8  # a row that is 128 times smaller than the largest keeps one bit less for each further halving
 
 Floats = NDArray[np.float32]
 
@@ -48,8 +46,8 @@ def write_graph(
     table: float32[rows, d]; bias: float32[d] or None; pooling "sum" | "mean"; activation "linear" | "tanh".
     precision: of the table in the file; sums are in float32 always. int8 has one float32 scale a row.
     shared_scales: for int8, a scale of each column too, applied to the sums, because in a memo's rows one column can be
-    much larger than all others and take their bits; and scales of rows that differ by powers of two alone, so that
-    runtime native adds rows of one scale as integers.
+    much larger than all others and take their bits; and scales of rows that are whole multiples of one step, so that
+    rows are added as integers.
     """
     dimension = table.shape[1]
     columns = column_scales(table) if shared_scales and precision == "int8" else None
@@ -244,12 +242,12 @@ def _rows(node: Any, weights: dict[str, NDArray[Any]], table: Floats, precision:
 def quantised(table: Floats, *, shared_scales: bool = False) -> tuple[NDArray[np.int8], Floats]:
     """int8[rows, d] in -127..127 and float32[rows, 1]: table is about the product; a zero row has scale 0.
 
-    shared_scales: each scale is the next of eight, each half of the one before, from the largest.
+    shared_scales: each scale is 1 to 128 times the 128th part of the largest.
     """
     scales = np.abs(table).max(axis=1, keepdims=True) / np.float32(127)
     if shared_scales and scales.any():
-        halvings = np.floor(np.log2(scales.max() / np.maximum(scales, scales.max() / 2**30)))
-        scales = np.ldexp(scales.max(), -np.clip(halvings, 0, SHARED_SCALES - 1).astype(np.int32))
+        step = scales.max() / np.float32(MOST_WEIGHT)
+        scales = np.clip(np.ceil(scales / step), 1, MOST_WEIGHT).astype(np.float32) * step
     divisors = np.where(scales > 0, scales, np.float32(1))
     return np.rint(table / divisors).astype(np.int8), scales.astype(np.float32)
 

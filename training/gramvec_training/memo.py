@@ -14,7 +14,8 @@ from gramvec.features import FeatureSpec, Featuriser
 from gramvec.features.featuriser import can_be_memoised
 from gramvec.vocab import Vocabulary
 from gramvec.vocab.characters import lower
-from gramvec.vocab.memo import Memo, edges_of, longest_reach, ngrams_across
+from gramvec.vocab.memo import Memo, edges_of, longest_reach, ngrams_across, ngrams_by_end
+from gramvec.vocab.suffixes import suffix_rows, summed
 
 Floats = NDArray[np.float32]
 Counts = Mapping[str, int]
@@ -61,9 +62,11 @@ def count_repeated(texts: Iterable[str], spec: FeatureSpec) -> Repeated:
 def choose(repeated: Repeated, featuriser: Featuriser, *, chunks: int, edges: int) -> Chosen:
     """The chunks and edges whose rows save the most look-ups, most frequent first, at most so many of each.
 
-    One saves its features less one each time. Those with a character that the vocabulary lacks are left out.
+    One saves its rows less one each time: of the n-grams that end in one character the longest is a row. Those with a
+    character that the vocabulary lacks are left out.
     """
     vocabulary = featuriser.vocabulary
+    featuriser = Featuriser(featuriser.spec, vocabulary, memo=Memo.build([], vocabulary))
     known = set(map(chr, vocabulary.alphabet.tolist()))
     candidates = _candidates(repeated.chunks, known, LONGEST_CHUNK)
     rows: list[int] = []
@@ -75,12 +78,17 @@ def choose(repeated: Repeated, featuriser: Featuriser, *, chunks: int, edges: in
         return Chosen(chosen)
     row_of = _ngram_rows(vocabulary)
     candidates = _candidates(repeated.edges, known, 2 * reach + 1)
-    rows = [sum(one in row_of for one in ngrams_across(edge, featuriser.spec.orders)) for edge, _ in candidates]
+    orders = featuriser.spec.orders
+    rows = [sum(not row_of.keys().isdisjoint(one) for one in ngrams_by_end(edge, orders)) for edge, _ in candidates]
     return Chosen(chosen, _best(candidates, rows, edges))
 
 
 def memo_of(chosen: Chosen, featuriser: Featuriser, table: Floats) -> tuple[Memo, Floats]:
-    """The memo, and its rows float32[chunks + edges, d]: sums of rows of `table`, added in float64."""
+    """The memo, and the table float32[rows + chunks + edges, d] that goes with it.
+
+    table: float32[rows, d], each row a feature's own. N-grams get their suffixes, and the rows of chunks and edges,
+    added in float64, follow.
+    """
     vocabulary, orders = featuriser.vocabulary, featuriser.spec.orders
     reach = longest_reach(orders, vocabulary.bits)
     memo = Memo.build(chosen.chunks, vocabulary, edges=chosen.edges, reach=reach)
@@ -93,7 +101,7 @@ def memo_of(chosen: Chosen, featuriser: Featuriser, table: Floats) -> tuple[Memo
     for index, edge in enumerate(chosen.edges, len(chosen.chunks)):
         rows = [row_of[one] for one in ngrams_across(edge, orders) if one in row_of]
         sums[index] = table[rows].sum(axis=0, dtype=np.float64)
-    return memo, sums
+    return memo, np.concatenate([summed(table, suffix_rows(vocabulary)), sums])
 
 
 def _candidates(counts: Counts, known: set[str], longest: int) -> list[tuple[str, int]]:

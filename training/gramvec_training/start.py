@@ -19,6 +19,7 @@ from gramvec.errors import BundleError, InputError
 from gramvec.features import FeatureSpec
 from gramvec.vocab import Entry, Vocabulary
 from gramvec.vocab.characters import MAX_ALPHABET
+from gramvec.vocab.suffixes import separated, suffix_rows
 from gramvec_training.vocabulary import build_vocabulary
 
 Floats = npt.NDArray[np.float32]
@@ -69,8 +70,8 @@ def read_start(start: Start) -> Started:
 def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
     """The table float32[rows, d] and the bias float32[d], or None, of a bundle of any precision, without its memo.
 
-    int8 rows are multiplied by their scales, and columns by theirs. Common components were removed when the bundle was
-    written. Raises BundleError where the graph holds no such table.
+    int8 rows are multiplied by their scales, and columns by theirs; suffixes are taken out of rows that hold them.
+    Common components were removed when the bundle was written. Raises BundleError where the graph holds no such table.
     """
     path, manifest = bundle.graph_path, bundle.manifest
     try:
@@ -84,7 +85,10 @@ def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
     if table.shape != (manifest.rows + manifest.memo, manifest.dimension):
         raise BundleError(f"{path}: a table of shape {table.shape}, the manifest says otherwise; export it again")
     bias = stored.get("bias")
-    return table[: manifest.rows], None if bias is None else bias.astype(np.float32)
+    table = table[: manifest.rows]
+    if bundle.memoised.memo is not None:
+        table = separated(table, suffix_rows(bundle.vocabulary))
+    return table, None if bias is None else bias.astype(np.float32)
 
 
 def check_fits(

@@ -17,16 +17,15 @@ from gramvec.vocab import Memo, Vocabulary
 
 _COMPOSE = partial(unicodedata.normalize, "NFC")
 _NO_CHUNKS = (np.zeros(1, np.uint32), np.zeros(0, np.uint16), np.zeros(0, np.int32))
-_NO_EDGES = (np.zeros(2, np.uint64), np.full(2, -1, np.int32))
+_NO_EDGES = (np.zeros(0, np.uint64), np.zeros(0, np.int32))
 
 
 class CompiledFeaturiser:
     """The compiled pass with its constants prepared.
 
-    With a memo, a chunk (what stands between two spaces) that the memo knows is one row, and so are the n-grams that
-    cross from one chunk into the next, if the memo knows their edge. Order of a text's ids: for each chunk from left to
-    right the edge's row or the n-grams that cross into it, then its row, or its n-grams and words as plain.featurise
-    has them.
+    A chunk (what stands between two spaces) that the memo knows is one row, and so are the n-grams that cross from one
+    chunk into the next, if the memo knows their edge. Order of a text's ids where rows are sums: for each chunk from
+    left to right the edge's row or the n-grams that cross into it, then its row, or its n-grams and words.
 
     Raises InputError where the loops are missing, or the arrays are such that a search would not end.
     """
@@ -35,9 +34,10 @@ class CompiledFeaturiser:
         if native.loops is None:
             raise InputError(native.MISSING)
         try:
-            self._featurise = native.loops.Featuriser(
+            self.loops = native.loops.Featuriser(
                 _COMPOSE,
-                vocabulary.table,
+                vocabulary.table.pages,
+                vocabulary.table.entries,
                 spec.orders,
                 vocabulary.bits,
                 vocabulary.ngram_keys,
@@ -46,7 +46,6 @@ class CompiledFeaturiser:
                 (vocabulary.word_starts, vocabulary.word_chars, vocabulary.word_rows),
                 vocabulary.longest_word,
                 vocabulary.unknown_row if spec.unknown_words == "row" else -1,
-                memo is not None,
                 _NO_CHUNKS if memo is None else (memo.starts, memo.chars, memo.rows),
                 0 if memo is None else memo.longest,
                 0 if memo is None else memo.reach,
@@ -55,10 +54,10 @@ class CompiledFeaturiser:
         except ValueError as error:
             raise InputError(f"the vocabulary or the memo is damaged ({error}); export the bundle again") from error
 
-    def __call__(self, texts: Sequence[str]) -> FeatureBatch:
-        """Without a memo equal to plain.featurise on the same texts; with one, rows of the same sum."""
+    def __call__(self, texts: Sequence[str], sums: bool) -> FeatureBatch:
+        """As plain.featurise on the same texts, or, for `sums`, in fewer rows of the same sum."""
         try:
-            ids, offsets, unknown = self._featurise(texts)
+            ids, offsets, unknown = self.loops(texts, sums)
         except (TypeError, ValueError):
             code_points(texts)  # says which text is none, in a sentence
             raise

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
 
 from gramvec import native
 from gramvec.errors import InputError
@@ -18,10 +20,11 @@ class Featuriser:
     """Texts to the rows of the table that a model sums.
 
     compiled: True for the loops in C, False for numpy, None for C where the loops were built.
-    Both give the same ids in the same order: each text's n-grams by their last character, shorter first, then
-    its words. Calls are pure and may run in several threads.
-    memo: rows for frequent chunks, which the compiled pass takes in place of their features (see CompiledFeaturiser);
-    the numpy pass does without. A text's rows have the same sum with it and without it.
+    memo: what the rows stand for if they are sums (see gramvec.vocab.suffixes and gramvec.vocab.memo): a text has fewer
+    then. The numpy pass does without its chunks and edges: other rows of the same sum.
+    Without one a row is a feature's own. Both passes give the same ids in the same order then: each text's n-grams by
+    their last character, shorter first, then its words. Calls are pure and may run in several threads.
+    `loops` is the pass in C by itself, a gramvec.native.loops.Featuriser, for what goes on with features in C; or None.
 
     Raises InputError if the spec, the vocabulary and the memo do not fit together.
     """
@@ -48,20 +51,30 @@ class Featuriser:
         self.spec = spec
         self.vocabulary = vocabulary
         self.compiled = native.loops is not None if compiled is None else compiled
-        self.memo = memo if self.compiled else None
-        self._featurise: Callable[[Sequence[str]], FeatureBatch] = (
-            CompiledFeaturiser(spec, vocabulary, memo) if self.compiled else self._plainly
-        )
+        self.memo = memo
+        self.loops: Any = None
+        self._featurise: Callable[[Sequence[str], bool], FeatureBatch] = self._plainly
+        if self.compiled:
+            self._featurise = compiled_pass = CompiledFeaturiser(spec, vocabulary, memo)
+            self.loops = compiled_pass.loops
 
     def __call__(self, texts: Sequence[str]) -> FeatureBatch:
         """The features of each text; a text without a known feature has none.
 
         Raises InputError with the text's index for a lone surrogate or anything but str.
         """
-        return self._featurise(texts)
+        return self._featurise(texts, self.memo is not None)
 
-    def _plainly(self, texts: Sequence[str]) -> FeatureBatch:
-        return plain.featurise(code_points(texts), self.spec, self.vocabulary)
+    def without_memo(self) -> Featuriser:
+        """The featuriser of the same vocabulary whose rows are each a feature's own; it shares the memory of this."""
+        if self.memo is None:
+            return self
+        other = copy(self)
+        other.memo = None
+        return other
+
+    def _plainly(self, texts: Sequence[str], sums: bool) -> FeatureBatch:
+        return plain.featurise(code_points(texts), self.spec, self.vocabulary, sums=sums)
 
 
 def can_be_memoised(spec: FeatureSpec) -> bool:

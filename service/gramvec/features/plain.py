@@ -12,9 +12,10 @@ from gramvec.features.batch import FeatureBatch
 from gramvec.features.spec import FeatureSpec
 from gramvec.features.text import CodePoints
 from gramvec.vocab import Vocabulary, hashing
-from gramvec.vocab.characters import CLASS_SHIFT, ID_MASK, SPACE, WORD
+from gramvec.vocab.characters import CLASS_SHIFT, ID_MASK, SPACE, WORD, CharacterTable
 
 Bools = NDArray[np.bool_]
+Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 UInt64s = NDArray[np.uint64]
 
@@ -32,7 +33,7 @@ class Characters(NamedTuple):
     source: Int64s
 
 
-def characters(given: CodePoints, table: NDArray[np.uint32]) -> Characters:
+def characters(given: CodePoints, table: CharacterTable) -> Characters:
     """Pad with spaces, collapse runs of white space; a text of white space alone has no characters."""
     lengths = np.diff(given.starts)
     n, total = len(lengths), len(given.points)
@@ -76,19 +77,18 @@ def ngram_keys(chars: Characters, orders: Sequence[int], bits: int) -> tuple[UIn
 
 def ngram_rows(keys: UInt64s, vocabulary: Vocabulary) -> NDArray[np.int32]:
     """int32, shape of keys: the row of each key, -1 where the vocabulary has none."""
-    table_keys = vocabulary.ngram_keys
-    shift, mask = np.uint64(hashing.shift_for(len(table_keys))), np.uint64(len(table_keys) - 1)
-    rows = np.full(keys.shape, -1, np.int32)
-    slots = keys * np.uint64(hashing.MULTIPLIER) >> shift
-    waiting = np.flatnonzero(keys.ravel() != 0)
-    flat_rows, flat_keys, flat_slots = rows.ravel(), keys.ravel(), slots.ravel()
+    table_keys, table_rows = vocabulary.ngram_slots
+    flat = keys.ravel()
+    rows = np.full(len(flat), -1, np.int32)
+    slots = hashing.first_slots(flat, len(table_keys))
+    waiting = np.flatnonzero(flat != 0)
     while len(waiting):
-        found = table_keys[flat_slots[waiting]]
-        hit = found == flat_keys[waiting]
-        flat_rows[waiting[hit]] = vocabulary.ngram_rows[flat_slots[waiting[hit]]]
+        found = table_keys[slots[waiting]]
+        hit = found == flat[waiting]
+        rows[waiting[hit]] = table_rows[slots[waiting[hit]]]
         waiting = waiting[~hit & (found != 0)]
-        flat_slots[waiting] = (flat_slots[waiting] + np.uint64(1)) & mask
-    return rows
+        slots[waiting] = (slots[waiting] + 1) & (len(table_keys) - 1)
+    return rows.reshape(keys.shape)
 
 
 class Spans(NamedTuple):
@@ -114,15 +114,10 @@ def word_rows(chars: Characters, spans: Spans, vocabulary: Vocabulary) -> NDArra
     """int32[w]: the row of each word, -1 where the vocabulary has none."""
     ids = (chars.codes & ID_MASK).astype(np.uint64)
     lengths = spans.end - spans.start
-    fits = lengths <= vocabulary.longest_word
-    value = np.full(len(lengths), hashing.WORD_SEED, np.uint64)
-    for k in range(vocabulary.longest_word):
-        at = np.flatnonzero(fits & (lengths > k))
-        one = ids[spans.start[at] + k]
-        value[at] = (value[at] ^ one) * np.uint64(hashing.WORD_PRIME)
-        fits[at[one == 0]] = False
+    known = np.append(0, np.cumsum(ids != 0))
+    fits = (lengths <= vocabulary.longest_word) & (known[spans.end] - known[spans.start] == lengths)
     capacity = len(vocabulary.word_slots)
-    slots = (value * np.uint64(hashing.MULTIPLIER) >> np.uint64(hashing.shift_for(capacity))).astype(np.int64)
+    slots = hashing.first_slots(hashing.word_hashes(ids, spans.start, np.where(fits, lengths, 0)), capacity)
     rows = np.full(len(lengths), -1, np.int32)
     waiting = np.flatnonzero(fits)
     while len(waiting):
@@ -146,14 +141,39 @@ def _same_word(
     return same
 
 
-def featurise(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary) -> FeatureBatch:
-    """Each text's n-grams by their last character, shorter first, and then its words."""
+def longest(chars: Characters, keys: UInt64s, valid: Bools, spec: FeatureSpec, vocabulary: Vocabulary) -> Int32s:
+    """int32[m, orders]: as ngram_rows, but -1 where a longer n-gram ends in the same character, see vocab.suffixes.
+
+    What crosses a space and what does not are apart.
+    """
+    position = np.arange(len(chars.codes))
+    spaces = np.where(chars.codes >> CLASS_SHIFT == SPACE, position, -1)
+    before = np.maximum.accumulate(np.append(-1, spaces[:-1])) if len(spaces) else spaces
+    rows = np.full(keys.shape, -1, np.int32)
+    found = np.zeros((2, len(position)), np.bool_)
+    for column in reversed(range(len(spec.orders))):
+        crosses = (position - spec.orders[column] + 1 < before).astype(np.intp)
+        at = np.flatnonzero(valid[:, column] & ~found[crosses, position])
+        rows[at, column] = ngram_rows(keys[at, column], vocabulary)
+        hit = at[rows[at, column] >= 0]
+        found[crosses[hit], hit] = True
+    return rows
+
+
+def featurise(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary, *, sums: bool = False) -> FeatureBatch:
+    """Each text's n-grams by their last character, shorter first, and then its words.
+
+    sums: of the n-grams only the longest, whose rows hold the others, see gramvec.vocab.suffixes.
+    """
     chars = characters(given, vocabulary.table)
     text, rows = np.zeros(0, np.int64), np.zeros(0, np.int32)
     unknown = int(np.count_nonzero((chars.codes & ID_MASK == 0) & (chars.codes >> CLASS_SHIFT != SPACE)))
     if spec.orders:
         keys, valid = ngram_keys(chars, spec.orders, vocabulary.bits)
-        rows = np.where(valid, ngram_rows(keys, vocabulary), -1).ravel()
+        if sums:
+            rows = longest(chars, keys, valid, spec, vocabulary).ravel()
+        else:
+            rows = np.where(valid, ngram_rows(keys, vocabulary), -1).ravel()
         text = np.repeat(chars.text, len(spec.orders))
     if spec.words:
         spans = word_spans(chars)

@@ -34,7 +34,7 @@ def code_points(texts: Sequence[str]) -> CodePoints:
             f"text {index} has a lone surrogate, which is no character; remove it or decode the text properly",
             index=index,
         ) from None
-    except AttributeError:
+    except (AttributeError, TypeError):  # bytes come as far as to be joined
         index = next(i for i, text in enumerate(texts) if not isinstance(text, str))
         raise InputError(f"text {index} is of type {type(texts[index]).__name__}; give str", index=index) from None
     # Built in Python: for one text three numpy calls took 6 us, a third of the featuriser's time.

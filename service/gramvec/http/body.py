@@ -34,6 +34,11 @@ class Incoming(Protocol):
         ...
 
     @property
+    def gone(self) -> bool:
+        """Whether it is known already that the client has gone; `receive` says it in any case."""
+        ...
+
+    @property
     def receive(self) -> Callable[[], Awaitable[MutableMapping[str, Any]]]:
         """The next ASGI message; after the body, one of type http.disconnect when the client has gone."""
         ...
@@ -98,6 +103,6 @@ def _check_content_type(headers: Mapping[bytes, bytes]) -> None:
         if media_type != "application/json" and not media_type.endswith("+json"):
             sent = f"not {given[:100]!r}" if given else "and none was sent"
             raise HttpError(415, "validation", f"Content-Type must be application/json, {sent}")
-    encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
-    if encoding.lower() != "identity":
+    if b"content-encoding" in headers and headers[b"content-encoding"].lower() != b"identity":
+        encoding = headers[b"content-encoding"].decode("latin-1")
         raise HttpError(415, "validation", f"Content-Encoding {encoding[:100]!r} is not read; send the body as it is")

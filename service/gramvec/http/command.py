@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -12,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from gramvec.errors import GramvecError, InputError
 from gramvec.http.settings import Settings, environment_variable, option, settings_from
+from gramvec.imports import imported
 
 log = logging.getLogger("gramvec.http")
 
@@ -71,8 +73,8 @@ def _serve(config: None = None, **values: Any) -> None:
         settings = settings_from(values)
     except InputError as error:
         raise click.UsageError(str(error)) from error
-    from gramvec.http.server import serve as run  # FastAPI and uvicorn: not for --help
-
+    # FastAPI and uvicorn: not for --help.
+    run: Callable[[Settings], None] = imported("gramvec.http.server", "serve")
     try:
         run(settings)
     except GramvecError as error:

@@ -24,23 +24,20 @@ class Cycle(RequestResponseCycle):
         self.flow.resume_reading()
         return body
 
-    def respond(self, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes | memoryview) -> bool:
-        """Send a whole answer in one write; False, and nothing is sent, where it has to be done by `send`.
+    def respond(self, headers: Iterable[bytes], body: bytes | memoryview) -> bool:
+        """Send a whole answer, a 200, in one write; False, and nothing is sent, where it has to be done by `send`.
 
-        headers: lower-case names, values without control characters, the body's content-length among them, no
-        connection. uvicorn's `send` checks all that.
+        headers: lines with their ends, with lower-case names and without control characters, the body's content-length
+        among them, no connection. uvicorn's `send` checks all that.
         """
         if self.response_started or self.disconnected or self.flow.write_paused or self.scope["method"] == "HEAD":
             return False
-        content = [STATUS_LINE[status]]
-        for name, value in headers:
-            content += (name, b": ", value, b"\r\n")
-        content.append(b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n")
+        head = (STATUS_LINE[200], *headers, b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n")
         self.response_started = self.response_complete = True
         if len(body) < SMALL_BYTES:
-            self.transport.write(b"".join((*content, body)))
+            self.transport.write(b"".join((*head, body)))
         else:
-            self.transport.write(b"".join(content))
+            self.transport.write(b"".join(head))
             self.transport.write(body)
         self.message_event.set()
         if not self.keep_alive:

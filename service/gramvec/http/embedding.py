@@ -62,19 +62,18 @@ async def embed_or_compare(service: Service, request: Incoming) -> Reply:
 async def _embed(service: Service, request: Incoming, value: Any) -> Reply:
     body = OneText.of(value) or check(value, EmbedRequest)
     served = service.admit(body.model)
-    texts = body.texts()
-    normalize = body.normalize is not False
-    if not isinstance(body, OneText) or len(body.inputs) > served.embedder.max_characters:
-        service.check_count(len(texts))
-        check_dimensions(body.dimensions, served.embedder.dimension)  # before the model works, not after
+    embedder = served.embedder
+    texts, dimensions, normalize = body.texts(), body.dimensions, body.normalize is not False
+    service.check_count(len(texts))
+    check_dimensions(dimensions, embedder.dimension)  # before the model works, not after
+    if not (isinstance(body, OneText) and len(body.inputs) <= embedder.max_characters):
         check_precision(body.precision, normalize=normalize)
         texts = prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
-        request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
+        request.reserve(len(texts) * embedder.dimension * NUMBER_BYTES)
     answer = await embed(served, texts, request)
-    vectors, finished = finishing(answer.embeddings, normalize, body.dimensions, body.precision)
-    accept = request.headers.get(b"accept", b"").decode("latin-1")
-    usage = usage_of(served, answer)
-    return await vectors_reply(vectors, finished, accept, usage)
+    vectors, finished = finishing(answer.embeddings, normalize, dimensions, body.precision)
+    accept = request.headers.get(b"accept", b"")
+    return await vectors_reply(vectors, finished, accept.decode("latin-1"), usage_of(served, answer))
 
 
 async def _compare(service: Service, request: Incoming, value: Any) -> Reply:

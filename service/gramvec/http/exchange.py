@@ -23,6 +23,13 @@ CLOSE = (b"connection", b"close")
 # What is counted where nobody waited for an answer; never sent.
 CLIENT_GONE = 499
 
+# Each value is formatted into its place: half of what it takes to make a list of pairs, and lines of that.
+OWN_LINES = (
+    b"x-request-id: %b\r\nx-compute-characters: %d\r\nx-total-time: %.3f\r\nx-queue-time: %.3f\r\n"
+    b"x-inference-time: %.3f\r\n"
+)
+
+_line = b"%b: %b\r\n".__mod__
 _is_sane = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 
 
@@ -95,6 +102,11 @@ class Exchange:
         """Seconds since the request's head was read."""
         return time.perf_counter() - self._began
 
+    @property
+    def gone(self) -> bool:
+        """Whether the server has seen the client go."""
+        return self._cycle is not None and self._cycle.disconnected
+
     def reserve(self, size: int) -> None:
         """Count so many bytes as held by this request, until `release`. Raises Overloaded."""
         if size > UNCOUNTED_BYTES:
@@ -137,20 +149,30 @@ class Exchange:
             parts.append(body)
         return body if len(parts) == 1 else b"".join(parts)
 
+    def reply_at_once(self, reply: Reply) -> bool:
+        """Send the whole answer straight to the server; False, and nothing is sent, where it has to be `reply`."""
+        status, described, body, usage = reply
+        cycle = self._cycle
+        if cycle is None or status != 200 or len(body) > 1 or not self._body_complete or self._service.stopping:
+            return False
+        lines = (*map(_line, described), self._own_lines(usage), *map(_line, self.cors))
+        if not cycle.respond(lines, body[0]):
+            return False
+        self.status = status
+        self.started = self.complete = True
+        return True
+
     async def reply(self, reply: Reply) -> None:
         """Send the whole answer."""
-        # With the body read there is no more to do than to add headers: straight to the server, which spares 2 us.
-        send = self.send if not self._body_complete else self._send
+        status, described, body, usage = reply
         self.started = True
-        self.status = reply.status
-        headers = [*reply.headers, *self._own_headers(reply.usage)]
-        whole = reply.status == 200 and len(reply.body) == 1 and self._body_complete and not self._service.stopping
-        if whole and self._cycle is not None and self._cycle.respond(200, headers, reply.body[0]):
-            self.complete = True
-            return
+        self.status = status
+        headers = [*described, *self._pairs(self._own_lines(usage))]
+        # With the body read there is no more to do than to add headers.
+        send = self.send if not self._body_complete else self._send
         self._closing = not self._body_complete and CLOSE in headers
-        await self._send({"type": "http.response.start", "status": reply.status, "headers": headers})
-        *parts, last = reply.body
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        *parts, last = body
         for part in parts:
             await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": last})
@@ -161,7 +183,8 @@ class Exchange:
         if message["type"] == "http.response.start":
             self.started = True
             self.status = message["status"]
-            headers = [*message.get("headers", ()), *self._own_headers(self._scope.get(USAGE, NO_USAGE))]
+            lines = self._own_lines(self._scope.get(USAGE, NO_USAGE))
+            headers = [*message.get("headers", ()), *self._pairs(lines)]
             message["headers"] = headers
             self._closing = not self._body_complete and CLOSE in headers
         elif not message.get("more_body", False):
@@ -172,26 +195,25 @@ class Exchange:
                 message = {"type": "http.response.body", "body": b"", "more_body": False}
         await self._send(message)
 
-    def _own_headers(self, usage: Usage) -> Headers:
+    def _own_lines(self, usage: Usage) -> bytes:
         characters, queue_ms, inference_ms, label, _, answered = self.usage = usage
         now = time.perf_counter()
         self.seconds = now - self._began
         self.encode_seconds = now - answered
-        headers = [
-            (b"x-request-id", self.request_id),
-            (b"x-compute-characters", b"%d" % characters),
-            (b"x-total-time", b"%.3f" % (self.seconds * 1e3)),
-            (b"x-queue-time", b"%.3f" % queue_ms),
-            (b"x-inference-time", b"%.3f" % inference_ms),
-        ]
+        lines = OWN_LINES % (self.request_id, characters, self.seconds * 1e3, queue_ms, inference_ms)
         if label := label or self._service.default_label:
-            headers.append((b"x-model", label))
+            lines += b"x-model: %b\r\n" % label
+        return lines
+
+    def _pairs(self, lines: bytes) -> Headers:
+        headers = [(name, value) for name, _, value in (line.partition(b": ") for line in lines.split(b"\r\n")[:-1])]
         if self._service.stopping:
             headers.append(CLOSE)
         headers += self.cors
         return headers
 
     async def _drain(self) -> None:
+        await asyncio.sleep(0)  # asyncio.timeout needs a task, see `stepping.Steps`
         try:
             async with asyncio.timeout(self.linger_seconds):
                 more = True

@@ -52,8 +52,11 @@ class FrontDoor:
         self.state = State({"service": service})
         self._service = service
         self._routes = routes
+        # A POST there runs our own code up to its first pause, so that it may be begun without a task.
+        self.prompt_paths = frozenset(routes)
         self._limit = service.settings.max_body_bytes
-        self._keys = Keys(key.get_secret_value() for key in service.settings.api_key)
+        keys = Keys(key.get_secret_value() for key in service.settings.api_key)
+        self._keys = keys if keys else None
         self._public = PUBLIC_PATHS | ({"/metrics"} if service.settings.metrics != "key" else set())
         self._cors = Cors(service.settings.cors_origins) if service.settings.cors_origins else None
         self._log_all = service.settings.access_log == "on"
@@ -83,7 +86,7 @@ class FrontDoor:
             if not exchange.started:
                 exchange.reason = "shutting_down"
                 exchange.linger_seconds = 0.0
-                await exchange.reply(error_reply(unhealthy("the service is shutting down"), scope["path"]))
+                await exchange.reply(error_reply(unhealthy(self._service.last_words), scope["path"]))
         except Exception as error:
             exchange.error = error
             if not exchange.started:
@@ -141,12 +144,13 @@ class FrontDoor:
                 scope[RESERVE] = exchange.reserve
                 await self.behind(scope, exchange.receive, exchange.send)
                 return
-        await exchange.reply(reply)
+        if not exchange.reply_at_once(reply):
+            await exchange.reply(reply)
 
     def _check(self, scope: Scope, exchange: Exchange) -> None:
         headers = exchange.headers
         # A public path is so for those who read it: POST / embeds.
-        if self._keys and not (scope["path"] in self._public and scope["method"] in ("GET", "HEAD")):
+        if self._keys is not None and not (scope["path"] in self._public and scope["method"] in ("GET", "HEAD")):
             self._keys.check(headers.get(b"authorization", b""))
         length = headers.get(b"content-length", b"")
         if len(length) > 4 and length.isdigit():

@@ -41,10 +41,6 @@ class PatientProtocol(Protocol):
     def __init__(self, *arguments: Any, limits: Limits, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._limits = limits
-        self._in_body = False
-        self._begun = False  # of the head, some has arrived
-        self._since = self._heard = self.loop.time()  # the beginning of this stage, the last bytes
-        self._body_bytes = 0
         self._unsent = 0
         self._unsent_since = 0.0
 
@@ -53,28 +49,6 @@ class PatientProtocol(Protocol):
         super().connection_made(transport)
         if len(self.connections) > self._limits.connections:
             self._turn_away()
-
-    def data_received(self, data: bytes) -> None:
-        """Parse what arrived."""
-        self._heard = self.loop.time()
-        if self._in_body:
-            self._body_bytes += len(data)
-        super().data_received(data)
-
-    def on_message_begin(self) -> None:
-        """A request line has begun."""
-        super().on_message_begin()
-        self._begun, self._in_body, self._since = True, False, self._heard
-
-    def on_headers_complete(self) -> None:
-        """The body begins."""
-        self._in_body, self._since, self._body_bytes = True, self._heard, 0
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        """The body is there."""
-        self._begun, self._in_body, self._since = False, False, self._heard
-        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Go on with the next request; `sweep` closes an idle connection, so that no timer is set for each."""
@@ -95,8 +69,7 @@ class PatientProtocol(Protocol):
             return
         if self._deaf or self.transport.is_closing():
             return
-        under_way = self.cycle is not None and not self.cycle.response_complete
-        if self.flow.read_paused or (under_way and not self._begun):
+        if self.flow.read_paused or (self.under_way and not self._begun):
             self._since = self._heard = now  # it is the client who waits
         elif self._in_body:
             if now - self._heard > self._limits.body or self._body_is_too_slow(now):

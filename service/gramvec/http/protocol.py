@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
-from urllib.parse import unquote
 
 import httptools
 from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gramvec.http.cycle import Cycle
 from gramvec.http.errors import HttpError
+from gramvec.http.heads import NO_TARGET, Heads, Target
 from gramvec.http.reply import Reply, error_reply
+from gramvec.stepping import Steps
 
 # A request line and its headers: eight times what proxies let through.
 MAX_HEAD_BYTES = 64 * 1024
@@ -25,29 +28,41 @@ REASONS = {400: b"Bad Request", 408: b"Request Timeout", 431: b"Request Header F
 
 
 class Protocol(HttpToolsProtocol):
-    """One connection.
+    """One connection, and how far along its client is, for those who wait for it.
 
     Where uvicorn's would, this one does not: collect a head of any size; lose the body of a request that offers to
     upgrade to HTTP/2 (Java's client does, and curl --http2); answer a good request with the 400 of what follows it; go
     on answering pipelined requests of a client that has gone.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: Any, heads: Heads, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._in_head = True
-        self._head_bytes = 0
-        self._piece_bytes = 0
+        self._heads = heads
+        self._piece = b""  # what arrived with the beginning of a request, and perhaps all of it
+        self._begun = False  # of the head, some has arrived
+        self._in_body = False
+        self._since = self._heard = self.loop.time()  # the beginning of this stage, the last bytes
+        self._head_bytes = self._body_bytes = self._piece_bytes = 0
         self._upgrades = False
         self._deaf = False
         self._answering: RequestResponseCycle | None = None
+        # An application whose coroutines may be begun without a task says for which paths.
+        self._prompt_paths: frozenset[str] = getattr(self.app, "prompt_paths", frozenset())
+        self._due: RequestResponseCycle | None = None  # to be begun when all that arrived is read
+        self._target = NO_TARGET
 
     def data_received(self, data: bytes) -> None:
         """Parse what arrived."""
+        self._heard = self.loop.time()
         if self._deaf:
             return
-        self._unset_keepalive_if_required()
-        self._piece_bytes = len(data)
-        self._head_bytes += len(data)
+        if self._takes_whole(data):
+            return
+        self._piece_bytes = size = len(data)
+        if self._in_body:
+            self._body_bytes += size
+        else:
+            self._head_bytes += size
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError:
@@ -56,65 +71,110 @@ class Protocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as upgrade:
             self._go_on_without_upgrade(data[upgrade.args[0] :])
         else:
-            if self._in_head and self._head_bytes > MAX_HEAD_BYTES:
+            if not self._in_body and self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(431, LARGE_HEAD)
+        if self._due is not None:
+            self._start_due(self._due)
+
+    def _takes_whole(self, data: bytes) -> bool:
+        """Begin to answer a whole request of which the parser need not hear: what it would say of its head is known."""
+        last = self.cycle
+        if self._begun or self._in_body or not (last is None or (last.response_complete and last.keep_alive)):
+            return False
+        head = self._heads.find(data)
+        if head is None:
+            self._piece = data
+            return False
+        super().on_message_begin()
+        self.url, self.headers, self._since = head.target.url, head.headers, self._heard
+        self.scope["headers"] = list(head.headers)
+        cycle = self.cycle = self._answering = self._cycle("POST", head.target, keep_alive=True)
+        cycle.body += data[head.head_bytes :]
+        cycle.more_body = False
+        self._start_due(cycle)
+        return True
 
     def on_message_begin(self) -> None:
         """A request line has begun."""
         super().on_message_begin()
-        self._in_head = True
-        self._head_bytes = 0
+        self._begun, self._in_body, self._since, self._head_bytes = True, False, self._heard, 0
 
     def on_headers_complete(self) -> None:
         """Start to answer, unless the head is too large or has to be read again."""
         if self._head_bytes + self._piece_bytes > MAX_HEAD_BYTES and self._size_of_head() > MAX_HEAD_BYTES:
             self._refuse(431, LARGE_HEAD)
             raise ValueError("too large")  # what the parser has to hear, so that it stops
-        self._in_head = False
+        self._in_body, self._since, self._body_bytes = True, self._heard, 0
         self._upgrades = self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
         if not self._upgrades:
             self._begin_cycle()
 
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body is there."""
+        cycle = self.cycle
+        if self._upgrades or cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
+
     def on_message_complete(self) -> None:
         """The body is there."""
-        self._in_head = True
-        self._head_bytes = 0
-        if not self._upgrades:
-            super().on_message_complete()
+        self._begun, self._in_body, self._since, self._head_bytes = False, False, self._heard, 0
+        self._piece = b""
+        cycle = self.cycle
+        if not (self._upgrades or cycle.response_complete):
+            cycle.more_body = False
+            cycle.message_event.set()
 
     def _begin_cycle(self) -> None:
         # As uvicorn's on_headers_complete does it, which has no place for another class of cycle.
         scope, version = self.scope, self.parser.get_http_version()
-        scope["method"] = self.parser.get_method().decode("ascii")
         if version != "1.1":
             scope["http_version"] = version
-        raw_path, _, query = self.url.partition(b"?")
-        if raw_path[:1] != b"/" or raw_path[:2] == b"//" or b"#" in self.url:
-            parsed = httptools.parse_url(self.url)
-            raw_path, query = parsed.path, parsed.query or b""
-        path = raw_path.decode("ascii")
-        scope["path"] = self.root_path + (unquote(path) if "%" in path else path)
-        scope["raw_path"] = self.root_path.encode("ascii") + raw_path if self.root_path else raw_path
-        scope["query_string"] = query
-        before = self.cycle
-        self.cycle = Cycle(
-            scope=scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=self.access_log,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=self.expect_100_continue,
-            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
-            on_response=self.on_response_complete,
-        )
+        if self.url != self._target.url:  # a connection mostly asks for one thing
+            self._target = Target.of(self.url, self.root_path)
+        before, keep_alive = self.cycle, version != "1.0" and self.parser.should_keep_alive()
+        self.cycle = self._cycle(self.parser.get_method().decode("ascii"), self._target, keep_alive=keep_alive)
         if before is None or before.response_complete:
-            self._start_asgi_task(self.cycle, self.app)
+            if scope["path"] in self._prompt_paths and scope["method"] == "POST":
+                self._due = self._answering = self.cycle
+                if self._piece and keep_alive and version == "1.1":
+                    self._heads.remember(self._piece, self._target, self.headers)
+            else:
+                self._start_asgi_task(self.cycle, self.app)
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
+
+    def _cycle(self, method: str, target: Target, *, keep_alive: bool) -> Cycle:
+        scope = self.scope
+        scope["method"] = method
+        _, scope["path"], scope["raw_path"], scope["query_string"] = target
+        return Cycle(  # not by name, which takes half a microsecond
+            scope,
+            self.transport,
+            self.flow,
+            self.logger,
+            self.access_logger,
+            self.access_log,
+            self.server_state.default_headers,
+            asyncio.Event(),
+            self.expect_100_continue,
+            keep_alive,
+            self.on_response_complete,
+        )
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the last request that was read has yet to be answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no request has been read yet."""
+        return not (self._deaf or self.cycle is not None)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is being answered; uvicorn tells the last one that was read."""
@@ -126,6 +186,18 @@ class Protocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle
         super()._start_asgi_task(cycle, app)
+
+    def _start_due(self, cycle: RequestResponseCycle) -> None:
+        self._due = None
+        if cycle.more_body or cycle.disconnected:
+            self._start_asgi_task(cycle, self.app)
+        else:
+            Steps(cycle.run_asgi(self.app), self._make_task)()
+
+    def _make_task(self, rest: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(rest)
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
 
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -149,15 +221,15 @@ class Protocol(HttpToolsProtocol):
         """Read no more from this connection. Requests that were complete are answered, then it is closed."""
         self._deaf = True
         last = self.cycle
-        under_way = last is not None and not last.response_complete
-        if under_way and self._in_head:
+        under_way = self.under_way
+        if under_way and not self._in_body:
             last.keep_alive = False
         elif self.pipeline:
             # The last request's body is broken; what it is told has to wait for the answers before it.
             last.keep_alive = last.more_body = False
             self.pipeline[0] = (last, _saying(_refusal(status, sentence, self.url)))
             self.app.count_unread(status, begun=False)
-        elif self.transport.is_closing() or (last is not None and last.response_started and not self._in_head):
+        elif self.transport.is_closing() or (last is not None and last.response_started and self._in_body):
             self.transport.close()
         else:
             if under_way:

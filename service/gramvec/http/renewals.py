@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 
 from gramvec.errors import GramvecError
+from gramvec.http.allocator import let_go_of_files, trim
 from gramvec.http.channel import Channel, Message
 
 log = logging.getLogger("gramvec.http")
@@ -78,6 +79,8 @@ class Renewals:
         if self._thread is not None and (self._order is not None or self._refusal is not None):
             self._thread.join()
             self._thread = None
+            trim()
+            let_go_of_files()
             if self._refusal is None:
                 self._left.extend(self._workers())
                 self._tell_next()

@@ -76,6 +76,8 @@ async def embed_or_compare(request: Request) -> Response:
 class _Shell:
     """A Starlette request as the routes see it."""
 
+    gone = False  # nobody knows before it is asked
+
     def __init__(self, request: Request) -> None:
         self.reserve = request.scope[RESERVE]
         self.headers = dict(request.headers.raw)

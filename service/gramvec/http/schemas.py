@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
+from gramvec.features.text import has_surrogate
 from gramvec.precision import Precision
 
 # Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
@@ -71,27 +72,32 @@ class EmbedRequest(Body):
 
 
 class OneText:
-    """The commonest body, {"inputs": "a text"}, read as EmbedRequest reads it: pydantic takes 7 us of its 100."""
+    """The commonest body, a text alone or with `dimensions`, as EmbedRequest reads it: pydantic takes 3 us of its 35.
 
-    __slots__ = ("inputs",)
+    There is nothing to prepare in the text unless it is too long.
+    """
+
+    __slots__ = ("dimensions", "inputs")
 
     normalize = True
     truncate = False
     truncation_direction: Direction = "right"
-    dimensions = None
     precision: Precision | None = "float32"
     model = None
 
-    def __init__(self, inputs: str) -> None:
+    def __init__(self, inputs: str, dimensions: int | None) -> None:
         self.inputs = inputs
+        self.dimensions = dimensions
 
     @classmethod
     def of(cls, value: Any) -> OneText | None:
         """None if the JSON value is anything else, or its text not one that pydantic takes as it is."""
-        if type(value) is dict and len(value) == 1:
-            text = value.get("inputs")
-            if type(text) is str and text.isascii():
-                return cls(text)
+        if type(value) is not dict:
+            return None
+        text, dimensions = value.get("inputs"), value.get("dimensions")
+        known = len(value) == 1 or (len(value) == 2 and type(dimensions) is int and dimensions >= 1)
+        if known and type(text) is str and (text.isascii() or not has_surrogate(text)):
+            return cls(text, dimensions)
         return None
 
     def texts(self) -> list[str]:

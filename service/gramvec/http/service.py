@@ -30,6 +30,8 @@ log = logging.getLogger("gramvec.http")
 
 # An explanation of the longest texts takes 0.3 s.
 MOST_EXPLANATIONS_WAITING = 32
+# So many calls of 4 ms on the loop may go by before a request that waits has a watch over its connection.
+UNWATCHED_FLUSHES = 8
 
 
 class Served(NamedTuple):
@@ -43,19 +45,22 @@ class Served(NamedTuple):
 class Service:
     """The state of one serving process.
 
-    `models` are those served, by name, the default first; empty until all of them are loaded. `given` are loaded ones
-    of the caller's, to be served from the start. `reload` is what a request for a reload calls. `workers_running` is
-    the number of processes, as the parent counts them.
+    `models` are those served, by name, the default first; empty until all of them are loaded. `served` is the default
+    one, None until then. `given` are loaded ones of the caller's, to be served from the start. `reload` is what a
+    request for a reload calls. `workers_running` is the number of processes, as the parent counts them. `last_words`
+    are the reason for refusals once it is stopping.
     """
 
     def __init__(self, settings: Settings, given: Sequence[Embedder] = ()) -> None:
         self.settings = settings
         self.given = given
-        self.models: Mapping[str, Served] = MappingProxyType({})
+        self._serve({})
         self.workers_running = 1
         self.stopping = False
+        self.last_words = "the service is shutting down"
         self.failure: str | None = None
         self.on_failure: Callable[[str], None] = log.error
+        self.on_loaded: Callable[[], None] | None = None
         self.traffic = Traffic(settings.max_bytes_in_flight)
         self.metrics = Metrics(settings.workers)
         self.explanations = Turns(MOST_EXPLANATIONS_WAITING)
@@ -64,14 +69,13 @@ class Service:
         self._renewal: asyncio.Task[list[Change]] | None = None
         self._retired: WeakSet[Batcher] = WeakSet()
 
-    @property
-    def served(self) -> Served | None:
-        """The default model, None until the models are loaded."""
-        return next(iter(self.models.values()), None)
+    def _serve(self, models: dict[str, Served]) -> None:
+        self.models: Mapping[str, Served] = MappingProxyType(models)
+        self.served = next(iter(models.values()), None)
 
     def attach(self, *embedders: Embedder) -> None:
         """Serve these models from now on, the first as the default. Their names must differ."""
-        self.models = MappingProxyType({one.name: self._served(one) for one in embedders})
+        self._serve({one.name: self._served(one) for one in embedders})
 
     def _served(self, embedder: Embedder) -> Served:
         batcher = Batcher(
@@ -100,6 +104,8 @@ class Service:
             self._fail(f"a model could not be loaded ({type(error).__name__}); the log says why")
         else:
             self.attach(*embedders)
+            if self.on_loaded is not None:
+                self.on_loaded()
             for embedder in embedders:
                 log.info("%s is ready on %s", embedder.name, embedder.device)
 
@@ -141,7 +147,7 @@ class Service:
             raise not_reloaded(str(error)) from error
         if self.stopping:
             close_but(found, serving)
-            raise unhealthy("the service is shutting down")
+            raise unhealthy(self.last_words)
         self._swap(found)
         made = changes(serving, found)
         log.info("reloaded: %s", ", ".join(one.name for one in made if one.changed) or "no model has changed")
@@ -157,7 +163,7 @@ class Service:
                 # its files are let go of with the last reference to it.
                 self._retired.add(served.batcher)
                 models[embedder.name] = self._served(embedder)
-        self.models = MappingProxyType(models)
+        self._serve(models)
 
     def stop(self) -> None:
         """Refuse new requests from now on."""
@@ -176,7 +182,7 @@ class Service:
     def unready(self) -> str | None:
         """Why no request should be sent here, or None when all is well."""
         if self.stopping:
-            return "the service is shutting down"
+            return self.last_words
         if self.failure is not None:
             return self.failure
         if not self.models:
@@ -253,14 +259,8 @@ def prepare(
 
 def usage_of(served: Served, answer: Answer) -> Usage:
     """What the model's part of a request cost, from the moment at which its answer is there."""
-    return Usage(
-        answer.characters,
-        answer.queue_ms,
-        answer.inference_ms,
-        served.label,
-        len(answer.embeddings.feature_counts),
-        time.perf_counter(),
-    )
+    texts = len(answer.embeddings.feature_counts)
+    return Usage(answer.characters, answer.queue_ms, answer.inference_ms, served.label, texts, time.perf_counter())
 
 
 async def embed(served: Served, texts: Sequence[str], request: Incoming) -> Answer:
@@ -270,9 +270,14 @@ async def embed(served: Served, texts: Sequence[str], request: Incoming) -> Answ
         ClientDisconnect: nobody waits for the answer any more; the texts still queued are dropped.
     """
     pending = served.batcher.submit(texts)
-    # The flush was scheduled before this turn ends, so a call short enough for the loop is done after it, and the
-    # watch over the connection (a task, 20 us) is spared.
-    await asyncio.sleep(0)
+    # A call short enough for the loop is done then, and the watch over the connection (a task, 20 us) is spared.
+    flushes = 0
+    while served.batcher.flush_due and flushes < UNWATCHED_FLUSHES and not pending.done():
+        await served.batcher.flushed
+        flushes += 1
+        if request.gone and not pending.done():
+            pending.cancel()
+            raise ClientDisconnect
     return pending.result() if pending.done() else await _unless_gone(pending, request)
 
 

@@ -6,7 +6,6 @@ and how its own went; the parent what to renew, and what came of it all.
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import signal
@@ -17,7 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gramvec.errors import GramvecError
-from gramvec.http.allocator import trim
+from gramvec.http import collector
+from gramvec.http.allocator import let_go_of_files, trim
 from gramvec.http.channel import Channel, Message
 from gramvec.http.renewals import DOORBELL, Renewals
 
@@ -98,27 +98,37 @@ def supervise(
     count: int,
     grace_seconds: float,
     renew: Callable[[], Message] = lambda: {"result": {}},
+    leave: Callable[[], None] = lambda: None,
 ) -> None:
     """Run `work` in so many forked processes until SIGTERM or SIGINT; a process that ends sooner is replaced.
 
     SIGHUP, or a worker that asks for it, begins a renewal: `renew` makes anew what the processes share, in a thread,
-    and its message goes to the workers one after the other (see `renewals.Renewals`).
+    and its message goes to the workers one after the other (see `renewals.Renewals`). `leave` lets go of what this
+    process holds for workers to come: it is called when there will be none.
 
     Call it under `signals_held`, from the only thread, with all that the processes are to share in memory.
 
     Raises:
         GramvecError: a worker ended before it had ever started.
     """
-    # Collected now and never looked at again: the collector would write to every page, and so copy it.
-    gc.collect()
+    # To look at an object is to write to it, and so to copy its page.
+    collector.settle()
     trim()
-    gc.freeze()
-    _Supervisor(work, grace_seconds, renew).run(count)
+    # What loading has read, 20 MB, is none of this process's business any more, and workers map their own.
+    let_go_of_files()
+    _Supervisor(work, grace_seconds, renew, leave).run(count)
 
 
 class _Supervisor:
-    def __init__(self, work: Callable[[Parent], None], grace_seconds: float, renew: Callable[[], Message]) -> None:
+    def __init__(
+        self,
+        work: Callable[[Parent], None],
+        grace_seconds: float,
+        renew: Callable[[], Message],
+        leave: Callable[[], None],
+    ) -> None:
         self._work = work
+        self._leave = leave
         self._grace_seconds = grace_seconds
         # Only the parent holds the end that is written to, so its death ends the file for all workers.
         self._lifeline, self._held = os.pipe()
@@ -139,7 +149,10 @@ class _Supervisor:
                 self._renewals.go_on()
                 self._announce()
         finally:
+            self._leave()
             self._stop()
+            # The thread of a renewal may ring yet, when signals are let in again, and would end the process.
+            signal.signal(DOORBELL, signal.SIG_IGN)
             os.close(self._held)
             os.close(self._lifeline)
 

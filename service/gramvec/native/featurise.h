@@ -1,7 +1,7 @@
 /* Texts -> rows of the model's table: characters, n-grams, words, memoised chunks and edges.
  *
- * The rules are those of features/plain.py and vocab/memo.py; tests compare all passes with a slow twin. Nothing here
- * knows of Python: the caller holds the texts, and may let go of the interpreter's lock.
+ * The rules are those of features/plain.py, vocab/suffixes.py and vocab/memo.py; tests compare all passes with a slow
+ * twin. Nothing here knows of Python: the caller holds the texts, and may let go of the interpreter's lock.
  */
 #ifndef GRAMVEC_FEATURISE_H
 #define GRAMVEC_FEATURISE_H
@@ -9,11 +9,16 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "rows.h"
+
 #define PREFETCH(address) __builtin_prefetch(address)
 
 /* As in vocab/characters.py and vocab/hashing.py. */
-enum { CLASS_SHIFT = 16, SPACE = 2, WORD = 1, MOST_ORDERS = 6 };
-static const uint64_t MULTIPLIER = 0x9E3779B97F4A7C15u, WORD_SEED = 0xCBF29CE484222325u, WORD_PRIME = 0x100000001B3u;
+enum { PAGE_SHIFT = 8, CLASS_SHIFT = 16, SPACE = 2, WORD = 1 };
+enum { MOST_ORDERS = 6, LONGEST_ORDER = 6, LONGEST_EDGE = 2 * LONGEST_ORDER - 3 };
+static const uint64_t MULTIPLIER = 0x9E3779B97F4A7C15u;
+/* Of words, whose hashes are not those of vocab/hashing.py: they take four ids at once. */
+static const uint64_t WORD_SEED = 0xCBF29CE484222325u, WORD_PRIME = 0xFF51AFD7ED558CCDu;
 
 /* Key and row side by side: a look-up waits for one cache line, not for two. */
 typedef struct {
@@ -28,13 +33,13 @@ typedef struct {
 } Pairs;
 
 /* A word and its row in half a cache line: of a short word nothing else is looked at. */
-enum { INLINE_CHARS = 9 };
+enum { INLINE_CHARS = 8 };
 typedef struct {
-    uint32_t tag; /* of its hash */
+    uint64_t first_chars[2]; /* as many ids as fit, then zeros */
+    uint32_t tag;            /* of its hash */
     int32_t row;
     uint32_t begin;  /* in `chars` */
     uint16_t length; /* 0: empty */
-    uint16_t first_chars[INLINE_CHARS];
 } Word;
 
 typedef struct {
@@ -46,11 +51,14 @@ typedef struct {
 } Words;
 
 typedef struct {
-    const uint32_t *table; /* for each code point: class << 16 | id */
+    const uint16_t *pages;   /* for each 256 code points: where they are among the entries */
+    const uint32_t *entries; /* for each code point: class << 16 | id */
     int64_t orders[MOST_ORDERS];
     uint64_t masks[MOST_ORDERS];
+    int fitting[LONGEST_ORDER + 1]; /* how many orders are at most so long */
+    uint64_t edge_masks[LONGEST_EDGE + 1];
     int n_orders, bits;
-    int has_words, has_memo;
+    int has_words;
     int64_t reach;
     int32_t unknown_row;
     Pairs ngrams, edges;
@@ -63,13 +71,37 @@ typedef struct {
     int width; /* bytes of a code point: 1, 2, 4 */
 } Text;
 
-/* Look-ups that were begun (their cache lines are on the way) and rows that are known, in the order of the text. */
+/* A text's characters, padded and with single spaces. Of each its id and class, how many characters up to it have ids
+ * (to 65,535), and the ids of the last ones as a key: the n-gram of any order that ends there is its lowest bits. */
+typedef struct {
+    uint64_t *histories;
+    int32_t *spaces; /* where the spaces are */
+    uint16_t *ids, *runs;
+    uint8_t *classes;
+    int64_t n_spaces;
+} Characters;
+
+/* What is read beyond a text's end. */
+enum { SLACK = 2 + INLINE_CHARS, BYTES_A_CHARACTER = 8 + 4 + 2 + 2 + 1 };
+
+static Characters characters_in(void *scratch, int64_t room) {
+    uint64_t *histories = scratch;
+    int32_t *spaces = (int32_t *)(histories + room);
+    uint16_t *ids = (uint16_t *)(spaces + room);
+    return (Characters){histories, spaces, ids, ids + room, (uint8_t *)(ids + 2 * room), 0};
+}
+
+/* The rows of a text as they are found, and look-ups that were begun: their cache lines are on the way.
+ *
+ * A look-up is for the longest n-gram that there is, of those of some orders that end in one place. */
 enum { PENDING = 512 };
 typedef struct {
-    uint64_t keys[PENDING]; /* 0: `places` holds the row */
-    uint32_t places[PENDING];
+    uint64_t keys[PENDING]; /* of the longest */
+    uint32_t slots[PENDING];
+    int8_t longest[PENDING], shortest[PENDING]; /* indices of the orders */
     int count;
     int32_t *at; /* where the next row is written */
+    const Rows *rows; /* whose rows they are, to ask memory for each as it is found; or NULL */
     int64_t unknown; /* characters without an id, words without a row */
 } Pending;
 
@@ -83,136 +115,174 @@ static inline int32_t find_pair(const Pairs *pairs, uint64_t key, uint64_t slot)
     return slots[slot].row;
 }
 
+static inline uint64_t slot_of_pair(const Pairs *pairs, uint64_t key) { return key * MULTIPLIER >> pairs->shift; }
+
 /* There must be an empty slot. */
 static void add_pair(Pairs *pairs, uint64_t key, int32_t row) {
-    uint64_t slot = key * MULTIPLIER >> pairs->shift;
+    uint64_t slot = slot_of_pair(pairs, key);
     while (pairs->slots[slot].key != 0) slot = (slot + 1) & pairs->mask;
     pairs->slots[slot] = (Pair){key, row};
 }
 
+/* Ask memory for a row that is added much later. The nearest cache has no room for all rows of a text. */
+static inline void ask_for(const Rows *rows, int32_t row) {
+    if (rows) PREFETCH_ROW(rows->first + row * rows->stride, rows->stride, 1);
+}
+
+static inline void found(Pending *pending, int32_t row) {
+    *pending->at++ = row;
+    ask_for(pending->rows, row);
+}
+
 static void resolve(const Features *f, Pending *pending) {
-    int32_t *at = pending->at;
-    for (int i = 0; i < pending->count; i++) {
+    int32_t *restrict at = pending->at;
+    const Pairs ngrams = f->ngrams;
+    for (int i = 0, count = pending->count; i < count; i++) {
         uint64_t key = pending->keys[i];
-        int32_t row = key ? find_pair(&f->ngrams, key, pending->places[i]) : (int32_t)pending->places[i];
+        int32_t row = find_pair(&ngrams, key, pending->slots[i]);
+        /* Most are found at once. */
+        for (int k = pending->longest[i] - 1; row < 0 && k >= pending->shortest[i]; k--)
+            row = find_pair(&ngrams, key & f->masks[k], slot_of_pair(&ngrams, key & f->masks[k]));
         *at = row; /* overwritten by the next where there is no such n-gram */
         at += row >= 0;
+        if (row >= 0) ask_for(pending->rows, row);
     }
     pending->at = at;
     pending->count = 0;
 }
 
-static inline void push_row(const Features *f, Pending *pending, int32_t row) {
-    if (pending->count == PENDING) resolve(f, pending);
-    pending->keys[pending->count] = 0;
-    pending->places[pending->count++] = (uint32_t)row;
-}
-
-/* There must be room for it. */
-static inline void push_ngram(const Features *f, Pending *pending, uint64_t key) {
-    uint32_t slot = (uint32_t)(key * MULTIPLIER >> f->ngrams.shift);
+/* The longest n-gram of these orders that `history` ends in. There must be room for it. */
+static inline void push_longest(const Features *f, Pending *pending, uint64_t history, int longest, int shortest) {
+    uint64_t key = history & f->masks[longest];
+    uint32_t slot = (uint32_t)slot_of_pair(&f->ngrams, key);
     PREFETCH(&f->ngrams.slots[slot]);
     pending->keys[pending->count] = key;
-    pending->places[pending->count++] = slot;
+    pending->longest[pending->count] = (int8_t)longest;
+    pending->shortest[pending->count] = (int8_t)shortest;
+    pending->slots[pending->count++] = slot;
 }
 
-/* The text's ids and classes, padded and with single spaces; returns how many, 0 for a text without any. */
-static int64_t read_characters(const Features *f, const Text *text, uint16_t *ids, uint8_t *classes,
-                               int64_t *unknown) {
-    const uint32_t *table = f->table;
-    uint16_t space = (uint16_t)table[32];
+/* Fill `chars`; returns how many there are, 0 for a text of white space alone. */
+static int64_t read_characters(const Features *f, const Text *text, Characters *chars, int64_t *unknown) {
+    const uint16_t *pages = f->pages;
+    const uint32_t *entries = f->entries, *latin = entries + ((size_t)pages[0] << PAGE_SHIFT);
+    uint16_t space = (uint16_t)latin[32];
+    uint64_t history = space;
     int64_t length = 1;
+    int32_t n_spaces = 1;
+    uint32_t run = space != 0, bits = (uint32_t)f->bits;
     int after_space = 1;
+    /* Held here: a write through one could change the others, for all that the compiler knows. */
+    uint64_t *restrict histories = chars->histories;
+    int32_t *restrict spaces = chars->spaces;
+    uint16_t *restrict ids = chars->ids, *restrict runs = chars->runs;
+    uint8_t *restrict classes = chars->classes;
+    int64_t strange = 0;
     ids[0] = space;
     classes[0] = SPACE;
-#define READ(TYPE)                                                                                  \
+    runs[0] = (uint16_t)run;
+    histories[0] = history;
+    spaces[0] = 0;
+#define READ(TYPE, ENTRY)                                                                           \
     for (int64_t i = 0; i < text->length; i++) {                                                    \
-        uint32_t code = table[((const TYPE *)text->data)[i]];                                       \
+        uint32_t point = ((const TYPE *)text->data)[i], code = ENTRY;                               \
         int is_space = code >> CLASS_SHIFT == SPACE;                                                \
-        ids[length] = is_space ? space : (uint16_t)code;                                            \
-        classes[length] = (uint8_t)(code >> CLASS_SHIFT);                                           \
-        length += !(is_space & after_space);                                                        \
+        if (is_space & after_space) continue;                                                       \
         after_space = is_space;                                                                     \
-        *unknown += !is_space & ((uint16_t)code == 0);                                              \
+        history = history << bits | (uint16_t)code;                                                 \
+        run = (uint16_t)code == 0 ? 0 : run + (run < UINT16_MAX);                                   \
+        ids[length] = (uint16_t)code;                                                               \
+        classes[length] = (uint8_t)(code >> CLASS_SHIFT);                                           \
+        runs[length] = (uint16_t)run;                                                               \
+        histories[length] = history;                                                                \
+        spaces[n_spaces] = (int32_t)length;                                                         \
+        n_spaces += is_space;                                                                       \
+        length++;                                                                                   \
+        strange += !is_space & ((uint16_t)code == 0);                                               \
     }
+#define ANY entries[(size_t)pages[point >> PAGE_SHIFT] << PAGE_SHIFT | (point & ((1 << PAGE_SHIFT) - 1))]
     if (text->width == 1) {
-        READ(uint8_t)
+        READ(uint8_t, latin[point])
     } else if (text->width == 2) {
-        READ(uint16_t)
+        READ(uint16_t, ANY)
     } else {
-        READ(uint32_t)
+        READ(uint32_t, ANY)
     }
+#undef ANY
 #undef READ
+    *unknown += strange;
     if (length == 1) return 0;
     if (!after_space) {
         ids[length] = space;
-        classes[length++] = SPACE;
+        classes[length] = SPACE;
+        runs[length] = (uint16_t)(space == 0 ? 0 : run + (run < UINT16_MAX));
+        histories[length] = history << bits | space;
+        spaces[n_spaces++] = (int32_t)length++;
     }
+    chars->n_spaces = n_spaces;
     return length;
 }
 
-/* Each n-gram by its last character, shorter ones first. */
-static inline void push_ngrams(const Features *f, Pending *pending, const uint16_t *ids, int64_t from, int64_t end) {
-    uint64_t history = 0;
-    int64_t run = 0;
-    int n_orders = f->n_orders;
+static inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Each n-gram from `from` on that ends before `end`, by its last character, shorter ones first; with `sums` only the
+ * longest that ends in each character. */
+static inline void push_ngrams(const Features *f, Pending *pending, const Characters *chars, int64_t from, int64_t end,
+                               int sums) {
     for (int64_t i = from; i < end; i++) {
-        if (ids[i] == 0) {
-            run = 0;
-            continue;
-        }
-        history = history << f->bits | ids[i];
-        run++;
+        int fitting = f->fitting[smaller(smaller(chars->runs[i], i - from + 1), LONGEST_ORDER)];
         if (pending->count > PENDING - MOST_ORDERS) resolve(f, pending);
-        for (int k = 0; k < n_orders && run >= f->orders[k]; k++) push_ngram(f, pending, history & f->masks[k]);
+        if (sums && fitting > 0) push_longest(f, pending, chars->histories[i], fitting - 1, 0);
+        for (int k = 0; !sums && k < fitting; k++) push_longest(f, pending, chars->histories[i], k, k);
     }
 }
 
-/* The n-grams with characters on both sides of `space` that end before the next space, or in it (at `end`). */
-static inline void push_crossing(const Features *f, Pending *pending, const uint16_t *ids, int64_t space, int64_t end) {
-    int n_orders = f->n_orders, shortest = 0;
-    int64_t longest = f->orders[n_orders - 1];
-    int64_t from = space - longest + 2 > 0 ? space - longest + 2 : 0;
-    int64_t last = space + longest - 2 < end ? space + longest - 2 : end;
-    uint64_t history = 0;
-    int64_t run = 0;
-    for (int64_t i = from; i <= last; i++) {
-        if (ids[i] == 0) {
-            run = 0;
-            continue;
-        }
-        history = history << f->bits | ids[i];
-        run++;
-        if (i <= space) continue;
-        if (pending->count > PENDING - MOST_ORDERS) resolve(f, pending);
-        while (shortest < n_orders && f->orders[shortest] < i - space + 2) shortest++;
-        for (int k = shortest; k < n_orders && run >= f->orders[k]; k++)
-            push_ngram(f, pending, history & f->masks[k]);
+/* Of the n-grams with characters on both sides of `space` that end before the next space, or in it (at `end`), the
+ * longest that ends in each character. */
+static inline void push_crossing(const Features *f, Pending *pending, const Characters *chars, int64_t space,
+                                 int64_t end) {
+    int64_t last = smaller(space + f->orders[f->n_orders - 1] - 2, end);
+    if (pending->count > PENDING - LONGEST_ORDER) resolve(f, pending);
+    for (int64_t i = space + 1; i <= last; i++) {
+        int fitting = f->fitting[smaller(chars->runs[i], LONGEST_ORDER)], inside = f->fitting[i - space + 1];
+        if (inside < fitting) push_longest(f, pending, chars->histories[i], fitting - 1, inside);
     }
 }
 
-/* Whether all characters have ids, and the hash of these. */
-static inline int hash_word(const uint16_t *ids, int64_t length, uint64_t *hash) {
-    uint64_t value = WORD_SEED;
-    for (int64_t i = 0; i < length; i++) {
-        if (ids[i] == 0) return 0;
-        value = (value ^ ids[i]) * WORD_PRIME;
+/* There must be INLINE_CHARS ids to read, the word's or not: memcmp of a few bytes took a tenth of all the time. */
+static inline void first_chars_of(const uint16_t *ids, int64_t length, uint64_t chars[2]) {
+    memcpy(chars, ids, INLINE_CHARS * sizeof *ids);
+    if (length < 4) {
+        chars[0] &= ((uint64_t)1 << 16 * length) - 1;
+        chars[1] = 0;
+    } else if (length < INLINE_CHARS) {
+        chars[1] &= ((uint64_t)1 << 16 * (length - 4)) - 1;
     }
-    *hash = value;
-    return 1;
+}
+
+static inline uint64_t hash_word(const uint16_t *ids, int64_t length, const uint64_t chars[2]) {
+    uint64_t hash = (chars[0] ^ WORD_SEED) * WORD_PRIME;
+    hash = (hash ^ hash >> 32 ^ chars[1]) * WORD_PRIME;
+    for (int64_t i = INLINE_CHARS; i < length; i += 4) {
+        uint64_t four;
+        memcpy(&four, ids + smaller(i, length - 4), sizeof four);
+        hash = (hash ^ hash >> 32 ^ four) * WORD_PRIME;
+    }
+    return hash ^ hash >> 32;
 }
 
 static inline Word *slot_of(const Words *words, uint64_t hash) {
     return &words->slots[hash * MULTIPLIER >> words->shift];
 }
 
-static inline int32_t find_word(const Words *words, const uint16_t *ids, int64_t length, uint64_t hash) {
+static inline int32_t find_word(const Words *words, const uint16_t *ids, int64_t length, const uint64_t chars[2],
+                                uint64_t hash) {
     for (const Word *slot = slot_of(words, hash); slot->length != 0;
          slot = words->slots + (((uint64_t)(slot - words->slots) + 1) & words->mask)) {
         if (slot->tag != (uint32_t)hash || slot->length != length) continue;
-        int64_t inlined = length < INLINE_CHARS ? length : INLINE_CHARS;
-        if (memcmp(slot->first_chars, ids, (size_t)inlined * sizeof *ids) == 0 &&
-            memcmp(words->chars + slot->begin + inlined, ids + inlined, (size_t)(length - inlined) * sizeof *ids) == 0)
+        if (slot->first_chars[0] != chars[0] || slot->first_chars[1] != chars[1]) continue;
+        if (length <= INLINE_CHARS || memcmp(words->chars + slot->begin + INLINE_CHARS, ids + INLINE_CHARS,
+                                             (size_t)(length - INLINE_CHARS) * sizeof *ids) == 0)
             return slot->row;
     }
     return -1;
@@ -221,30 +291,36 @@ static inline int32_t find_word(const Words *words, const uint16_t *ids, int64_t
 /* There must be an empty slot, and 1 to 65,535 characters, all with ids. */
 static void add_word(Words *words, uint32_t begin, uint16_t length, int32_t row) {
     const uint16_t *ids = words->chars + begin;
-    uint64_t hash = 0;
-    hash_word(ids, length, &hash);
+    uint16_t padded[INLINE_CHARS] = {0};
+    uint64_t chars[2];
+    memcpy(padded, ids, (size_t)smaller(length, INLINE_CHARS) * sizeof *ids);
+    memcpy(chars, padded, sizeof chars);
+    uint64_t hash = hash_word(ids, length, chars);
     Word *slot = slot_of(words, hash);
     while (slot->length != 0) slot = words->slots + (((uint64_t)(slot - words->slots) + 1) & words->mask);
-    *slot = (Word){.tag = (uint32_t)hash, .row = row, .begin = begin, .length = length};
-    memcpy(slot->first_chars, ids, (length < INLINE_CHARS ? length : INLINE_CHARS) * sizeof *ids);
+    *slot = (Word){{chars[0], chars[1]}, (uint32_t)hash, row, begin, length};
 }
 
-static void push_words(const Features *f, Pending *pending, const uint16_t *ids, const uint8_t *classes, int64_t from,
-                       int64_t end) {
+static void push_words(const Features *f, Pending *pending, const Characters *chars, int64_t from, int64_t end) {
+    const uint8_t *classes = chars->classes;
     for (int64_t i = from; i < end;) {
         int64_t begin = i++;
         if (classes[begin] == SPACE) continue;
         if (classes[begin] == WORD)
             while (classes[i] == WORD) i++; /* the padding ends every run */
         int32_t row = -1;
-        uint64_t hash;
-        if (i - begin <= f->words.longest && hash_word(ids + begin, i - begin, &hash))
-            row = find_word(&f->words, ids + begin, i - begin, hash);
+        int64_t length = i - begin;
+        if (length <= f->words.longest && chars->runs[i - 1] >= length) {
+            const uint16_t *ids = chars->ids + begin;
+            uint64_t first[2];
+            first_chars_of(ids, length, first);
+            row = find_word(&f->words, ids, length, first, hash_word(ids, length, first));
+        }
         if (row < 0) {
             row = f->unknown_row;
             pending->unknown++;
         }
-        if (row >= 0) push_row(f, pending, row);
+        if (row >= 0) found(pending, row);
     }
 }
 
@@ -253,83 +329,89 @@ enum { WINDOW = 32 };
 typedef struct {
     int64_t space, end;
     int known; /* whether the chunk may be in the memo */
-    uint64_t hash;
+    uint64_t first_chars[2], hash;
     uint64_t edge; /* 0: none that could be known */
     uint64_t edge_slot;
 } Chunk;
 
-static inline uint64_t edge_of(const Features *f, const uint16_t *ids, int64_t space, int64_t end) {
+static inline uint64_t edge_of(const Features *f, const Characters *chars, int64_t space, int64_t end) {
     if (f->reach == 0 || space == 0) return 0;
-    int64_t from = space - f->reach > 0 ? space - f->reach : 0;
-    int64_t last = space + f->reach < end ? space + f->reach : end;
-    uint64_t key = 0;
-    for (int64_t i = from; i <= last; i++) {
-        if (ids[i] == 0) return 0;
-        key = key << f->bits | ids[i];
-    }
-    return key;
+    int64_t from = space - smaller(f->reach, space), last = smaller(space + f->reach, end), length = last - from + 1;
+    return chars->runs[last] < length ? 0 : chars->histories[last] & f->edge_masks[length];
 }
 
-static void push_memoised(const Features *f, Pending *pending, const uint16_t *ids, const uint8_t *classes,
-                          int64_t length) {
-    Chunk window[WINDOW];
-    int64_t space = 0;
-    while (space < length - 1) {
-        int count = 0;
-        for (; count < WINDOW && space < length - 1; count++) {
-            Chunk *chunk = &window[count];
-            int64_t end = space + 1;
-            while (classes[end] != SPACE) end++;
-            chunk->space = space;
-            chunk->end = end;
-            chunk->known = end - space - 1 <= f->chunks.longest && hash_word(ids + space + 1, end - space - 1, &chunk->hash);
-            if (chunk->known) PREFETCH(slot_of(&f->chunks, chunk->hash));
-            chunk->edge = edge_of(f, ids, space, end);
-            chunk->edge_slot = chunk->edge * MULTIPLIER >> f->edges.shift;
-            if (chunk->edge) PREFETCH(&f->edges.slots[chunk->edge_slot]);
-            space = end;
-        }
-        for (int i = 0; i < count; i++) {
-            const Chunk *chunk = &window[i];
-            int32_t row;
-            if (chunk->space > 0) {
-                row = chunk->edge ? find_pair(&f->edges, chunk->edge, chunk->edge_slot) : -1;
-                if (row >= 0)
-                    push_row(f, pending, row);
-                else
-                    push_crossing(f, pending, ids, chunk->space, chunk->end);
-            }
-            row = -1;
-            if (chunk->known)
-                row = find_word(&f->chunks, ids + chunk->space + 1, chunk->end - chunk->space - 1, chunk->hash);
-            if (row >= 0) {
-                push_row(f, pending, row);
-            } else {
-                push_ngrams(f, pending, ids, chunk->space, chunk->end + 1);
-                if (f->has_words) push_words(f, pending, ids, classes, chunk->space, chunk->end + 1);
-            }
-        }
+static inline void look_at(const Features *f, const Characters *chars, int64_t space, int64_t end, Chunk *chunk) {
+    const uint16_t *ids = chars->ids + space + 1;
+    int64_t length = end - space - 1;
+    chunk->space = space;
+    chunk->end = end;
+    chunk->known = length <= f->chunks.longest && chars->runs[end - 1] >= length;
+    if (chunk->known) {
+        first_chars_of(ids, length, chunk->first_chars);
+        chunk->hash = hash_word(ids, length, chunk->first_chars);
+        PREFETCH(slot_of(&f->chunks, chunk->hash));
     }
+    chunk->edge = edge_of(f, chars, space, end);
+    chunk->edge_slot = slot_of_pair(&f->edges, chunk->edge);
+    if (chunk->edge) PREFETCH(&f->edges.slots[chunk->edge_slot]);
+}
+
+static inline void push_chunk(const Features *f, Pending *pending, const Characters *chars, const Chunk *chunk) {
+    int32_t row;
+    if (chunk->space > 0) {
+        row = chunk->edge ? find_pair(&f->edges, chunk->edge, chunk->edge_slot) : -1;
+        if (row >= 0)
+            found(pending, row);
+        else
+            push_crossing(f, pending, chars, chunk->space, chunk->end);
+    }
+    row = -1;
+    if (chunk->known)
+        row = find_word(&f->chunks, chars->ids + chunk->space + 1, chunk->end - chunk->space - 1, chunk->first_chars,
+                        chunk->hash);
+    if (row >= 0) {
+        found(pending, row);
+    } else {
+        push_ngrams(f, pending, chars, chunk->space, chunk->end + 1, 1);
+        if (f->has_words) push_words(f, pending, chars, chunk->space, chunk->end + 1);
+    }
+}
+
+/* Chunk by chunk: what crosses into it, then what is inside, each in as few rows as have the same sum. */
+static void push_sums(const Features *f, Pending *pending, const Characters *chars) {
+    Chunk window[WINDOW];
+    for (int64_t first = 0; first < chars->n_spaces - 1; first += WINDOW) {
+        int64_t count = smaller(WINDOW, chars->n_spaces - 1 - first);
+        const int32_t *spaces = chars->spaces + first;
+        for (int64_t i = 0; i < count; i++) look_at(f, chars, spaces[i], spaces[i + 1], &window[i]);
+        for (int64_t i = 0; i < count; i++) push_chunk(f, pending, chars, &window[i]);
+    }
+}
+
+static void featurise_text(const Features *f, int sums, const Text *text, Characters *chars, Pending *pending) {
+    int64_t length = read_characters(f, text, chars, &pending->unknown);
+    if (length > 0 && sums) {
+        push_sums(f, pending, chars);
+    } else if (length > 0) {
+        push_ngrams(f, pending, chars, 0, length, 0);
+        resolve(f, pending);
+        if (f->has_words) push_words(f, pending, chars, 0, length);
+    }
+    resolve(f, pending);
 }
 
 /* Write the rows of all texts and where each text's end; return the end of the rows, and add to what is unknown.
  *
- * rows: room for n_orders + 1 times the characters of all texts and 2 for each. ids, classes: scratch of the longest
- * text's characters and 2.
+ * sums: whether rows stand for sums (see vocab/suffixes.py and vocab/memo.py), or each for a feature by itself.
+ * rows: room for n_orders + 1 times the characters of all texts and 2 for each. chars: room for the longest text's
+ * characters and SLACK.
  */
-static int32_t *featurise(const Features *f, const Text *texts, int64_t n, int32_t *rows, int64_t *offsets, uint16_t *ids,
-                          uint8_t *classes, int64_t *unknown) {
+static int32_t *featurise(const Features *f, int sums, const Text *texts, int64_t n, int32_t *rows, int64_t *offsets,
+                          Characters *chars, int64_t *unknown) {
     Pending pending = {.count = 0, .at = rows};
     offsets[0] = 0;
     for (int64_t i = 0; i < n; i++) {
-        int64_t length = read_characters(f, &texts[i], ids, classes, &pending.unknown);
-        if (length > 0 && f->has_memo) {
-            push_memoised(f, &pending, ids, classes, length);
-        } else if (length > 0) {
-            push_ngrams(f, &pending, ids, 0, length);
-            if (f->has_words) push_words(f, &pending, ids, classes, 0, length);
-        }
-        resolve(f, &pending);
+        featurise_text(f, sums, &texts[i], chars, &pending);
         offsets[i + 1] = pending.at - rows;
     }
     *unknown = pending.unknown;

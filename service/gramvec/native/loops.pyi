@@ -18,16 +18,16 @@ class Featuriser:
     def __new__(
         cls,
         compose: Callable[[str], str],  # to normalisation form C; called for texts that are not ASCII
-        characters: Array,  # uint32[0x110000], see gramvec.vocab.characters
+        pages: Array,  # uint16[0x1100], see gramvec.vocab.characters
+        entries: Array,  # uint32
         orders: tuple[int, ...],
         bits: int,
-        ngram_keys: Array,  # uint64, 0 for an empty slot; used while the object is made
+        ngram_keys: Array,  # uint64, none of them 0; used while the object is made
         ngram_rows: Array,  # int32
         has_words: bool,
         words: WordArrays,
         longest_word: int,
         unknown_row: int,  # -1: unknown words have none
-        has_memo: bool,
         chunks: WordArrays,
         longest_chunk: int,
         reach: int,
@@ -35,10 +35,11 @@ class Featuriser:
         edge_rows: Array,
         /,
     ) -> Featuriser: ...
-    def __call__(self, texts: Sequence[str], /) -> tuple[bytearray, bytearray, int]:
+    def __call__(self, texts: Sequence[str], sums: bool, /) -> tuple[bytearray, bytearray, int]:
         """ids int32[rows], offsets int64[n + 1], and how much was unknown: see FeatureBatch.
 
-        Raises TypeError for anything but str, ValueError for a lone surrogate.
+        sums: rows that stand for sums, see gramvec.vocab.suffixes and gramvec.vocab.memo; else each feature's own.
+        Raises TypeError for anything but str, ValueError for a lone surrogate and for sums without n-grams.
         """
 
 class Table:
@@ -68,6 +69,16 @@ class Table:
         """Fill float32[n, d] vectors; return the first position found of an id that is no row, or -1.
 
         ids int32, offsets int64[n + 1] ascending. Raises ValueError if they do not fit together.
+        """
+
+    def embed(
+        self, featuriser: Featuriser, texts: Sequence[str], sums: bool, vectors: Array, /
+    ) -> tuple[bytearray, int, float, int | None]:
+        """Fill float32[n, d] vectors with the sums of the rows that the featuriser gives for each text.
+
+        Returns how many rows each text has, int64[n]; how much was unknown; the share of the time that went into
+        features; and None, or a row that is not in the table, at whose text the sums stop.
+        Raises TypeError and ValueError as the featuriser does, and if texts and vectors do not fit together.
         """
 
 def unit(rows: Array, units: Array, /) -> None:

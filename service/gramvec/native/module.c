@@ -1,15 +1,20 @@
-/* gramvec.native: the loops of features and runtime, and rows of length 1, for Python. See native.pyi for the contract. */
+/* gramvec.native: the loops of features and runtime, and rows of length 1, for Python. See loops.pyi for the contract. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "featurise.h"
-#include "sum.h"
+#include "embed.h"
 
 /* Below so many characters or rows a call is over before another thread could take the interpreter's lock. */
 enum { KEEP_LOCK = 2048 };
+
+static PyThreadState *give_lock(int64_t work) { return work < KEEP_LOCK ? NULL : PyEval_SaveThread(); }
+
+static void take_lock(PyThreadState *given) {
+    if (given) PyEval_RestoreThread(given);
+}
 
 /* Arrays that an object holds on to. */
 enum { MOST_BUFFERS = 24 };
@@ -73,12 +78,16 @@ static int pairs_from(Pairs *pairs, PyObject *keys, PyObject *rows) {
     if (row && n_keys != n_rows) {
         PyErr_SetString(PyExc_ValueError, "keys and rows differ in length");
     } else if (row) {
-        size_t used = 0;
-        for (Py_ssize_t i = 0; i < n_keys; i++) used += key[i] != 0;
-        pairs->slots = allocate_slots(used, sizeof(Pair), &pairs->mask, &pairs->shift);
+        pairs->slots = allocate_slots((size_t)n_keys, sizeof(Pair), &pairs->mask, &pairs->shift);
         result = pairs->slots ? 0 : -1;
-        for (Py_ssize_t i = 0; result == 0 && i < n_keys; i++)
-            if (key[i]) add_pair(pairs, key[i], row[i]);
+        for (Py_ssize_t i = 0; result == 0 && i < n_keys; i++) {
+            if (key[i]) {
+                add_pair(pairs, key[i], row[i]);
+            } else {
+                PyErr_SetString(PyExc_ValueError, "0 is the key of no n-gram");
+                result = -1;
+            }
+        }
     }
     let_go(&buffers);
     return result;
@@ -105,27 +114,28 @@ static int words_from(Buffers *buffers, Words *words, PyObject *starts, PyObject
     return 0;
 }
 
+static uint64_t lowest_bits(int64_t count) { return count >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << count) - 1; }
+
 static PyObject *featuriser_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    PyObject *compose, *table, *orders, *ngram_keys, *ngram_rows, *words[3], *chunks[3], *edge_keys, *edge_rows;
+    PyObject *compose, *pages, *entries, *orders, *ngram_keys, *ngram_rows, *words[3], *chunks[3], *edge_keys, *edge_rows;
     Py_ssize_t bits, longest_word, longest_chunk, reach;
-    int has_words, has_memo, unknown_row;
+    int has_words, unknown_row;
     if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
         PyErr_SetString(PyExc_TypeError, "Featuriser takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "OOO!nOOp(OOO)nip(OOO)nnOO", &compose, &table, &PyTuple_Type, &orders, &bits,
+    if (!PyArg_ParseTuple(args, "OOOO!nOOp(OOO)ni(OOO)nnOO", &compose, &pages, &entries, &PyTuple_Type, &orders, &bits,
                           &ngram_keys, &ngram_rows, &has_words, &words[0], &words[1], &words[2],
-                          &longest_word, &unknown_row, &has_memo, &chunks[0], &chunks[1], &chunks[2],
+                          &longest_word, &unknown_row, &chunks[0], &chunks[1], &chunks[2],
                           &longest_chunk, &reach, &edge_keys, &edge_rows))
         return NULL;
     Featuriser *self = (Featuriser *)type->tp_alloc(type, 0);
     if (!self) return NULL;
     Features *f = &self->features;
-    Py_ssize_t codes;
+    Py_ssize_t n_pages, n_entries;
     self->compose = Py_NewRef(compose);
     f->bits = (int)bits;
     f->has_words = has_words;
-    f->has_memo = has_memo;
     f->unknown_row = unknown_row;
     f->reach = reach;
     f->n_orders = (int)PyTuple_GET_SIZE(orders);
@@ -136,17 +146,22 @@ static PyObject *featuriser_new(PyTypeObject *type, PyObject *args, PyObject *kw
     for (int i = 0; i < f->n_orders; i++) {
         f->orders[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(orders, i));
         if (f->orders[i] == -1 && PyErr_Occurred()) goto failed;
-        if (f->orders[i] < 1 || f->orders[i] * bits > 64 || bits < 1 || bits > 16) {
+        if (f->orders[i] < 1 || f->orders[i] > LONGEST_ORDER || f->orders[i] * bits > 64 || bits < 1 || bits > 16) {
             PyErr_SetString(PyExc_ValueError, "orders and bits do not fit a key of 64 bits");
             goto failed;
         }
-        f->masks[i] = f->orders[i] * bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << f->orders[i] * bits) - 1;
+        f->masks[i] = lowest_bits(f->orders[i] * bits);
+        for (int n = 0; n <= LONGEST_ORDER; n++) f->fitting[n] += f->orders[i] <= n;
     }
-    if (!(f->table = hold(&self->buffers, table, 4, &codes, 0))) goto failed;
-    if (codes < 0x110000 || reach < 0 || (2 * reach + 1) * bits > 64 || (has_memo && f->n_orders == 0)) {
+    if (!(f->pages = hold(&self->buffers, pages, 2, &n_pages, 0))) goto failed;
+    if (!(f->entries = hold(&self->buffers, entries, 4, &n_entries, 0))) goto failed;
+    int fits = n_pages == 0x110000 >> PAGE_SHIFT;
+    for (Py_ssize_t i = 0; fits && i < n_pages; i++) fits = f->pages[i] < n_entries >> PAGE_SHIFT;
+    if (!fits || reach < 0 || 2 * reach + 1 > LONGEST_EDGE || (2 * reach + 1) * bits > 64) {
         PyErr_SetString(PyExc_ValueError, "the table of characters is short, or the reach too long");
         goto failed;
     }
+    for (int n = 0; n <= 2 * reach + 1; n++) f->edge_masks[n] = lowest_bits(n * bits);
     if (pairs_from(&f->ngrams, ngram_keys, ngram_rows) < 0 ||
         pairs_from(&f->edges, edge_keys, edge_rows) < 0 ||
         words_from(&self->buffers, &f->words, words[0], words[1], words[2], longest_word) < 0 ||
@@ -210,63 +225,85 @@ static Py_ssize_t take_texts(Featuriser *self, PyObject *sequence, Py_ssize_t n,
     return characters;
 }
 
+/* What a call was given: its texts, and scratch for the characters of one. */
+enum { FEW = 16, SHORT = 1024 };
+typedef struct {
+    PyObject *sequence, **owned, *few_owned[FEW];
+    Text *texts, few_texts[FEW];
+    Py_ssize_t n, characters;
+    int64_t longest;
+    Characters chars;
+    void *scratch;
+    uint64_t short_scratch[SHORT * BYTES_A_CHARACTER / sizeof(uint64_t) + 1];
+} Given;
+
+static void give_back(Given *given) {
+    for (Py_ssize_t i = 0; given->owned && i < given->n; i++) Py_XDECREF(given->owned[i]);
+    if (given->owned != given->few_owned) PyMem_RawFree(given->owned);
+    if (given->texts != given->few_texts) PyMem_RawFree(given->texts);
+    if (given->scratch != given->short_scratch) PyMem_RawFree(given->scratch);
+    Py_XDECREF(given->sequence);
+}
+
+/* -1 with an exception set. Give it back in either case. */
+static int take(Featuriser *self, PyObject *texts, int sums, Given *given) {
+    given->owned = NULL;
+    given->texts = NULL;
+    given->scratch = NULL;
+    given->longest = 0;
+    given->sequence = NULL;
+    if (sums && self->features.n_orders == 0) {
+        PyErr_SetString(PyExc_ValueError, "there are no sums without n-grams");
+        return -1;
+    }
+    if (!(given->sequence = PySequence_Fast(texts, "texts must be a sequence of str"))) return -1;
+    Py_ssize_t n = given->n = PySequence_Fast_GET_SIZE(given->sequence);
+    if (n <= FEW) memset(given->few_owned, 0, sizeof given->few_owned);
+    given->owned = n <= FEW ? given->few_owned : PyMem_RawCalloc((size_t)n, sizeof *given->owned);
+    given->texts = n <= FEW ? given->few_texts : PyMem_RawMalloc((size_t)n * sizeof *given->texts);
+    if (!given->owned || !given->texts) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    given->characters = take_texts(self, given->sequence, n, given->owned, given->texts, &given->longest);
+    if (given->characters < 0) return -1;
+    int64_t length = given->longest + SLACK > SHORT ? given->longest + SLACK : SHORT;
+    given->scratch = length > SHORT ? PyMem_RawMalloc((size_t)length * BYTES_A_CHARACTER) : given->short_scratch;
+    if (!given->scratch) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    given->chars = characters_in(given->scratch, length);
+    return 0;
+}
+
+/* The most rows that so many characters of so many texts have. */
+static Py_ssize_t most_rows(const Features *f, Py_ssize_t characters, Py_ssize_t texts) {
+    return (characters + 2 * texts) * (f->n_orders + f->has_words) + 1;
+}
+
 static PyObject *featuriser_call(Featuriser *self, PyObject *args, PyObject *kwargs) {
     (void)kwargs;
-    PyObject *given, *result = NULL, *rows = NULL, *offsets = NULL;
-    if (!PyArg_ParseTuple(args, "O", &given)) return NULL;
-    PyObject *sequence = PySequence_Fast(given, "texts must be a sequence of str");
-    if (!sequence) return NULL;
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence), characters = 0;
-    int64_t longest = 0;
-    enum { FEW = 16, SHORT = 1024 };
-    PyObject *few_owned[FEW] = {NULL};
-    Text few_texts[FEW];
-    uint16_t short_ids[SHORT];
-    uint8_t short_classes[SHORT];
-    PyObject **owned = n <= FEW ? few_owned : PyMem_RawCalloc((size_t)n, sizeof *owned);
-    Text *texts = n <= FEW ? few_texts : PyMem_RawMalloc((size_t)n * sizeof *texts);
-    uint16_t *ids = short_ids;
-    uint8_t *classes = short_classes;
-    if (!owned || !texts) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    characters = take_texts(self, sequence, n, owned, texts, &longest);
-    if (characters < 0) goto done;
-    if (longest + 2 > SHORT) {
-        ids = PyMem_RawMalloc((size_t)(longest + 2) * sizeof *ids);
-        classes = PyMem_RawMalloc((size_t)(longest + 2));
-        if (!ids || !classes) {
-            PyErr_NoMemory();
-            goto done;
-        }
-    }
-    Py_ssize_t room = (characters + 2 * n) * (self->features.n_orders + self->features.has_words);
-    rows = PyByteArray_FromStringAndSize(NULL, (room + 1) * (Py_ssize_t)sizeof(int32_t));
+    PyObject *texts, *result = NULL, *rows = NULL, *offsets = NULL;
+    int sums;
+    if (!PyArg_ParseTuple(args, "Op", &texts, &sums)) return NULL;
+    Given given;
+    if (take(self, texts, sums, &given) < 0) goto done;
+    Py_ssize_t n = given.n, room = most_rows(&self->features, given.characters, n);
+    rows = PyByteArray_FromStringAndSize(NULL, room * (Py_ssize_t)sizeof(int32_t));
     offsets = PyByteArray_FromStringAndSize(NULL, (n + 1) * (Py_ssize_t)sizeof(int64_t));
     if (!rows || !offsets) goto done;
     int32_t *first = (int32_t *)PyByteArray_AS_STRING(rows), *end;
     int64_t *bounds = (int64_t *)PyByteArray_AS_STRING(offsets), unknown = 0;
-    if (characters < KEEP_LOCK) {
-        end = featurise(&self->features, texts, n, first, bounds, ids, classes, &unknown);
-    } else {
-        Py_BEGIN_ALLOW_THREADS;
-        end = featurise(&self->features, texts, n, first, bounds, ids, classes, &unknown);
-        Py_END_ALLOW_THREADS;
-    }
+    PyThreadState *lock = give_lock(given.characters);
+    end = featurise(&self->features, sums, given.texts, n, first, bounds, &given.chars, &unknown);
+    take_lock(lock);
     if (PyByteArray_Resize(rows, (end - first) * (Py_ssize_t)sizeof(int32_t)) < 0) goto done;
     result = Py_BuildValue("OOL", rows, offsets, (long long)unknown);
 done:
-    for (Py_ssize_t i = 0; owned && i < n; i++) Py_XDECREF(owned[i]);
-    if (n > FEW) {
-        PyMem_RawFree(owned);
-        PyMem_RawFree(texts);
-    }
-    if (ids != short_ids) PyMem_RawFree(ids);
-    if (classes != short_classes) PyMem_RawFree(classes);
+    give_back(&given);
     Py_XDECREF(rows);
     Py_XDECREF(offsets);
-    Py_DECREF(sequence);
     return result;
 }
 
@@ -374,13 +411,9 @@ static PyObject *table_call(TableObject *self, PyObject *args, PyObject *kwargs)
         goto done;
     }
     int64_t wrong;
-    if (n_ids < KEEP_LOCK) {
-        wrong = sum_texts(t, ids, offsets, n_offsets - 1, vectors, total, wide);
-    } else {
-        Py_BEGIN_ALLOW_THREADS;
-        wrong = sum_texts(t, ids, offsets, n_offsets - 1, vectors, total, wide);
-        Py_END_ALLOW_THREADS;
-    }
+    PyThreadState *lock = give_lock(n_ids);
+    wrong = sum_texts(t, ids, offsets, n_offsets - 1, vectors, total, wide);
+    take_lock(lock);
     result = PyLong_FromLongLong(wrong);
 done:
     PyMem_RawFree(total);
@@ -389,8 +422,59 @@ done:
     return result;
 }
 
+static PyObject *table_embed(TableObject *self, PyObject *args) {
+    PyObject *texts, *given_vectors, *result = NULL, *counts = NULL;
+    Featuriser *featuriser;
+    int sums;
+    if (!PyArg_ParseTuple(args, "OOpO", &featuriser, &texts, &sums, &given_vectors)) return NULL;
+    if (Py_TYPE(featuriser)->tp_dealloc != (destructor)featuriser_free) {
+        PyErr_SetString(PyExc_TypeError, "a Featuriser is needed");
+        return NULL;
+    }
+    const Table *t = &self->table;
+    Buffers buffers = {.count = 0};
+    Given given;
+    void *total = NULL, *wide = NULL;
+    int32_t *rows = NULL;
+    Py_ssize_t n_numbers;
+    if (take(featuriser, texts, sums, &given) < 0) goto done;
+    float *vectors = hold(&buffers, given_vectors, 4, &n_numbers, PyBUF_WRITABLE);
+    if (!vectors) goto done;
+    if (n_numbers != given.n * t->dimension) {
+        PyErr_SetString(PyExc_ValueError, "texts and vectors do not fit together");
+        goto done;
+    }
+    Py_ssize_t room = most_rows(&featuriser->features, given.longest, 1);
+    total = PyMem_RawMalloc((size_t)t->width * sizeof(int32_t));
+    wide = PyMem_RawMalloc((size_t)t->dimension * sizeof(double));
+    rows = PyMem_RawMalloc(2 * (size_t)room * sizeof *rows);
+    counts = PyByteArray_FromStringAndSize(NULL, given.n * (Py_ssize_t)sizeof(int64_t));
+    if (!total || !wide || !rows || !counts) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    int64_t *count = (int64_t *)PyByteArray_AS_STRING(counts);
+    const Features *f = &featuriser->features;
+    Embedded got;
+    PyThreadState *lock = give_lock(given.characters);
+    got = embed_texts(f, sums, t, given.texts, given.n, rows, room, &given.chars, total, wide, vectors, count);
+    take_lock(lock);
+    PyObject *wrong = got.has_wrong ? PyLong_FromLong(got.wrong) : Py_NewRef(Py_None);
+    if (wrong) result = Py_BuildValue("OLdN", counts, (long long)got.unknown, got.featuring, wrong);
+done:
+    give_back(&given);
+    let_go(&buffers);
+    PyMem_RawFree(total);
+    PyMem_RawFree(wide);
+    PyMem_RawFree(rows);
+    Py_XDECREF(counts);
+    return result;
+}
+
+static PyMethodDef table_methods[] = {{"embed", (PyCFunction)table_embed, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+
 static PyType_Slot table_slots[] = {
-    {Py_tp_new, table_new}, {Py_tp_dealloc, table_free}, {Py_tp_call, table_call}, {0, NULL}};
+    {Py_tp_methods, table_methods}, {Py_tp_new, table_new}, {Py_tp_dealloc, table_free}, {Py_tp_call, table_call}, {0, NULL}};
 static PyType_Spec table_spec = {"gramvec.native.Table", sizeof(TableObject), 0, Py_TPFLAGS_DEFAULT, table_slots};
 
 /* ---- unit ---- */
@@ -412,13 +496,9 @@ static PyObject *unit(PyObject *module, PyObject *const *args, Py_ssize_t n_args
         goto done;
     }
     Py_ssize_t n = buffers.views[0].shape[0], d = buffers.views[0].shape[1];
-    if (n_rows < KEEP_LOCK) {
-        unit_rows(rows, n, d, units);
-    } else {
-        Py_BEGIN_ALLOW_THREADS;
-        unit_rows(rows, n, d, units);
-        Py_END_ALLOW_THREADS;
-    }
+    PyThreadState *lock = give_lock(n_rows);
+    unit_rows(rows, n, d, units);
+    take_lock(lock);
     result = Py_NewRef(Py_None);
 done:
     let_go(&buffers);

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "rows.h"
+
 /* One binary holds the plain loops for three widths of vector, and the loader takes the machine's. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
 #define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -18,7 +20,7 @@
 #endif
 
 /* Rows are asked for so far ahead of their sum: on a Zen 5 a text's int8 rows take 2.4 us with one, 1.2 with 28. */
-enum { MOST_ROWS_AHEAD = 28, MOST_BYTES_AHEAD = 16000, CACHE_LINE = 64 };
+enum { MOST_ROWS_AHEAD = 28, MOST_BYTES_AHEAD = 16000 };
 /* int8 rows are read in blocks of so many columns; what the last reads beyond a row is dropped. */
 enum { BLOCK = 64 };
 /* int32 holds so many rows of 127 * 128 and more. */
@@ -53,8 +55,7 @@ static inline const char *row_ahead(const Table *t, const int32_t *ids, int64_t 
 }
 
 static inline void prefetch(const Table *t, const char *row) {
-    for (int64_t line = 0; line < t->stride; line += CACHE_LINE) __builtin_prefetch(row + line);
-    __builtin_prefetch(row + t->stride - 1); /* rows begin anywhere in a line */
+    PREFETCH_ROW(row, t->stride, 3);
 }
 
 /* ---- int8 rows with weights, added as integers: exact, so that no order and no width of vectors shows. ---- */

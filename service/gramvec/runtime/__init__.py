@@ -1,15 +1,28 @@
-"""FeatureBatch to vectors: one contract, behind which a device does the sums."""
+"""Features to vectors: one contract, behind which a device does the sums."""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+import time
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.features import FeatureBatch
+from gramvec.features import FeatureBatch, Featuriser
 
 Device = Literal["auto", "cpu", "cuda"]
+
+
+class Sums(NamedTuple):
+    """Of n texts: vectors float32[n, d], counts int64[n] of their rows, `unknown` as in FeatureBatch, and the seconds
+    that went into features.
+    """
+
+    vectors: NDArray[np.float32]
+    counts: NDArray[np.int64]
+    unknown: int
+    featurise_seconds: float
 
 
 class Runtime(Protocol):
@@ -37,6 +50,22 @@ class Runtime(Protocol):
         """
         ...
 
+    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+        """What `run` gives for the features of these texts, to the bit.
+
+        Raises InputError for what the featuriser refuses, BackendError if the device fails. May be called from several
+        threads.
+        """
+        ...
+
     def close(self) -> None:
         """Release the table and the device."""
         ...
+
+
+def features_then_sums(runtime: Runtime, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+    """`Runtime.embed` of a runtime that takes features alone."""
+    began = time.perf_counter()
+    batch = featuriser(texts)
+    seconds = time.perf_counter() - began
+    return Sums(runtime.run(batch), batch.counts, batch.unknown, seconds)

@@ -1,11 +1,13 @@
 """The runtime of our own: loops in C over the mapped table, for a CPU.
 
 ONNX Runtime's stock operators copy every row before they add it. These loops add rows where they lie and read the same
-file: float rows in the order in which ONNX Runtime adds them, int8 rows that share scales as exact integers.
+file: float rows in the order in which ONNX Runtime adds them, int8 rows whose scales have one step as exact integers.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,9 @@ from numpy.typing import NDArray
 from gramvec import native
 from gramvec.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError
-from gramvec.features import FeatureBatch
+from gramvec.features import FeatureBatch, Featuriser
+from gramvec.features.text import code_points
+from gramvec.runtime import Sums, features_then_sums
 
 Floats = NDArray[np.float32]
 
@@ -46,7 +50,9 @@ class NativeRuntime:
         path = bundle.path / stored.file
         item = _BYTES[graph.precision]
         length = stored.rows * d * item
-        scales = None if stored.scales is None else _mapped(path, np.float32, stored.scales, stored.rows)
+        scales = None
+        if stored.scales is not None:  # which lie anywhere behind the table
+            scales = np.require(_mapped(path, np.float32, stored.scales, stored.rows), requirements="A")
         weights, step = None, 1.0
         if item == 1 and scales is not None and stored.table + length + loops.BLOCK <= path.stat().st_size:
             weights, step = weights_and_step(scales)
@@ -71,12 +77,39 @@ class NativeRuntime:
 
     def run(self, batch: FeatureBatch) -> Floats:
         """See Runtime.run."""
+        table = self._open_table()
+        vectors = np.empty((len(batch), self._dimension), np.float32)
+        wrong = table(batch.ids, batch.offsets, vectors)
+        if wrong >= 0:
+            raise self._no_row(batch.ids[wrong])
+        return self._activated(vectors)
+
+    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+        """See Runtime.embed. Where the featuriser is in C, a text is read while memory brings the rows of the last."""
+        if featuriser.loops is None:
+            return features_then_sums(self, featuriser, texts)
+        table = self._open_table()
+        began = time.perf_counter()
+        vectors = np.empty((len(texts), self._dimension), np.float32)
+        try:
+            counts, unknown, share, wrong = table.embed(featuriser.loops, texts, featuriser.memo is not None, vectors)
+        except (TypeError, ValueError):
+            code_points(texts)  # says which text is none, in a sentence
+            raise
+        seconds = share * (time.perf_counter() - began)
+        if wrong is not None:
+            raise self._no_row(wrong)
+        return Sums(self._activated(vectors), np.frombuffer(counts, np.int64), unknown, seconds)
+
+    def _open_table(self) -> Any:
         if self._table is None:
             raise BackendError("the model is closed; load it again")
-        vectors = np.empty((len(batch), self._dimension), np.float32)
-        wrong = self._table(batch.ids, batch.offsets, vectors)
-        if wrong >= 0:
-            raise BackendError(f"row {batch.ids[wrong]} is not in the table of {self._rows} rows; load the model again")
+        return self._table
+
+    def _no_row(self, row: int) -> BackendError:
+        return BackendError(f"row {row} is not in the table of {self._rows} rows; load the model again")
+
+    def _activated(self, vectors: Floats) -> Floats:
         return np.tanh(vectors, out=vectors) if self._tanh else vectors
 
     def close(self) -> None:
@@ -85,12 +118,13 @@ class NativeRuntime:
 
 
 def weights_and_step(scales: Floats) -> tuple[NDArray[np.uint8] | None, float]:
-    """Scales as whole multiples of the smallest, the step; None where they are not 1 to 128 times it, all of them."""
-    step = scales.min(initial=np.inf)
-    if not (step > 0 and scales.max() <= step * MOST_WEIGHT):
+    """Scales as 1 to 128 times the step, which is a 128th of the largest; None where one is not that."""
+    step = scales.max(initial=0) / np.float32(MOST_WEIGHT)
+    if step <= 0:
         return None, 1.0
     multiples = np.rint(scales / step)
-    return (multiples.astype(np.uint8), float(step)) if np.array_equal(multiples * step, scales) else (None, 1.0)
+    whole = multiples.min() >= 1 and np.array_equal(multiples * step, scales)
+    return (multiples.astype(np.uint8), float(step)) if whole else (None, 1.0)
 
 
 def _mapped(path: Path, dtype: type, offset: int, count: int) -> NDArray[Any]:

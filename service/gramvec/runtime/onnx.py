@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import importlib.metadata
 import io
 import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import BackendError, BundleError, DeviceError
-from gramvec.features import FeatureBatch
-from gramvec.runtime import Device
+from gramvec.features import FeatureBatch, Featuriser
+from gramvec.runtime import Device, Sums, features_then_sums
 
 log = logging.getLogger("gramvec.runtime")
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+CPU_BUILD = "this onnxruntime is the CPU build (install gramvec[gpu] for a GPU)"
 
 # Every stock CPU operator writes the gathered rows out before it adds them; over about 2,500 rows that copy
 # leaves the caches and the rate drops (docs/architecture.md). A GPU wants few, large calls.
@@ -37,15 +38,24 @@ ROWS_TO_SHRINK = 20_000
 class OnnxRuntime:
     """A Runtime over a model.onnx (ids, offsets to vectors).
 
-    cpu_graph: a graph of the same vectors that is taken on a CPU, for texts of up to 2^16 rows.
+    cpu_graph: a graph of the same vectors that is taken on a CPU, for texts of up to 2^16 rows. module: onnxruntime,
+    where it is imported already.
     Raises DeviceError if onnxruntime is missing or installed twice, or if "cuda" was asked for and cannot be
     had; BundleError if the graph cannot be loaded.
     """
 
     name = "onnx"
 
-    def __init__(self, graph: Path, dimension: int, device: Device = "auto", *, cpu_graph: Path | None = None) -> None:
-        onnxruntime = _import_onnxruntime()
+    def __init__(
+        self,
+        graph: Path,
+        dimension: int,
+        device: Device = "auto",
+        *,
+        cpu_graph: Path | None = None,
+        module: ModuleType | None = None,
+    ) -> None:
+        onnxruntime = module or import_onnxruntime()
         self._dimension = dimension
         self._graph = graph
         self._session = _open_session(onnxruntime, graph, device, cpu_graph)
@@ -69,13 +79,17 @@ class OnnxRuntime:
             start = stop
         return vectors
 
+    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+        """See Runtime.embed."""
+        return features_then_sums(self, featuriser, texts)
+
     def _call(self, part: FeatureBatch) -> NDArray[np.float32]:
         options = self._shrink if len(part.ids) > ROWS_TO_SHRINK and self.device == "cpu" else None
         session = self._session
         if session is None:
             raise BackendError("the model is closed; load it again")
         if self._integers and len(part.ids) > MOST_INTEGER_ROWS:
-            session = self._for_long_texts = self._for_long_texts or _session(_import_onnxruntime(), self._graph, [CPU])
+            session = self._for_long_texts = self._for_long_texts or _session(import_onnxruntime(), self._graph, [CPU])
         try:
             (vectors,) = session.run(None, {"ids": part.ids, "offsets": part.offsets}, options)
         except Exception as error:  # onnxruntime raises its own classes, RuntimeError and ValueError
@@ -87,15 +101,15 @@ class OnnxRuntime:
         self._session = self._for_long_texts = None
 
 
-def _import_onnxruntime() -> ModuleType:
-    installed = [name for name in ("onnxruntime", "onnxruntime-gpu") if _is_installed(name)]
+def import_onnxruntime() -> ModuleType:
+    """The module onnxruntime, with its telemetry off. Raises DeviceError if it is missing or installed twice."""
+    installed = [name for name in ("onnxruntime", "onnxruntime-gpu") if is_installed(name)]
     if len(installed) == 2:
         raise DeviceError(
             "onnxruntime and onnxruntime-gpu are both installed and overwrite each other's files; run "
             "'pip uninstall -y onnxruntime onnxruntime-gpu' and install gramvec[cpu] or gramvec[gpu] again"
         )
-    # From 1.29 on it would send Microsoft what it runs, and keep an identifier in the home folder; read once, here.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    turn_telemetry_off()
     try:
         import onnxruntime
     except ImportError as error:
@@ -110,10 +124,21 @@ def _import_onnxruntime() -> ModuleType:
     return module
 
 
-def _is_installed(distribution: str) -> bool:
+def turn_telemetry_off() -> None:
+    """From 1.29 on onnxruntime would send Microsoft what it runs, and keep an identifier in the home folder.
+
+    Read once, at its import.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+
+def is_installed(name: str) -> bool:
+    """Whether pip, or another of its kind, has installed a distribution of this name."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
-        importlib.metadata.distribution(distribution)
-    except importlib.metadata.PackageNotFoundError:
+        distribution(name)
+    except PackageNotFoundError:
         return False
     return True
 
@@ -146,7 +171,7 @@ def _open_session(onnxruntime: ModuleType, graph: Path, device: Device, cpu_grap
 def _why_no_cuda(onnxruntime: ModuleType) -> str | None:
     """A reason, or None if CUDA is worth a try. Providers that are listed were compiled in, not detected."""
     if CUDA not in onnxruntime.get_available_providers():
-        return "this onnxruntime is the CPU build (install gramvec[gpu] for a GPU)"
+        return CPU_BUILD
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

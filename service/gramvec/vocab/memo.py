@@ -8,7 +8,9 @@ is those: from `reach` = longest order - 2 characters before the space to as man
 ends the next chunk. Its row is the sum of the n-grams inside it that hold that space, and not as their first or last
 character.
 
-So a text is the sum of its chunks and edges: the rows that it has without a memo, added in another order.
+So a text is the sum of its chunks and edges: the rows that it has without a memo, added in another order. What the
+memo does not know is spelt out in n-grams, of those that end in one character the longest alone: where there is a memo,
+the rows of n-grams hold their suffixes, see gramvec.vocab.suffixes.
 """
 
 from __future__ import annotations
@@ -28,11 +30,10 @@ from gramvec.vocab.characters import ID_MASK
 from gramvec.vocab.vocabulary import Vocabulary
 
 MAGIC = b"gramvmem"
-VERSION = 1
+VERSION = 2  # 1: with tables for searching; rows of n-grams did not hold their suffixes
 
 _DTYPES = {
     "meta": "<i8",
-    "slots": "<i4",
     "starts": "<u4",
     "chars": "<u2",
     "rows": "<i4",
@@ -52,12 +53,15 @@ def edges_of(text: str, reach: int) -> Iterator[str]:
 
 def ngrams_across(edge: str, orders: Sequence[int]) -> list[str]:
     """The n-grams of an edge that its row is the sum of."""
+    return [ngram for ngrams in ngrams_by_end(edge, orders) for ngram in ngrams]
+
+
+def ngrams_by_end(edge: str, orders: Sequence[int]) -> list[list[str]]:
+    """The same, those together that end in the same character."""
     space = edge.rfind(" ", 1, len(edge) - 1)
     return [
-        edge[end - n : end]
+        [edge[end - n : end] for n in orders if n >= end - space + 1 and end >= n]
         for end in range(space + 2, len(edge) + 1)
-        for n in orders
-        if n >= end - space + 1 and end >= n
     ]
 
 
@@ -70,9 +74,9 @@ def longest_reach(orders: Sequence[int], bits: int) -> int:
 class Memo:
     """Which chunk and which edge own which row. Make one with `build`, at export, or `open`; the arrays are read-only.
 
-    `slots`, `starts`, `chars` and `rows` find a chunk as a vocabulary's find a word, `edge_keys` and `edge_rows` an
-    edge as its n-grams are found (see hashing). `longest` chunk in characters; `reach` of the edges, 0 without any. The
-    rows of the chunks begin at `first_row`, those of the edges follow.
+    `starts`, `chars` and `rows` are to chunks what a vocabulary's are to words, `edge_keys` and `edge_rows` to edges
+    what a vocabulary's are to n-grams. `longest` chunk in characters; `reach` of the edges, 0 without any. The rows of
+    the chunks begin at `first_row`, those of the edges follow.
     """
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -80,7 +84,6 @@ class Memo:
             array.setflags(write=False)
         self._arrays = arrays
         self.first_row, self.longest, self.reach, self.n_edges = (int(v) for v in arrays["meta"])
-        self.slots: NDArray[np.int32] = arrays["slots"]
         self.starts: NDArray[np.uint32] = arrays["starts"]
         self.chars: NDArray[np.uint16] = arrays["chars"]
         self.rows: NDArray[np.int32] = arrays["rows"]
@@ -109,15 +112,13 @@ class Memo:
         lengths = [len(ids) for ids in coded]
         first = len(vocabulary)
         after = first + len(coded)
-        edge_keys, edge_rows = hashing.ngram_table(keys, range(after, after + len(keys)))
         arrays: dict[str, NDArray[Any]] = {
             "meta": np.array([first, max(lengths, default=0), reach if edges else 0, len(keys)]),
-            "slots": hashing.word_table(coded),
             "starts": np.cumsum([0, *lengths]),
             "chars": np.array([one for ids in coded for one in ids]),
             "rows": np.arange(first, after),
-            "edge_keys": edge_keys,
-            "edge_rows": edge_rows,
+            "edge_keys": np.array(keys, np.uint64),
+            "edge_rows": np.arange(after, after + len(keys)),
         }
         return cls({name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
 
@@ -126,9 +127,8 @@ class Memo:
         characters = ["", *map(chr, vocabulary.alphabet.tolist())]
         chars, starts = self.chars.tolist(), self.starts.tolist()
         chunks = ["".join(characters[one] for one in chars[first:last]) for first, last in pairwise(starts)]
-        placed = sorted(zip(self.edge_rows.tolist(), self.edge_keys.tolist(), strict=True))
-        keys = [key for _, key in placed if key]
-        return chunks, ["".join(characters[one] for one in hashing.unpack(key, vocabulary.bits)) for key in keys]
+        edges = [hashing.unpack(key, vocabulary.bits) for key in self.edge_keys.tolist()]
+        return chunks, ["".join(characters[one] for one in edge) for edge in edges]
 
     def save(self, path: Path) -> None:
         """Write memo.bin."""

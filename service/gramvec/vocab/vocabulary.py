@@ -16,14 +16,14 @@ from gramvec.vocab import hashing
 from gramvec.vocab.arrays import map_arrays, write_arrays
 from gramvec.vocab.characters import (
     MAX_ALPHABET,
-    character_table,
+    CharacterTable,
     class_ranges,
     lower,
     lower_case_pairs,
 )
 
 MAGIC = b"gramvoc\0"
-VERSION = 1
+VERSION = 2  # 1: held tables for searching, which are made where they are needed
 
 EntryKind = Literal["ngram", "word", "unknown"]
 
@@ -35,7 +35,6 @@ _DTYPES = {
     "range_classes": "|u1",
     "ngram_keys": "<u8",
     "ngram_rows": "<i4",
-    "word_slots": "<i4",
     "word_starts": "<u4",
     "word_chars": "<u2",
     "word_rows": "<i4",
@@ -55,10 +54,10 @@ class Entry:
 class Vocabulary:
     """Which n-gram and which word owns which row of the table.
 
-    Make one with `build` (training) or `open` (serving). The arrays are read-only; the featurisers use them as
-    they are: `table` uint32[0x110000] (see characters.character_table), `ngram_keys`/`ngram_rows` and
-    `word_slots`/`word_starts`/`word_chars`/`word_rows` (see hashing), `bits` a character id takes in a key,
-    `unknown_row` or -1, `longest_word` in characters.
+    Make one with `build` (training) or `open` (serving). The arrays are read-only: n-gram i has the key `ngram_keys[i]`
+    (see hashing.pack) and the row `ngram_rows[i]`; word i the character ids `word_chars[word_starts[i] :
+    word_starts[i + 1]]` and the row `word_rows[i]`, both by ascending row. `table` gives the class and the id of a
+    character, `bits` are what an id takes in a key; `unknown_row` or -1, `longest_word` in characters.
     """
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -70,14 +69,23 @@ class Vocabulary:
         self.alphabet: NDArray[np.uint32] = arrays["alphabet"]
         self.ngram_keys: NDArray[np.uint64] = arrays["ngram_keys"]
         self.ngram_rows: NDArray[np.int32] = arrays["ngram_rows"]
-        self.word_slots: NDArray[np.int32] = arrays["word_slots"]
         self.word_starts: NDArray[np.uint32] = arrays["word_starts"]
         self.word_chars: NDArray[np.uint16] = arrays["word_chars"]
         self.word_rows: NDArray[np.int32] = arrays["word_rows"]
-        self.table = character_table(
+        self.table = CharacterTable(
             self.alphabet, arrays["folded"].reshape(-1, 2), arrays["range_firsts"], arrays["range_classes"]
         )
-        self.table.setflags(write=False)
+
+    @cached_property
+    def ngram_slots(self) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Keys and rows to be probed, see hashing.ngram_table: made when first asked for, in 30 ms for 180,000."""
+        return hashing.ngram_table(self.ngram_keys, self.ngram_rows)
+
+    @cached_property
+    def word_slots(self) -> NDArray[np.int32]:
+        """Indices of words to be probed, see hashing.word_table: made when first asked for."""
+        starts = self.word_starts.astype(np.int64)
+        return hashing.word_table(hashing.word_hashes(self.word_chars, starts[:-1], np.diff(starts)))
 
     def __len__(self) -> int:
         return self.rows
@@ -116,10 +124,7 @@ class Vocabulary:
             )
         ids = {character: index for index, character in enumerate(alphabet, start=1)}
         coded_words = [[ids[character] for character in text] for _, text in words]
-        keys, rows = hashing.ngram_table(
-            [hashing.pack([ids[character] for character in text], bits) for _, text in ngrams],
-            [row for row, _ in ngrams],
-        )
+        keys = [hashing.pack([ids[character] for character in text], bits) for _, text in ngrams]
         folded = [(cp, ids[chr(low)]) for cp, low in lower_case_pairs() if lowercase and chr(low) in ids]
         firsts, classes = class_ranges()
         lengths = [len(text) for _, text in words]
@@ -129,9 +134,8 @@ class Vocabulary:
             "folded": np.array(folded).reshape(-1),
             "range_firsts": firsts,
             "range_classes": classes,
-            "ngram_keys": keys,
-            "ngram_rows": rows,
-            "word_slots": hashing.word_table(coded_words),
+            "ngram_keys": np.array(keys, np.uint64),
+            "ngram_rows": np.array([row for row, _ in ngrams]),
             "word_starts": np.cumsum([0, *lengths]),
             "word_chars": np.array([one for word in coded_words for one in word]),
             "word_rows": np.array([row for row, _ in words]),
@@ -163,9 +167,8 @@ class Vocabulary:
         characters = ["", *map(chr, self.alphabet.tolist())]
         found: list[Entry] = [Entry("unknown", "", count) for count in counts]
         for key, row in zip(self.ngram_keys.tolist(), self.ngram_rows.tolist(), strict=True):
-            if key:
-                text = "".join(characters[one] for one in hashing.unpack(key, self.bits))
-                found[row] = Entry("ngram", text, counts[row])
+            text = "".join(characters[one] for one in hashing.unpack(key, self.bits))
+            found[row] = Entry("ngram", text, counts[row])
         chars, starts = self.word_chars.tolist(), self.word_starts.tolist()
         for index, row in enumerate(self.word_rows.tolist()):
             text = "".join(characters[one] for one in chars[starts[index] : starts[index + 1]])
