@@ -127,6 +127,21 @@ def test_a_silent_connection_is_closed_in_the_end(embedder: Embedder, monkeypatc
         assert read_all(silent) == read_all(empty_lines) == b""
 
 
+def test_what_crosses_the_end_of_an_idle_connection_does_not_reset_it(patient: RunningServer) -> None:
+    with patient.connect() as connection:
+        assert patient.server is not None
+        until(lambda: patient.connections == 1)
+        (held,) = patient.server.server_state.connections
+        assert isinstance(held, patience.PatientProtocol)
+
+        def send_and_sweep() -> None:  # in one turn of the loop, so that nothing is read between the two
+            connection.sendall(post_bytes(BODY))
+            held.sweep(held.loop.time() + 1_000)
+
+        held.loop.call_soon_threadsafe(send_and_sweep)
+        assert read_all(connection) == b""
+
+
 def test_an_answer_that_is_not_taken(server: RunningServer) -> None:
     body = json.dumps({"inputs": ["x"] * 2_000}).encode()
     with server.connect() as connection:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from gramvec.http.protocol import LINGER_SECONDS, Protocol
+from gramvec.http.protocol import Protocol
 from gramvec.http.settings import Settings
 
 # Bytes a second below which a body is too slow, once `body_timeout_seconds` have gone by.
@@ -78,7 +78,7 @@ class PatientProtocol(Protocol):
             if now - self._since > self._limits.head:
                 self._refuse(408, f"the headers did not arrive within {self._limits.head:g} s; send the request anew")
         elif now - self._since > self._limits.idle:
-            self.transport.close()
+            self._part()
 
     def _body_is_too_slow(self, now: float) -> bool:
         return now - self._since > self._limits.body + self._body_bytes / LEAST_RATE
@@ -94,5 +94,4 @@ class PatientProtocol(Protocol):
             b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
             b"retry-after: 1\r\nconnection: close\r\n\r\n%b" % (len(body), body)
         )
-        self.transport.write_eof()
-        self.loop.call_later(LINGER_SECONDS, self.transport.close)
+        self._part()

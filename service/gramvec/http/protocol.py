@@ -239,8 +239,13 @@ class Protocol(HttpToolsProtocol):
             refusal = _refusal(status, sentence, self.url)
             head = [b"HTTP/1.1 %d %b" % (status, REASONS[status]), *(b"%b: %b" % header for header in refusal.headers)]
             self.transport.write(b"\r\n".join([*head, b"", *refusal.body]))
-            self.transport.write_eof()
-            self.loop.call_later(LINGER_SECONDS, self.transport.close)
+            self._part()
+
+    def _part(self) -> None:
+        # RFC 9112, 9.6: what the client sends until it hears of the end would otherwise reset the connection.
+        self._deaf = True
+        self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
 def _refusal(status: int, sentence: str, target: bytes) -> Reply:
