@@ -246,8 +246,18 @@ def test_unit_by_hand_and_against_numpy(monkeypatch: pytest.MonkeyPatch) -> None
     rows = np.random.default_rng(3).normal(size=(50, 301)).astype(np.float32)
     found = unit(rows)
     assert all(np.array_equal(unit(rows[i : i + 1])[0], found[i]) for i in range(50))
+    # The least and the greatest that float32 has, whose squares it has not.
+    tiny, huge = np.float32(1e-45), np.finfo(np.float32).max
+    extremes = np.array([[tiny, 0], [-tiny, tiny], [huge, -huge], [1e-22, 1e-22], [1e-13, 1], [0, 0]], np.float32)
+    half = np.sqrt(np.float32(0.5))
+    expected = np.array([[1, 0], [-half, half], [half, -half], [half, half], [1e-13, 1], [0, 0]], np.float32)
+    assert np.allclose(unit(extremes), expected, rtol=2e-7, atol=0)
     monkeypatch.setattr(native, "loops", None)
     assert np.allclose(found, unit(rows), rtol=1e-6, atol=0)
+    assert np.allclose(unit(extremes), expected, rtol=2e-7, atol=0)
+    filled = np.empty_like(extremes)
+    assert unit(extremes, filled) is filled
+    assert np.allclose(filled, expected, rtol=2e-7, atol=0)
 
 
 @pytest.mark.parametrize("chunks", [False, True])

@@ -17,6 +17,9 @@ from gramvec.errors import InputError
 
 Vectors = NDArray[np.float32]
 
+# Of the square of a length: beyond these a float32 loses squares that matter, and doubles are taken. As in sum.h.
+LEAST_SQUARE, MOST_SQUARE = np.float32(1e-24), np.float32(1e36)
+
 
 class RawEmbeddings(NamedTuple):
     """vectors float32[n, d] before normalisation; feature_counts int64[n], 0 for a text without a known feature.
@@ -83,9 +86,16 @@ def unit(vectors: Vectors, out: Vectors | None = None) -> Vectors:
         units = np.empty(rows.shape, np.float32) if out is None else out
         native.loops.unit(rows, units)
         return units
-    lengths = np.sqrt(np.add.reduce(rows * rows, axis=1, keepdims=True))
-    lengths[lengths == 0] = 1
-    return np.divide(rows, lengths, dtype=np.float32, out=out)
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.add.reduce(rows * rows, axis=1, keepdims=True)
+    wide = ~((squares > LEAST_SQUARE) & (squares < MOST_SQUARE))[:, 0]
+    squares[wide] = 1
+    units = np.divide(rows, np.sqrt(squares), dtype=np.float32, out=out)
+    if wide.any():
+        exact = rows[wide].astype(np.float64)
+        lengths = np.sqrt(np.add.reduce(exact * exact, axis=1, keepdims=True))
+        units[wide] = exact / np.where(lengths == 0, 1, lengths)
+    return units
 
 
 def cosine_pairs(left: RawEmbeddings, right: RawEmbeddings) -> Vectors:

@@ -308,20 +308,35 @@ static int64_t sum_texts(const Table *t, const int32_t *ids, const int64_t *offs
     return -1;
 }
 
+/* Between these no square that matters to the sum is lost. As in postprocess.py. */
+#define LEAST_SQUARE 1e-24f
+#define MOST_SQUARE 1e36f
+
+/* In doubles, for components whose squares a float cannot hold. */
+static void unit_row_wide(const float *row, int64_t d, float *unit) {
+    double square = 0;
+    for (int64_t c = 0; c < d; c++) square += (double)row[c] * row[c];
+    double length = square == 0 ? 1 : sqrt(square);
+    for (int64_t c = 0; c < d; c++) unit[c] = (float)(row[c] / length);
+}
+
 /* Rows of length 1; a zero row stays zero. Squares are added in 16 columns, then these from left to right. */
 FOR_EACH_CPU
 static void unit_rows(const float *rows, int64_t n, int64_t d, float *units) {
     enum { LANES = 16 };
     for (int64_t i = 0; i < n; i++) {
         const float *row = rows + i * d;
-        float lanes[LANES] = {0}, length = 0;
+        float lanes[LANES] = {0}, square = 0;
         int64_t c = 0;
         for (; c + LANES <= d; c += LANES)
             for (int k = 0; k < LANES; k++) lanes[k] += row[c + k] * row[c + k];
         for (int k = 0; c < d; c++, k++) lanes[k] += row[c] * row[c];
-        for (int k = 0; k < LANES; k++) length += lanes[k];
-        length = sqrtf(length);
-        if (length == 0) length = 1;
+        for (int k = 0; k < LANES; k++) square += lanes[k];
+        if (!(square > LEAST_SQUARE && square < MOST_SQUARE)) {
+            unit_row_wide(row, d, units + i * d);
+            continue;
+        }
+        float length = sqrtf(square);
         for (c = 0; c < d; c++) units[i * d + c] = row[c] / length;
     }
 }
