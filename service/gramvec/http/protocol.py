@@ -42,7 +42,8 @@ class Protocol(HttpToolsProtocol):
         self._begun = False  # of the head, some has arrived
         self._in_body = False
         self._since = self._heard = self.loop.time()  # the beginning of this stage, the last bytes
-        self._head_bytes = self._body_bytes = self._piece_bytes = 0
+        self._head_bytes = 0  # of the head, without the piece that it began in
+        self._body_bytes = self._piece_bytes = self._first_bytes = 0
         self._upgrades = False
         self._deaf = False
         self._answering: RequestResponseCycle | None = None
@@ -98,10 +99,12 @@ class Protocol(HttpToolsProtocol):
         """A request line has begun."""
         super().on_message_begin()
         self._begun, self._in_body, self._since, self._head_bytes = True, False, self._heard, 0
+        self._first_bytes = self._piece_bytes
 
     def on_headers_complete(self) -> None:
         """Start to answer, unless the head is too large or has to be read again."""
-        if self._head_bytes + self._piece_bytes > MAX_HEAD_BYTES and self._size_of_head() > MAX_HEAD_BYTES:
+        # The piece that it began in may be the end of another request, too: that is counted once more, without it.
+        if self._first_bytes + self._head_bytes > MAX_HEAD_BYTES and self._size_of_head() > MAX_HEAD_BYTES:
             self._refuse(431, LARGE_HEAD)
             raise ValueError("too large")  # what the parser has to hear, so that it stops
         self._in_body, self._since, self._body_bytes = True, self._heard, 0
