@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test test-stalls test-ray test-packaging dist check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
+.PHONY: help serve test test-stalls test-lowest test-ray test-packaging dist check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -37,6 +37,20 @@ test: $(VENV)/.dev  ## install what the tests need and run all of them
 
 test-stalls: $(VENV)/.dev  ## the tests with other random examples, on a machine that stands still now and then
 	$(BIN)/python tests/stalls.py
+
+# Not the tests that compare versions with the lock, or a newer library's messages.
+LOWEST_TESTS = $(filter-out %/test_offline.py %/test_runtime.py %/test_clients.py %/test_benchmarks.py %/test_packaging.py \
+	%/test_docs.py $(wildcard tests/test_train*.py),$(wildcard tests/test_*.py)) tests/reliability
+
+test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that pyproject.toml admits (eight minutes)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --resolution lowest-direct --no-emit-index-url --no-header --no-annotate \
+		--python-version 3.11 --extra cpu --extra bulk pyproject.toml -o $(VENV)/lowest.txt
+	test -x $(VENV)/lowest/bin/python || $(PYTHON) -m venv $(VENV)/lowest
+	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/lowest.txt
+	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest.txt -e . onnx scipy \
+		httpx hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium
+	$(VENV)/lowest/bin/python -m pytest $(LOWEST_TESTS)
 
 test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)
 	$(BIN)/python -m pytest -m packaging tests/test_packaging.py

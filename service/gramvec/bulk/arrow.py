@@ -40,6 +40,15 @@ def vector_column(vectors: NDArray[np.generic], missing: NDArray[np.bool_] | Non
     return pa.FixedSizeListArray.from_arrays(values, columns, mask=mask)
 
 
+def without_size(vectors: Any) -> Any:
+    """A `vector_column` as a pyarrow.ListArray, whose nulls hold no numbers."""
+    pa = pyarrow()
+    present = vectors.is_valid().to_numpy(zero_copy_only=False)
+    ends = np.cumsum(present * vectors.type.list_size, dtype=np.int32)
+    starts = pa.array(np.concatenate([np.zeros(1, np.int32), ends]))
+    return pa.ListArray.from_arrays(starts, vectors.flatten(), mask=pa.array(~present))
+
+
 def vector_type(dtype: np.dtype[Any], columns: int) -> Any:
     """The type of `vector_column`."""
     pa = pyarrow()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk.arrow import plain_schema, pyarrow, texts_of, vector_column, vector_type, with_metadata
+from gramvec.bulk.arrow import plain_schema, pyarrow, texts_of, vector_column, vector_type, with_metadata, without_size
 from gramvec.bulk.readers import BLOCK_ROWS, START, Block, Position
 from gramvec.bulk.sources import Form, Source
 from gramvec.errors import InputError
@@ -159,12 +160,18 @@ class ParquetForm:
             raise
 
     def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
-        """Write the stage file's rows to `out` as Parquet, in groups of 16,384."""
+        """Write the stage file's rows to `out` as Parquet, in groups of 16,384.
+
+        Where a vector is missing, the column is a list of any size: pyarrow before 26 neither writes nor reads a null
+        among lists of fixed size.
+        """
         pq = pyarrow(module="pyarrow.parquet")
         pa = self.pa
-        stage.seek(0)
-        source = pa.PythonFile(stage, mode="r")
-        schema = pa.ipc.read_schema(source)
+        mapped = pa.BufferReader(mmap(stage.fileno(), 0, access=ACCESS_READ))  # vectors are not read to be counted
+        has_null = any(batch.column(-1).null_count for batch in self._staged(mapped, rows))
+        schema, last = self.schema, len(self.schema) - 1
+        if has_null:
+            schema = schema.set(last, pa.field(self._embedding, pa.list_(self._type.value_type)))
         plain = [name for name in schema.names if name != self._embedding]
         # Vectors do not get smaller by snappy or dictionaries; texts do.
         options = {
@@ -175,14 +182,24 @@ class ParquetForm:
         with pq.ParquetWriter(out, schema, **options) as writer:
             batches: list[Any] = []
             waiting = 0
-            while rows:
-                batch = pa.ipc.read_record_batch(pa.ipc.read_message(source), schema)
+            stage.seek(0)
+            for batch in self._staged(pa.PythonFile(stage, mode="r"), rows):
+                if has_null:
+                    batch = batch.set_column(last, schema.field(last), without_size(batch.column(last)))
                 batches.append(batch)
                 waiting += batch.num_rows
                 rows -= batch.num_rows
                 if waiting >= GROUP_ROWS or not rows:
                     writer.write_table(pa.Table.from_batches(batches, schema), row_group_size=waiting)
                     batches, waiting = [], 0
+
+    def _staged(self, source: Any, rows: int) -> Iterator[Any]:
+        ipc = self.pa.ipc
+        self.schema = ipc.read_schema(source)
+        while rows:
+            batch = ipc.read_record_batch(ipc.read_message(source), self.schema)
+            rows -= batch.num_rows
+            yield batch
 
     def _leaf(self) -> str:
         return f"{self._embedding}.list.element"
