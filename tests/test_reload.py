@@ -11,7 +11,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ import pytest
 
 import gramvec
 from conftest import MODELS
-from gramvec import Embedder
+from gramvec import BundleError, Embedder
 from gramvec.http import models as http_models
 from gramvec.http.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
@@ -319,6 +319,22 @@ def versions_of_workers(url: str, number: int) -> set[str]:
 
     until(all_have_answered)
     return set(labels.values())
+
+
+def test_what_another_process_has_checked_is_found_though_the_link_has_moved_on(
+    folder: Folder, versions: dict[str, Version]
+) -> None:
+    with (
+        closing(gramvec.load(folder.path, device="cpu")) as old,
+        closing(gramvec.load(versions["two"].folder, device="cpu")) as two,
+    ):
+        wanted = http_models.Wanted(two.digest, str(two.bundle.path))
+        (found,) = http_models.renewed(Settings(), [old], [wanted])  # the link still leads to version one
+        assert found.digest == two.digest
+        found.close()
+        assert http_models.renewed(Settings(), [two], [wanted]) == [two]
+        with pytest.raises(BundleError, match="changed again while it was reloaded; reload once more"):
+            http_models.renewed(Settings(), [old], [wanted._replace(digest="0" * 64)])
 
 
 @pytest.mark.parametrize("by_signal", [True, False])

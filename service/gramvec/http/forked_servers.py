@@ -15,7 +15,7 @@ import uvicorn
 
 from gramvec.http.channel import Message
 from gramvec.http.errors import not_reloaded, reload_under_way, unhealthy
-from gramvec.http.models import Change
+from gramvec.http.models import Change, Wanted
 from gramvec.http.orderly_server import Server
 from gramvec.http.service import Service
 from gramvec.http.workers import HELD_SIGNALS, Parent
@@ -91,12 +91,13 @@ class WorkerServer(Server):
             elif self._answer is not None and not self._answer.done():
                 self._answer.set_result(message["answer"])
 
-    async def _renew(self, wanted: list[str]) -> None:
+    async def _renew(self, wanted: list[list[str]]) -> None:
         error = None
         try:
-            await self._service.renew(wanted)
+            await self._service.renew([Wanted(*one) for one in wanted])
         except Exception as failure:
             error = str(failure)
+            self._service.last_words = "this worker could not reload its models and is replaced; send the request again"
         self._parent.tell_renewed(error)
 
     def _orphaned(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -71,14 +71,21 @@ class Change(NamedTuple):
     changed: bool
 
 
-def renewed(settings: Settings, serving: Sequence[Embedder], wanted: Sequence[str] = ()) -> list[Embedder]:
+class Wanted(NamedTuple):
+    """A model that another process has opened and checked: its digest, and the folder that it was in, without links."""
+
+    digest: str
+    folder: str
+
+
+def renewed(settings: Settings, serving: Sequence[Embedder], wanted: Sequence[Wanted] = ()) -> list[Embedder]:
     """The models as the folders they came from hold them now: each is opened and checked; one that is the same is kept.
 
     Args:
         settings: how to open them.
         serving: those open now; they stay open in any case.
-        wanted: the digests to be found, where another process has checked them: what is served already is then kept
-            without a look. Empty for whatever is there.
+        wanted: what is to be found, model by model: what is served already is then kept without a look, and a link that
+            points elsewhere by now is not followed. Empty for whatever is there.
 
     Raises:
         GramvecError: one cannot be had or is not the wanted one, or two have the same name; what was opened is closed.
@@ -86,15 +93,15 @@ def renewed(settings: Settings, serving: Sequence[Embedder], wanted: Sequence[st
     found: list[Embedder] = []
     try:
         for number, old in enumerate(serving):
-            if wanted and wanted[number] == old.digest:
+            if wanted and wanted[number].digest == old.digest:
                 found.append(old)
                 continue
-            new = _reopened(settings, old.bundle.path)
+            new = _reopened(settings, Path(wanted[number].folder) if wanted else old.bundle.path)
             if new.digest == old.digest:
                 new.close()
                 new = old
             found.append(new)
-            if wanted and wanted[number] != new.digest:
+            if wanted and wanted[number].digest != new.digest:
                 raise BundleError(f"{new.bundle.path}: changed again while it was reloaded; reload once more")
         check_names(found)
     except GramvecError:

@@ -96,7 +96,8 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
             service.given = found
             close_but(serving, found)
             made = [change._asdict() for change in changes(serving, found)]
-            return {"renew": [one["digest"] for one in made], "result": {"models": made}}
+            wanted = [(one.digest, str(one.bundle.path.resolve())) for one in found]
+            return {"renew": wanted, "result": {"models": made}}
 
         # With the listener open here, connections would wait for the end behind the last worker's back.
         supervise(work, settings.workers, settings.graceful_shutdown_seconds, renew, leave=listener.close)

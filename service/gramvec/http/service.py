@@ -19,7 +19,7 @@ from gramvec.http.body import Incoming
 from gramvec.http.errors import HttpError, not_reloaded, reload_under_way, unhealthy
 from gramvec.http.logs import NO_USER_TEXT
 from gramvec.http.metrics import Metrics
-from gramvec.http.models import Change, changes, close_but, load_models, renewed
+from gramvec.http.models import Change, Wanted, changes, close_but, load_models, renewed
 from gramvec.http.reply import Usage
 from gramvec.http.settings import Settings
 from gramvec.http.traffic import Traffic
@@ -112,7 +112,7 @@ class Service:
     def _tell(self, doing: str) -> None:
         self._loading = doing
 
-    async def renew(self, wanted: Sequence[str] = ()) -> list[Change]:
+    async def renew(self, wanted: Sequence[Wanted] = ()) -> list[Change]:
         """Serve the models that their folders hold now: all of those that are others, or none if one is unusable.
 
         Requests that have begun are finished on the old models, which are let go of after the last of them.
@@ -138,7 +138,7 @@ class Service:
         self._renewal = None
         task.exception()  # known to be looked at: nobody may be left who asked
 
-    async def _renew(self, wanted: Sequence[str]) -> list[Change]:
+    async def _renew(self, wanted: Sequence[Wanted]) -> list[Change]:
         serving = [served.embedder for served in self.models.values()]
         try:
             found = await asyncio.to_thread(renewed, self.settings, serving, wanted)
