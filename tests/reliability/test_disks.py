@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import socket
 import stat
@@ -200,7 +201,11 @@ def test_a_log_that_cannot_be_written_stops_nothing(options: list[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     command = [*COMMAND, "--port", str(port), "--model", str(MODEL), "--access-log", "on", *options]
-    with Path("/dev/full").open("wb") as full, subprocess.Popen(command, stderr=full, stdout=full) as process:
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}  # as it is for most, so that lines are left at the end
+    with (
+        Path("/dev/full").open("wb") as full,
+        subprocess.Popen(command, stderr=full, stdout=full, env=buffered) as process,
+    ):
         try:
             until(lambda: serves(port))
             for _ in range(20):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TextIO, get_args, get_origin
 
 import click
 from pydantic.fields import FieldInfo
@@ -82,6 +84,17 @@ def _serve(config: None = None, **values: Any) -> None:
             log.error("%s", error)
             raise SystemExit(1) from error
         raise click.ClickException(str(error)) from error
+    finally:
+        _forget_what_cannot_be_written(sys.stderr)
+
+
+def _forget_what_cannot_be_written(stream: TextIO) -> None:
+    """Lines of the log that a full disk has not taken: with them, Python would make the exit code 120."""
+    try:
+        stream.flush()
+    except OSError:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
 
 
 serve = click.Command(
