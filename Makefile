@@ -42,7 +42,7 @@ test-stalls: $(VENV)/.dev  ## the tests with other random examples, on a machine
 LOWEST_TESTS = $(filter-out %/test_offline.py %/test_runtime.py %/test_clients.py %/test_benchmarks.py %/test_packaging.py \
 	%/test_docs.py $(wildcard tests/test_train*.py),$(wildcard tests/test_*.py)) tests/reliability
 
-test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that pyproject.toml admits (eight minutes)
+test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that pyproject.toml admits (five minutes)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --resolution lowest-direct --no-emit-index-url --no-header --no-annotate \
 		--python-version 3.11 --extra cpu --extra bulk pyproject.toml -o $(VENV)/lowest.txt

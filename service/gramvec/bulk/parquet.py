@@ -195,9 +195,9 @@ class ParquetForm:
 
     def _staged(self, source: Any, rows: int) -> Iterator[Any]:
         ipc = self.pa.ipc
-        self.schema = ipc.read_schema(source)
+        schema = ipc.read_schema(source)
         while rows:
-            batch = ipc.read_record_batch(ipc.read_message(source), self.schema)
+            batch = ipc.read_record_batch(ipc.read_message(source), schema)
             rows -= batch.num_rows
             yield batch
 

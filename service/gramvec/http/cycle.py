@@ -9,6 +9,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 
 # Up to here a body is copied behind its head, which costs less than a second write.
 SMALL_BYTES = 16 * 1024
+# A client that is refused while it still sends would lose the answer if the connection were closed under it.
+LINGER_SECONDS = 1.0
 
 
 class Cycle(RequestResponseCycle):

@@ -10,15 +10,13 @@ from collections.abc import Mapping
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from gramvec.http.cycle import cycle_of
+from gramvec.http.cycle import LINGER_SECONDS, cycle_of
 from gramvec.http.errors import too_large_body
 from gramvec.http.reply import NO_USAGE, Headers, Reply, Usage
 from gramvec.http.routes import USAGE
 from gramvec.http.service import Service
 from gramvec.http.traffic import UNCOUNTED_BYTES
 
-# A client that is refused while it still sends would lose the answer if the connection were closed under it.
-LINGER_SECONDS = 1.0
 CLOSE = (b"connection", b"close")
 # What is counted where nobody waited for an answer; never sent.
 CLIENT_GONE = 499

@@ -93,15 +93,16 @@ def renewed(settings: Settings, serving: Sequence[Embedder], wanted: Sequence[Wa
     found: list[Embedder] = []
     try:
         for number, old in enumerate(serving):
-            if wanted and wanted[number].digest == old.digest:
+            expected = wanted[number] if wanted else None
+            if expected is not None and expected.digest == old.digest:
                 found.append(old)
                 continue
-            new = _reopened(settings, Path(wanted[number].folder) if wanted else old.bundle.path)
+            new = _reopened(settings, old.bundle.path if expected is None else Path(expected.folder))
             if new.digest == old.digest:
                 new.close()
                 new = old
             found.append(new)
-            if wanted and wanted[number].digest != new.digest:
+            if expected is not None and expected.digest != new.digest:
                 raise BundleError(f"{new.bundle.path}: changed again while it was reloaded; reload once more")
         check_names(found)
     except GramvecError:

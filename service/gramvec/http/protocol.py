@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from gramvec.http.cycle import Cycle
+from gramvec.http.cycle import LINGER_SECONDS, Cycle
 from gramvec.http.errors import HttpError
 from gramvec.http.heads import NO_TARGET, Heads, Target
 from gramvec.http.reply import Reply, error_reply
@@ -19,8 +19,6 @@ from gramvec.stepping import Steps
 
 # A request line and its headers: eight times what proxies let through.
 MAX_HEAD_BYTES = 64 * 1024
-# A client that is refused while it still sends would lose the answer if the connection were closed under it.
-LINGER_SECONDS = 1.0
 NOT_HTTP = "the request is not HTTP/1.1; send it anew on another connection"
 LARGE_HEAD = f"the request line and headers are larger than the limit of {MAX_HEAD_BYTES} bytes; send less in them"
 OF_AN_UPGRADE = frozenset({b"upgrade", b"http2-settings"})
