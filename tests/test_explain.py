@@ -22,11 +22,10 @@ from gramvec.features import FeatureSpec
 from gramvec.features.located import locate
 from gramvec.neighbours import vocabulary_words
 from gramvec.vocab import Entry, Vocabulary
-from gramvec_training.export import NO_MEMO, export_bundle
-from gramvec_training.memo import Chosen
-from gramvec_training.start import read_weights
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.data import build_vocabulary
+from gramvec_training.export import NO_MEMO, Chosen, read_weights
 from test_features import CORPUS
+from training_support import export_table
 
 ODD = ["e\u0301", "\u0130", "I\u0307", "\t", "\n", "\u00a0", "\u3000", "🙂", "👩\u200d👧", "\u1112\u1161\u11ab",
        "\u0f73", "\u0344", "\u2126", "q\u0323\u0307", "\ufb01", "日", "A", " ", "", "\x1c", "-"]  # fmt: skip
@@ -59,7 +58,7 @@ def exported(path: Path, *, spec: FeatureSpec, vocabulary: Vocabulary, table: np
         "name": "small", "kind": "test", "bias": None, "pooling": "sum", "activation": "linear",
         "golden_texts": CORPUS[:2], "parity_texts": CORPUS[:2], "memo": NO_MEMO, "provenance": {}, "card": "",
     }  # fmt: skip
-    export_bundle(path, spec=spec, vocabulary=vocabulary, table=table, **(arguments | changes))
+    export_table(path, spec=spec, vocabulary=vocabulary, table=table, **(arguments | changes))
     return path
 
 

@@ -15,7 +15,7 @@ from gramvec.features import FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Memo, Vocabulary
 from gramvec.vocab.memo import edges_of, longest_reach, ngrams_across, ngrams_by_end
 from gramvec.vocab.suffixes import suffix_rows, summed
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.data import build_vocabulary
 from test_features import CORPUS, EDGES, TEXTS, rows_of
 
 SPECS = {

@@ -23,12 +23,11 @@ from gramvec.runtime.choice import open_runtime
 from gramvec.runtime.native import NativeRuntime, weights_and_step
 from gramvec.runtime.onnx import OnnxRuntime
 from gramvec.vocab import Memo
-from gramvec_training.export import NO_MEMO, export_bundle
-from gramvec_training.graph import quantised
-from gramvec_training.memo import Chosen
-from gramvec_training.start import read_weights
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.data import build_vocabulary
+from gramvec_training.export import NO_MEMO, Chosen, read_weights
+from gramvec_training.export.graph import quantised
 from test_features import CORPUS
+from training_support import export_table
 
 SPEC = FeatureSpec(orders=(2, 3, 4), words=True)
 TEXTS = ["", "the lazy dog", "The quick, quick fox!", "zzz \u4e00", *CORPUS, "the quick brown fox " * 200]
@@ -49,7 +48,7 @@ def make(tmp_path: Path) -> Make:
         table = rng.normal(0, 0.3, (len(vocabulary), 37)).astype(np.float32)  # 37: no multiple of a vector's width
         table[:, 3] += 2  # a column that outgrows the others in sums
         path = tmp_path / f"{pooling}-{activation}-{bias}-{precision}-{memo}"
-        export_bundle(
+        export_table(
             path, name="small", kind="test", spec=SPEC, vocabulary=vocabulary, table=table,
             bias=rng.normal(0, 0.1, 37).astype(np.float32) if bias else None, pooling=pooling, activation=activation,
             precision=precision, golden_texts=TEXTS[:3], parity_texts=TEXTS,

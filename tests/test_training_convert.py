@@ -12,10 +12,8 @@ from conftest import MODELS
 from gramvec.bundle import open_bundle
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
-from gramvec_training.convert import convert
-from gramvec_training.memo import Repeated, choose, count_repeated
-from gramvec_training.start import read_weights
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.data import Repeated, build_vocabulary, count_repeated
+from gramvec_training.export import choose, convert, read_weights
 from training_support import call, sentence
 
 TEXTS = ["the quick brown fox", "the lazy dog, the end", "THE dog"]

@@ -12,7 +12,7 @@ from gramvec.errors import BundleError, InputError
 from gramvec.features import FeatureSpec
 from gramvec.vocab import Entry, Vocabulary, hashing
 from gramvec.vocab.characters import character_class, lower
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.data import build_vocabulary
 
 ENTRIES = [
     Entry("ngram", "th", 9),

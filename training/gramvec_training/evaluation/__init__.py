@@ -1,0 +1,32 @@
+"""A model -> figures: similarity sets clean and misspelt, coverage, neighbours, held-out pairs.
+
+It imports data, readers and encoders, and the serving side. A new family of tests is a file here.
+"""
+
+from __future__ import annotations
+
+from gramvec_training.evaluation.bundles import Typos, evaluate_bundles
+from gramvec_training.evaluation.coverage import coverage
+from gramvec_training.evaluation.held_out import report, retrieval
+from gramvec_training.evaluation.neighbours import PHRASES, WORDS, candidate_words, listed_words
+from gramvec_training.evaluation.robustness import misspelt_sets, of_sentences
+from gramvec_training.evaluation.sets import SimilaritySet, correlations, find_sets, read_set, score_sets
+
+__all__ = [
+    "PHRASES",
+    "WORDS",
+    "SimilaritySet",
+    "Typos",
+    "candidate_words",
+    "correlations",
+    "coverage",
+    "evaluate_bundles",
+    "find_sets",
+    "listed_words",
+    "misspelt_sets",
+    "of_sentences",
+    "read_set",
+    "report",
+    "retrieval",
+    "score_sets",
+]
