@@ -89,7 +89,12 @@ DAMAGES = {
         "manifest.json",
         "padding '#' is not known",
     ),
-    "other rows": (edit_manifest(lambda values: values.update(rows=3)), "vocab.bin", "the manifest says 3"),
+    "other rows": (
+        edit_manifest(lambda values: values.update(rows=3)),
+        "manifest.json",
+        "graph.stored.rows: 81000, and rows and memo are 21003",
+    ),
+    "other n-grams": (edit_manifest(lambda values: values.update(ngrams=3)), "vocab.bin", "the manifest says 3"),
     "other golden features": (
         edit_manifest(lambda values: values["golden"][0]["ids"].pop()),  # type: ignore[index]
         "vocab.bin",
@@ -98,8 +103,8 @@ DAMAGES = {
     "other golden vector": (edit_manifest(other_golden_vector), "model.onnx", "other vectors than when"),
     "file outside": (
         edit_manifest(lambda values: values["files"].update({"../x": {"bytes": 1, "sha256": ""}})),  # type: ignore[attr-defined]
-        "x",
-        "cannot be read",
+        "manifest.json",
+        "../x is no plain name of a file",
     ),
 }
 

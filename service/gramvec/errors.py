@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+MOST_QUOTED = 100
+
 OverloadReason = Literal["memory", "queue_texts", "queue_characters", "deadline", "shutting_down"]
 
 
@@ -53,3 +55,11 @@ class Overloaded(GramvecError):
 
 class BackendError(GramvecError):
     """The runtime failed while computing these texts."""
+
+
+def quoted(value: object) -> str:
+    """What a stranger wrote, for a sentence: on one line, in printable ASCII, and short; of a container its type."""
+    if not isinstance(value, str | int | float):
+        return type(value).__name__
+    text = str(value)[: MOST_QUOTED + 1].encode("unicode-escape").decode("ascii")
+    return text if len(text) <= MOST_QUOTED else text[:MOST_QUOTED] + "..."
