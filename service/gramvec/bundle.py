@@ -22,6 +22,7 @@ from gramvec.errors import BundleError, InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.finding import MANIFEST, find_bundle
 from gramvec.finite import check_finite
+from gramvec.folder import VerifiedFiles, opened_folder
 from gramvec.manifest import (
     CPU_GRAPH,
     FORMAT,
@@ -38,7 +39,6 @@ from gramvec.manifest import (
 )
 from gramvec.mapped import MappedWeights, mapped_weights
 from gramvec.onnx_graph import check_graph
-from gramvec.verified import VerifiedFiles, opened_folder
 from gramvec.vocab import Memo, Vocabulary
 
 __all__ = [

@@ -37,6 +37,7 @@ MEMO = "memo.bin"
 
 # The models that ship have manifests of 0.14 MB. A manifest is parsed whole, into some twenty times its bytes.
 MOST_BYTES = 8 * 2**20
+MOST_CONTAINERS = 200_000  # a parser takes a second, and the interpreter's lock, for a million
 MOST_FILES = 64
 MOST_BYTES_OF_FILES = 64 * 2**30
 MOST_GOLDEN_TEXTS, MOST_GOLDEN_CHARACTERS = 1_024, 65_536
@@ -44,7 +45,8 @@ MOST_COLUMNS = 65_536
 MOST_ROWS = 2**31 - 1  # an id is an int32
 LONGEST_NAME = 128
 DEEPEST = 32  # lists and objects inside each other in `provenance`
-INPUTS, OUTPUT = ["ids", "offsets"], "vectors"
+# What a graph may ask for: int32[rows], then int64 by row, by text, and by text and one.
+INPUTS, OUTPUT = ("ids", "segments", "counts", "offsets"), "vectors"
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
@@ -189,6 +191,8 @@ def read_manifest(path: Path, data: bytes) -> tuple[Manifest, str]:
 
     Raises BundleError for anything that is not JSON of this format and version, or out of a range.
     """
+    if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
+        raise BundleError(f"{path}: more than {MOST_CONTAINERS} lists and objects; copy or export the model again")
     try:
         values = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -219,8 +223,9 @@ def _first(error: ValidationError) -> str:
 def _contradiction(manifest: Manifest) -> str | None:
     """What the manifest says that cannot be, for all that is known from it alone."""
     graph, stored, d = manifest.graph, manifest.graph.stored, manifest.dimension
-    if (graph.inputs, graph.output) != (INPUTS, OUTPUT):
-        return f"graph.inputs and graph.output must be {', '.join(INPUTS)} and {OUTPUT}"
+    inputs = graph.inputs
+    if "ids" not in inputs or not {*inputs} <= {*INPUTS} or len({*inputs}) < len(inputs) or graph.output != OUTPUT:
+        return f"graph.inputs and graph.output must be some of {', '.join(INPUTS)}, and {OUTPUT}"
     needed = [GRAPH, VOCABULARY]
     needed += [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu + ([] if stored is None else [stored.file])
     for name in needed:

@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 
 from gramvec.errors import BundleError, quoted
-from gramvec.manifest import Manifest
+from gramvec.manifest import INPUTS, Manifest
 from gramvec.protobuf import MalformedError, Reader, count_packed, packed, signed
 
 # What gramvec_training writes, and what encoders that read a text in order are made of. None calls a graph of its own,
@@ -29,11 +29,13 @@ OPERATORS = frozenset({
     "Reshape", "RNN", "Round", "ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Size", "Slice", "Softmax",
     "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where",
 })  # fmt: skip
+# Those that may be of constants alone: of each number one.
+FOLDED = frozenset({"Add", "Cast", "Constant", "Div", "Identity", "Mul", "Neg", "Reciprocal", "Round", "Sqrt", "Sub"})
 DOMAINS = ("", "ai.onnx")
 # Those of opset 18 that gramvec_training writes and later ones, whose operators have no graphs inside either.
 OPSETS = range(13, 64)
 
-MOST_NODES, MOST_TENSORS, MOST_FIELDS = 4_096, 4_096, 200_000
+MOST_NODES, MOST_TENSORS, MOST_OUTPUTS, MOST_FIELDS = 1_024, 1_024, 4, 30_000
 MOST_EXTENTS, LONGEST_STRING = 8, 256
 
 _FLOAT, _INT32, _INT64 = 1, 6, 7
@@ -77,13 +79,14 @@ def check_graph(path: Path, data: bytes, manifest: Manifest) -> None:
     try:
         _Graph(Reader(MOST_FIELDS), manifest).check(memoryview(data))
     except MalformedError as error:
-        raise BundleError(f"{path}: not a graph that is run: {error}; export the model again") from error
+        raise BundleError(f"{path}: no graph that a bundle may have: {error}; export the model again") from error
 
 
 class _Graph:
     def __init__(self, reader: Reader, manifest: Manifest) -> None:
         self._reader = reader
         self._manifest = manifest
+        self._defined: dict[str, int | None] = {}  # of each tensor how many numbers it has, where it is a constant
 
     def check(self, model: memoryview) -> None:
         fields = self._read("the model", model, _MODEL)
@@ -98,28 +101,48 @@ class _Graph:
         fields = self._read("the graph", graph, _GRAPH)
         _demand(len(fields["node"]) <= MOST_NODES, f"at most {MOST_NODES} nodes")
         _demand(len(fields["initializer"]) <= MOST_TENSORS, f"at most {MOST_TENSORS} initializers")
-        inputs = [self._value_info(_bytes(one)) for one in fields["input"]]
-        one, other = self._manifest.graph.inputs
-        _demand(inputs == [(one, _INT32, [None]), (other, _INT64, [None])], f"inputs {one} int32[n], {other} int64[n]")
-        outputs = [self._value_info(_bytes(one)) for one in fields["output"]]
-        name, d = self._manifest.graph.output, self._manifest.dimension
-        _demand(outputs == [(name, _FLOAT, [None, d])], f"one output, {name} float32[n, {d}]")
+        for name, kind, extents in self._value_infos(fields["input"]):
+            fits = name in INPUTS and (kind, extents) == (_INT32 if name == "ids" else _INT64, [None])
+            _demand(fits, f"inputs of {', '.join(INPUTS)}, and not {quoted(name)}")
+            self._define(name)
         for tensor in fields["initializer"]:
-            self._check_tensor(_bytes(tensor), may_be_external=True)
+            self._define(*self._check_tensor(_bytes(tensor), may_be_external=True))
         for node in fields["node"]:
             self._check_node(_bytes(node))
+        outputs = self._value_infos(fields["output"])
+        vectors, d = self._manifest.graph.output, self._manifest.dimension
+        alike = all((kind, extents) == (_FLOAT, [None, d]) for _, kind, extents in outputs)
+        fits = 0 < len(outputs) <= MOST_OUTPUTS and alike and outputs[0][0] == vectors
+        _demand(fits, f"outputs float32[n, {d}], the first of them {vectors}")
+        _demand(all(name in self._defined for name, _, _ in outputs), "outputs that nodes have")
+
+    def _define(self, name: str, constant: int | None = None) -> None:
+        _demand(name not in self._defined and name != "", f"one tensor named {quoted(name)}")
+        self._defined[name] = constant
 
     def _check_node(self, node: memoryview) -> None:
         fields = self._read("a node", node, _NODE)
         operator = _string(fields, "op_type")
         if operator not in OPERATORS or _domain(fields) not in DOMAINS:
             raise MalformedError(f"operator {quoted(operator)} is none that bundles may use")
-        for name in [*fields["input"], *fields["output"]]:
-            _text(name)
-        for one in fields["attribute"]:
-            attribute = self._read(f"an attribute of {operator}", _bytes(one), _ATTRIBUTE)
-            for tensor in attribute["t"]:
-                self._check_tensor(_bytes(tensor), may_be_external=False)
+        inner = [self._read(f"an attribute of {operator}", _bytes(one), _ATTRIBUTE) for one in fields["attribute"]]
+        tensors = [self._check_tensor(_bytes(one), may_be_external=False) for own in inner for one in own["t"]]
+        inputs = [name for name in map(_text, fields["input"]) if name]
+        for name in inputs:
+            _demand(name in self._defined, f"{quoted(name)} before the node that takes it")
+        sizes = [size for name in inputs if (size := self._defined[name]) is not None]
+        constant = None
+        if len(sizes) == len(inputs):
+            # onnxruntime computes it when it opens the graph, whatever size it has: no larger than what is there.
+            sizes += [size for _, size in tensors]
+            _demand(operator in FOLDED, f"no {operator} of constants alone")
+            _demand(sum(size > 1 for size in sizes) <= 1, f"no {operator} of constants that may grow")
+            constant = max(sizes, default=1)
+        for name in map(_text, fields["output"]):
+            self._define(name, constant)
+
+    def _value_infos(self, values: list[Value]) -> list[tuple[str, int, list[int | None]]]:
+        return [self._value_info(_bytes(one)) for one in values]
 
     def _value_info(self, value: memoryview) -> tuple[str, int, list[int | None]]:
         """Name, type and extents of an input or output, None for an extent that a call gives."""
@@ -134,7 +157,8 @@ class _Graph:
             [_number(one, "dim_value") if one["dim_value"] else None for one in extents],
         )
 
-    def _check_tensor(self, tensor: memoryview, *, may_be_external: bool) -> None:
+    def _check_tensor(self, tensor: memoryview, *, may_be_external: bool) -> tuple[str, int]:
+        """Its name, and how many numbers it has."""
         fields = self._read("a tensor", tensor, _TENSOR)
         name, kind = _string(fields, "name"), _number(fields, "data_type")
         if kind not in _SIZES:
@@ -146,12 +170,13 @@ class _Graph:
         if _number(fields, "data_location") == _EXTERNAL or fields["external_data"]:
             _demand(may_be_external, "tensors of attributes that lie in the graph")
             self._check_external(name, fields, numbers * _SIZES[kind])
-            return
+            return name, numbers
         held = [len(_bytes(one)) / _SIZES[kind] for one in fields["raw_data"]]
         held += [len(_bytes(one)) / _SIZES[_FLOAT] for one in fields["float_data"]]
         held += [_varints(fields[one]) for one in ("int32_data", "int64_data") if fields[one]]
         if held != [numbers] and (held or numbers):
             raise MalformedError(f"tensor {quoted(name)} does not hold the {numbers} numbers of its shape")
+        return name, numbers
 
     def _check_external(self, name: str, fields: Fields, length: int) -> None:
         """One whole file of the bundle, at a place that it has."""

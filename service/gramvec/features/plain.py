@@ -110,13 +110,10 @@ def word_rows(chars: Characters, spans: Spans, vocabulary: Vocabulary) -> NDArra
     fits = (lengths <= vocabulary.longest_word) & (known[spans.end] - known[spans.start] == lengths)
     hashes = hashing.word_hashes(ids, spans.start, np.where(fits, lengths, 0))
     rows = np.full(len(lengths), -1, np.int32)
-    waiting, nth = np.flatnonzero(fits), 0
-    while len(waiting):
-        candidate = vocabulary.word_index.find(hashes[waiting], nth)
-        waiting, candidate = waiting[candidate >= 0], candidate[candidate >= 0]
-        same = _same_word(ids, spans.start[waiting], lengths[waiting], candidate, vocabulary)
-        rows[waiting[same]] = vocabulary.word_rows[candidate[same]]
-        waiting, nth = waiting[~same], nth + 1
+    found = vocabulary.word_index.find(hashes)
+    at = np.flatnonzero(fits & (found >= 0))
+    same = _same_word(ids, spans.start[at], lengths[at], found[at], vocabulary)
+    rows[at[same]] = vocabulary.word_rows[found[at[same]]]
     return rows
 
 

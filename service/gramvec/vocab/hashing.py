@@ -61,21 +61,14 @@ class Index:
         self._order = np.argsort(keys, kind="stable")
         self._keys = keys[self._order]
 
-    def find(self, asked: UInt64s, nth: int = 0) -> Int64s:
-        """int64, shape of `asked`: the place of each in the list, -1 for one that is not there.
-
-        nth: of keys that are there more than once, how many to pass over.
-        """
+    def find(self, asked: UInt64s) -> Int64s:
+        """int64, shape of `asked`: the place of each in the list, the first if there are more; -1 if there is none."""
         if not len(self._keys):
             return np.full(len(asked), -1, np.int64)
-        at = np.searchsorted(self._keys, asked) + nth
-        inside = np.minimum(at, len(self._keys) - 1)
-        return np.where((at == inside) & (self._keys[inside] == asked), self._order[inside], -1)
+        at = np.minimum(np.searchsorted(self._keys, asked), len(self._keys) - 1)
+        return np.where(self._keys[at] == asked, self._order[at], -1)
 
     @property
-    def most_alike(self) -> int:
-        """How often the most frequent key is there; 0 without any."""
-        if not len(self._keys):
-            return 0
-        begins = np.flatnonzero(np.append(True, self._keys[1:] != self._keys[:-1]))
-        return int(np.diff(np.append(begins, len(self._keys))).max())
+    def are_distinct(self) -> bool:
+        """Whether no key is there twice."""
+        return not np.any(self._keys[1:] == self._keys[:-1])

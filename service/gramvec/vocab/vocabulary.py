@@ -26,9 +26,6 @@ from gramvec.vocab.checks import check_vocabulary
 MAGIC = b"gramvoc\0"
 VERSION = 2  # 1: held tables for searching, which are made where they are needed
 
-# Different words that one hash of 64 bits has: two of a billion, unless somebody looked for them.
-MOST_ALIKE = 4
-
 EntryKind = Literal["ngram", "word", "unknown"]
 
 _DTYPES = {
@@ -89,12 +86,13 @@ class Vocabulary:
     def word_index(self) -> hashing.Index:
         """Where the words are by their hashes, see hashing.word_hashes: made when first asked for.
 
-        Raises InputError for words that were chosen to have one hash, or are there twice.
+        Raises InputError for words that are there twice, or were chosen to have one hash: of a million that nobody
+        chose, two have one in 30 million vocabularies.
         """
         starts = self.word_starts.astype(np.int64)
         index = hashing.Index(hashing.word_hashes(self.word_chars, starts[:-1], np.diff(starts)))
-        if index.most_alike > MOST_ALIKE:
-            raise InputError("the vocabulary's words were chosen to have one hash, or repeated; take another model")
+        if not index.are_distinct:
+            raise InputError("the vocabulary's words are repeated, or were chosen to have one hash; take another model")
         return index
 
     def __len__(self) -> int:

@@ -72,7 +72,7 @@ class Folder:
                 if digest != record.sha256:
                     raise BundleError(f"{self.path / name}: its SHA-256 is not the manifest's; {REMEDY}")
                 if stored is not None and name == stored.file:
-                    found.weights = _mapped(self.path / name, file)
+                    found.weights = _mapped(self.path / name, file, record.bytes)
         return found
 
     @contextmanager
@@ -131,8 +131,8 @@ def _digest(file: int, size: int) -> str:
     return digest.hexdigest()
 
 
-def _mapped(path: Path, file: int) -> mmap.mmap:
+def _mapped(path: Path, file: int, size: int) -> mmap.mmap:
     try:
-        return mmap.mmap(file, 0, access=mmap.ACCESS_READ)
-    except ValueError as error:
+        return mmap.mmap(file, size, access=mmap.ACCESS_READ)
+    except ValueError as error:  # it is empty, or was cut meanwhile
         raise BundleError(f"{path}: its table cannot be mapped ({error}); {REMEDY}") from error
