@@ -32,6 +32,12 @@ class MappedWeights(NamedTuple):
     scales: Floats | None
     columns: Floats | None
     bias: Floats | None
+    mapping: mmap.mmap
+
+    @property
+    def missing(self) -> int:
+        """How many bytes the file has lost since it was mapped; to read those ends the process, with SIGBUS."""
+        return max(0, len(self.data) - self.mapping.size())
 
 
 def mapped_weights(path: Path, data: mmap.mmap, stored: Stored, manifest: Manifest) -> MappedWeights:
@@ -60,4 +66,5 @@ def mapped_weights(path: Path, data: mmap.mmap, stored: Stored, manifest: Manife
         None if stored.scales is None else np.frombuffer(data, "<f4", rows, stored.scales),
         None if stored.columns is None else np.array(stored.columns, np.float32),
         None if stored.bias is None else np.array(stored.bias, np.float32),
+        data,
     )
