@@ -120,6 +120,7 @@ def weights_and_step(scales: Floats) -> tuple[NDArray[np.uint8] | None, float]:
     step = scales.max(initial=0) / np.float32(MOST_WEIGHT)
     if step <= 0:
         return None, 1.0
-    multiples = np.rint(scales / step)
-    whole = multiples.min() >= 1 and np.array_equal(multiples * step, scales)
+    with np.errstate(all="ignore"):  # a stranger's scales may be any numbers
+        multiples = np.rint(scales / step)
+        whole = multiples.min() >= 1 and np.array_equal(multiples * step, scales)
     return (multiples.astype(np.uint8), float(step)) if whole else (None, 1.0)
