@@ -49,6 +49,7 @@ DEEPEST = 32  # lists and objects inside each other in `provenance`
 INPUTS, OUTPUT = ("ids", "segments", "counts", "offsets"), "vectors"
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 Precision = Literal["float32", "float16", "int8"]
 
@@ -63,6 +64,12 @@ def _plain(name: str) -> str:
     if len(name) > LONGEST_NAME or _PLAIN.fullmatch(name) is None:
         raise ValueError(f"{quoted(name)} is no plain name of a file (letters, digits, and . _ + - inside)")
     return name
+
+
+def _digest(text: str) -> str:
+    if _DIGEST.fullmatch(text) is None:
+        raise ValueError("should be 64 hexadecimal digits")
+    return text
 
 
 def _at_most(items: int, *kinds: type) -> BeforeValidator:
@@ -90,6 +97,7 @@ def _rows(ids: list[int]) -> list[int]:
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_printable)]
 # So that a path cannot lead elsewhere, on any system, and a sentence can quote it.
 FileName = Annotated[str, AfterValidator(_plain)]
+Digest = Annotated[str, AfterValidator(_digest)]
 Count = Annotated[int, Field(ge=0, le=MOST_ROWS)]
 Offset = Annotated[int, Field(ge=0, le=MOST_BYTES_OF_FILES)]
 Columns = Annotated[list[float], _at_most(MOST_COLUMNS, float, int)]
@@ -113,7 +121,7 @@ class FileRecord(_Record):
     """What a file must be: its size in bytes and its SHA-256 (64 hex digits)."""
 
     bytes: Offset
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    sha256: Digest
 
 
 class Golden(_Record):

@@ -31,7 +31,7 @@ put("files", {f"f{i}": {"bytes": 0, "sha256": "0" * 64} for i in range(65)}, "fi
 put("files.x", 5, "files.x: Input should be a valid dictionary")
 put("files.x", {"bytes": -1, "sha256": "0" * 64}, "files.x.bytes: Input should be greater than or equal to 0")
 put("files.x", {"bytes": 2**63, "sha256": "0" * 64}, "files.x.bytes: Input should be less than or equal to")
-put("files.x", {"bytes": 0, "sha256": "../.."}, "files.x.sha256: String should match pattern")
+put("files.x", {"bytes": 0, "sha256": "../.."}, "files.x.sha256: should be 64 hexadecimal digits")
 put("files.x", {"bytes": 2**36, "sha256": "0" * 64}, "files: more than 68719476736 bytes")
 put("rows", 2**63, "rows: Input should be less than or equal to 2147483647")
 put("rows", -1, "rows: Input should be greater than or equal to 0")

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
 from attacks import on_arrays, on_files, on_graphs, on_manifests  # noqa: F401 - each registers its attacks
 from attacks.craft import ATTACKS, manifest
 from gramvec.bundle import open_bundle
+from gramvec.cli import cli
 from gramvec.errors import BundleError
 from gramvec.http.settings import Settings
 from gramvec_training.memo import Chosen
@@ -57,6 +59,16 @@ def test_an_attack_ends_in_its_sentence(name: str, compiled: bool, folder: Path)
     assert "\n" not in said
     assert len(said) < 1_000
     assert said.isprintable()
+
+
+def test_what_is_printed_of_a_bundle_moves_no_cursor(folder: Path) -> None:
+    with manifest(folder) as values:
+        values["provenance"] = {"licence": "\x1b[2Jfree", "data": [{"name": "one\rtwo"}, {"name": ["\x07"]}]}
+    done = CliRunner().invoke(cli, ["inspect", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "licence     \\x1b[2Jfree" in done.output
+    assert all(line.isprintable() for line in done.output.splitlines())
+    assert CliRunner().invoke(cli, ["inspect", "--json", str(folder)]).exit_code == 0
 
 
 def test_verify_says_a_sentence_for_each_and_ends_with_exit_code_1(sound: Path, tmp_path: Path) -> None:
