@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test test-stalls test-lowest test-ray test-packaging dist check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
+.PHONY: help serve test fuzz test-stalls test-lowest test-ray test-packaging dist check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -34,6 +34,11 @@ serve: $(VENV)/.serve  ## serve the default model on http://$(HOST):$(PORT)
 
 test: $(VENV)/.dev  ## install what the tests need and run all of them
 	$(BIN)/python -m pytest
+
+FUZZ_SECONDS ?= 600
+FUZZ ?=
+fuzz: $(VENV)/.dev  ## random bundles, graphs and texts, the loops with sanitizers; FUZZ='--seed 1 --only loops'
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 test-stalls: $(VENV)/.dev  ## the tests with other random examples, on a machine that stands still now and then
 	$(BIN)/python tests/stalls.py

@@ -170,7 +170,7 @@ def supervising(work: str, renew: str = "{'result': {}}") -> Iterator[subprocess
         "from gramvec.http.workers import signals_held, supervise\n"
         "logging.basicConfig()\n"
         f"def work(parent):\n    {work}\n"
-        f"def renew():\n    return {renew}\n"
+        f"def renew(is_wanted):\n    return {renew}\n"
         "try:\n"
         "    with signals_held():\n"
         "        supervise(work, 2, 1.0, renew)\n"

@@ -8,7 +8,7 @@ import click
 import orjson
 
 from gramvec.bundle import DEFAULT_MODEL
-from gramvec.cli_explain import Device, device_option, model_option
+from gramvec.cli_explain import Device, device_option, model_option, printable
 from gramvec.embedder import Embedder, load
 from gramvec.errors import GramvecError
 
@@ -48,7 +48,7 @@ def inspect(model: str, as_json: bool, vocabulary: bool) -> None:
         click.echo(orjson.dumps(values, option=orjson.OPT_INDENT_2))
     else:
         for key, value in _summary(embedder).items():
-            click.echo(f"{key:<12}{value}")
+            click.echo(f"{key:<12}{printable(value)}")
     embedder.close()
 
 

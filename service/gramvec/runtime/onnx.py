@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.errors import BackendError, BundleError, DeviceError
+from gramvec.errors import BackendError, BundleError, DeviceError, quoted
 from gramvec.features import FeatureBatch, Featuriser
 from gramvec.runtime import Device, Sums, features_then_sums
+from gramvec.runtime.arena import bound_memory
 
 log = logging.getLogger("gramvec.runtime")
 
@@ -93,7 +94,7 @@ class OnnxRuntime:
         try:
             (vectors,) = session.run(None, {"ids": part.ids, "offsets": part.offsets}, options)
         except Exception as error:  # onnxruntime raises its own classes, RuntimeError and ValueError
-            raise BackendError(f"onnxruntime failed on {self.device}: {error}") from error
+            raise BackendError(f"onnxruntime failed on {self.device}: {quoted(error)}") from error
         return np.asarray(vectors, np.float32)
 
     def close(self) -> None:
@@ -185,7 +186,9 @@ def _session(onnxruntime: ModuleType, graph: Path, providers: list[str]) -> Any:
     options.inter_op_num_threads = 1
     options.enable_mem_pattern = False  # a plan for each shape of a batch would be kept for ever
     options.log_severity_level = 3
+    bound_memory(onnxruntime, options)
     try:
         return onnxruntime.InferenceSession(str(graph), options, providers=providers)
     except Exception as error:
-        raise BundleError(f"{graph}: onnxruntime cannot load it ({error}); export the model again") from error
+        why = quoted(error)
+        raise BundleError(f"{graph}: onnxruntime cannot load it ({why}); export the model again") from error

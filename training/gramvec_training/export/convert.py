@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from gramvec.bundle import MEMO, Manifest, Precision, open_bundle
+from gramvec.bundle import Manifest, Precision, open_bundle
 from gramvec.errors import InputError
-from gramvec.vocab import Memo
 from gramvec_training.data import count_repeated
 from gramvec_training.encoders import bag_of
 from gramvec_training.export.bundle import NO_MEMO, export_bundle
@@ -38,7 +37,8 @@ def convert(
     table, bias = read_weights(bundle)
     if (chunks or edges) and not can_have_memo(bundle.spec, sums=graph.pooling == "sum"):
         raise InputError(f"{manifest.name} cannot have a memo, which is for sums of n-grams of two characters or more")
-    memo = Chosen(*Memo.open(bundle.path / MEMO).decoded(bundle.vocabulary)) if manifest.memo else NO_MEMO
+    known = bundle.memoised.memo
+    memo = NO_MEMO if known is None else Chosen(*known.decoded(bundle.vocabulary))
     if chunks or edges:
         memo = choose(count_repeated(texts, bundle.spec), bundle.featuriser, chunks=chunks, edges=edges)
     origin = {"digest": bundle.digest, "precision": graph.precision, "parity": manifest.provenance.get("parity")}

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from gramvec.bundle import GRAPH, MEMO, Manifest, staged_folder, write_manifest
+from gramvec.bundle import GRAPH, Manifest, staged_folder, write_manifest
 from gramvec.embedder import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.finding import MANIFEST
 from gramvec.neighbours import nearest_words_of
-from gramvec.vocab import Memo
 from gramvec_training.evaluation import PHRASES, WORDS, SimilaritySet, Typos, evaluate_bundles
 from gramvec_training.reporting.card import write_card
 
@@ -114,7 +113,7 @@ def _sealed(embedder: Embedder, provenance: dict[str, Any], card: str) -> Manife
             dimension=manifest.dimension,
             spec=bundle.spec,
             vocabulary=bundle.vocabulary,
-            memo=Memo.open(path / MEMO) if manifest.memo else None,
+            memo=bundle.memoised.memo,
             graph=manifest.graph,
             golden=manifest.golden,
             provenance=provenance,
