@@ -17,7 +17,7 @@ from gramvec.calls import CallRecord
 from gramvec.errors import BackendError, InputError, Overloaded
 from gramvec.pace import FIRST_COST_SECONDS
 from gramvec.postprocess import RawEmbeddings
-from gramvec.waiting import LONG_TEXT, LONG_TEXT_FACTOR
+from gramvec.waiting import LONG_TEXT
 from http_support import HELD, PATIENCE, WatchedModel, until
 
 
@@ -383,13 +383,13 @@ def test_retry_after_is_what_waits_at_the_measured_cost(model: WatchedModel) -> 
         with pytest.raises(Overloaded) as raised:
             batcher.submit(["y"] * 20)
         # One character each, and two more for being a text; and what is left of the call in hand.
-        held_cost = len(HELD) * LONG_TEXT_FACTOR + 2
+        held_cost = len(HELD) * 6 + 2
         assert 270 * batcher.pace_seconds <= raised.value.retry_after <= (270 + held_cost) * batcher.pace_seconds
         assert raised.value.reason == "queue_texts"
         model.gate.set()
         await asyncio.gather(held, rest)
 
-    with_batcher(model, work, queue_texts=100)
+    with_batcher(model, work, queue_texts=100, long_text_factor=6)
 
 
 def test_times_are_those_of_the_request(model: WatchedModel) -> None:

@@ -19,7 +19,7 @@ from gramvec.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError
 from gramvec.features import FeatureBatch, Featuriser
 from gramvec.features.text import code_points
-from gramvec.runtime import Sums, features_then_sums
+from gramvec.runtime import Batching, Sums, features_then_sums
 
 Floats = NDArray[np.float32]
 
@@ -38,6 +38,8 @@ class NativeRuntime:
     name = "native"
     device = "cpu"
     provider = "native"
+    # A long text costs no more than a short one: rows are added as they are read.
+    batching = Batching()
 
     def __init__(self, bundle: Bundle, *, width: int = 512) -> None:
         loops = native.loops
@@ -52,7 +54,7 @@ class NativeRuntime:
         length = stored.rows * d * item
         scales = None
         if stored.scales is not None:  # which lie anywhere behind the table
-            scales = np.require(_mapped(path, np.float32, stored.scales, stored.rows), requirements="A")
+            scales = np.require(mapped(path, np.float32, stored.scales, stored.rows), requirements="A")
         weights, step = None, 1.0
         if item == 1 and scales is not None and stored.table + length + loops.BLOCK <= path.stat().st_size:
             weights, step = weights_and_step(scales)
@@ -61,7 +63,7 @@ class NativeRuntime:
         self._rows = stored.rows
         self._tanh = graph.activation == "tanh"
         self._table: Any = loops.Table(
-            _mapped(path, np.uint8, stored.table, length),
+            mapped(path, np.uint8, stored.table, length),
             stored.rows,
             d,
             d * item,
@@ -127,7 +129,8 @@ def weights_and_step(scales: Floats) -> tuple[NDArray[np.uint8] | None, float]:
     return (multiples.astype(np.uint8), float(step)) if whole else (None, 1.0)
 
 
-def _mapped(path: Path, dtype: type, offset: int, count: int) -> NDArray[Any]:
+def mapped(path: Path, dtype: type, offset: int, count: int) -> NDArray[Any]:
+    """So many numbers of a file from an offset in bytes on. Raises BundleError if they are not there."""
     try:
         return np.memmap(path, dtype, "r", offset, (count,)).view(np.ndarray)
     except (OSError, ValueError) as error:
