@@ -92,8 +92,10 @@ format: $(VENV)/.dev  ## format the code and sort the imports
 	$(BIN)/ruff format .
 
 PARTS ?= all
+# The GPU's wheel is in an environment of its own (make test-cuda makes it).
+BENCH_PYTHON = $(if $(filter gpu,$(PARTS)),$(wildcard $(VENV)/cuda/bin/python))
 bench: $(VENV)/.dev  ## measure, each figure against a limit or a peer; some parts alone: make bench PARTS=http,memory
-	$(BIN)/python -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
+	$(or $(BENCH_PYTHON),$(BIN)/python) -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
 
 # infinity-emb wants older versions of what we have, so it gets an environment of its own inside ours.
 $(VENV)/.peers: $(VENV)/.dev benchmarks/infinity.txt
