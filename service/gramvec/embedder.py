@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.bundle import Bundle, Manifest, open_bundle
-from gramvec.errors import InputError
+from gramvec.errors import DeviceError, InputError
 from gramvec.features.text import has_surrogate
-from gramvec.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish
+from gramvec.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish, unit
 from gramvec.runtime import Batching, Device, Runtime
 from gramvec.runtime.choice import RuntimeName, open_runtime
 
@@ -23,6 +23,8 @@ TruncationDirection = Literal["left", "right"]
 
 DIRECTIONS = get_args(TruncationDirection)
 MAX_CHARACTERS = 65_536
+# Of a component of a vector of length 1.
+UNIT_TOLERANCE = 1e-6
 # The fewest texts that are worth a thread of their own in a call that several share.
 LEAST_CHUNK = 512
 
@@ -267,4 +269,16 @@ def load(
     Raises BundleError for a damaged or unsuitable bundle, DeviceError if the device or runtime cannot be had.
     """
     bundle = open_bundle(name_or_path)
-    return Embedder(bundle, open_runtime(bundle, device, runtime), max_characters=max_characters, threads=threads)
+    opened = open_runtime(bundle, device, runtime)
+    _check_units(bundle)
+    return Embedder(bundle, opened, max_characters=max_characters, threads=threads)
+
+
+def _check_units(bundle: Bundle) -> None:
+    """The loop that every vector goes through last, on the golden vectors."""
+    vectors = np.array([one.vector for one in bundle.manifest.golden], np.float32)
+    vectors = vectors.reshape(len(vectors), bundle.manifest.dimension)
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    expected = vectors / np.where(lengths > 0, lengths, 1)
+    if not np.allclose(unit(vectors), expected, rtol=0, atol=UNIT_TOLERANCE):
+        raise DeviceError("the compiled loops give vectors that are not of length 1; install gramvec again")
