@@ -27,8 +27,10 @@ from gramvec.runtime.sessions import CUDA, cause_of, cuda_session, import_onnxru
 
 # Rows a call, at 300 columns: the most whose copies, of 9 bytes a number, fit half a gigabyte on the device.
 MOST_NUMBERS = 200_000 * 300
-# Texts, or pieces of long ones. A text has some 60 rows, so both limits are reached together.
+# Texts, or pieces of long ones; a text has some 60 rows, so both limits are reached together. Fewer where their sums
+# would take more than 64 MB of the host.
 MOST_TEXTS = 4_096
+MOST_SUMS = 2**24
 # Calls on the device at a time: one computes while another is copied. Each has its own memory on both sides.
 AT_A_TIME = 2
 
@@ -54,12 +56,13 @@ class CudaRuntime:
             )
         self._exact = exact
         self._rows = rows_a_call(exact.dimension)
+        self._texts = min(MOST_TEXTS, max(1, MOST_SUMS // exact.dimension))
         onnxruntime = import_onnxruntime()
         self._session: Any = cuda_session(onnxruntime, bundle.graph_path)
         cudart = _cudart(onnxruntime)
         self._lanes: LifoQueue[_Lane] = LifoQueue()
         for _ in range(AT_A_TIME):
-            self._lanes.put(_Lane(cudart, self._rows, exact.dimension))
+            self._lanes.put(_Lane(cudart, self._rows, self._texts, exact.dimension))
 
     def run(self, batch: FeatureBatch) -> Floats:
         """See Runtime.run. Ids are looked at first: CUDA gives zeros for a row that does not exist."""
@@ -71,11 +74,11 @@ class CudaRuntime:
         counts = batch.counts
         bounds, firsts = cut(batch.offsets, min(exact.most, self._rows))
         if firsts is None:
-            for calls in _calls(bounds, self._rows):
+            for calls in _calls(bounds, self._rows, self._texts):
                 self._sums(ids, bounds[calls.start : calls.stop + 1], counts[calls], vectors[calls])
             return vectors
         pieces = np.empty((len(bounds) - 1, exact.dimension), np.float32)
-        for calls in _calls(bounds, self._rows):
+        for calls in _calls(bounds, self._rows, self._texts):
             self._sums(ids, bounds[calls.start : calls.stop + 1], None, pieces[calls])
         exact.finish(added(pieces, firsts), counts, vectors)
         return vectors
@@ -109,13 +112,13 @@ class CudaRuntime:
 class _Lane:
     """Memory of the host for one call at a time, which the device reads and writes itself."""
 
-    def __init__(self, cudart: Any, rows: int, dimension: int) -> None:
+    def __init__(self, cudart: Any, rows: int, texts: int, dimension: int) -> None:
         self._arrays = {
             "ids": _pinned(cudart, (rows,), np.int32),
             "segments": _pinned(cudart, (rows,), np.int64),
-            "counts": _pinned(cudart, (MOST_TEXTS,), np.int64),
+            "counts": _pinned(cudart, (texts,), np.int64),
         }
-        self._sums = _pinned(cudart, (MOST_TEXTS, dimension), np.float32)
+        self._sums = _pinned(cudart, (texts, dimension), np.float32)
 
     def run(self, session: Any, ids: NDArray[np.int32], counts: Int64s) -> Floats:
         """float32[n, d]: whole sums of as many rows each; good until the next call."""
@@ -143,12 +146,12 @@ def rows_a_call(dimension: int) -> int:
     return max(1, min(MOST_NUMBERS, 2**24 * (dimension & -dimension)) // dimension)
 
 
-def _calls(bounds: Int64s, rows: int) -> Iterator[slice]:
+def _calls(bounds: Int64s, rows: int, texts: int) -> Iterator[slice]:
     """As many pieces as fit a call, again and again; none has more rows than fit one."""
     start = 0
     while start < len(bounds) - 1:
         stop = int(np.searchsorted(bounds, bounds[start] + rows, side="right")) - 1
-        stop = min(stop, start + MOST_TEXTS, len(bounds) - 1)
+        stop = min(stop, start + texts, len(bounds) - 1)
         yield slice(start, stop)
         start = stop
 
