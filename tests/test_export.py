@@ -80,7 +80,12 @@ def test_stored_precisions(tmp_path: Path, precision: str, tolerance: float) -> 
 def test_int8_by_hand() -> None:
     table, scales = quantised(np.array([[1.27, -0.635, 0.004], [0, 0, 0]], np.float32))
     assert table.tolist() == [[127, -64, 0], [0, 0, 0]]
-    np.testing.assert_allclose(scales, [[0.01], [0]], rtol=1e-6)
+    np.testing.assert_allclose(scales, [[0.01], [0.01 / 128]], rtol=1e-6)  # a row of zeros has the step
+    table, scales = quantised(np.array([[1.27, 0], [0.0127 * 2.5, -0.02]], np.float32))
+    # The step is 0.01 / 128; the second row takes 0.03175 / 127 = 3.2 steps, so 4 of them.
+    np.testing.assert_allclose(scales, [[0.01], [0.04 / 128]], rtol=1e-6)
+    assert table.tolist() == [[127, 0], [102, -64]]
+    assert not quantised(np.zeros((2, 2), np.float32))[1].any()
 
 
 def test_a_trainer_that_disagrees_stops_the_export(tmp_path: Path) -> None:

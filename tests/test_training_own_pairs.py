@@ -20,7 +20,7 @@ from gramvec_training.configuration import DataSet, Start, parse_config
 from gramvec_training.data import HeldOut, extended_vocabulary, read_held_out, read_kept
 from gramvec_training.encoders import encoder_function
 from gramvec_training.evaluation import report, retrieval
-from gramvec_training.export.graph import quantised
+from gramvec_training.export.graph import column_scales, quantised
 from gramvec_training.runs import load_run, read_start
 from gramvec_training.runs.start import begin_from, continued_encoder, started_table
 from training_support import call, export_table, sentence
@@ -73,8 +73,13 @@ def test_the_weights_of_a_bundle_are_read_as_it_serves_them(
         tmp_path / "m", spec, precision=precision, pooling=pooling, activation=activation, bias=bias
     )
     started = read_start(Start(bundle=folder))
-    values, scales = quantised(table)
-    stored = {"float32": table, "float16": table.astype(np.float16).astype(np.float32), "int8": values * scales}
+    columns = column_scales(table)
+    values, scales = quantised(table / columns)
+    stored = {
+        "float32": table,
+        "float16": table.astype(np.float16).astype(np.float32),
+        "int8": values * scales * columns,
+    }
     np.testing.assert_array_equal(started.table, stored[precision])
     assert started.table.dtype == np.float32
     assert (started.bias is None) == (b is None)

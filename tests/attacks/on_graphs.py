@@ -152,7 +152,7 @@ graph("of what is nowhere", "nowhere before the node that takes it", node("Ident
 graph("that bites its tail", "more before the node that takes it", node("Identity", "more"))
 graph("with one tensor twice", "one tensor named table", lambda model: model.graph.initializer.append(table_of(model)))
 graph("with a name of a million letters", "a name of 1000000 bytes", node("Identity", "ids" + "x" * 999_997))
-graph("of nodes without end", "at most 1024 nodes", lambda model: model.graph.node.extend(list(model.graph.node) * 100))
+graph("of nodes without end", "at most 1024 nodes", lambda model: model.graph.node.extend(list(model.graph.node) * 200))
 graph("of texts", "a tensor has field 6, which no graph of ours has", constants("Identity", ["text"]))
 graph(
     "that takes a text",

@@ -25,7 +25,6 @@ from gramvec.http.reply import Usage
 from gramvec.http.settings import Settings
 from gramvec.http.traffic import Traffic
 from gramvec.http.turns import Turns
-from gramvec.waiting import LONG_TEXT_FACTOR
 
 log = logging.getLogger("gramvec.http")
 
@@ -83,10 +82,8 @@ class Service:
             embedder,
             queue_texts=self.settings.queue_texts,
             queue_characters=self.settings.queue_characters,
-            # A CUDA call blocks for its launch and copies, whatever its size: never on the loop.
-            loop_seconds=0.0 if embedder.device == "cuda" else LOOP_SECONDS,
-            # Runtime native adds the rows up as it reads them: a long text costs it no more than a short one.
-            long_text_factor=1 if embedder.runtime == "native" else LONG_TEXT_FACTOR,
+            loop_seconds=0.0 if embedder.batching.waits else LOOP_SECONDS,
+            long_text_factor=embedder.batching.long_text_factor,
             deadline_seconds=self.settings.request_deadline_seconds,
             on_call=self.metrics.calls_of(embedder.name),
         )

@@ -18,7 +18,7 @@ from gramvec.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
 from gramvec.features import FeatureBatch, Featuriser
 from gramvec.features.text import code_points
-from gramvec.runtime import Sums, features_then_sums
+from gramvec.runtime import Batching, Sums, features_then_sums
 
 Floats = NDArray[np.float32]
 
@@ -36,6 +36,8 @@ class NativeRuntime:
     name = "native"
     device = "cpu"
     provider = "native"
+    # A long text costs no more than a short one: rows are added as they are read.
+    batching = Batching()
 
     def __init__(self, bundle: Bundle, *, width: int = 512) -> None:
         loops = native.loops

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from gramvec_training.export.bundle import NO_MEMO, PARITY, export_bundle
 from gramvec_training.export.convert import convert
-from gramvec_training.export.graph import write_cpu_graph, write_graph
+from gramvec_training.export.golden import golden_texts
+from gramvec_training.export.graph import write_cpu_graph, write_graph, write_graphs
 from gramvec_training.export.memo import Chosen, can_have_memo, choose, memo_of
 from gramvec_training.export.shape import kind_of, scaled, whitening_transform
 from gramvec_training.export.weights import read_weights
@@ -22,6 +23,7 @@ __all__ = [
     "choose",
     "convert",
     "export_bundle",
+    "golden_texts",
     "graphed",
     "kind_of",
     "memo_of",
@@ -30,4 +32,5 @@ __all__ = [
     "whitening_transform",
     "write_cpu_graph",
     "write_graph",
+    "write_graphs",
 ]

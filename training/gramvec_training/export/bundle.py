@@ -10,22 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundle import (
-    CPU_GRAPH,
-    GRAPH,
-    MEMO,
-    VOCABULARY,
-    Golden,
-    Manifest,
-    Precision,
-    staged_folder,
-    write_manifest,
-)
+from gramvec.bundle import GRAPH, MEMO, VOCABULARY, Manifest, Precision, staged_folder, write_manifest
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.runtime.onnx import OnnxRuntime
 from gramvec.vocab import Vocabulary
 from gramvec_training.encoders import Encoder, encoder_function
+from gramvec_training.export.golden import golden_texts as texts_of_every_kind
+from gramvec_training.export.golden import made_golden, runtime_of
 from gramvec_training.export.memo import Chosen, memo_of
 from gramvec_training.export.writers import Graphed, graphed
 
@@ -45,7 +37,7 @@ def export_bundle(
     encoder: Encoder,
     precision: Precision = "float32",
     parity_texts: Sequence[str] = (),
-    golden_texts: Sequence[str] = (),
+    golden_texts: Sequence[str] | None = None,
     memo: Chosen = NO_MEMO,
     provenance: Mapping[str, Any],
     card: str,
@@ -56,7 +48,8 @@ def export_bundle(
         graph's are compared with, in float32; what the stored precision adds is measured on the same texts and
         recorded.
     precision: of the stored table.
-    golden_texts: stored with their features and vectors; whoever opens the bundle computes them again.
+    golden_texts: stored with their features and vectors; whoever opens the bundle computes them again. None for those
+        of gramvec_training.export.golden.
     memo: chunks and edges that get a row with the sum of their features; for encoders of sums alone.
 
     Raises InputError if the arguments do not fit together, or if the graph's vectors differ from the encoder's by more
@@ -73,6 +66,7 @@ def export_bundle(
     if any(memo):
         memory, table = memo_of(memo, featuriser, table)
         memoised = Featuriser(spec, vocabulary, memo=memory)
+    golden_texts = texts_of_every_kind(memoised) if golden_texts is None else golden_texts
 
     parity: dict[str, Any] = {"texts": len(parity_texts)}
     exact = _run_in_float32(memoised, parity_texts, parts, table, dimension)
@@ -88,22 +82,13 @@ def export_bundle(
         vocabulary.save(folder / VOCABULARY)
         if memory is not None:
             memory.save(folder / MEMO)
-        graph = parts.write(folder, precision, shared_scales=any(memo), table=table)
-        runtime = OnnxRuntime(folder / GRAPH, dimension, "cpu", cpu_graph=folder / CPU_GRAPH if graph.cpu else None)
+        graph = parts.write(folder, precision, table=table)
+        runtime = runtime_of(folder, graph, dimension)
         if len(parity_texts):
             stored = runtime.run(memoised(parity_texts))
             parity["stored_vs_float32"] = _largest_distance(stored, exact)
-        batch = featuriser(golden_texts)
-        vectors = runtime.run(memoised(golden_texts))
+        golden = made_golden(runtime, featuriser, memoised, golden_texts)
         runtime.close()
-        golden = [
-            Golden(
-                text=text,
-                ids=batch.ids[batch.offsets[i] : batch.offsets[i + 1]].tolist(),
-                vector=vectors[i].tolist(),
-            )
-            for i, text in enumerate(golden_texts)
-        ]
         (folder / "README.md").write_text(card, encoding="utf-8")
         return write_manifest(
             folder,
@@ -125,8 +110,8 @@ def _run_in_float32(
     if not len(texts):
         return np.zeros((0, dimension), np.float32)
     with tempfile.TemporaryDirectory() as name:
-        parts.write(Path(name), "float32", shared_scales=False, table=table)
-        runtime = OnnxRuntime(Path(name) / GRAPH, dimension, "cpu")
+        parts.write(Path(name), "float32", table=table)
+        runtime = OnnxRuntime(Path(name) / GRAPH, dimension)
         vectors = runtime.run(featuriser(texts))
         runtime.close()
         return vectors

@@ -26,10 +26,10 @@ class Graphed:
     rest: dict[str, Any]
     sums: bool
 
-    def write(self, folder: Path, precision: Precision, *, shared_scales: bool, table: Floats | None = None) -> Graph:
+    def write(self, folder: Path, precision: Precision, *, table: Floats | None = None) -> Graph:
         """Write model.onnx and its data; `table` is another than the encoder's, with further rows, say."""
         rows = self.table if table is None else table
-        return write_graph(folder, table=rows, precision=precision, shared_scales=shared_scales, **self.rest)
+        return write_graph(folder, table=rows, precision=precision, **self.rest)
 
 
 def graphed(encoder: Encoder) -> Graphed:

@@ -21,14 +21,6 @@ from gramvec_training.reporting import write_card
 from gramvec_training.runs.folder import Run, spec_of
 
 _BYTES = {"float32": 4, "float16": 2, "int8": 1}
-GOLDEN_TEXTS = (
-    "vehicles",
-    "a man is playing the guitar",
-    "Where can I buy a second-hand bicycle?",
-    "the talks were broken off on Tuesday, two officials said",
-    "definately recieved teh pacakge",
-    "",
-)
 
 
 def export_run(
@@ -56,7 +48,6 @@ def export_run(
         encoder=encoder,
         precision=precision,
         parity_texts=run.texts,
-        golden_texts=GOLDEN_TEXTS,
         memo=(
             choose(run.repeated, featuriser, chunks=export.memo_chunks, edges=export.memo_edges)
             if has_memo
