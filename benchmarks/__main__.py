@@ -16,8 +16,8 @@ import orjson
 from benchmarks.measure import Setting, machine
 from benchmarks.results import Part
 from benchmarks.texts import sentences
+from gramvec.bundles.finding import find_bundle
 from gramvec.errors import GramvecError
-from gramvec.finding import find_bundle
 
 # Each is a module of this package with run(Setting) -> Part.
 PARTS = (

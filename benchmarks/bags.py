@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from benchmarks.tables import Floats, stored
-from gramvec.bundle import Bundle, Precision
+from gramvec.bundles.bundle import Bundle, Precision
 from gramvec.features import FeatureBatch
 
 Bag = Callable[[FeatureBatch], torch.Tensor]

@@ -11,7 +11,7 @@ from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.peers import peers
 from benchmarks.results import Group, Part
 from benchmarks.tables import distances, precisions
-from gramvec.bundle import Precision
+from gramvec.bundles.bundle import Precision
 from gramvec.runtime.choice import RuntimeName
 
 

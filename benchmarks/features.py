@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.latency import percentiles
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Group, Part, Row
-from gramvec.bundle import open_bundle
+from gramvec.bundles.bundle import open_bundle
 from gramvec.features import Featuriser
 from gramvec.vocab import Memo
 

@@ -16,7 +16,7 @@ from benchmarks.bags import embedding_bag
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Group, Part
 from benchmarks.tables import dequantised, distances, precisions, stored
-from gramvec.bundle import Precision, open_bundle
+from gramvec.bundles.bundle import Precision, open_bundle
 from gramvec.features import FeatureBatch
 from gramvec.runtime.choice import open_runtime
 from gramvec.runtime.native import NativeRuntime

@@ -17,7 +17,7 @@ import gramvec
 from benchmarks.measure import Setting, interleaved
 from benchmarks.results import Group, Part
 from benchmarks.tables import reference_table, scratch, write_bundle
-from gramvec.bundle import Bundle, open_bundle
+from gramvec.bundles.bundle import Bundle, open_bundle
 from gramvec.vocab import Vocabulary
 
 LENGTHS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)  # characters

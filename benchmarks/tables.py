@@ -17,7 +17,7 @@ import onnx
 from numpy.typing import NDArray
 
 from benchmarks.measure import ROOT
-from gramvec.bundle import GRAPH, Bundle, Precision, open_bundle
+from gramvec.bundles.bundle import GRAPH, Bundle, Precision, open_bundle
 from gramvec.vocab import Vocabulary
 from gramvec.vocab.suffixes import separated, suffix_rows
 from gramvec_training.encoders import bag_of

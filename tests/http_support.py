@@ -16,12 +16,12 @@ from typing import Any
 import httpx
 
 from gramvec import Embedder
+from gramvec.embedding.postprocess import RawEmbeddings
 from gramvec.http.app import create_app
 from gramvec.http.front_door import FrontDoor
 from gramvec.http.server import Server, server_for
 from gramvec.http.service import Service
 from gramvec.http.settings import Settings
-from gramvec.postprocess import RawEmbeddings
 
 PATIENCE = 30.0
 COMMAND = [str(Path(sys.executable).with_name("gramvec")), "serve"]

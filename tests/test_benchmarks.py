@@ -25,7 +25,7 @@ from benchmarks.results import Group, Part, number
 from benchmarks.servers import Command, Server, bare, infinity
 from benchmarks.texts import sentences
 from conftest import MODELS, ROOT
-from gramvec.bundle import open_bundle
+from gramvec.bundles.bundle import open_bundle
 from gramvec.vocab import Vocabulary
 from gramvec.vocab.suffixes import suffix_rows, summed
 

@@ -14,10 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gramvec import Embedder
+from gramvec.cli.serve import serve
 from gramvec.errors import InputError
 from gramvec.http import cors
 from gramvec.http import server as http_server
-from gramvec.http.command import serve
 from gramvec.http.errors import HttpError
 from gramvec.http.keys import Keys
 from gramvec.http.settings import Settings, settings_from

@@ -20,11 +20,11 @@ import gramvec
 from bulk_support import MODEL, as_csv, as_jsonl, embed, embedded, killed, refusal, rows_kept
 from gramvec.bulk.embedding import Files, embed_file
 from gramvec.bulk.pipeline import Options
-from gramvec.bulk.readers import open_reader
-from gramvec.bulk.sources import Source
-from gramvec.bulk.stage import partial_of
+from gramvec.embedding.precision import quantize
 from gramvec.errors import InputError
-from gramvec.precision import quantize
+from gramvec.files.readers import open_reader
+from gramvec.files.sources import Source
+from gramvec.files.stage import partial_of
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[bulk]'")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -13,12 +13,12 @@ import pytest
 
 import gramvec
 from conftest import MODELS, SHIPPED
-from gramvec.bundle import open_bundle, staged_folder
+from gramvec.bundles.bundle import open_bundle, staged_folder
+from gramvec.bundles.finding import find_bundle
+from gramvec.bundles.folder import Folder
+from gramvec.bundles.manifest import Manifest
 from gramvec.errors import BundleError
-from gramvec.explain import explain
-from gramvec.finding import find_bundle
-from gramvec.folder import Folder
-from gramvec.manifest import Manifest
+from gramvec.explaining.contributions import explain
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -250,7 +250,7 @@ def test_without_any_model_one_sentence_says_where_they_are_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gramvec.finding.__file__", str(tmp_path / "site-packages" / "gramvec" / "finding.py"))
+    monkeypatch.setattr("gramvec.bundles.finding.__file__", str(tmp_path / "site-packages" / "gramvec" / "finding.py"))
     with pytest.raises(BundleError) as caught:
         find_bundle("gramvec-en")
     said = str(caught.value)

@@ -23,7 +23,7 @@ import pytest
 
 import gramvec
 from conftest import ROOT, SHIPPED
-from gramvec.bundle import Bundle, open_bundle
+from gramvec.bundles.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.features import FeatureBatch
 from gramvec.runtime.cuda import MOST_TEXTS, CudaRuntime, rows_a_call

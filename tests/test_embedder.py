@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import gramvec
 import twin
 from conftest import MODELS
+from gramvec.embedding.postprocess import RawEmbeddings, cosine_matrix, cosine_pairs, finish, unit
 from gramvec.errors import DeviceError, InputError
 from gramvec.features import Featuriser
-from gramvec.postprocess import RawEmbeddings, cosine_matrix, cosine_pairs, finish, unit
 from gramvec.runtime import Batching
 from gramvec.runtime.native import NativeRuntime
 from gramvec.vocab import Memo
@@ -154,7 +154,7 @@ def test_loops_that_give_other_lengths_do_not_serve(monkeypatch: pytest.MonkeyPa
         units[-1, -1] += 1e-5
         return units
 
-    monkeypatch.setattr("gramvec.embedder.unit", wrong)
+    monkeypatch.setattr("gramvec.embedding.embedder.unit", wrong)
     with pytest.raises(DeviceError, match="not of length 1; install gramvec again"):
         gramvec.load("charagram-phrase", device="cpu")
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import MODELS
-from gramvec.bundle import Bundle, open_bundle
+from gramvec.bundles.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.features import FeatureBatch, FeatureSpec
 from gramvec.runtime import cuda

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import gramvec
 from gramvec import Embedder
-from gramvec.bundle import DEFAULT_MODEL
+from gramvec.bundles.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError
 from gramvec.http import models as http_models
 from gramvec.http.answers import preferred

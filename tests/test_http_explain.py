@@ -15,7 +15,7 @@ import pytest
 import gramvec
 from conftest import ROOT
 from gramvec.errors import Overloaded
-from gramvec.explain import explain
+from gramvec.explaining.contributions import explain
 from gramvec.http.settings import Settings
 from gramvec.http.turns import Turns
 from http_support import PATIENCE, RunningServer, running, until

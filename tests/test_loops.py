@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gramvec import native
+from gramvec.embedding.postprocess import unit
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec
 from gramvec.features import Featuriser as PythonFeaturiser
-from gramvec.postprocess import unit
 from gramvec.vocab.characters import SPACE
 from gramvec_training.data import build_vocabulary
 

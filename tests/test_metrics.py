@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from conftest import ROOT
 from gramvec import Embedder, __version__
-from gramvec.calls import CallRecord
+from gramvec.batching.calls import CallRecord
 from gramvec.http import cells, exposition
 from gramvec.http.cells import Cells
 from gramvec.http.metrics import SECONDS, SILENT_SECONDS, Metrics

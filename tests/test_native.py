@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import gramvec
 from conftest import MODELS
-from gramvec.bundle import Bundle, open_bundle
+from gramvec.bundles.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
 from gramvec.features import FeatureBatch, FeatureSpec, Featuriser
 from gramvec.runtime.choice import open_runtime

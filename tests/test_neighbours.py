@@ -11,10 +11,10 @@ import pytest
 
 import gramvec
 from conftest import MODELS
-from gramvec import neighbours
 from gramvec.errors import InputError
-from gramvec.explain import explain
-from gramvec.neighbours import nearest_ngrams, nearest_words, nearest_words_of, vocabulary_words
+from gramvec.explaining import neighbours
+from gramvec.explaining.contributions import explain
+from gramvec.explaining.neighbours import nearest_ngrams, nearest_words, nearest_words_of, vocabulary_words
 from gramvec_training.export import read_weights
 from test_cli import refused, run
 

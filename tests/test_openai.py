@@ -15,7 +15,7 @@ import pytest
 import gramvec
 from conftest import MODELS
 from gramvec import Embedder
-from gramvec.bundle import DEFAULT_MODEL
+from gramvec.bundles.bundle import DEFAULT_MODEL
 from gramvec.http.settings import Settings
 from http_support import PATIENCE, running
 

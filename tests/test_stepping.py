@@ -19,7 +19,9 @@ from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 
 from gramvec import Embedder
-from gramvec.batching import Batcher
+from gramvec.batching.batcher import Batcher
+from gramvec.batching.pace import FIRST_COST_SECONDS
+from gramvec.batching.stepping import Moment, Steps
 from gramvec.http.app import create_app
 from gramvec.http.body import parse
 from gramvec.http.front_door import FrontDoor
@@ -28,8 +30,6 @@ from gramvec.http.routes import Route
 from gramvec.http.schemas import EmbedRequest, OneText
 from gramvec.http.service import Served, embed
 from gramvec.http.settings import Settings
-from gramvec.pace import FIRST_COST_SECONDS
-from gramvec.stepping import Moment, Steps
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, running_app, until
 
 SHORT = post_bytes(b'{"inputs": "a fast car"}')

@@ -13,8 +13,8 @@ import pytest
 
 import gramvec
 from gramvec.errors import BundleError
+from gramvec.explaining.neighbours import nearest_words_of
 from gramvec.features import FeatureSpec
-from gramvec.neighbours import nearest_words_of
 from gramvec.vocab import Entry, Vocabulary
 from gramvec_training.evaluation import Typos, candidate_words, evaluate_bundles, find_sets, listed_words
 from gramvec_training.reporting import Candidates, assess, bundle_card, renew

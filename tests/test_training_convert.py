@@ -12,7 +12,7 @@ import pytest
 
 import gramvec
 from conftest import MODELS
-from gramvec.bundle import Bundle, Precision, Stored, open_bundle
+from gramvec.bundles.bundle import Bundle, Precision, Stored, open_bundle
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.runtime.exact import ExactTable

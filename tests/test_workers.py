@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from gramvec import Embedder, native
-from gramvec.http.command import serve
+from gramvec.cli.serve import serve
 from gramvec.http.settings import Settings
 from gramvec.runtime.sessions import why_no_cuda
 from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, serves, until

@@ -14,8 +14,8 @@ import orjson
 
 from benchmarks.measure import ROOT
 from gramvec import Embedder
-from gramvec.explain import explain
-from gramvec.precision import quantize
+from gramvec.embedding.precision import quantize
+from gramvec.explaining.contributions import explain
 
 Expected = Callable[[Embedder], bytes]
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gramvec.errors import (
@@ -20,7 +21,8 @@ from gramvec.errors import (
 )
 
 if TYPE_CHECKING:
-    from gramvec.embedder import Embedder, load
+    from gramvec import explain, neighbours
+    from gramvec.embedding import Embedder, load
 
 __all__ = [
     "BackendError",
@@ -31,21 +33,23 @@ __all__ = [
     "InputError",
     "Overloaded",
     "__version__",
+    "explain",
     "load",
+    "neighbours",
 ]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`Embedder` and `load`, imported when they are wanted.
+    """`Embedder`, `load` and the modules `explain` and `neighbours`, imported when they are wanted.
 
     They bring numpy, for which `gramvec serve` sets something first.
     """
     if name in ("Embedder", "load"):
-        from gramvec import embedder
-
-        return getattr(embedder, name)
+        return getattr(import_module("gramvec.embedding"), name)
+    if name in ("explain", "neighbours"):
+        return import_module(f"gramvec.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from attacks import on_arrays, on_files, on_graphs, on_manifests  # noqa: F401 - each registers its attacks
 from attacks.craft import ATTACKS, manifest
-from gramvec.bundle import open_bundle
+from gramvec.bundles.bundle import open_bundle
 from gramvec.cli import cli
 from gramvec.errors import BundleError
 from gramvec.http.settings import Settings

@@ -14,14 +14,14 @@ import numpy as np
 
 from attacks.craft import manifest, read
 from fuzz import mutate
-from gramvec.bundle import Bundle, open_bundle
-from gramvec.embedder import Embedder
+from gramvec.bundles.bundle import Bundle, open_bundle
+from gramvec.embedding.embedder import Embedder
 from gramvec.errors import BackendError, BundleError, GramvecError, InputError
-from gramvec.explain import explain
-from gramvec.neighbours import nearest_ngrams, nearest_words
+from gramvec.explaining.contributions import explain
+from gramvec.explaining.neighbours import nearest_ngrams, nearest_words
+from gramvec.explaining.weights import weights_of
 from gramvec.runtime.native import NativeRuntime
 from gramvec.vocab.arrays import write_arrays
-from gramvec.weights import weights_of
 
 LONGEST_SENTENCE = 1_500
 

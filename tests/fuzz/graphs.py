@@ -11,10 +11,10 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper
 
 from fuzz import mutate
+from gramvec.bundles.manifest import Manifest, read_manifest
+from gramvec.bundles.onnx_graph import OPERATORS, check_graph
+from gramvec.bundles.protobuf import MalformedError, Reader, packed
 from gramvec.errors import BundleError
-from gramvec.manifest import Manifest, read_manifest
-from gramvec.onnx_graph import OPERATORS, check_graph
-from gramvec.protobuf import MalformedError, Reader, packed
 
 STRINGS = [
     "",

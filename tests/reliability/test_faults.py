@@ -25,7 +25,7 @@ from benchmarks.soak.client import Tally, drive
 from benchmarks.soak.requests import Mixture
 from conftest import MODELS
 from gramvec import Embedder
-from gramvec.bundle import open_bundle
+from gramvec.bundles.bundle import open_bundle
 from gramvec.errors import BackendError
 from gramvec.features import FeatureBatch, Featuriser
 from gramvec.http.settings import Settings

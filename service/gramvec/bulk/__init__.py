@@ -1,4 +1,34 @@
-"""Files of any length to vectors, in bounded memory; near-duplicates of a file; adapters for Ray Data and Spark.
+"""Files of any length into files of vectors, in bounded memory and on all cores; near-duplicates; Ray Data and Spark.
 
-docs/bulk.md has examples. Reading and writing Parquet and zstd wants the extra `bulk` (pyarrow).
+May import files, embedding and below. A new adapter is a file here. docs/bulk.md has examples.
 """
+
+from __future__ import annotations
+
+from gramvec.bulk.dedupe import Pairs, groups, near_pairs, one_blas_thread
+from gramvec.bulk.embedding import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Interrupted, Watcher, cores, embed_file
+from gramvec.bulk.lines import Ids, Texts, read_texts, spooled, units_of, write_kept
+from gramvec.bulk.pipeline import OnError, Options
+
+__all__ = [
+    "COLUMN",
+    "EMBEDDING",
+    "OUTPUT_FORMS",
+    "Files",
+    "Ids",
+    "Interrupted",
+    "OnError",
+    "Options",
+    "Pairs",
+    "Texts",
+    "Watcher",
+    "cores",
+    "embed_file",
+    "groups",
+    "near_pairs",
+    "one_blas_thread",
+    "read_texts",
+    "spooled",
+    "units_of",
+    "write_kept",
+]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk.arrow import provenance, pyarrow, texts_of, vector_column, with_metadata
 from gramvec.bulk.embedding import COLUMN, EMBEDDING
 from gramvec.bulk.pipeline import OnError, Options, Work
-from gramvec.bulk.readers import START, Block
-from gramvec.embedder import MAX_CHARACTERS, load
+from gramvec.bulk.provenance import provenance
+from gramvec.embedding import MAX_CHARACTERS, load
 from gramvec.errors import InputError
+from gramvec.files import START, Block, pyarrow, texts_of, vector_column, with_metadata
 
 
 class Embed:
@@ -22,7 +22,7 @@ class Embed:
     model: a name in models/, or a bundle's folder, as the machine that computes knows it. column, embedding: the names
     of the texts' column and of the new one. digest: refuse a model with another digest, so that all machines have the
     same one. on_error: "skip" gives a bad text null (numpy: zeros), "stop" raises InputError. The other options are
-    those of Embedder.embed and gramvec.precision.
+    those of Embedder.embed and gramvec.embedding.precision.
     """
 
     def __init__(

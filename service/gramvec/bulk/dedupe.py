@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.embedding import Vectors
 from gramvec.errors import InputError
-from gramvec.postprocess import Vectors
 
 # A tile of cosines, 4 MB, stays in a core's cache while it is looked through.
 TILE_ROWS, TILE_COLUMNS = 512, 2048

@@ -13,15 +13,30 @@ from typing import BinaryIO
 
 import numpy as np
 
-from gramvec.bulk.arrow import provenance
-from gramvec.bulk.bad_lines import BadLines
-from gramvec.bulk.forms import JsonForm, NpyForm, OutputForm, Writes
 from gramvec.bulk.pipeline import OnError, Options, Piece, Work, pieces
-from gramvec.bulk.readers import BLOCK_ROWS, START, Position, Reader, open_reader
-from gramvec.bulk.sources import STDIN, Form, Source, form_of
-from gramvec.bulk.stage import Job, Progress, Stage, open_stage
-from gramvec.embedder import Embedder
+from gramvec.bulk.provenance import provenance
+from gramvec.embedding import Embedder
 from gramvec.errors import GramvecError, InputError
+from gramvec.files import (
+    BLOCK_ROWS,
+    START,
+    STDIN,
+    BadLines,
+    Form,
+    Job,
+    JsonForm,
+    NpyForm,
+    OutputForm,
+    Position,
+    Progress,
+    Reader,
+    Source,
+    Stage,
+    Writes,
+    form_of,
+    open_reader,
+    open_stage,
+)
 
 COLUMN = "text"
 EMBEDDING = "embedding"
@@ -130,7 +145,7 @@ def _form(
         return NpyForm(dtype, width)
     if output_form == "jsonl":
         return JsonForm(files.column, files.embedding)
-    from gramvec.bulk.parquet import ParquetForm
+    from gramvec.files import ParquetForm
 
     return ParquetForm(files.column, files.embedding, dtype, width, metadata)
 

@@ -13,15 +13,10 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk.arrow import pyarrow
-from gramvec.bulk.bad_lines import BadLines
-from gramvec.bulk.parquet import ParquetReader
 from gramvec.bulk.pipeline import OnError
-from gramvec.bulk.readers import CsvReader, Reader, open_reader
-from gramvec.bulk.sources import Form, Source
-from gramvec.bulk.stage import whole
-from gramvec.embedder import Embedder, Vectors
+from gramvec.embedding import Embedder, Vectors
 from gramvec.errors import InputError
+from gramvec.files import BadLines, CsvReader, Form, ParquetReader, Reader, Source, open_reader, pyarrow, whole
 
 Ids = NDArray[np.int64]
 Watcher = Callable[[Reader, int], None]

@@ -11,19 +11,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk.forms import Writes
-from gramvec.bulk.readers import START, Block, Position, Reader
-from gramvec.embedder import Embedder, Vectors
+from gramvec.embedding import Embedder, Precision, Vectors, check_dimensions, check_precision, quantize
 from gramvec.errors import InputError
-from gramvec.postprocess import check_dimensions
-from gramvec.precision import Precision, check_precision, quantize
+from gramvec.files import START, Block, Position, Reader, Writes
 
 OnError = Literal["stop", "skip"]
 
 
 @dataclass(frozen=True)
 class Options:
-    """What decides the numbers of a vector, see Embedder.embed and gramvec.precision."""
+    """What decides the numbers of a vector, see Embedder.embed and gramvec.embedding.precision."""
 
     normalize: bool = True
     dimensions: int | None = None

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.bulk import batches
-from gramvec.bulk.arrow import pyarrow
 from gramvec.errors import InputError
+from gramvec.files import pyarrow
 
 __all__ = ["Embed"]
 

@@ -1,9 +1,28 @@
-"""Text to features: pure functions of a FeatureSpec and a Vocabulary."""
+"""Text into features: rows of a table, by a FeatureSpec and a Vocabulary alone; in C, and in numpy.
+
+May import vocab. A new kind of feature begins in `spec`, then in both featurisers and `located`.
+"""
 
 from __future__ import annotations
 
 from gramvec.features.batch import FeatureBatch
-from gramvec.features.featuriser import Featuriser
+from gramvec.features.featuriser import Featuriser, can_be_memoised
+from gramvec.features.located import Located, locate
+from gramvec.features.plain import Characters, characters, ngram_keys, word_spans
 from gramvec.features.spec import FeatureSpec
+from gramvec.features.text import code_points, has_surrogate
 
-__all__ = ["FeatureBatch", "FeatureSpec", "Featuriser"]
+__all__ = [
+    "Characters",
+    "FeatureBatch",
+    "FeatureSpec",
+    "Featuriser",
+    "Located",
+    "can_be_memoised",
+    "characters",
+    "code_points",
+    "has_surrogate",
+    "locate",
+    "ngram_keys",
+    "word_spans",
+]

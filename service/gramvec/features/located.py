@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from gramvec.features import plain
 from gramvec.features.spec import FeatureSpec
 from gramvec.features.text import code_points
-from gramvec.vocab import Vocabulary
-from gramvec.vocab.characters import CLASS_SHIFT, ID_MASK, SPACE, lower
+from gramvec.vocab import CLASS_SHIFT, ID_MASK, SPACE, Vocabulary, lower
 
 Int64s = NDArray[np.int64]
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from gramvec.features.batch import FeatureBatch
 from gramvec.features.spec import FeatureSpec
 from gramvec.features.text import CodePoints
-from gramvec.vocab import Vocabulary, hashing
-from gramvec.vocab.characters import CLASS_SHIFT, ID_MASK, SPACE, WORD, CharacterTable
+from gramvec.vocab import CLASS_SHIFT, ID_MASK, SPACE, WORD, CharacterTable, Vocabulary, hashing
 
 Bools = NDArray[np.bool_]
 Int32s = NDArray[np.int32]

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from gramvec import __version__
-from gramvec.embedder import Embedder
+from gramvec.embedding import Embedder
 from gramvec.errors import GramvecError
 from gramvec.http import admin, docs_page, explaining, exposition, openapi, operations, playground, routes
 from gramvec.http.errors import HttpError, from_starlette, reason_of

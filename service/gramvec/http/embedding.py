@@ -13,6 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.embedding import (
+    Precision,
+    RawEmbeddings,
+    Vectors,
+    check_dimensions,
+    check_precision,
+    cosine_matrix,
+    cosine_pairs,
+    finish,
+    quantize,
+)
 from gramvec.errors import InputError
 from gramvec.http.answers import Rows, rows_reply, vectors_reply
 from gramvec.http.body import Incoming, check, read
@@ -20,8 +31,6 @@ from gramvec.http.reply import Headers, Reply
 from gramvec.http.schemas import EmbedRequest, LeftAndRight, OneText, Pairs, SimilarityParameters, SimilarityRequest
 from gramvec.http.service import Service, embed, prepare, usage_of
 from gramvec.http.traffic import NUMBER_BYTES
-from gramvec.postprocess import RawEmbeddings, Vectors, check_dimensions, cosine_matrix, cosine_pairs, finish
-from gramvec.precision import Precision, check_precision, quantize
 
 # A score costs about 0.3 us; a matrix over 2 ms is computed in a thread.
 LOOP_SCORES = 8_192

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from gramvec.errors import InputError
-from gramvec.explain import MAX_CHARACTERS, TOP_K, explain
+from gramvec.explaining import MAX_CHARACTERS, TOP_K, explain
 from gramvec.http import openapi
 from gramvec.http.answers import to_json
 from gramvec.http.body import Incoming, check, read

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from gramvec.explain import MAX_CHARACTERS, MOST_PAIRS, TOP_K
+from gramvec.explaining import MAX_CHARACTERS, MOST_PAIRS, TOP_K
 from gramvec.http.schemas import WHOLE, Body
 
 

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from gramvec import __version__
-from gramvec.embedder import Embedder
+from gramvec.embedding import Embedder
 from gramvec.http import metrics, openapi
 from gramvec.http.errors import HttpError
 from gramvec.http.metrics import SECONDS, TEXTS, Rows

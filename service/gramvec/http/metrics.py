@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from gramvec.calls import CallRecord
+from gramvec.batching import CallRecord
 from gramvec.http.cells import Cells, Key
 from gramvec.http.reply import Usage
 

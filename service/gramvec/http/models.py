@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gramvec.embedder import Embedder, load
+from gramvec.embedding import Embedder, load
 from gramvec.errors import BundleError, GramvecError
 from gramvec.http.settings import Settings
 

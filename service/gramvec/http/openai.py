@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from gramvec.embedding import Vectors, check_dimensions
 from gramvec.errors import InputError
 from gramvec.http.answers import Rows, as_list, base64_of_each, in_pieces, to_json
 from gramvec.http.body import Incoming, check, read
@@ -17,7 +18,6 @@ from gramvec.http.reply import JSON, Reply, reply
 from gramvec.http.schemas import EmbeddingsRequest
 from gramvec.http.service import Served, Service, embed, prepare, usage_of
 from gramvec.http.traffic import NUMBER_BYTES
-from gramvec.postprocess import Vectors, check_dimensions
 
 # To split as many characters into words holds the loop for about 2 ms.
 PIECE_CHARACTERS = 128 * 1024

@@ -11,11 +11,11 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from gramvec.batching import Steps
 from gramvec.http.cycle import LINGER_SECONDS, Cycle
 from gramvec.http.errors import HttpError
 from gramvec.http.heads import NO_TARGET, Heads, Target
 from gramvec.http.reply import Reply, error_reply
-from gramvec.stepping import Steps
 
 # A request line and its headers: eight times what proxies let through.
 MAX_HEAD_BYTES = 64 * 1024

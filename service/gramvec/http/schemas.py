@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from gramvec.features.text import has_surrogate
-from gramvec.precision import Precision
+from gramvec.embedding import Precision
+from gramvec.features import has_surrogate
 
 # Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
 Direction = Literal["left", "right", "Left", "Right"]

@@ -13,7 +13,7 @@ from weakref import WeakSet
 from starlette.requests import ClientDisconnect
 
 from gramvec.batching import LOOP_SECONDS, Answer, Batcher
-from gramvec.embedder import Embedder
+from gramvec.embedding import Embedder
 from gramvec.errors import GramvecError, InputError
 from gramvec.http.aside import aside
 from gramvec.http.body import Incoming

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from gramvec.batching import QUEUE_CHARACTERS
-from gramvec.bundle import DEFAULT_MODEL
+from gramvec.bundles import DEFAULT_MODEL
 from gramvec.errors import InputError
 from gramvec.http.cors import check_origins
 from gramvec.http.keys import read_keys

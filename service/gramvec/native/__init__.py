@@ -1,6 +1,7 @@
 """The loops of features and runtime in C, built when the package is installed (see hatch_build.py).
 
 `loops` is the module gramvec.native.loops, whose contract is in loops.pyi, or None where it was not built.
+A new loop is a header here, with a slower reference in Python above it; sizes are checked before memory is taken.
 """
 
 from __future__ import annotations

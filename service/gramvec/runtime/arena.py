@@ -1,7 +1,7 @@
 """A bound on the memory that graphs take in onnxruntime: one that asks for more fails, with a sentence.
 
-The operators of a bundle's graph are looked through when it is opened (gramvec.onnx_graph), but what a product or a
-shape comes to is known only when they run.
+The operators of a bundle's graph are looked through when it is opened (gramvec.bundles), but what a product or a shape
+comes to is known only when they run.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ import logging
 from typing import Literal, get_args
 
 from gramvec import native
-from gramvec.bundle import Bundle
+from gramvec.bundles import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError
-from gramvec.runtime import Device, Runtime
+from gramvec.runtime.contract import Device, Runtime
 from gramvec.runtime.cuda import CudaRuntime
 from gramvec.runtime.golden import golden_difference, tolerance
 from gramvec.runtime.native import NativeRuntime

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundle import Bundle
+from gramvec.bundles import Bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.features import FeatureBatch, Featuriser
-from gramvec.runtime import Batching, Sums, features_then_sums
+from gramvec.runtime.contract import Batching, Sums, features_then_sums
 from gramvec.runtime.exact import ExactTable, Floats, Int64s, added, cut
 from gramvec.runtime.sessions import CUDA, cause_of, cuda_session, import_onnxruntime
 

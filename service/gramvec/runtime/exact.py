@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundle import Bundle
+from gramvec.bundles import Bundle
 from gramvec.runtime.native import weights_and_step
 
 Floats = NDArray[np.float32]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundle import Bundle
+from gramvec.bundles import MANIFEST, Bundle
 from gramvec.errors import BundleError
-from gramvec.finding import MANIFEST
-from gramvec.runtime import Runtime
+from gramvec.runtime.contract import Runtime
 
 Floats = NDArray[np.float32]
 

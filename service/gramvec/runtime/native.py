@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec import native
-from gramvec.bundle import Bundle
+from gramvec.bundles import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
-from gramvec.features import FeatureBatch, Featuriser
-from gramvec.features.text import code_points
-from gramvec.runtime import Batching, Sums, features_then_sums
+from gramvec.features import FeatureBatch, Featuriser, code_points
+from gramvec.runtime.contract import Batching, Sums, features_then_sums
 
 Floats = NDArray[np.float32]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gramvec.errors import BackendError, BundleError, quoted
 from gramvec.features import FeatureBatch, Featuriser
-from gramvec.runtime import Batching, Sums, features_then_sums
+from gramvec.runtime.contract import Batching, Sums, features_then_sums
 from gramvec.runtime.sessions import cpu_session, import_onnxruntime
 
 # Every stock operator writes the gathered rows out before it adds them; over about 2,500 rows that copy leaves the

@@ -1,8 +1,33 @@
-"""The vocabulary: which n-gram and which word owns which row, as arrays that are used as they lie in the file."""
+"""Which n-gram, word and chunk of text owns which row: arrays that are used as they lie in their files.
+
+May import errors and native. A new array is checked in `checks` before anything reads it.
+"""
 
 from __future__ import annotations
 
-from gramvec.vocab.memo import Memo
-from gramvec.vocab.vocabulary import Entry, Vocabulary
+from gramvec.vocab import hashing
+from gramvec.vocab.characters import CLASS_SHIFT, ID_MASK, MAX_ALPHABET, SPACE, WORD, CharacterTable, lower
+from gramvec.vocab.memo import Memo, edges_of, longest_reach, ngrams_across, ngrams_by_end
+from gramvec.vocab.suffixes import suffix_rows, summed
+from gramvec.vocab.vocabulary import Entry, EntryKind, Vocabulary
 
-__all__ = ["Entry", "Memo", "Vocabulary"]
+__all__ = [
+    "CLASS_SHIFT",
+    "ID_MASK",
+    "MAX_ALPHABET",
+    "SPACE",
+    "WORD",
+    "CharacterTable",
+    "Entry",
+    "EntryKind",
+    "Memo",
+    "Vocabulary",
+    "edges_of",
+    "hashing",
+    "longest_reach",
+    "lower",
+    "ngrams_across",
+    "ngrams_by_end",
+    "suffix_rows",
+    "summed",
+]

@@ -111,7 +111,7 @@ def may_replace(bundle: Path, start: str | None = None) -> None:
 
     A new or an empty folder will do, and one with a bundle, but not the bundle `start` that training goes on from.
     """
-    from gramvec.finding import MANIFEST, find_bundle
+    from gramvec.bundles import MANIFEST, find_bundle
 
     if bundle.exists() and not bundle.is_dir():
         raise InputError(f"{bundle} is a file; name a folder for the bundle.")

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from gramvec.features import FeatureSpec
-from gramvec.vocab.characters import lower
-from gramvec.vocab.memo import edges_of
+from gramvec.vocab import edges_of, lower
 
 Counts = Mapping[str, int]
 

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec
-from gramvec.features.plain import Characters, characters, ngram_keys, word_spans
-from gramvec.features.text import code_points
-from gramvec.vocab import Entry, Vocabulary, hashing
-from gramvec.vocab.characters import ID_MASK, MAX_ALPHABET, lower
+from gramvec.features import Characters, FeatureSpec, characters, code_points, ngram_keys, word_spans
+from gramvec.vocab import ID_MASK, MAX_ALPHABET, Entry, Vocabulary, hashing, lower
 from gramvec_training.configuration import Config, Start
 from gramvec_training.readers import read_vectors
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gramvec.embedder import Embedder
+from gramvec.embedding import Embedder
 from gramvec_training.evaluation.coverage import coverage
 from gramvec_training.evaluation.robustness import misspelt_sets, of_sentences
 from gramvec_training.evaluation.sets import SimilaritySet, score_sets

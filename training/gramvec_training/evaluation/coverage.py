@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gramvec.features import Featuriser, plain
-from gramvec.features.text import code_points
+from gramvec.features import Featuriser, code_points, plain
 from gramvec_training.evaluation.sets import SimilaritySet
 
 _CHUNK = 2_000  # texts at a time, so that the n-gram keys of a large set fit into memory

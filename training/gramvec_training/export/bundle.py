@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundle import GRAPH, MEMO, VOCABULARY, Manifest, Precision, staged_folder, write_manifest
+from gramvec.bundles import GRAPH, MEMO, VOCABULARY, Manifest, Precision, staged_folder, write_manifest
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
-from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.runtime import OnnxRuntime
 from gramvec.vocab import Vocabulary
 from gramvec_training.encoders import Encoder, encoder_function
 from gramvec_training.export.golden import golden_texts as texts_of_every_kind

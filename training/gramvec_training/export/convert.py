@@ -6,18 +6,9 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from gramvec.bundle import (
-    CPU_GRAPH,
-    GRAPH,
-    Bundle,
-    Manifest,
-    Precision,
-    open_bundle,
-    staged_folder,
-    write_manifest,
-)
+from gramvec.bundles import CPU_GRAPH, GRAPH, Bundle, Manifest, Precision, open_bundle, staged_folder, write_manifest
 from gramvec.errors import InputError
-from gramvec.runtime.exact import ExactTable
+from gramvec.runtime import ExactTable
 from gramvec_training.data import count_repeated
 from gramvec_training.encoders import bag_of
 from gramvec_training.export.bundle import NO_MEMO, export_bundle

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from gramvec.bundle import CPU_GRAPH, GRAPH, Golden, Graph
+from gramvec.bundles import CPU_GRAPH, GRAPH, Golden, Graph
 from gramvec.features import Featuriser
-from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.runtime import OnnxRuntime
 
 GOLDEN_TEXTS = (
     "vehicles",

@@ -32,8 +32,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from gramvec.bundle import CPU_GRAPH, GRAPH, Graph, Precision, Stored
-from gramvec.runtime.native import MOST_WEIGHT, weights_and_step
+from gramvec.bundles import CPU_GRAPH, GRAPH, Graph, Precision, Stored
+from gramvec.runtime import MOST_WEIGHT, weights_and_step
 
 OPSET = 18
 IR_VERSION = 10  # what onnxruntime 1.22, the oldest that pyproject.toml allows, still reads

@@ -8,11 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.features import FeatureSpec, Featuriser
-from gramvec.features.featuriser import can_be_memoised
-from gramvec.vocab import Vocabulary
-from gramvec.vocab.memo import Memo, longest_reach, ngrams_across, ngrams_by_end
-from gramvec.vocab.suffixes import suffix_rows, summed
+from gramvec.features import FeatureSpec, Featuriser, can_be_memoised
+from gramvec.vocab import Memo, Vocabulary, longest_reach, ngrams_across, ngrams_by_end, suffix_rows, summed
 from gramvec_training.data import Repeated
 
 Floats = NDArray[np.float32]

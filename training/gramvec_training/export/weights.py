@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gramvec.bundle import Bundle
+from gramvec.bundles import Bundle
 from gramvec.errors import BundleError
-from gramvec.weights import weights_of
+from gramvec.explaining import weights_of
 from gramvec_training.types import Floats
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.bundle import Graph, Precision
+from gramvec.bundles import Graph, Precision
 from gramvec.errors import InputError
 from gramvec_training.encoders import Bag, Encoder, TwoLayer
 from gramvec_training.export.graph import write_graph

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
-from gramvec.vocab import Entry, Vocabulary
-from gramvec.vocab.characters import lower
+from gramvec.vocab import Entry, Vocabulary, lower
 
 Floats = npt.NDArray[np.float32]
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from gramvec.bundle import GRAPH, Manifest, staged_folder, write_manifest
-from gramvec.embedder import Embedder
+from gramvec.bundles import GRAPH, MANIFEST, Manifest, staged_folder, write_manifest
+from gramvec.embedding import Embedder
 from gramvec.errors import BundleError, InputError
-from gramvec.finding import MANIFEST
-from gramvec.neighbours import nearest_words_of
+from gramvec.explaining import nearest_words_of
 from gramvec_training.evaluation import PHRASES, WORDS, SimilaritySet, Typos, evaluate_bundles
 from gramvec_training.reporting.card import write_card
 

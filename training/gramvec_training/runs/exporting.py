@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gramvec.bundle import Manifest
+from gramvec.bundles import Manifest
 from gramvec.features import Featuriser
 from gramvec_training.configuration import Export, Precision
 from gramvec_training.encoders import Encoder, encoder_function, restored_encoder

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.bundle import Bundle, open_bundle
+from gramvec.bundles import Bundle, open_bundle
 from gramvec.errors import InputError
 from gramvec.vocab import Vocabulary
 from gramvec_training.configuration import BagSettings, Config, Start

@@ -1,0 +1,5 @@
+"""`python -m gramvec.cli`, as `gramvec`."""
+
+from gramvec.cli import main
+
+main()

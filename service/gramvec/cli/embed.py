@@ -1,0 +1,172 @@
+"""`gramvec embed`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import click
+from tqdm import tqdm
+
+from gramvec.bulk import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Interrupted, OnError, Options, Watcher, embed_file
+from gramvec.cli.options import device_option, model_option
+from gramvec.embedding import MAX_CHARACTERS, Precision, load
+from gramvec.files import BLOCK_ROWS, FORMS, STDIN, Form, OutputForm, Reader
+from gramvec.runtime import Device
+
+STOPPED = 130
+
+
+def _there(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
+    if path != STDIN and not path.exists():
+        raise click.BadParameter(f"'{path}': No such file or directory")
+    return path
+
+
+source_argument = click.argument(
+    "source",
+    metavar="[INPUT]",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    default="-",
+    callback=_there,
+)
+input_format_option = click.option("--input-format", type=click.Choice(FORMS), help="[by INPUT's ending, or txt]")
+column_option = click.option("--column", default=COLUMN, show_default=True, help="Which column or member is the text.")
+on_error_option = click.option(
+    "--on-error", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
+    help="What a bad line does: stop, or go on without a vector for it.",
+)  # fmt: skip
+max_characters_option = click.option(
+    "--max-characters", type=click.IntRange(min=1), default=MAX_CHARACTERS, show_default=True
+)
+truncate_option = click.option(
+    "--truncate", is_flag=True, help="Cut a text at --max-characters instead of refusing it."
+)
+threads_option = click.option("--threads", type=click.IntRange(min=1), help="How many cores work. [all]")
+
+
+@click.command("embed", short_help="Embed the lines of a file.")
+@source_argument
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A .jsonl, .npy or .parquet file. [stdout]"
+)
+@click.option("--format", "form", type=click.Choice(OUTPUT_FORMS), help="[by OUTPUT's ending, or jsonl]")
+@input_format_option
+@column_option
+@click.option("--embedding-column", default=EMBEDDING, show_default=True, help="What the vectors' column is called.")
+@model_option
+@device_option
+@click.option("--normalize/--no-normalize", default=True, show_default=True, help="Vectors of length 1.")
+@click.option("--dimensions", type=click.IntRange(min=1), help="Keep the first so many columns.")
+@click.option(
+    "--precision",
+    type=click.Choice(["float32", "int8", "uint8", "binary", "ubinary"]),
+    default="float32",
+    show_default=True,
+)
+@truncate_option
+@max_characters_option
+@on_error_option
+@click.option("--resume", is_flag=True, help="Go on where a run with the same options was stopped.")
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    help=f"Lines that a core takes at a time.  [{BLOCK_ROWS}, on a GPU more]",
+)
+@threads_option
+def embed(
+    source: Path,
+    output: Path | None,
+    form: OutputForm | None,
+    input_format: Form | None,
+    column: str,
+    embedding_column: str,
+    model: str,
+    device: Device,
+    normalize: bool,
+    dimensions: int | None,
+    precision: Precision,
+    truncate: bool,
+    max_characters: int,
+    on_error: OnError,
+    resume: bool,
+    batch_size: int | None,
+    threads: int | None,
+) -> None:
+    """Embed the texts of INPUT (stdin without it), an empty one too: lines of .txt, or the column "text" of .jsonl,
+    .csv, .tsv (with a header) and .parquet; also .gz and .zst.
+
+    JSONL and Parquet keep the other columns and add "embedding"; NPY is an array of shape (texts, d). Parquet wants
+    pyarrow: pip install 'gramvec[bulk]'.
+
+    \b
+    Examples:
+      printf 'cheap flights\\nlow-cost air fares\\n' | gramvec embed
+      gramvec embed titles.txt -o titles.npy
+      gramvec embed tickets.csv --column subject -o tickets.parquet --resume
+    """  # noqa: D301 - click takes the character, not its escape
+    output = output or STDIN
+    if output == STDIN and form in ("npy", "parquet"):
+        raise click.UsageError(f"--format {form} needs --output FILE: its header or footer is written last")
+    embedder = load(model, device=device, max_characters=max_characters, threads=1)
+    files = Files(source, output, input_format, form, column, embedding_column)
+    options = Options(normalize, dimensions, truncate, precision)
+    try:
+        with told_to_stop(), progress("embedding") as watch:
+            done = embed_file(
+                embedder,
+                files,
+                options,
+                on_error=on_error,
+                resume=resume,
+                rows=batch_size,
+                threads=threads,
+                watch=watch,
+            )
+    except Interrupted as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(STOPPED)
+    finally:
+        embedder.close()
+    for sentence in done.bad.report(done.rows, done.unit):
+        click.echo(sentence, err=True)
+
+
+@contextmanager
+def told_to_stop() -> Iterator[None]:
+    """SIGTERM stops as Control-C does."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Watcher]:
+    """A bar on a terminal's stderr, by bytes or rows of the input where they are known, with the rows a second."""
+    with tqdm(desc=title, unit=" rows", disable=None, file=sys.stderr, dynamic_ncols=True) as bar:
+        began: tuple[float, int] | None = None
+
+        def watch(reader: Reader, rows: int) -> None:
+            nonlocal began
+            if began is None:
+                began = time.monotonic(), rows
+                bar.unit, bar.unit_scale, bar.total = reader.total_unit, reader.total_unit == "B", reader.total
+                bar.initial = bar.n = reader.done
+            done = reader.done if reader.total is not None else rows
+            seconds = time.monotonic() - began[0]
+            if seconds > 0 and reader.total is not None:
+                bar.set_postfix_str(f"{rows:,} rows, {(rows - began[1]) / seconds:,.0f}/s", refresh=False)
+            bar.update(done - bar.n)
+
+        yield watch

@@ -1,0 +1,121 @@
+"""The commands that look into a model: `gramvec explain` and `gramvec neighbors`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import click
+import numpy as np
+import orjson
+
+from gramvec.cli.options import device_option, json_option, model_option, printable
+from gramvec.embedding import load
+from gramvec.errors import InputError
+from gramvec.explaining import MOST_PAIRS, NEAREST, TOP_K, Explanation, Feature, explain, nearest_ngrams, nearest_words
+from gramvec.files import BLOCK_ROWS, read_lines
+from gramvec.runtime import Device
+
+
+@click.command("explain", short_help="Say which features made a score.")
+@click.argument("source")
+@click.argument("target")
+@click.option(
+    "--top-k", type=click.IntRange(1, MOST_PAIRS), default=TOP_K, show_default=True, help="List so many pairs."
+)
+@json_option
+@model_option
+@device_option
+def explain_command(source: str, target: str, top_k: int, as_json: bool, model: str, device: Device) -> None:
+    """Print the cosine of SOURCE and TARGET, and the pairs of features that made it, the largest first.
+
+    The contributions add up to the score. A space at an end of a word is shown as "␣".
+
+    \b
+    Example:
+      gramvec explain vehicals vehicles --top-k 5
+    """  # noqa: D301 - click takes the character, not its escape
+    embedder = load(model, device=device)
+    found = explain(embedder, source, target, top_k=top_k)
+    click.echo(_json(found.to_dict()) if as_json else "\n".join(_table(found)))
+    embedder.close()
+
+
+@click.command("neighbors", short_help="Find the nearest words of a text, or n-grams of an n-gram.")
+@click.argument("text", required=False)
+@click.option("--ngram", help="An n-gram of the model instead of a text; a space stands for the end of a word.")
+@click.option(
+    "--words", type=click.File("rb"), metavar="FILE", help="Words, one a line (-: stdin). [the model's own words]"
+)
+@click.option("--top-k", type=click.IntRange(1), default=NEAREST, show_default=True, help="List so many.")
+@json_option
+@model_option
+@device_option
+def neighbors_command(
+    text: str | None, ngram: str | None, words: BinaryIO | None, top_k: int, as_json: bool, model: str, device: Device
+) -> None:
+    """Print the words nearest to TEXT, a line each: cosine, tab, word; or the n-grams nearest to --ngram.
+
+    \b
+    Examples:
+      gramvec neighbors vehicals
+      gramvec neighbors 'not able' --words /usr/share/dict/words
+      gramvec neighbors --ngram ' un'
+    """  # noqa: D301 - click takes the character, not its escape
+    if (text is None) == (ngram is None):
+        raise click.UsageError("Give a TEXT, or --ngram NGRAM.")
+    if ngram is not None and words is not None:
+        raise click.UsageError("--words goes with a TEXT; the neighbours of an n-gram are n-grams of the model.")
+    embedder = load(model, device=device)
+    if ngram is not None:
+        found = nearest_ngrams(embedder, ngram, k=top_k)
+    else:
+        assert text is not None
+        try:
+            found = nearest_words(embedder, text, _lines(words) if words else None, k=top_k)
+        except InputError as error:
+            if error.field != "words":
+                raise
+            raise InputError(f"{embedder.name} has no words of its own; give some with --words FILE") from error
+    if as_json:
+        click.echo(_json([{"text": one.text, "score": np.float32(one.score)} for one in found]))
+    else:
+        for one in found:
+            click.echo(f"{one.score:.4f}\t{_shown(one.text) if ngram is not None else one.text}")
+    embedder.close()
+
+
+def _lines(file: BinaryIO) -> Iterator[str]:
+    for _, lines in read_lines(file, BLOCK_ROWS):
+        yield from filter(None, map(str.strip, lines))
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+
+
+def _table(found: Explanation) -> Iterator[str]:
+    yield f"score {found.score:.4f}"
+    rows = [(pair.contribution, _described(pair.source), _described(pair.target)) for pair in found.pairs]
+    width = max((len(source) for _, source, _ in rows), default=0)
+    for contribution, source, target in rows:
+        yield f"{_signed(contribution)}  {source:<{width}}  {target}"
+    yield f"{_signed(found.rest)}  all other pairs"
+    yield f"{_signed(found.residual)}  no pair: the model's bias, and rounding"
+    yield f"known features cover {found.source.coverage:.0%} of the source's characters, " + (
+        f"{found.target.coverage:.0%} of the target's"
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{round(value, 4) + 0.0:+9.4f}"  # adding 0 makes -0 a 0
+
+
+def _described(feature: Feature) -> str:
+    kind = "" if feature.kind == "ngram" else f" ({feature.kind})"
+    times = f" x{feature.times}" if feature.times > 1 else ""
+    return f"{_shown(feature.text)}{kind}{times}"
+
+
+def _shown(text: str) -> str:
+    return printable(text.replace(" ", "␣"))

@@ -1,0 +1,138 @@
+"""The commands that ask a model as a whole: `gramvec similarity`, `gramvec inspect` and `gramvec verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from gramvec.bundles import DEFAULT_MODEL
+from gramvec.cli.options import device_option, model_option, printable
+from gramvec.embedding import Embedder, compare, load, sample_texts
+from gramvec.errors import BackendError, GramvecError, InputError
+from gramvec.files import BLOCK_ROWS, read_lines
+from gramvec.runtime import Device
+
+
+@click.command(short_help="Score one text against others.")
+@click.argument("source")
+@click.argument("sentences", nargs=-1, required=True)
+@model_option
+@device_option
+def similarity(source: str, sentences: tuple[str, ...], model: str, device: Device) -> None:
+    """Print the cosine of SOURCE with each of SENTENCES, a line each: score, tab, sentence.
+
+    \b
+    Example:
+      gramvec similarity vehicals vehicles cars bananas
+    """  # noqa: D301 - click takes the character, not its escape
+    embedder = load(model, device=device)
+    for sentence, score in zip(sentences, embedder.similarity([source], sentences)[0], strict=True):
+        click.echo(f"{score:.4f}\t{sentence}")
+    embedder.close()
+
+
+@click.command(short_help="Say what a model is.")
+@click.argument("model", default=DEFAULT_MODEL)
+@click.option("--json", "as_json", is_flag=True, help="The whole manifest but its golden texts, as JSON.")
+@click.option("--vocabulary", is_flag=True, help="Each row instead: kind, text as a Python literal, count.")
+def inspect(model: str, as_json: bool, vocabulary: bool) -> None:
+    """Print what MODEL (a name in models/, or a bundle's folder) is, and what it was made from."""
+    if as_json and vocabulary:
+        raise click.UsageError("Give --json or --vocabulary, not both.")
+    embedder = load(model, device="cpu")
+    if vocabulary:
+        entries = embedder.bundle.vocabulary.entries()
+        click.echo("".join(f"{entry.kind}\t{entry.text!r}\t{entry.count}\n" for entry in entries), nl=False)
+    elif as_json:
+        values = embedder.manifest.model_dump(exclude={"golden"}) | {"digest": embedder.digest}
+        click.echo(orjson.dumps(values, option=orjson.OPT_INDENT_2))
+    else:
+        for key, value in _summary(embedder).items():
+            click.echo(f"{key:<12}{printable(value)}")
+    embedder.close()
+
+
+def _summary(embedder: Embedder) -> dict[str, str]:
+    manifest = embedder.manifest
+    spec = embedder.bundle.spec
+    provenance = manifest.provenance
+    rows = [f"{manifest.ngrams:,} n-grams of {', '.join(map(str, spec.orders))} characters"] if spec.orders else []
+    rows += [f"{manifest.words:,} words"] if spec.words else []
+    size = sum(record.bytes for record in manifest.files.values())
+    return {
+        "name": f"{embedder.name} ({embedder.kind})",
+        "digest": embedder.digest,
+        "folder": str(embedder.bundle.path),
+        "dimension": str(embedder.dimension),
+        "features": " and ".join(rows),
+        "graph": f"{manifest.graph.pooling}, {manifest.graph.activation}, table in {manifest.graph.precision}",
+        "size": f"{size / 1e6:.1f} MB",
+        "licence": str(provenance.get("licence", "not stated")),
+        "trained on": ", ".join(str(one.get("name", one)) for one in _datasets(provenance)) or "not stated",
+    }
+
+
+def _datasets(provenance: dict[str, Any]) -> list[dict[str, Any]]:
+    found = provenance.get("data", [])
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+@click.command(short_help="Check models, and the runtimes on their texts.")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option(
+    "--texts", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare on these, one a line."
+)
+@device_option
+def verify(models: tuple[str, ...], texts: Path | None, device: Device) -> None:
+    """Check every file of each MODEL against its manifest, and its golden texts on the device; then compare the
+    runtimes, native and ONNX Runtime, on 2,000 texts made of the model's own words, or on those of a file.
+
+    The largest difference is relative to a vector's length. Over 1e-5 the model fails.
+
+    \b
+    Examples:
+      gramvec verify gramvec-en sif
+      gramvec verify gramvec-en --texts tickets.txt
+    """  # noqa: D301 - click takes the character, not its escape
+    failed = 0
+    for model in models:
+        try:
+            click.echo(_verified(model, texts, device))
+        except GramvecError as error:
+            failed += 1
+            click.echo(f"Error: {error}", err=True)
+    if failed:
+        raise click.ClickException(f"{failed} of {len(models)} models failed")
+
+
+def _verified(model: str, texts: Path | None, device: Device) -> str:
+    embedder = load(model, device=device)
+    try:
+        found = compare(embedder, sample_texts(embedder.bundle) if texts is None else _lines(texts))
+        golden = f"{len(embedder.manifest.golden)} golden texts on {embedder.device}"
+        if not found.agrees:
+            raise BackendError(
+                f"{embedder.bundle.path}: {found.one} and {found.other} differ by {found.largest:.1e}, on "
+                f"{found.text[:60]!r}; take --device cpu, or runtime onnx where it is served, and please report it"
+            )
+        compared = f"{found.one} and {found.other} differ by at most {found.largest:.1e} on {found.texts:,} texts"
+        if found.why_not:
+            compared = f"{found.one} compared with nothing: {found.why_not}"
+        return f"{embedder.name}\t{embedder.digest[:12]}\t{golden}\t{compared}\tok"
+    except InputError as error:
+        if texts is None or error.index is None:
+            raise
+        said = str(error).removeprefix(f"text {error.index} ").replace(" or pass truncate=true", "")
+        raise InputError(f"{texts}: line {error.index + 1} {said}") from error
+    finally:
+        embedder.close()
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with path.open("rb") as file:
+        for _, lines in read_lines(file, BLOCK_ROWS):
+            yield from lines

@@ -1,0 +1,20 @@
+"""Options that several commands have, and what a terminal may be shown."""
+
+from __future__ import annotations
+
+import click
+
+from gramvec.bundles import DEFAULT_MODEL
+
+model_option = click.option(
+    "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="A name in models/, or a bundle's folder."
+)
+device_option = click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help="Where to run."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead, on one line.")
+
+
+def printable(text: str) -> str:
+    """Of a stranger's text what prints, and escapes of what does not, which could move a terminal's cursor."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)

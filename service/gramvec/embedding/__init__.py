@@ -1,0 +1,37 @@
+"""Texts into vectors: the library, from a name or folder to a finished matrix.
+
+May import runtime, bundles and below. A new way to finish vectors is a function in `postprocess` or `precision`.
+"""
+
+from __future__ import annotations
+
+from gramvec.embedding.embedder import MAX_CHARACTERS, Embedder, load
+from gramvec.embedding.postprocess import (
+    RawEmbeddings,
+    Vectors,
+    check_dimensions,
+    cosine_matrix,
+    cosine_pairs,
+    finish,
+    unit,
+)
+from gramvec.embedding.precision import Precision, check_precision, quantize
+from gramvec.embedding.verifying import compare, sample_texts
+
+__all__ = [
+    "MAX_CHARACTERS",
+    "Embedder",
+    "Precision",
+    "RawEmbeddings",
+    "Vectors",
+    "check_dimensions",
+    "check_precision",
+    "compare",
+    "cosine_matrix",
+    "cosine_pairs",
+    "finish",
+    "load",
+    "quantize",
+    "sample_texts",
+    "unit",
+]

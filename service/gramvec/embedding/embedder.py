@@ -1,0 +1,283 @@
+"""The library's face: texts in, vectors out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.bundles import Bundle, Manifest, open_bundle
+from gramvec.embedding.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish, unit
+from gramvec.errors import DeviceError, InputError
+from gramvec.features import has_surrogate
+from gramvec.runtime import Batching, Device, Runtime, RuntimeName, open_runtime
+
+Vectors = NDArray[np.float32]
+TruncationDirection = Literal["left", "right"]
+
+DIRECTIONS = get_args(TruncationDirection)
+MAX_CHARACTERS = 65_536
+# Of a component of a vector of length 1.
+UNIT_TOLERANCE = 1e-6
+# The fewest texts that are worth a thread of their own in a call that several share.
+LEAST_CHUNK = 512
+
+
+class Embedder:
+    """A model that is ready to embed. Make one with `load`; calls may come from several threads.
+
+    dimension: the number of columns of an embedding.
+    threads: how many work on one call of more texts than the runtime takes at once (see `batching`); None for as many
+    as this process has cores. They are started at the first such call, and do not change a byte of the answer.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        runtime: Runtime,
+        *,
+        max_characters: int = MAX_CHARACTERS,
+        threads: int | None = None,
+    ) -> None:
+        if max_characters < 1:
+            raise InputError(f"max_characters must be at least 1, not {max_characters}", field="max_characters")
+        if threads is not None and threads < 1:
+            raise InputError(f"threads must be at least 1, not {threads}", field="threads")
+        self.bundle = bundle
+        self.dimension = bundle.manifest.dimension
+        self.max_characters = max_characters
+        self.threads = threads or len(os.sched_getaffinity(0))
+        self._runtime = runtime
+        self._pool: ThreadPoolExecutor | None = None
+
+    @property
+    def manifest(self) -> Manifest:
+        """The bundle's manifest."""
+        return self.bundle.manifest
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.manifest.name
+
+    @property
+    def kind(self) -> str:
+        """What the model is: gramvec, charagram-phrase, paragram-phrase, sif, ..."""
+        return self.manifest.kind
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bundle's manifest (64 hex digits); it changes if any file of the bundle does."""
+        return self.bundle.digest
+
+    @property
+    def runtime(self) -> str:
+        """The runtime in use, "onnx" or "native"."""
+        return self._runtime.name
+
+    @property
+    def device(self) -> str:
+        """The device in use, "cpu" or "cuda", as the runtime reports it."""
+        return self._runtime.device
+
+    @property
+    def provider(self) -> str:
+        """The runtime's own name of the device in use."""
+        return self._runtime.provider
+
+    @property
+    def batching(self) -> Batching:
+        """How the runtime wants to be called; any other way gives the same bytes."""
+        return self._runtime.batching
+
+    def prepare(
+        self,
+        texts: Sequence[str],
+        *,
+        truncate: bool = False,
+        truncation_direction: TruncationDirection = "right",
+    ) -> list[str]:
+        """Check the texts and return them, cut to max_characters if `truncate` (at the "right" or "left" end).
+
+        Raises InputError, with the text's index, for anything but str, for a lone surrogate, and for a text
+        over max_characters without `truncate`.
+        """
+        if isinstance(texts, str | bytes):
+            raise InputError("texts must be a sequence of str, not one text: wrap it in a list", field="texts")
+        if truncation_direction not in DIRECTIONS:
+            raise InputError("truncation_direction must be 'left' or 'right'", field="truncation_direction")
+        if self._as_they_are(texts):
+            return list(texts)
+        return [self._checked(index, text, truncate, truncation_direction) for index, text in enumerate(texts)]
+
+    def _as_they_are(self, texts: Sequence[str]) -> bool:
+        """Whether it is plain that no text has to be refused or cut; to look at 256 one by one takes 60 us."""
+        try:
+            return all(map(str.isascii, texts)) and max(map(len, texts), default=0) <= self.max_characters
+        except TypeError:
+            return False
+
+    def _checked(self, index: int, text: str, truncate: bool, direction: TruncationDirection) -> str:
+        if not isinstance(text, str):
+            raise InputError(f"text {index} is of type {type(text).__name__}; give str", index=index)
+        if len(text) > self.max_characters:
+            if not truncate:
+                raise InputError(
+                    f"text {index} has {len(text)} characters, the limit is {self.max_characters}: "
+                    "shorten it or pass truncate=true",
+                    index=index,
+                )
+            text = text[: self.max_characters] if direction == "right" else text[-self.max_characters :]
+        if not text.isascii() and has_surrogate(text):
+            raise InputError(
+                f"text {index} has a lone surrogate, which is no character; remove it or decode it properly",
+                index=index,
+            )
+        return text
+
+    def raw(self, texts: Sequence[str]) -> RawEmbeddings:
+        """The model's vectors of prepared texts, before normalisation, and how many rows were summed for each.
+
+        The same text has the same bytes, alone or in any company. Raises BackendError if the runtime fails.
+        """
+        if len(texts) <= self.batching.texts:
+            return self._raw(texts)
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        counts = np.empty(len(texts), np.int64)
+        units = np.empty_like(vectors)
+
+        spent: list[tuple[int, float]] = []
+
+        def fill(chunk: slice) -> None:
+            own = self._raw(texts[chunk])
+            vectors[chunk], counts[chunk], units[chunk] = own.vectors, own.feature_counts, own.units
+            spent.append((own.unknown, own.featurise_seconds))
+
+        self._for_each_chunk(fill, len(texts))
+        unknown, seconds = sum(one for one, _ in spent), sum(one for _, one in spent)
+        return RawEmbeddings(vectors, counts, units, unknown, seconds)
+
+    def _raw(self, texts: Sequence[str]) -> RawEmbeddings:
+        return RawEmbeddings.of(*self._runtime.embed(self.bundle.memoised, texts))
+
+    def _sums(self, texts: Sequence[str]) -> Vectors:
+        return self._runtime.embed(self.bundle.memoised, texts).vectors
+
+    def _for_each_chunk(self, fill: Callable[[slice], None], texts: int) -> None:
+        # What one thread takes at a time bounds the memory of a call with a million texts.
+        size = min(self.batching.texts, max(LEAST_CHUNK, -(-texts // self.threads)))
+        chunks = [slice(start, start + size) for start in range(0, texts, size)]
+        if self.threads == 1 or len(chunks) == 1:
+            for chunk in chunks:
+                fill(chunk)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="gramvec-embed")
+        for _ in self._pool.map(fill, chunks):
+            pass
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        normalize: bool = True,
+        dimensions: int | None = None,
+        truncate: bool = False,
+        truncation_direction: TruncationDirection = "right",
+    ) -> Vectors:
+        """float32[n, k]: one embedding a text, in order.
+
+        normalize: length 1 (a text without any known feature may be all zeros and stays so).
+        dimensions: keep the first k of d columns, before normalising; None keeps all.
+        truncate, truncation_direction: see prepare.
+        Raises InputError for what prepare and finish refuse, BackendError if the runtime fails.
+        """
+        prepared = self.prepare(texts, truncate=truncate, truncation_direction=truncation_direction)
+        check_dimensions(dimensions, self.dimension)  # before the work, not after it
+        if len(prepared) <= self.batching.texts:
+            return finish(self._sums(prepared), normalize=normalize, dimensions=dimensions)
+        vectors = np.empty((len(prepared), dimensions or self.dimension), np.float32)
+
+        def fill(chunk: slice) -> None:
+            sums = self._sums(prepared[chunk])
+            finish(sums, normalize=normalize, dimensions=dimensions, out=vectors[chunk])
+
+        self._for_each_chunk(fill, len(prepared))
+        return vectors
+
+    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Vectors:
+        """float32[n, m]: the cosine of every left text with every right one, in [-1, 1]; 0 for unknown texts."""
+        return cosine_matrix(self.raw(self.prepare(left)), self.raw(self.prepare(right)))
+
+    def pair_similarity(self, left: Sequence[str], right: Sequence[str]) -> Vectors:
+        """float32[n]: the cosine of each left text with its right one. Raises InputError if their numbers differ."""
+        if len(left) != len(right):
+            raise InputError(f"{len(left)} left texts and {len(right)} right ones; give as many of each")
+        return cosine_pairs(self.raw(self.prepare(left)), self.raw(self.prepare(right)))
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int | None = None,
+        normalize: bool = True,
+        dimensions: int | None = None,
+        truncate: bool = False,
+        truncation_direction: TruncationDirection = "right",
+    ) -> Iterator[Vectors]:
+        """Embeddings of an iterable of any length, float32[at most batch_size, k] at a time, lazily.
+
+        batch_size: None for as many as the runtime takes at once.
+        """
+        if batch_size is not None and batch_size < 1:
+            raise InputError(f"batch_size must be at least 1, not {batch_size}", field="batch_size")
+        iterator = iter(texts)
+        while batch := list(islice(iterator, batch_size or self.batching.texts)):
+            yield self.embed(
+                batch,
+                normalize=normalize,
+                dimensions=dimensions,
+                truncate=truncate,
+                truncation_direction=truncation_direction,
+            )
+
+    def close(self) -> None:
+        """Release the runtime and the threads; later calls raise BackendError."""
+        self._runtime.close()
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
+def load(
+    name_or_path: str | os.PathLike[str],
+    *,
+    device: Device = "auto",
+    max_characters: int = MAX_CHARACTERS,
+    runtime: RuntimeName = "auto",
+    threads: int | None = None,
+) -> Embedder:
+    """Open a model by name (in models/) or path, verify its files, and check it on its golden texts.
+
+    runtime: "onnx", "native" (a compiled loop for a CPU), or "auto", see gramvec.runtime.choice. threads: see Embedder.
+    Raises BundleError for a damaged or unsuitable bundle, DeviceError if the device or runtime cannot be had.
+    """
+    bundle = open_bundle(name_or_path)
+    opened = open_runtime(bundle, device, runtime)
+    _check_units(bundle)
+    return Embedder(bundle, opened, max_characters=max_characters, threads=threads)
+
+
+def _check_units(bundle: Bundle) -> None:
+    """The loop that every vector goes through last, on the golden vectors."""
+    vectors = np.array([one.vector for one in bundle.manifest.golden], np.float32)
+    vectors = vectors.reshape(len(vectors), bundle.manifest.dimension)
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    expected = vectors / np.where(lengths > 0, lengths, 1)
+    if not np.allclose(unit(vectors), expected, rtol=0, atol=UNIT_TOLERANCE):
+        raise DeviceError("the compiled loops give vectors that are not of length 1; install gramvec again")
