@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gramvec
-import twin
+import reference
 from conftest import MODELS
 from gramvec.embedding.postprocess import RawEmbeddings, cosine_matrix, cosine_pairs, finish, unit
 from gramvec.errors import DeviceError, InputError
@@ -49,7 +49,7 @@ def test_a_charagram_vector_is_the_papers_equation() -> None:
     embedder = gramvec.load(MODELS / "charagram-phrase", device="cpu")
     assert embedder.manifest.graph.activation == "tanh"
     text, entries = "the cat", embedder.bundle.vocabulary.entries()
-    rows = table_of(embedder)[twin.featurise(text, embedder.bundle.spec, entries)]
+    rows = table_of(embedder)[reference.featurise(text, embedder.bundle.spec, entries)]
     bias = np.arctanh(embedder.raw([""]).vectors[0].astype(np.float64))
     expected = np.tanh(bias + rows.sum(axis=0))
     np.testing.assert_allclose(without_memo(embedder, text), expected, atol=1e-5)
@@ -61,7 +61,7 @@ def test_a_charagram_vector_is_the_papers_equation() -> None:
 def test_the_default_models_vector_is_the_sum_of_its_rows(embedder: gramvec.Embedder) -> None:
     assert (embedder.manifest.graph.activation, embedder.manifest.graph.pooling) == ("linear", "sum")
     text, entries = "the cat's definately", embedder.bundle.vocabulary.entries()
-    ids = twin.featurise(text, embedder.bundle.spec, entries)
+    ids = reference.featurise(text, embedder.bundle.spec, entries)
     assert {entries[row].kind for row in ids} == {"ngram", "word"}
     expected = table_of(embedder)[ids].sum(axis=0)
     np.testing.assert_allclose(without_memo(embedder, text), expected, atol=1e-5)
@@ -84,7 +84,7 @@ def table_of(embedder: gramvec.Embedder) -> np.ndarray:
     rows = {entry.text: row for row, entry in enumerate(entries) if entry.kind == "ngram"}
     table = stored[: len(entries)].copy()
     for text, row in rows.items():
-        itself, *shorter = twin.suffixes(text, rows)
+        itself, *shorter = reference.suffixes(text, rows)
         assert itself == text
         if shorter:
             table[row] -= stored[rows[shorter[0]]]

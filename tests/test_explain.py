@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import gramvec
-import twin
+import reference
 from conftest import MODELS, SHIPPED
 from gramvec.errors import InputError
 from gramvec.explaining.contributions import MAX_CHARACTERS, Explanation, explain
@@ -131,11 +131,11 @@ def test_features_stand_where_their_spans_say(opened: Callable[[str], gramvec.Em
     bundle = opened(name).bundle
     found = locate(text, bundle.spec, bundle.vocabulary)
     assert found.rows.tolist() == bundle.featuriser([text]).ids.tolist()
-    assert found.text == twin.normalised(text, bundle.spec.lowercase)
+    assert found.text == reference.normalised(text, bundle.spec.lowercase)
     composed = unicodedata.is_normalized("NFC", text)
     for index, (start, end) in enumerate(zip(found.start.tolist(), found.end.tolist(), strict=True)):
         assert 0 <= start <= end <= len(text)
-        there = twin.normalised(text[start:end], bundle.spec.lowercase).strip()
+        there = reference.normalised(text[start:end], bundle.spec.lowercase).strip()
         spelt = found.spelt(index).strip()
         assert there == spelt if composed else spelt in there
 
@@ -150,7 +150,7 @@ def test_the_contributions_are_those_of_the_sum_written_out(
     table, bias = read_weights(embedder.bundle)
     shift = np.zeros(table.shape[1]) if bias is None else np.asarray(bias, np.float64)
     entries = embedder.bundle.vocabulary.entries()
-    rows = [twin.featurise(text, embedder.bundle.spec, entries) for text in texts]
+    rows = [reference.featurise(text, embedder.bundle.spec, entries) for text in texts]
     graph = embedder.manifest.graph
     parts, lengths = [], []
     for ids in rows:
@@ -171,7 +171,7 @@ def test_the_contributions_are_those_of_the_sum_written_out(
         np.testing.assert_allclose([abs(pair.contribution) for pair in found.pairs], largest, atol=1e-6)
     for pair in found.pairs:
         for text, feature in zip(texts, (pair.source, pair.target), strict=True):
-            assert twin.normalised(text[feature.start : feature.end], True).strip() == feature.text.strip().lower()
+            assert reference.normalised(text[feature.start : feature.end], True).strip() == feature.text.strip().lower()
 
 
 WORDS_ONLY = FeatureSpec(orders=(), words=True, unknown_words="row")

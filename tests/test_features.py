@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import twin
+import reference
 from gramvec.errors import InputError
 from gramvec.features import FeatureBatch, FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Vocabulary
@@ -78,9 +78,11 @@ def rows_of(batch: FeatureBatch) -> list[list[int]]:
 @example(texts=[])
 @example(texts=EDGES)
 @example(texts=CORPUS)
-def test_both_passes_equal_the_twin(featurisers: tuple[Featuriser, Featuriser, list[Entry]], texts: list[str]) -> None:
+def test_both_passes_equal_the_reference(
+    featurisers: tuple[Featuriser, Featuriser, list[Entry]], texts: list[str]
+) -> None:
     compiled, plain, entries = featurisers
-    expected = [twin.featurise(text, compiled.spec, entries) for text in texts]
+    expected = [reference.featurise(text, compiled.spec, entries) for text in texts]
     for featuriser in (compiled, plain):
         batch = featuriser(texts)
         assert rows_of(batch) == expected

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 
-import twin
+import reference
 from gramvec.errors import BundleError, InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Memo, Vocabulary
@@ -34,11 +34,11 @@ def memoised(request: pytest.FixtureRequest) -> tuple[Featuriser, Featuriser, li
     spec = SPECS[request.param]
     vocabulary = build_vocabulary(CORPUS * 2, spec)
     known = set("".join(entry.text for entry in vocabulary.entries()))
-    chunks = {chunk for text in CORPUS for chunk in twin.normalised(text, spec.lowercase).split()}
+    chunks = {chunk for text in CORPUS for chunk in reference.normalised(text, spec.lowercase).split()}
     # Every second one, so that memoised chunks stand beside others, and one of a single letter.
     kept = [*sorted(chunk for chunk in chunks if set(chunk) <= known)[::2], "q"]
     reach = longest_reach(spec.orders, vocabulary.bits)
-    texts = [twin.normalised(text, spec.lowercase) for text in [*CORPUS, "q q q"]]
+    texts = [reference.normalised(text, spec.lowercase) for text in [*CORPUS, "q q q"]]
     edges = {edge for text in texts for edge in edges_of(text, reach)} if reach else set()
     across = sorted(edge for edge in edges if set(edge) <= known)[::2]
     memo = Memo.build(kept, vocabulary, edges=across, reach=reach)
@@ -63,15 +63,15 @@ def test_rows_expand_to_the_same_multiset(
     def expand(row: int) -> list[int]:
         if row < len(entries):
             entry = entries[row]
-            return [ngrams[one] for one in twin.suffixes(entry.text, ngrams)] if entry.kind == "ngram" else [row]
+            return [ngrams[one] for one in reference.suffixes(entry.text, ngrams)] if entry.kind == "ngram" else [row]
         if " " in (one := repeated[row - len(entries)]):
             return [ngrams[ngram] for ngram in ngrams_across(one, spec.orders) if ngram in ngrams]
-        return twin.featurise(one, spec, entries)
+        return reference.featurise(one, spec, entries)
 
     for featuriser in (compiled, plain):
         for text, rows in zip(texts, rows_of(featuriser(texts)), strict=True):
             features = [feature for row in rows for feature in expand(row)]
-            assert Counter(features) == Counter(twin.featurise(text, spec, entries))
+            assert Counter(features) == Counter(reference.featurise(text, spec, entries))
     assert plain.without_memo()(texts) == compiled.without_memo()(texts)
 
 

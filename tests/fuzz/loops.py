@@ -1,4 +1,4 @@
-"""The loops in C, with sanitizers, over arrays that were changed: what opens must say what numpy and a slow twin say.
+"""The loops in C, with sanitizers, over arrays that were changed: what opens must say what numpy and a reference say.
 
 A round opens a changed vocabulary and memo as a bundle is opened. What is refused there is given to the loops all the
 same, who must refuse it, or search it without leaving it. Texts go through from several threads.

@@ -1,7 +1,7 @@
 """The rows of a text, slowly and from a vocabulary's own tables: lists and dictionaries, one character after the other.
 
-tests/twin.py is the same from Python's Unicode and from entries; this one also follows vocabularies that nobody would
-have trained, and knows chunks and edges.
+tests/reference.py is the same from Python's Unicode and from entries; this one also follows vocabularies that
+nobody would have trained, and knows chunks and edges.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class FeatureSpec:
     lowercase: whether each code point is replaced by its lower-case one (U+0130 by "i"), so that a
         text keeps its length. The papers lower-case outside their models.
     normalisation, padding, boundary, word_rule: named and versioned rules, described in
-        docs/architecture.md; this version of gramvec knows exactly one of each.
+        docs/design/features.md; this version of gramvec knows exactly one of each.
     unicode: the version of the Unicode data by which the vocabulary was made and is frozen.
 
     Raises InputError for a value that this version does not know.

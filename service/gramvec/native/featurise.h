@@ -1,7 +1,7 @@
 /* Texts -> rows of the model's table: characters, n-grams, words, memoised chunks and edges.
  *
  * The rules are those of features/plain.py, vocab/suffixes.py and vocab/memo.py; tests compare all passes with a slow
- * twin. Nothing here knows of Python: the caller holds the texts, and may let go of the interpreter's lock.
+ * reference. Nothing here knows of Python: the caller holds the texts, and may let go of the interpreter's lock.
  */
 #ifndef GRAMVEC_FEATURISE_H
 #define GRAMVEC_FEATURISE_H

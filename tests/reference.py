@@ -1,6 +1,6 @@
 """The featuriser once more, slow and plain: strings and dictionaries, one character after the other.
 
-It is written from docs/architecture.md and shares no code with the fast passes; the tests compare them.
+It is written from docs/design/features.md and shares no code with the fast passes; the tests compare them.
 """
 
 from __future__ import annotations
