@@ -37,8 +37,9 @@ test: $(VENV)/.dev  ## install what the tests need and run all of them
 
 FUZZ_SECONDS ?= 600
 FUZZ ?=
-fuzz: $(VENV)/.dev  ## random bundles, graphs and texts, the loops with sanitizers; FUZZ='--seed 1 --only loops'
+fuzz: $(VENV)/.dev  ## random bundles, graphs, texts and requests, the loops with sanitizers; FUZZ='--seed 1 --only loops'
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
+	$(BIN)/python tests/fuzz/sockets.py --seconds $(FUZZ_SECONDS)
 
 test-stalls: $(VENV)/.dev  ## the tests with other random examples, on a machine that stands still now and then
 	$(BIN)/python tests/stalls.py
@@ -84,6 +85,7 @@ $(VENV)/.ray: $(VENV)/.dev
 test-ray: $(VENV)/.ray  ## install Ray and run a job on two workers, one of them killed (two minutes)
 	$(BIN)/python -m pytest -m ray tests/test_bulk_ray.py
 
+FUZZ_SECONDS ?= 600
 check: $(VENV)/.dev  ## lint, types, import contract, formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

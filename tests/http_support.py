@@ -83,7 +83,7 @@ class RunningServer:
     def connections(self) -> int:
         """How many the server holds."""
         assert self.server is not None
-        return len(self.server.server_state.connections)
+        return len(self.server.connections)
 
     def connect(self) -> socket.socket:
         """A bare connection, for what a well-behaved client would not do."""
@@ -102,13 +102,13 @@ def running_app(app: FrontDoor) -> Iterator[RunningServer]:
     """The same with an application that exists."""
     listener = socket.create_server(("127.0.0.1", 0))
     server = server_for(app)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="server")
+    thread = threading.Thread(target=server.run, args=[[listener]], name="server")
     thread.start()
     try:
         until(lambda: server.started or not thread.is_alive())
         yield RunningServer(app, listener.getsockname()[1], server)
     finally:
-        server.should_exit = True
+        server.stop()
         thread.join(PATIENCE)
         listener.close()
         assert not thread.is_alive()

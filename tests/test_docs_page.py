@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
 from browser_support import chromium
 from gramvec import Embedder
+from gramvec.http.playground import HEADERS
 from gramvec.http.settings import Settings
 from http_support import RunningServer, running, until
 
@@ -26,6 +31,18 @@ def server(embedder: Embedder) -> Iterator[RunningServer]:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     with chromium(tmp_path_factory.mktemp("profile")) as opened:
         yield opened
+
+
+def test_the_page_lets_nobody_else_in(server: RunningServer) -> None:
+    answer = httpx.get(f"{server.url}/docs")
+    policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+    assert (policy["default-src"], policy["frame-ancestors"], policy["base-uri"]) == ("'none'",) * 3
+    assert policy["connect-src"] == "'self'"
+    (script,) = re.findall(rb"<script>(.*?)</script>", answer.content, re.DOTALL)
+    assert policy["script-src"] == f"'self' 'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    for name in ("referrer-policy", "x-content-type-options"):
+        assert answer.headers[name] == HEADERS[name]
 
 
 def found(browser: Chrome, selector: str) -> list[Any]:

@@ -219,6 +219,30 @@ def spoken(server: RunningServer, dialect: Dialect, headers: bytes) -> httpx.Res
     return httpx.Response(int(first.split()[1]), headers=named, content=content, request=request)
 
 
+def read_in_two_ways(stage: Stage, dialect: Dialect) -> httpx.Response:
+    coding = b"transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n"
+    assert spoken(stage.plain, dialect, coding).status_code == 400
+    return spoken(stage.plain, dialect, b"host: other\r\n\r\n")
+
+
+def too_many(stage: Stage, dialect: Dialect) -> httpx.Response:
+    answer = post(stage.plain, dialect, [""] * 20_000)  # more than are looked at one by one
+    assert answer.status_code == 413
+    assert "JSON values" in answer.text
+    return post(stage.plain, dialect, ["a"] * 21)
+
+
+def large_head(stage: Stage, dialect: Dialect) -> httpx.Response:
+    assert spoken(stage.plain, dialect, b"x: y\r\n" * 101 + b"\r\n").status_code == 431
+    return spoken(stage.plain, dialect, b"x-long: " + b"x" * 70_000 + b"\r\n\r\n")
+
+
+def large_framing(stage: Stage, dialect: Dialect) -> httpx.Response:
+    coding = b"transfer-encoding: chunked\r\n\r\n"
+    assert spoken(stage.plain, dialect, coding + b"1;x=" + b"y" * 17_000).status_code == 431
+    return spoken(stage.plain, dialect, coding + b"0\r\n" + b"x: y\r\n" * 4_000)
+
+
 def naming(place: str, answer: httpx.Response) -> httpx.Response:
     error = answer.json()["error"]
     assert place in (error if isinstance(error, str) else error["message"])
@@ -229,6 +253,7 @@ def naming(place: str, answer: httpx.Response) -> httpx.Response:
 CASES: dict[str, Provoke] = {
     "not JSON, or not UTF-8": lambda stage, it: raw(stage.plain, it, b'{"%b": "\xff"}' % it.field.encode()),
     "not HTTP/1.1; the connection is closed": lambda stage, it: spoken(stage.plain, it, b"no colon\r\n\r\n"),
+    "a head with [two readings](#connections), or `CONNECT`; the connection is closed": read_in_two_ways,
     "token ids as `input` of `/v1/embeddings`": lambda stage, it: post(stage.plain, it, [[1, 2], [3]]),
     "API key missing or wrong, where one is set; with `WWW-Authenticate`": key_is_missing,
     "unknown route": unknown_route,
@@ -238,7 +263,7 @@ CASES: dict[str, Provoke] = {
         stage.serve(header_timeout_seconds=0.3), it, b"x-slow: y"
     ),
     "body over the limit; the connection is closed": body_too_large,
-    "too many texts": lambda stage, it: post(stage.plain, it, ["a"] * 21),
+    "too many texts, or JSON values": too_many,
     "wrong content type, or an encoded body": lambda stage, it: raw(
         stage.plain, it, b"\x1f\x8b", {**JSON_TYPE, "content-encoding": "gzip"}
     ),
@@ -254,9 +279,8 @@ CASES: dict[str, Provoke] = {
     ),
     "an empty list": lambda stage, it: post(stage.plain, it, []),
     "the model failed on this request; others are answered": lambda stage, it: post(stage.plain, it, "poison"),
-    "request line and headers over 64 KiB; the connection is closed": lambda stage, it: spoken(
-        stage.plain, it, b"x-long: " + b"x" * 70_000 + b"\r\n\r\n"
-    ),
+    "request line and headers over 64 KiB or 100 lines; the connection is closed": large_head,
+    "a trailer, or extensions of chunks, over 16 KiB; the connection is closed": large_framing,
     "queue full, in texts or in characters; with `Retry-After` from the measured speed": queue_is_full,
     "requests and unsent answers hold more than `max_bytes_in_flight`; with `Retry-After`": memory_is_short,
     "waited longer than the deadline, or would; with `Retry-After`": deadline_has_passed,
@@ -264,12 +288,19 @@ CASES: dict[str, Provoke] = {
     "loading, or failed to load; with `Retry-After`": is_loading,
     "shutting down; with `Retry-After`": is_shutting_down,
     "more connections than `max_connections`, on any path; with `Retry-After`; it is closed": has_too_many_connections,
+    "heads that do not end hold more than `max_unread_bytes`; with `Retry-After`; it is closed": lambda stage, it: (
+        spoken(stage.serve(max_unread_bytes=2_000), it, b"x-long: " + b"x" * 10_000)
+    ),
 }
 
 
 # Refused where the bytes are read, before there is a request that could have an id.
 BEFORE_THE_DOOR = [
-    case for case in CASES if case.startswith(("not HTTP", "headers or", "request line", "more connections"))
+    case
+    for case in CASES
+    if case.startswith(
+        ("not HTTP", "a head with", "headers or", "request line", "a trailer", "more conn", "heads that")
+    )
 ]
 
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from gramvec import Embedder
-from gramvec.http import patience
+from gramvec.http.connections.refusals import many_connections
 from gramvec.http.settings import Settings
 from http_support import RunningServer, post_bytes, read_all, running, until
 
@@ -131,14 +131,14 @@ def test_what_crosses_the_end_of_an_idle_connection_does_not_reset_it(patient: R
     with patient.connect() as connection:
         assert patient.server is not None
         until(lambda: patient.connections == 1)
-        (held,) = patient.server.server_state.connections
-        assert isinstance(held, patience.PatientProtocol)
+        loop = patient.server.loop
+        assert loop is not None
 
         def send_and_sweep() -> None:  # in one turn of the loop, so that nothing is read between the two
             connection.sendall(post_bytes(BODY))
-            held.sweep(held.loop.time() + 1_000)
+            patient.server.connections.sweep(loop.time() + 1_000)  # type: ignore[union-attr]
 
-        held.loop.call_soon_threadsafe(send_and_sweep)
+        loop.call_soon_threadsafe(send_and_sweep)
         assert read_all(connection) == b""
 
 
@@ -158,7 +158,7 @@ def test_one_connection_too_many(server: RunningServer) -> None:
         try:
             with server.connect() as turned_away:
                 turned_away.sendall(post_bytes(BODY))
-                assert answered(turned_away) == (503, patience.TOO_MANY)
+                assert answered(turned_away) == (503, str(many_connections()))
             assert first.post("/embed", json={"inputs": "x"}).status_code == 200
         finally:
             for other in others:

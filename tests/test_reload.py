@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -195,6 +196,22 @@ def test_of_several_models_all_change_or_none(folder: Folder, versions: dict[str
     one.close()
 
 
+def test_a_name_that_no_header_takes_is_refused_at_the_start_and_by_a_reload(
+    server: RunningServer, folder: Folder, versions: dict[str, Version], tmp_path: Path
+) -> None:
+    long = Path(shutil.copytree(versions["two"].folder, tmp_path / "long"))
+    manifest = json.loads((long / "manifest.json").read_text())
+    (long / "manifest.json").write_text(json.dumps(manifest | {"name": "\N{GRINNING FACE}" * 102}))  # ten bytes each
+    folder.path.unlink()
+    folder.path.symlink_to(long)
+    answer = reloaded(server.url)
+    assert answer.status_code == 422
+    assert "the model's name makes a header of more than 1024 bytes; export it under a shorter one" in answer.text
+    assert is_from(embedded(server.url), versions["one"])
+    with pytest.raises(BundleError, match="export it under a shorter one"):
+        http_models.load_models(Settings(model=(str(long),)))
+
+
 def test_it_needs_a_key(embedder: Embedder, server: RunningServer) -> None:
     with running(Settings(), embedder) as open_to_all:
         answer = httpx.post(f"{open_to_all.url}/admin/reload")
@@ -306,6 +323,31 @@ def test_sigterm_during_a_reload_ends_it_all(folder: Folder, workers: str) -> No
         assert "Traceback" not in process.stderr.read()
         with suppress(httpx.TransportError):  # the port may have been closed before it came
             assert asked.result(PATIENCE).status_code in (200, 409, 503)
+
+
+def test_sigterm_amid_reloads_ends_every_time(folder: Folder) -> None:
+    """It comes while the parent prepares, while a worker follows, and while there is nothing to do."""
+    for pause in (0.0, 0.05, 0.1, 0.2, 0.4, 0.8):
+        with serving(folder, "--workers", "2", "--graceful-shutdown-seconds", "60") as (process, _):
+            assert process.stderr is not None
+            for name in ("two", "one"):
+                folder.turn_to(name)
+                process.send_signal(signal.SIGHUP)
+                time.sleep(pause)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=PATIENCE) == 0
+            assert "Traceback" not in process.stderr.read()
+
+
+def test_a_reload_goes_on_without_a_worker_that_is_stopped(folder: Folder, versions: dict[str, Version]) -> None:
+    with serving(folder, "--workers", "2", "--worker-timeout-seconds", "3") as (process, url):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        stopped = children.read_text().split()[0]
+        os.kill(int(stopped), signal.SIGSTOP)
+        folder.turn_to("two")
+        process.send_signal(signal.SIGHUP)
+        until(lambda: stopped not in children.read_text().split() and len(children.read_text().split()) == 2)
+        until(lambda: versions_of_workers(url, 2) == {versions["two"].label})
 
 
 def versions_of_workers(url: str, number: int) -> set[str]:

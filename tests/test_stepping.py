@@ -214,11 +214,11 @@ def test_a_short_request_has_no_task(embedder: Embedder) -> None:
         assert isinstance(tasks[1], asyncio.Task)
         # A body that comes later has one from the start.
         connection.sendall(SHORT[:-5])
-        until(lambda: server.server is not None and server.server.server_state.tasks)
+        until(lambda: server.server is not None and server.server.connections.tasks)
         connection.sendall(SHORT[-5:])
         assert answer_of(connection)[0] == 200
         assert isinstance(tasks[2], asyncio.Task)
-        until(lambda: server.server is not None and not server.server.server_state.tasks)
+        until(lambda: server.server is not None and not server.server.connections.tasks)
 
 
 def test_what_arrives_in_one_turn_shares_a_call(server: RunningServer, model: WatchedModel) -> None:
@@ -249,7 +249,8 @@ def test_what_arrives_in_one_turn_shares_a_call(server: RunningServer, model: Wa
 
 def loop_of(server: RunningServer) -> asyncio.AbstractEventLoop:
     assert server.server is not None
-    return next(iter(server.server.server_state.connections)).loop  # type: ignore[union-attr]
+    assert server.server.loop is not None
+    return server.server.loop
 
 
 def test_a_request_behind_the_worker_thread_waits_in_a_task(server: RunningServer, model: WatchedModel) -> None:
@@ -259,7 +260,7 @@ def test_a_request_behind_the_worker_thread_waits_in_a_task(server: RunningServe
         waits.sendall(SHORT)
         gone.sendall(post_bytes(b'{"inputs": "nobody waits for this"}'))
         assert server.server is not None
-        state = server.server.server_state
+        state = server.server.connections
         # Each of the three, and what watches its connection.
         until(lambda: len(state.tasks) == 3)
         gone.close()
@@ -319,9 +320,9 @@ def stop_with_one_held_and_one_waiting(
     assert model.holding.wait(PATIENCE)
     waits.sendall(SHORT)
     assert server.server is not None
-    state = server.server.server_state
+    state = server.server.connections
     until(lambda: len(state.tasks) == 2)
-    server.server.handle_exit(15, None)
+    server.server.stop()
 
 
 def test_what_waits_at_the_end_is_answered(model: WatchedModel) -> None:

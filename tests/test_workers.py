@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -162,7 +163,9 @@ def test_cuda_is_refused_with_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def supervising(work: str, renew: str = "{'result': {}}") -> Iterator[subprocess.Popen[str]]:
+def supervising(
+    work: str, renew: str = "{'result': {}}", *, answer_seconds: float = 600
+) -> Iterator[subprocess.Popen[str]]:
     """A process that supervises two workers which do this; killed if it is still there at the end."""
     script = (
         "import logging, os, signal, sys, time\n"
@@ -173,7 +176,7 @@ def supervising(work: str, renew: str = "{'result': {}}") -> Iterator[subprocess
         f"def renew(is_wanted):\n    return {renew}\n"
         "try:\n"
         "    with signals_held():\n"
-        "        supervise(work, 2, 1.0, renew)\n"
+        f"        supervise(work, 2, 1.0, renew, answer_seconds={answer_seconds})\n"
         "except GramvecError as error:\n"
         "    sys.exit(f'Error: {error}')\n"
     )
@@ -229,6 +232,86 @@ def test_a_renewal_that_outlives_the_workers_ends_in_order() -> None:
             pass
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE) == 0
+
+
+def test_a_worker_whose_last_word_is_that_it_could_not_reload_is_not_signalled_once_it_is_gone() -> None:
+    """Its number may be another process's by then, or nobody's, which is an error."""
+    work = (
+        "parent.tell_started()\n"
+        "    while not any('renew' in one for one in parent.channel.receive()): time.sleep(0.01)\n"
+        "    os.write(2, b'asked\\n')\n"
+        "    signal.sigwait([signal.SIGTERM])\n"
+        "    parent.channel.send({'renewed': 'stopping'})\n"
+    )
+    with supervising(work, "{'renew': [], 'result': {}}") as process:
+        assert process.stderr is not None
+        until(lambda: len(children(process)) == 2)
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr.readline() == "asked\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+        assert "Traceback" not in process.stderr.read()
+
+
+# Answers, as a server's loop does, and takes so many seconds for it.
+ANSWERING = """parent.tell_started()
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    parent.release_signals()
+    os.write(2, b'up\\n')
+    while True:
+        time.sleep({seconds})
+        if any('ping' in one for one in parent.channel.receive()): parent.answer_ping()
+"""
+
+
+def both_up(process: subprocess.Popen[str]) -> set[int]:
+    assert process.stderr is not None
+    assert [process.stderr.readline() for _ in range(2)] == ["up\n"] * 2
+    return children(process)
+
+
+def stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+def test_a_worker_that_does_not_answer_is_killed_and_replaced() -> None:
+    with supervising(ANSWERING.format(seconds=0.05), answer_seconds=3) as process:
+        before = both_up(process)
+        os.kill(min(before), signal.SIGSTOP)
+        until(lambda: min(before) not in children(process) and len(children(process)) == 2)
+        assert max(before) in children(process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+        assert process.stderr is not None
+        log = process.stderr.read()
+    assert re.search(rf"worker \d \(process {min(before)}\) has not answered for 3 s", log)
+    assert f"(process {min(before)}) was ended by SIGKILL" in log
+    assert f"(process {max(before)})" not in log
+
+
+def test_a_worker_that_is_slow_to_answer_lives() -> None:
+    with supervising(ANSWERING.format(seconds=2.5), answer_seconds=10) as process:
+        before = both_up(process)
+        time.sleep(6)
+        assert children(process) == before
+
+
+def test_workers_that_stood_still_with_their_parent_are_not_killed() -> None:
+    """As on a machine that is paused, or whose processes are all stopped and continued."""
+    with supervising(ANSWERING.format(seconds=0.05), answer_seconds=2) as process:
+        before = both_up(process)
+        for pid in (process.pid, *before):
+            os.kill(pid, signal.SIGSTOP)
+        until(lambda: all(stopped(pid) for pid in (process.pid, *before)))
+        time.sleep(5)
+        for pid in (process.pid, *before):
+            os.kill(pid, signal.SIGCONT)
+        time.sleep(1.5)
+        assert children(process) == before
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+        assert process.stderr is not None
+        assert "has not answered" not in process.stderr.read()
 
 
 def test_the_process_is_alive_while_its_models_are_loaded(tmp_path: Path) -> None:

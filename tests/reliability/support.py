@@ -118,7 +118,7 @@ def watched(settings: Settings, embedder: Any) -> Iterator[Watched]:
     counted = Counted(create_app(settings, embedder))
     with running_app(counted) as server:  # type: ignore[arg-type]
         assert is_normal(ask(server, LAST)[0])
-        until(lambda: counted.under_way == 0 and counted.tasks <= 2)
+        until(lambda: counted.under_way == 0 and counted.tasks <= 3)  # uvicorn, the lifespan, the sweeps
         yield Watched(server, counted, descriptors(), counted.tasks)
 
 

@@ -18,8 +18,8 @@ from conftest import MODELS
 from gramvec import Embedder, load
 from gramvec.http import orderly_server
 from gramvec.http.app import create_app
+from gramvec.http.connections import Limits
 from gramvec.http.forked_servers import Doorman
-from gramvec.http.server import server_for
 from gramvec.http.settings import Settings
 from http_support import PATIENCE, post_bytes, running, served_process, until
 from reliability.support import answers, received
@@ -140,7 +140,7 @@ def test_a_connection_that_was_taken_is_heard_at_the_end(embedder: Embedder, mon
     with running(Settings(), embedder) as server, server.connect() as newcomer:
         until(lambda: server.connections == 1)
         assert server.server is not None
-        server.server.should_exit = True
+        server.server.stop()
         until(lambda: refuses(server.port))
         newcomer.sendall(post_bytes(b'{"inputs": "late"}'))
         (answer,) = answers(received(newcomer))
@@ -151,15 +151,15 @@ def test_a_connection_that_asks_for_nothing_is_not_waited_for_long(embedder: Emb
     with running(Settings(), embedder) as server, server.connect() as silent:
         until(lambda: server.connections == 1)
         assert server.server is not None
-        server.server.should_exit = True
+        server.server.stop()
         assert received(silent) == b""
         assert refuses(server.port)
 
 
 def test_what_answers_while_models_are_loaded_never_says_that_the_service_shuts_down() -> None:
     app = create_app(Settings(), ())
-    doorman = Doorman(server_for(app).config, app.state.service)
+    doorman = Doorman(app, Limits.of(Settings(), 1.0))
     assert app.state.service.unready == "the model is being loaded"
-    doorman.handle_exit(signal.SIGTERM, None)
+    doorman.stop()
     assert app.state.service.stopping
     assert app.state.service.unready == "the model is being loaded"

@@ -5,7 +5,6 @@ What Tables 8 to 10 of the CHARAGRAM paper (Wieting et al. 2016) show.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from gramvec.embedding import Embedder, cosine_matrix, unit
 from gramvec.errors import InputError
 from gramvec.explaining.weights import weights_of
+from gramvec.features import compose
 from gramvec.vocab import ID_MASK, Vocabulary, hashing
 
 NEAREST = 10
@@ -159,7 +159,7 @@ class _Best:
 
 def _key(ngram: str, vocabulary: Vocabulary) -> np.uint64:
     try:
-        points = np.frombuffer(unicodedata.normalize("NFC", ngram).encode("utf-32-le"), np.uint32)
+        points = np.frombuffer(compose(ngram).encode("utf-32-le"), np.uint32)
     except UnicodeEncodeError:
         raise InputError("the n-gram has a lone surrogate, which is no character; remove it", field="ngram") from None
     ids = (vocabulary.table[points] & ID_MASK).tolist()

@@ -6,6 +6,7 @@ May import vocab. A new kind of feature begins in `spec`, then in both featurise
 from __future__ import annotations
 
 from gramvec.features.batch import FeatureBatch
+from gramvec.features.compose import compose
 from gramvec.features.featuriser import Featuriser, can_be_memoised
 from gramvec.features.located import Located, locate
 from gramvec.features.plain import Characters, characters, ngram_keys, word_spans
@@ -21,6 +22,7 @@ __all__ = [
     "can_be_memoised",
     "characters",
     "code_points",
+    "compose",
     "has_surrogate",
     "locate",
     "ngram_keys",

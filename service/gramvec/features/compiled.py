@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
 from gramvec import native
 from gramvec.errors import InputError
 from gramvec.features.batch import FeatureBatch
+from gramvec.features.compose import compose
 from gramvec.features.spec import FeatureSpec
 from gramvec.features.text import code_points
 from gramvec.vocab import Memo, Vocabulary
 
-_COMPOSE = partial(unicodedata.normalize, "NFC")
 _NO_CHUNKS = (np.zeros(1, np.uint32), np.zeros(0, np.uint16), np.zeros(0, np.int32))
 _NO_EDGES = (np.zeros(0, np.uint64), np.zeros(0, np.int32))
 
@@ -35,7 +33,7 @@ class CompiledFeaturiser:
             raise InputError(native.MISSING)
         try:
             self.loops = native.loops.Featuriser(
-                _COMPOSE,
+                compose,
                 vocabulary.table.pages,
                 vocabulary.table.entries,
                 spec.orders,

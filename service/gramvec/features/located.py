@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.features import plain
+from gramvec.features.compose import compose
 from gramvec.features.spec import FeatureSpec
 from gramvec.features.text import code_points
 from gramvec.vocab import CLASS_SHIFT, ID_MASK, SPACE, Vocabulary, lower
@@ -93,15 +94,16 @@ def _places(text: str, chars: plain.Characters, composed: int) -> tuple[Int64s, 
 
 def _origins(text: str, composed: int) -> tuple[Int64s, Int64s]:
     # Where each code point of the composed text (NFC) comes from.
-    if text.isascii() or unicodedata.is_normalized("NFC", text):
+    if compose(text) == text:
         places = np.arange(len(text))
         return places, places + 1
     starts, ends = np.zeros(composed, np.int64), np.zeros(composed, np.int64)
     boundaries = [0, *(place for place in range(1, len(text)) if _begins_anew(text[place])), len(text)]
     filled = 0
     for begin, end in pairwise(boundaries):
-        length = len(unicodedata.normalize("NFC", text[begin:end]))
-        if length == end - begin and unicodedata.is_normalized("NFC", text[begin:end]):
+        piece = compose(text[begin:end])
+        length = len(piece)
+        if piece == text[begin:end]:
             starts[filled : filled + length] = np.arange(begin, end)
             ends[filled : filled + length] = np.arange(begin, end) + 1
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError
+from gramvec.features.compose import compose
 
 
 class CodePoints(NamedTuple):
@@ -26,7 +26,7 @@ def code_points(texts: Sequence[str]) -> CodePoints:
     Raises InputError with the text's index for anything but str and for a lone surrogate, which is no character.
     """
     try:
-        composed = [text if text.isascii() else unicodedata.normalize("NFC", text) for text in texts]
+        composed = [text if text.isascii() else compose(text) for text in texts]
         encoded = "".join(composed).encode("utf-32-le")
     except UnicodeEncodeError:
         index = next(i for i, text in enumerate(texts) if has_surrogate(text))

@@ -25,6 +25,9 @@ MEDIA_TYPES = (JSON, RAW, NPY, BASE64)
 # As many numbers hold the loop for about 3 ms, orjson needs 30 ns for each; 256 vectors of 300 are one piece.
 PIECE_NUMBERS = 96 * 1024
 
+# An entry of the best scores takes as long as so many numbers.
+ENTRY_NUMBERS = 16
+
 Vectors = NDArray[np.float32]
 Rows = NDArray[np.generic]
 
@@ -37,6 +40,34 @@ def to_json(value: Any) -> bytes:
 async def rows_reply(rows: Sequence[Any] | NDArray[Any], columns: int, usage: Usage, headers: Headers) -> Reply:
     """A JSON list of the rows, which have so many numbers each (1 for plain numbers)."""
     return reply(as_list(await in_pieces(rows, columns, to_json)), JSON, usage, headers)
+
+
+class Best:
+    """For each left text its best right ones: int32[n, k], their indices, and float32[n, k], their scores."""
+
+    def __init__(self, indices: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
+        self.indices = indices
+        self.scores = scores
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, rows: slice) -> Best:
+        return Best(self.indices[rows], self.scores[rows])
+
+    def to_json(self) -> bytes:
+        """A list for each left text: {"index": i, "score": s} for each of its best."""
+        rows = []
+        for indices, scores in zip(self.indices.tolist(), self.scores, strict=True):
+            spelt = zip(indices, to_json(scores)[1:-1].split(b","), strict=True)
+            rows.append(b"[%b]" % b",".join(map(b'{"index":%d,"score":%b}'.__mod__, spelt)))
+        return b"[%b]" % b",".join(rows)
+
+
+async def best_reply(best: Best, usage: Usage, headers: Headers) -> Reply:
+    """`Best.to_json`, piece by piece; no object is made for a score."""
+    columns = ENTRY_NUMBERS * best.scores.shape[1]
+    return reply(as_list(await in_pieces(best, columns, Best.to_json)), JSON, usage, headers)
 
 
 async def vectors_reply(vectors: Vectors, finish: Callable[[Vectors], Rows], accept: str, usage: Usage) -> Reply:

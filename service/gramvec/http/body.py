@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import orjson
 from pydantic import ValidationError
 
 from gramvec.http.errors import HttpError, from_validation
 from gramvec.http.schemas import Body
+from gramvec.http.values import first_values, holds_more
 
 RequestBody = TypeVar("RequestBody", bound=Body)
 
@@ -44,22 +45,44 @@ class Incoming(Protocol):
         ...
 
 
-async def read(request: Incoming) -> Any:
-    """Read and parse the body.
+class Document(NamedTuple):
+    """A parsed body; where it holds more values than any request may have, its first ones and that number."""
+
+    value: Any
+    cut_at: int | None = None
+
+
+async def read(request: Incoming, most_values: int) -> Document:
+    """Read and parse the body, of more than `most_values` values so many.
 
     Raises:
         HttpError: 415 or 400; the limit on the body's size is enforced below, where it arrives.
     """
     _check_content_type(request.headers)
-    return parse(await request.body())
+    raw = await request.body()
+    if holds_more(raw, most_values):
+        return Document(parse(first_values(raw, most_values)), most_values)
+    return Document(parse(raw))
 
 
-def check(value: Any, schema: type[RequestBody]) -> RequestBody:
-    """The parsed body as a request. Raises HttpError 422."""
+def check(document: Document, schema: type[RequestBody]) -> RequestBody:
+    """The parsed body as a request.
+
+    Raises:
+        HttpError: 422; 413 for too many values, unless one of the first is wrong by itself.
+    """
     try:
-        return schema.model_validate(value)
+        body = schema.model_validate(document.value)
     except ValidationError as error:
-        raise from_validation(error, list(schema.model_fields)) from None
+        refusal = from_validation(error, list(schema.model_fields), whole=document.cut_at is None)
+        if refusal is not None:
+            raise refusal from None
+    else:
+        if document.cut_at is None:
+            return body
+    raise HttpError(
+        413, "too_large", f"the body holds more than {document.cut_at} JSON values; send fewer texts in a request"
+    )
 
 
 def parse(raw: bytes) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +24,20 @@ from gramvec.embedding import (
     quantize,
 )
 from gramvec.errors import InputError
-from gramvec.http.answers import Rows, rows_reply, vectors_reply
-from gramvec.http.body import Incoming, check, read
+from gramvec.http.answers import Best, Rows, best_reply, rows_reply, vectors_reply
+from gramvec.http.body import Document, Incoming, check, read
 from gramvec.http.reply import Headers, Reply
 from gramvec.http.schemas import EmbedRequest, LeftAndRight, OneText, Pairs, SimilarityParameters, SimilarityRequest
 from gramvec.http.service import Service, embed, prepare, usage_of
-from gramvec.http.traffic import NUMBER_BYTES
+from gramvec.http.traffic import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES
 
 # A score costs about 0.3 us; a matrix over 2 ms is computed in a thread.
 LOOP_SCORES = 8_192
 # A header has to fit into the 8 KiB that proxies take.
 LISTED_EMPTY_INPUTS = 100
 
-Best = list[list[dict[str, int | float]]]
+# The scores that are put into order at a time: a megabyte.
+ORDERED_SCORES = 64 * 1024
 
 
 async def embed_texts(service: Service, request: Incoming) -> Reply:
@@ -48,13 +48,13 @@ async def embed_texts(service: Service, request: Incoming) -> Reply:
         ClientDisconnect: the client has gone.
     """
     service.check_accepting()
-    return await _embed(service, request, await read(request))
+    return await _embed(service, request, await read(request, service.most_values))
 
 
 async def compare_texts(service: Service, request: Incoming) -> Reply:
     """Answer POST /similarity. Raises what `embed_texts` does."""
     service.check_accepting()
-    return await _compare(service, request, await read(request))
+    return await _compare(service, request, await read(request, service.most_values))
 
 
 async def embed_or_compare(service: Service, request: Incoming) -> Reply:
@@ -63,13 +63,14 @@ async def embed_or_compare(service: Service, request: Incoming) -> Reply:
     Raises what `embed_texts` does.
     """
     service.check_accepting()
-    value = await read(request)
+    document = await read(request, service.most_values)
+    value = document.value
     compares = isinstance(value, dict) and isinstance(value.get("inputs"), dict)
-    return await (_compare if compares else _embed)(service, request, value)
+    return await (_compare if compares else _embed)(service, request, document)
 
 
-async def _embed(service: Service, request: Incoming, value: Any) -> Reply:
-    body = OneText.of(value) or check(value, EmbedRequest)
+async def _embed(service: Service, request: Incoming, document: Document) -> Reply:
+    body = OneText.of(document.value) or check(document, EmbedRequest)
     served = service.admit(body.model)
     embedder = served.embedder
     texts, dimensions, normalize = body.texts(), body.dimensions, body.normalize is not False
@@ -85,8 +86,8 @@ async def _embed(service: Service, request: Incoming, value: Any) -> Reply:
     return await vectors_reply(vectors, finished, accept.decode("latin-1"), usage_of(served, answer))
 
 
-async def _compare(service: Service, request: Incoming, value: Any) -> Reply:
-    body = check(value, SimilarityRequest)
+async def _compare(service: Service, request: Incoming, document: Document) -> Reply:
+    body = check(document, SimilarityRequest)
     served = service.admit(body.model)
     inputs = body.inputs
     if body.top_k is not None and not isinstance(inputs, LeftAndRight):
@@ -96,7 +97,7 @@ async def _compare(service: Service, request: Incoming, value: Any) -> Reply:
     parameters = body.parameters or SimilarityParameters()
     texts = prepare(served, texts, inputs.path, truncate=parameters.truncate, direction=parameters.truncation_direction)
     n_left = 0 if isinstance(inputs, Pairs) else len(inputs.left) if isinstance(inputs, LeftAndRight) else 1
-    request.reserve(max(len(texts), n_left * (len(texts) - n_left)) * NUMBER_BYTES)
+    request.reserve(_bytes_of(n_left, len(texts), body.top_k))
     rows, distinct = _distinct(texts)
     answer = await embed(served, distinct, request)
     usage = usage_of(served, answer)
@@ -112,9 +113,19 @@ async def _compare(service: Service, request: Incoming, value: Any) -> Reply:
     n_right = len(texts) - n_left
     compute = partial(_matrix, embeddings.take(slice(n_left)), embeddings.take(slice(n_left, None)), body.top_k)
     matrix = compute() if n_left * n_right <= LOOP_SCORES else await asyncio.to_thread(compute)
+    if isinstance(matrix, Best):
+        return await best_reply(matrix, usage, headers)
     if isinstance(inputs, LeftAndRight):
         return await rows_reply(matrix, n_right, usage, headers)
     return await rows_reply(matrix[0], 1, usage, headers)
+
+
+def _bytes_of(n_left: int, n_texts: int, top_k: int | None) -> int:
+    """What the scores and the answer hold at most."""
+    n_right = n_texts - n_left
+    if top_k is None:
+        return max(n_texts, n_left * n_right) * NUMBER_BYTES
+    return n_left * (n_right * SCORE_BYTES + min(top_k, n_right) * ENTRY_BYTES)
 
 
 def _distinct(texts: list[str]) -> tuple[NDArray[np.int64], list[str]]:
@@ -146,13 +157,17 @@ def _matrix(left: RawEmbeddings, right: RawEmbeddings, top_k: int | None) -> NDA
 
 
 def _best(matrix: NDArray[np.float32], k: int) -> Best:
-    # Stable, so that of equal scores the earlier text comes first.
-    order = np.argsort(-matrix, axis=1, kind="stable")[:, :k]
-    scores = np.take_along_axis(matrix, order, axis=1)
-    return [
-        [{"index": index, "score": score} for index, score in zip(indices, row, strict=True)]
-        for indices, row in zip(order.tolist(), scores, strict=True)
-    ]
+    n_left, n_right = matrix.shape
+    indices = np.empty((n_left, min(k, n_right)), np.int32)
+    scores = np.empty(indices.shape, np.float32)
+    step = max(1, ORDERED_SCORES // n_right)
+    for start in range(0, n_left, step):
+        rows = matrix[start : start + step]
+        # Stable, so that of equal scores the earlier text comes first.
+        order = np.argsort(-rows, axis=1, kind="stable")[:, :k]
+        indices[start : start + step] = order
+        scores[start : start + step] = np.take_along_axis(rows, order, axis=1)
+    return Best(indices, scores)
 
 
 def _listed(paths: list[str]) -> str:

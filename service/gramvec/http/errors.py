@@ -41,6 +41,8 @@ SENTENCES = {
     "model_attributes_type": NOT_AN_OBJECT,
     "dict_type": NOT_AN_OBJECT,
 }
+# So much of what a client has sent is repeated to it.
+SHOWN_CHARACTERS = 200
 
 
 class ErrorBody(BaseModel):
@@ -134,7 +136,7 @@ def from_gramvec(error: GramvecError) -> HttpError:
 
 def from_starlette(error: HTTPException, method: str, path: str) -> HttpError:
     """The answer to what the router itself refuses: an unknown route or a wrong method."""
-    headers = dict(error.headers or {})
+    headers, path = dict(error.headers or {}), shortened(path)
     if error.status_code == 405:
         allowed = headers.get("Allow", "another method")
         return HttpError(405, "not_found", f"{path} does not take {method}; use {allowed}", headers)
@@ -144,9 +146,20 @@ def from_starlette(error: HTTPException, method: str, path: str) -> HttpError:
     return HttpError(error.status_code, "validation", str(error.detail), headers)
 
 
-def from_validation(error: ValidationError, known_fields: Sequence[str]) -> HttpError:
-    """422 for the first thing wrong with a body, named by its path, as in `inputs[3]`."""
-    first = error.errors(include_url=False)[0]
+def shortened(text: str) -> str:
+    """What a client has sent, as a sentence repeats it."""
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
+
+
+def from_validation(error: ValidationError, known_fields: Sequence[str], *, whole: bool = True) -> HttpError | None:
+    """422 for the first thing wrong with a body, named by its path, as in `inputs[3]`.
+
+    Of a body that was cut off (not `whole`) nothing is said to be missing; None where nothing else is wrong.
+    """
+    found = error.errors(include_url=False)
+    first = next((one for one in found if whole or one["type"] not in ("missing", "union_tag_not_found")), None)
+    if first is None:
+        return None
     param = path_of(first["loc"]) or None
     path = param or "the body"
     kind = first["type"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import time
 from collections.abc import Mapping
@@ -10,7 +9,7 @@ from collections.abc import Mapping
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from gramvec.http.cycle import LINGER_SECONDS, cycle_of
+from gramvec.http.connections import RequestResponse
 from gramvec.http.errors import too_large_body
 from gramvec.http.reply import NO_USAGE, Headers, Reply, Usage
 from gramvec.http.routes import USAGE
@@ -37,11 +36,10 @@ class Exchange:
     __slots__ = (
         "_began",
         "_body_complete",
-        "_closing",
-        "_cycle",
         "_limit",
         "_receive",
         "_received",
+        "_request",
         "_reserved",
         "_scope",
         "_send",
@@ -51,7 +49,6 @@ class Exchange:
         "encode_seconds",
         "error",
         "headers",
-        "linger_seconds",
         "reason",
         "request_id",
         "route",
@@ -75,13 +72,11 @@ class Exchange:
         self._scope = scope
         self._receive = receive
         self._send = send
-        self._cycle = cycle_of(receive)
+        self._request = RequestResponse.of(receive)
         self._limit = service.settings.max_body_bytes
         self._received = self._reserved = 0
         self._body_complete = False
-        self._closing = False
         self.headers = headers
-        self.linger_seconds = LINGER_SECONDS
         self.started = False
         self.complete = False
         self.cors: Headers = []
@@ -103,7 +98,7 @@ class Exchange:
     @property
     def gone(self) -> bool:
         """Whether the server has seen the client go."""
-        return self._cycle is not None and self._cycle.disconnected
+        return self._request is not None and self._request.disconnected
 
     def reserve(self, size: int) -> None:
         """Count so many bytes as held by this request, until `release`. Raises Overloaded."""
@@ -132,7 +127,7 @@ class Exchange:
 
     async def body(self) -> bytes:
         """The whole body. Raises HttpError 413, or ClientDisconnect if it never comes."""
-        if self._cycle is not None and not self._received and (whole := self._cycle.take_body()) is not None:
+        if self._request is not None and not self._received and (whole := self._request.take_body()) is not None:
             self._body_complete = True
             if len(whole) > self._limit:
                 raise too_large_body(self._limit)
@@ -150,11 +145,11 @@ class Exchange:
     def reply_at_once(self, reply: Reply) -> bool:
         """Send the whole answer straight to the server; False, and nothing is sent, where it has to be `reply`."""
         status, described, body, usage = reply
-        cycle = self._cycle
-        if cycle is None or status != 200 or len(body) > 1 or not self._body_complete or self._service.stopping:
+        request = self._request
+        if request is None or status != 200 or len(body) > 1 or not self._body_complete or self._service.stopping:
             return False
         lines = (*map(_line, described), self._own_lines(usage), *map(_line, self.cors))
-        if not cycle.respond(lines, body[0]):
+        if not request.respond(lines, body[0]):
             return False
         self.status = status
         self.started = self.complete = True
@@ -168,7 +163,6 @@ class Exchange:
         headers = [*described, *self._pairs(self._own_lines(usage))]
         # With the body read there is no more to do than to add headers.
         send = self.send if not self._body_complete else self._send
-        self._closing = not self._body_complete and CLOSE in headers
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         *parts, last = body
         for part in parts:
@@ -182,15 +176,9 @@ class Exchange:
             self.started = True
             self.status = message["status"]
             lines = self._own_lines(self._scope.get(USAGE, NO_USAGE))
-            headers = [*message.get("headers", ()), *self._pairs(lines)]
-            message["headers"] = headers
-            self._closing = not self._body_complete and CLOSE in headers
+            message["headers"] = [*message.get("headers", ()), *self._pairs(lines)]
         elif not message.get("more_body", False):
             self.complete = True
-            if self._closing and not self._body_complete:
-                await self._send({**message, "more_body": True})
-                await self._drain()
-                message = {"type": "http.response.body", "body": b"", "more_body": False}
         await self._send(message)
 
     def _own_lines(self, usage: Usage) -> bytes:
@@ -209,14 +197,3 @@ class Exchange:
             headers.append(CLOSE)
         headers += self.cors
         return headers
-
-    async def _drain(self) -> None:
-        await asyncio.sleep(0)  # asyncio.timeout needs a task, see `stepping.Steps`
-        try:
-            async with asyncio.timeout(self.linger_seconds):
-                more = True
-                while more:
-                    message = await self._receive()
-                    more = message["type"] == "http.request" and bool(message.get("more_body", False))
-        except TimeoutError:
-            pass

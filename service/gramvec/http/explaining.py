@@ -46,7 +46,7 @@ async def explained(service: Service, request: Incoming) -> Reply:
         ClientDisconnect: the client has gone.
     """
     service.check_accepting()
-    body = check(await read(request), ExplainRequest)
+    body = check(await read(request, service.most_values), ExplainRequest)
     served = service.admit(body.model)
     inputs = body.inputs
     texts = [inputs.source_sentence, inputs.target_sentence]

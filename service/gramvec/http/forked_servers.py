@@ -6,18 +6,13 @@ import asyncio
 import logging
 import os
 import signal
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
-
-import uvicorn
 
 from gramvec.http.channel import Message
+from gramvec.http.connections import Limits
 from gramvec.http.errors import not_reloaded, reload_under_way, unhealthy
+from gramvec.http.front_door import FrontDoor
 from gramvec.http.models import Change, Wanted
 from gramvec.http.orderly_server import Server
-from gramvec.http.service import Service
 from gramvec.http.workers import HELD_SIGNALS, Parent
 
 log = logging.getLogger("gramvec.http")
@@ -26,43 +21,30 @@ log = logging.getLogger("gramvec.http")
 class WorkerServer(Server):
     """The server of one worker: its parent hears when it has started, and is the one that tells it to stop."""
 
-    def __init__(self, config: uvicorn.Config, service: Service, parent: Parent) -> None:
-        super().__init__(config, service)
+    def __init__(self, app: FrontDoor, limits: Limits, parent: Parent) -> None:
+        super().__init__(app, limits)
         self._parent = parent
         self._answer: asyncio.Future[Message] | None = None
         self._renewal: asyncio.Task[None] | None = None
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Let the signals in that were held back since before the fork, now that they are handled."""
-        with super().capture_signals():
-            self._parent.release_signals()
-            yield
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+    def on_begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Stop at the parent's word only: Ctrl-C reaches all processes, and the parent passes it on."""
-        if sig != signal.SIGINT:
-            super().handle_exit(sig, frame)
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and tell the parent."""
-        await super().startup(sockets)
-        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self.stop)
+        loop.add_signal_handler(signal.SIGINT, _do_nothing)
         loop.add_reader(self._parent.lifeline, self._orphaned, loop)
         loop.add_reader(self._parent.channel, self._hear)
         self._service.reload = self._ask_parent
         self._service.metrics.keep_publishing(self._service, loop)
+        self._parent.release_signals()
+
+    def on_started(self) -> None:
+        """Tell the parent."""
         self._parent.tell_started()
 
-    def _listen_for_hang_up(self) -> None:
-        """The parent does, and tells its workers."""
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Wait for the requests in flight, but not for a parent that is stopping too."""
-        self._service.stop()
+    def on_leave(self) -> None:
+        """Do not wait for a parent that is stopping too."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_result({"stopping": True})
-        await super().shutdown(sockets)
 
     async def _ask_parent(self) -> list[Change]:
         if self._answer is not None:
@@ -84,7 +66,9 @@ class WorkerServer(Server):
 
     def _hear(self) -> None:
         for message in self._parent.channel.receive():
-            if "running" in message:
+            if "ping" in message:
+                self._parent.answer_ping()
+            elif "running" in message:
                 self._service.workers_running = message["running"]
             elif "renew" in message:
                 self._renewal = asyncio.create_task(self._renew(message["renew"]))
@@ -104,24 +88,28 @@ class WorkerServer(Server):
         loop.remove_reader(self._parent.lifeline)
         loop.remove_reader(self._parent.channel)
         log.error("the parent process is gone")
-        self.handle_exit(signal.SIGTERM, None)
+        self.stop()
 
 
 class Doorman(Server):
     """The server of the process that answers while its parent loads."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
-        super().__init__(config, service)
-        service.last_words = service.unready or service.last_words
+    def __init__(self, app: FrontDoor, limits: Limits) -> None:
+        super().__init__(app, limits)
+        self._service.last_words = self._service.unready or self._service.last_words
         self._parent = os.getppid()
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def on_begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let the signals in that were held back since before the fork, now that they are handled."""
-        with super().capture_signals():
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_SIGNALS)
-            yield
+        loop.add_signal_handler(signal.SIGTERM, self.stop)
+        loop.add_signal_handler(signal.SIGINT, self.stop)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_SIGNALS)
 
-    async def on_tick(self, counter: int) -> bool:
+    def on_sweep(self) -> None:
         """Leave with the parent."""
-        return await super().on_tick(counter) or os.getppid() != self._parent
+        if os.getppid() != self._parent:
+            self.stop()
+
+
+def _do_nothing() -> None:
+    pass

@@ -85,7 +85,6 @@ class FrontDoor:
             # The grace time is over: the server cancels what a stalled client still holds open.
             if not exchange.started:
                 exchange.reason = "shutting_down"
-                exchange.linger_seconds = 0.0
                 await exchange.reply(error_reply(unhealthy(self._service.last_words), scope["path"]))
         except Exception as error:
             exchange.error = error

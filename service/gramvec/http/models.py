@@ -10,6 +10,8 @@ from gramvec.embedding import Embedder, load
 from gramvec.errors import BundleError, GramvecError
 from gramvec.http.settings import Settings
 
+MAX_LABEL_BYTES = 1024
+
 
 def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> list[Embedder]:
     """The models of the settings, in their order, each checked; `tell` hears what is being done.
@@ -43,16 +45,31 @@ def load_model(settings: Settings, source: str) -> Embedder:
 
 
 def check_names(embedders: Sequence[Embedder]) -> None:
-    """Raise BundleError if two models have one name: a request could not say which it means."""
+    """Raise BundleError if two models have one name, or one is too long.
+
+    A request could not say which of the two it means; and each answer carries a name in its head, of which clients and
+    proxies take 8 KB at most.
+    """
     paths: dict[str, Path] = {}
     for embedder in embedders:
         path = embedder.bundle.path
+        if len(label_of(embedder)) > MAX_LABEL_BYTES:
+            raise BundleError(
+                f"{path}: the model's name makes a header of more than {MAX_LABEL_BYTES} bytes; export it under a "
+                "shorter one"
+            )
         if embedder.name in paths:
             raise BundleError(
                 f"two models are named {embedder.name!r}, {paths[embedder.name]} and {path}; leave one out, "
                 "or export one under another name"
             )
         paths[embedder.name] = path
+
+
+def label_of(embedder: Embedder) -> bytes:
+    """A model in the header `x-model`: its name and the first digits of its digest."""
+    # What a name may hold beside printable ASCII is escaped.
+    return b"%b@%b" % (embedder.name.encode("unicode-escape"), embedder.digest[:12].encode())
 
 
 class Change(NamedTuple):

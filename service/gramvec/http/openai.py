@@ -26,9 +26,9 @@ PIECE_CHARACTERS = 128 * 1024
 async def create_embeddings(service: Service, request: Incoming) -> Reply:
     """Answer POST /v1/embeddings. Raises what `embedding.embed_texts` does."""
     service.check_accepting()
-    value = await read(request)
-    _refuse_token_ids(value)
-    body = check(value, EmbeddingsRequest)
+    document = await read(request, service.most_values)
+    _refuse_token_ids(document.value)
+    body = check(document, EmbeddingsRequest)
     served = service.admit(body.model)
     texts = body.texts()
     service.check_count(len(texts))

@@ -17,10 +17,17 @@ from gramvec.embedding import Embedder
 from gramvec.errors import GramvecError, InputError
 from gramvec.http.aside import aside
 from gramvec.http.body import Incoming
-from gramvec.http.errors import HttpError, not_reloaded, reload_given_up, reload_under_way, unhealthy
+from gramvec.http.errors import (
+    HttpError,
+    not_reloaded,
+    reload_given_up,
+    reload_under_way,
+    shortened,
+    unhealthy,
+)
 from gramvec.http.logs import NO_USER_TEXT
 from gramvec.http.metrics import Metrics
-from gramvec.http.models import Change, Wanted, changes, close_but, load_models, renewed
+from gramvec.http.models import Change, Wanted, changes, close_but, label_of, load_models, renewed
 from gramvec.http.reply import Usage
 from gramvec.http.settings import Settings
 from gramvec.http.traffic import Traffic
@@ -32,6 +39,8 @@ log = logging.getLogger("gramvec.http")
 MOST_EXPLANATIONS_WAITING = 32
 # So many calls of 4 ms on the loop may go by before a request that waits has a watch over its connection.
 UNWATCHED_FLUSHES = 8
+# More than a request has beside its texts.
+FIELDS = 1_000
 
 
 class Served(NamedTuple):
@@ -53,6 +62,8 @@ class Service:
 
     def __init__(self, settings: Settings, given: Sequence[Embedder] = ()) -> None:
         self.settings = settings
+        # What a request with the most texts holds, as pairs, and so many more that one with a few too many is counted.
+        self.most_values = 4 * settings.max_texts + FIELDS
         self.given = given
         self._serve({})
         self.workers_running = 1
@@ -87,9 +98,7 @@ class Service:
             deadline_seconds=self.settings.request_deadline_seconds,
             on_call=self.metrics.calls_of(embedder.name),
         )
-        # A header's value: what a name may hold beside printable ASCII is escaped.
-        name = embedder.name.encode("unicode-escape")
-        return Served(embedder, batcher, b"%b@%b" % (name, embedder.digest[:12].encode()))
+        return Served(embedder, batcher, label_of(embedder))
 
     async def load(self) -> None:
         """Load the models in a thread, while the loop already answers /health. A failure is kept in `failure`."""
@@ -233,7 +242,7 @@ class Service:
         if served is None:
             names = ", ".join(map(repr, self.models))
             are = "is" if len(self.models) == 1 else "are"
-            message = f"model {model!r} is not served here; {names} {are}"
+            message = f"model {shortened(model or '')!r} is not served here; {names} {are}"
             raise HttpError(404, "not_found", message, param="model", code="model_not_found")
         return served
 

@@ -97,8 +97,17 @@ class Settings(BaseModel):
     send_timeout_seconds: float = Field(
         60.0, gt=0, le=3600, description="Longest time in which a client takes nothing of its answer."
     )
+    worker_timeout_seconds: float = Field(
+        30.0, ge=2, le=3600, description="Longest time in which one of several workers does not answer its parent."
+    )
     max_connections: int = Field(
         4096, ge=1, description="Most connections at once to one process; one more is answered 503 and closed."
+    )
+    max_unread_bytes: int = Field(
+        16 * 2**20,
+        ge=1024,
+        description="Most bytes of unfinished heads and of requests sent ahead that all connections of a process hold;"
+        " one that has more is answered 503 and closed.",
     )
     graceful_shutdown_seconds: float = Field(
         10.0, ge=0, le=3600, description="Seconds that requests in flight get to finish after SIGTERM."

@@ -1,7 +1,7 @@
 """Processes that share what their parent has loaded: fork, watch, replace, stop. Knows nothing of what they do.
 
 A worker and its parent send each other lines (`channel`): the worker that it has started, that a renewal is asked for,
-and how its own went; the parent what to renew, and what came of it all.
+how its own went, and that it still answers; the parent what to renew, what came of it all, and whether it still does.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import ceil
 
 from gramvec.errors import GramvecError
 from gramvec.http import collector
@@ -32,6 +33,9 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 # What workers get to end beyond the grace time of their requests, before they are killed.
 MARGIN_SECONDS = 5.0
+# How often a worker is asked whether it still answers, and how long it may stay silent.
+PING_SECONDS = 1.0
+ANSWER_SECONDS = 30.0
 FAILED = 70
 
 
@@ -60,6 +64,10 @@ class Parent:
         """Say how the renewal went that the parent has ordered."""
         self._tell({"renewed": error})
 
+    def answer_ping(self) -> None:
+        """Say that the event loop still goes round. The parent looks for it by itself."""
+        self.channel.send({"pong": True})
+
     def _tell(self, message: Message) -> None:
         self.channel.send(message)
         if os.getppid() == self._process:
@@ -82,6 +90,7 @@ class _Worker:
     deaths: int  # in a row
     started: bool = False
     told: int = 0  # how many workers there are, when it was last told
+    pings: int = 0  # that have come due since it answered last, the one that was sent included
 
 
 @contextmanager
@@ -102,13 +111,15 @@ def supervise(
     leave: Callable[[], None] = lambda: None,
     examine: Callable[[], None] = lambda: None,
     renewal_seconds: float = 120.0,
+    answer_seconds: float = ANSWER_SECONDS,
 ) -> None:
     """Run `work` in so many forked processes until SIGTERM or SIGINT; a process that ends sooner is replaced.
 
     SIGHUP, or a worker that asks for it, begins a renewal: `renew` makes anew what the processes share, in a thread,
     and its message goes to the workers one after the other (see `renewals.Renewals`); it has `renewal_seconds`. `leave`
     lets go of what this process holds for workers to come: it is called when there will be none. `examine` is called
-    when a worker was ended by SIGBUS (see `faults`), and raises GramvecError if the next would be too.
+    when a worker was ended by SIGBUS (see `faults`), and raises GramvecError if the next would be too. A worker whose
+    loop has not answered for `answer_seconds` is killed, and replaced as one that died.
 
     Call it under `signals_held`, from the only thread, with all that the processes are to share in memory.
 
@@ -120,7 +131,7 @@ def supervise(
     trim()
     # What loading has read, 20 MB, is none of this process's business any more, and workers map their own.
     let_go_of_files()
-    _Supervisor(work, grace_seconds, renew, leave, Faults(examine), renewal_seconds).run(count)
+    _Supervisor(work, grace_seconds, renew, leave, Faults(examine), renewal_seconds, answer_seconds).run(count)
 
 
 class _Supervisor:
@@ -132,6 +143,7 @@ class _Supervisor:
         leave: Callable[[], None],
         faults: Faults,
         renewal_seconds: float,
+        answer_seconds: float,
     ) -> None:
         self._work = work
         self._leave = leave
@@ -141,7 +153,9 @@ class _Supervisor:
         self._lifeline, self._held = os.pipe()
         self._workers: dict[int, _Worker] = {}
         self._due: list[tuple[float, int, int]] = []  # when to fork again, number, deaths
-        self._renewals = Renewals(renew, self._channels, lambda pid: os.kill(pid, signal.SIGTERM), renewal_seconds)
+        self._renewals = Renewals(renew, self._channels, self._dismiss, renewal_seconds)
+        self._most_pings = max(2, ceil(answer_seconds / PING_SECONDS))
+        self._next_ping = time.monotonic() + PING_SECONDS
 
     def run(self, count: int) -> None:
         try:
@@ -152,6 +166,7 @@ class _Supervisor:
                     self._renewals.hang_up()
                 for worker in self._workers.values():
                     self._listen(worker)
+                self._ping()
                 self._replace_dead()
                 self._renewals.go_on()
                 self._announce()
@@ -176,7 +191,9 @@ class _Supervisor:
 
     def _listen(self, worker: _Worker) -> None:
         for message in worker.channel.receive():
-            if "started" in message:
+            if "pong" in message:
+                worker.pings = 0
+            elif "started" in message:
                 worker.started = True
             elif "ask" in message:
                 self._renewals.ask(worker.channel)
@@ -185,9 +202,37 @@ class _Supervisor:
 
     def _patience(self) -> float:
         """Seconds until there is something to do without a signal."""
+        due = [self._next_ping - time.monotonic()]
         if self._renewals.preparing:  # nothing is forked before its end
-            return max(0.01, self._renewals.seconds_left)
-        return max(0.0, min((when for when, _, _ in self._due), default=time.monotonic() + 3600) - time.monotonic())
+            due.append(max(0.01, self._renewals.seconds_left))
+        else:
+            due += [when - time.monotonic() for when, _, _ in self._due]
+        return max(0.0, min(due))
+
+    def _ping(self) -> None:
+        """Ask each worker whether it still answers, and kill those that have not for too long.
+
+        What counts are the times that this process has asked, not the clock: if all of them stand still together, as on
+        a machine that is paused, nobody was silent. No second one is sent before the first was answered, so that lines
+        do not pile up before one that is stopped.
+        """
+        now = time.monotonic()
+        if now < self._next_ping:
+            return
+        self._next_ping = now + PING_SECONDS
+        for worker in self._workers.values():
+            if worker.pings == 0:
+                worker.channel.send({"ping": True})
+            worker.pings += 1
+            if worker.pings > self._most_pings:
+                seconds = self._most_pings * PING_SECONDS
+                log.error("worker %d (process %d) has not answered for %.0f s", worker.number, worker.pid, seconds)
+                os.kill(worker.pid, signal.SIGKILL)
+
+    def _dismiss(self, pid: int) -> None:
+        """End a worker; one that was reaped has ended, and its number may be another process's."""
+        if pid in self._workers:
+            os.kill(pid, signal.SIGTERM)
 
     def _fork(self, number: int, deaths: int) -> None:
         parent = os.getpid()
@@ -207,6 +252,8 @@ class _Supervisor:
     def _replace_dead(self) -> None:
         now = time.monotonic()
         for worker, status in self._reap():
+            self._listen(worker)  # to its last words
+            worker.channel.close()
             how = _ending(status)
             if not worker.started and not worker.deaths:
                 raise GramvecError(f"worker {worker.number} could not start ({how}); the lines above say why")
@@ -228,8 +275,6 @@ class _Supervisor:
         for pid, worker in list(self._workers.items()):
             found, status = os.waitpid(pid, os.WNOHANG)
             if found:
-                self._listen(worker)
-                worker.channel.close()
                 del self._workers[pid]
                 ended.append((worker, status))
         return ended

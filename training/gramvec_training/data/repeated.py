@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from gramvec.features import FeatureSpec
+from gramvec.features import FeatureSpec, compose
 from gramvec.vocab import edges_of, lower
 
 Counts = Mapping[str, int]
@@ -26,7 +25,7 @@ def count_repeated(texts: Iterable[str], spec: FeatureSpec) -> Repeated:
     edges: Counter[str] = Counter()
     reach = max(spec.orders, default=0) - 2
     for text in texts:
-        composed = text if text.isascii() else unicodedata.normalize("NFC", text)
+        composed = compose(text)
         if spec.lowercase:
             composed = composed.lower() if composed.isascii() else "".join(map(lower, composed))
         words = composed.split()

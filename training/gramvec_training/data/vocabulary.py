@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from gramvec.errors import InputError
-from gramvec.features import Characters, FeatureSpec, characters, code_points, ngram_keys, word_spans
+from gramvec.features import Characters, FeatureSpec, characters, code_points, compose, ngram_keys, word_spans
 from gramvec.vocab import ID_MASK, MAX_ALPHABET, Entry, Vocabulary, hashing, lower
 from gramvec_training.configuration import Config, Start
 from gramvec_training.readers import read_vectors
@@ -112,7 +111,7 @@ def _frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary 
     """A vocabulary of single characters: only its alphabet and table are of use."""
     seen: Counter[str] = Counter()
     for text in texts:
-        seen.update(text if text.isascii() else unicodedata.normalize("NFC", text))
+        seen.update(compose(text))
     counts: Counter[str] = Counter({" ": len(texts)})  # the padding
     for character, count in seen.items():
         if not "\ud800" <= character <= "\udfff":

@@ -6,13 +6,13 @@ sentence's vector does not depend on its neighbours.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
+from gramvec.features import compose
 from gramvec.vocab import Entry, Vocabulary, lower
 
 Floats = npt.NDArray[np.float32]
@@ -33,7 +33,7 @@ def word_table(
     """
     rows: dict[str, int] = {}
     for row, word in enumerate(words):
-        text = "".join(lower(one) for one in unicodedata.normalize("NFC", word))
+        text = "".join(lower(one) for one in compose(word))
         if text:
             rows.setdefault(text, row)
     order = sorted(rows, key=lambda text: (-frequencies.get(text, 0.0), text))[:max_words]

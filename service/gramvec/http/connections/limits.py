@@ -1,0 +1,53 @@
+"""What one client may send, hold and delay."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gramvec.http.settings import Settings
+
+# A request line and its headers: eight times what proxies let through.
+MAX_HEAD_BYTES = 64 * 1024
+MAX_HEADER_LINES = 100
+# Of one body in chunks: all its extensions together, and the fields behind it.
+MAX_EXTENSION_BYTES = 16 * 1024
+MAX_TRAILER_BYTES = 16 * 1024
+# Bytes a second below which a body is too slow, once `body_timeout_seconds` have gone by.
+LEAST_RATE = 500
+# What is read on behind an answer that was given before its request had come: more than that closes the connection.
+MOST_DISCARDED_BYTES = 256 * 1024
+# A client that is refused while it still sends would lose the answer if the connection were closed under it.
+LINGER_SECONDS = 1.0
+# What a connection may hold of heads and of requests sent ahead without being counted.
+UNCOUNTED_BYTES = 4 * 1024
+# A body that nobody takes stops the reading from here on.
+HIGH_WATER_BYTES = 64 * 1024
+# Before other connections have their turn: requests that lie one behind the other, and chunks of a body.
+REQUESTS_A_TURN = 16
+CHUNKS_A_TURN = 4096
+
+
+class Limits(NamedTuple):
+    """Seconds for the head of a request, its body, an answer that is not taken, between requests; connections; bytes.
+
+    The bytes are those of unfinished heads and of requests sent ahead, of all connections together.
+    """
+
+    head: float
+    body: float
+    send: float
+    idle: float
+    connections: int
+    unread_bytes: int
+
+    @classmethod
+    def of(cls, settings: Settings, idle: float) -> Limits:
+        """Those of the settings."""
+        return cls(
+            settings.header_timeout_seconds,
+            settings.body_timeout_seconds,
+            settings.send_timeout_seconds,
+            idle,
+            settings.max_connections,
+            settings.max_unread_bytes,
+        )

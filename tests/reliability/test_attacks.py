@@ -1,0 +1,311 @@
+"""Requests that cost more than they look like. While each is answered, /health is, and memory stays bounded."""
+
+from __future__ import annotations
+
+import json
+import socket
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from conftest import MODELS
+from http_support import PATIENCE, RunningServer, post_bytes, served_process, until
+from reliability.support import (
+    LAST,
+    Wire,
+    answers,
+    ask,
+    closing,
+    forget_peak,
+    is_normal,
+    once_of_three,
+    peak,
+    received,
+    resident,
+    send_as_far_as_taken,
+)
+
+MB = 2**20
+LIMIT = 8 * MB
+# What /health may take while anything else is under way, on a machine that has nothing else to do.
+HEALTH_SECONDS = 0.5
+# A body is held in the pieces that it came in, whole, and without what is in strings.
+BODY_ROOM = 4 * LIMIT
+
+
+class Server:
+    """A served process."""
+
+    def __init__(self, process: int, port: int) -> None:
+        self.process = process
+        self.at = RunningServer(None, port)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with served_process("--model", str(MODELS / "gramvec-en"), "--device", "cpu") as (process, port):
+        until(lambda: httpx.get(f"http://127.0.0.1:{port}/ready").status_code == 200)
+        found = Server(process.pid, port)
+        assert is_normal(ask(found.at, LAST)[0])
+        explained = b'{"inputs": {"source_sentence": "a", "target_sentence": "b"}}'
+        assert ask(found.at, closing(post_bytes(explained, path="/explain")))[0].status == 200
+        yield found
+        assert process.poll() is None
+
+
+class Health:
+    """Asks /health ten times a second. `worst` is the longest wait for an answer, `usual` the middle one."""
+
+    def __init__(self, server: RunningServer) -> None:
+        self._server = server
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+        self._seconds: list[float] = []
+        self._bad: list[int] = []
+
+    def _ask(self) -> None:
+        while not self._over.wait(0.1):
+            began = time.perf_counter()
+            answer = httpx.get(f"{self._server.url}/health", timeout=PATIENCE)
+            self._seconds.append(time.perf_counter() - began)
+            if answer.status_code != 200:
+                self._bad.append(answer.status_code)
+
+    def __enter__(self) -> Health:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    @property
+    def worst(self) -> float:
+        assert not self._bad
+        return max(self._seconds)
+
+    @property
+    def usual(self) -> float:
+        return statistics.median(self._seconds)
+
+
+@contextmanager
+def bounded(server: Server, room: int) -> Iterator[None]:
+    """/health is answered throughout, and memory grows by so many bytes at most."""
+    with Health(server.at) as alone:
+        time.sleep(0.5)  # what it takes on this machine, as busy as it is
+    forget_peak(server.process)
+    before = resident(server.process)
+    with Health(server.at) as health:
+        yield
+        time.sleep(0.3)
+    grown = peak(server.process) - before
+    assert grown < room, f"{grown / MB:.0f} MB"
+    assert health.worst < HEALTH_SECONDS + 20 * alone.usual + alone.worst, f"{health.worst:.2f} s"
+    assert is_normal(ask(server.at, LAST)[0])
+
+
+def filled(begin: bytes, unit: bytes, end: bytes) -> bytes:
+    """A body as large as one may be, but for a little."""
+    return begin + unit * ((LIMIT - 200) // len(unit)) + end
+
+
+def keys() -> bytes:
+    return b'{"inputs": "a"' + b"".join(b',"%x":1' % number for number in range(700_000)) + b"}"
+
+
+LARGE: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
+    "numbers": ("/embed", lambda: filled(b'{"inputs": [', b"1,", b"1]}"), 422, "inputs[0] must be a string"),
+    "objects": ("/embed", lambda: filled(b'{"inputs": [', b"{},", b"1]}"), 422, "inputs[0] must be a string"),
+    "lists": ("/", lambda: filled(b'{"inputs": [', b"[],", b"1]}"), 422, "inputs[0] must be a string"),
+    "numbers behind a text": ("/embed", lambda: filled(b'{"inputs": ["a",', b"1,", b"1]}"), 422, "inputs[1] must be"),
+    "empty texts": ("/embed", lambda: filled(b'{"inputs": [', b'"",', b'""]}'), 413, "send fewer texts"),
+    "short texts": ("/embed", lambda: filled(b'{"inputs": [', b'"ab",', b'""]}'), 413, "send fewer texts"),
+    "sentences": ("/similarity", lambda: filled(b'{"inputs": {"source_sentence": "a", "sentences": [', b"1,", b"1]}}"),
+                  422, "inputs.sentences[0] must be a string"),
+    "pairs": ("/similarity", lambda: filled(b'{"inputs": {"pairs": [', b"1,", b"1]}}"), 422, "inputs.pairs[0] must be"),
+    "pairs of numbers": ("/similarity", lambda: filled(b'{"inputs": {"pairs": [', b"[1,1],", b"[]]}}"),
+                         422, "inputs.pairs[0][0] must be a string"),
+    "a long pair": ("/similarity", lambda: filled(b'{"inputs": {"pairs": [[', b'"a",', b'"a"]]}}'),
+                    422, "inputs.pairs[0] must hold two texts"),
+    "left": ("/similarity", lambda: filled(b'{"inputs": {"right": ["a"], "left": [', b"1,", b"1]}}"),
+             422, "inputs.left[0] must be a string"),
+    "right": ("/similarity", lambda: filled(b'{"inputs": {"left": ["a"], "right": [', b"{},", b"1]}}"),
+              422, "inputs.right[0] must be a string"),
+    "token ids": ("/v1/embeddings", lambda: filled(b'{"input": [', b"1,", b"1]}"), 400, "token ids"),
+    "lists of token ids": ("/v1/embeddings", lambda: filled(b'{"input": [', b"[1,2],", b"[1]]}"), 400, "token ids"),
+    "token ids behind a text": ("/v1/embeddings", lambda: filled(b'{"input": ["a",', b"1,", b"1]}"),
+                                422, "input[1] must be a string"),
+    "keys": ("/embed", keys, 422, "0 is not a known field"),
+    "keys inside": ("/explain", lambda: b'{"inputs": ' + keys() + b"}", 422, "inputs.inputs is not a known field"),
+    "brackets": ("/embed", lambda: b'{"inputs": ' + b"[" * (4 * MB) + b"]" * (4 * MB - 100) + b"}", 400, "not JSON"),
+    "digits": ("/embed", lambda: filled(b'{"inputs": ', b"9", b"}"), 400, "not JSON"),
+    "numbers behind a surrogate": ("/embed", lambda: filled(b'{"inputs": ["\\ud800",', b"1,", b"1]}"),
+                                   422, "inputs[1] must be a string"),
+    "commas in a text": ("/embed", lambda: filled(b'{"inputs": "', b"a,", b'"}'), 422, "characters"),
+    "quotes in a text": ("/embed", lambda: filled(b'{"inputs": "', b'\\",', b'"}'), 422, "characters"),
+}  # fmt: skip
+
+
+@once_of_three
+@pytest.mark.parametrize("case", LARGE)
+def test_a_body_that_is_full_of_what_is_wrong(server: Server, case: str) -> None:
+    path, body, status, words = LARGE[case]
+    sent = closing(post_bytes(body(), path=path))
+    with bounded(server, BODY_ROOM):
+        (answer,) = ask(server.at, sent)
+    assert answer.status == status
+    error = json.loads(answer.body)["error"]
+    assert words in (error if isinstance(error, str) else error["message"])
+
+
+MARKS = "\u0301" * 32_000 + "\u0323" * 32_000
+
+
+@once_of_three
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/embed", {"inputs": MARKS}),
+        ("/embed", {"inputs": ["a" + MARKS[-2_000 - n : -n] + MARKS[:2_000] for n in range(1, 100)]}),
+        ("/similarity", {"inputs": {"left": [MARKS], "right": ["\u0f73" * 60_000]}}),
+        ("/v1/embeddings", {"input": [MARKS]}),
+        ("/explain", {"inputs": {"source_sentence": MARKS[-2_000:] + MARKS[:2_000], "target_sentence": MARKS[:4_000]}}),
+    ],
+    ids=["one", "many", "tibetan", "openai", "explain"],
+)
+def test_texts_of_combining_marks(server: Server, path: str, body: object) -> None:
+    sent = closing(post_bytes(json.dumps(body, ensure_ascii=False).encode(), path=path))
+    with bounded(server, 64 * MB):
+        (answer,) = ask(server.at, sent)
+    assert answer.status == 200
+
+
+HEAD = b"POST /embed HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n"
+CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
+
+
+def flood(server: Server, begin: bytes, piece: bytes, size: int) -> list[Wire]:
+    """What comes back to so many bytes, sent as far as they are taken."""
+    with server.at.connect() as connection:
+        send_as_far_as_taken(connection, begin)
+        for _ in range(size // len(piece)):
+            send_as_far_as_taken(connection, piece)
+        return answers(received(connection))
+
+
+@once_of_three
+@pytest.mark.parametrize(
+    ("begin", "piece"),
+    [
+        (CHUNKED + b"0\r\n", b"a:\r\n" * 16_384),
+        (CHUNKED + b"1;a=", b"x" * 65_536),
+        (CHUNKED.replace(b"POST /embed", b"POST /nowhere") + b"0\r\n", b"a:\r\n" * 16_384),
+        (HEAD, b"a:\r\n" * 16_384),
+        (HEAD + b"x: ", b"x" * 65_536),
+    ],
+    ids=["trailer", "extension", "trailer behind an answer", "lines", "a line"],
+)
+def test_what_does_not_end(server: Server, begin: bytes, piece: bytes) -> None:
+    with bounded(server, 16 * MB):
+        found = flood(server, begin, piece, 60 * MB)
+    assert [answer.status for answer in found] in ([431], [404])
+
+
+@once_of_three
+@pytest.mark.parametrize("line", [b"a:\r\n" * 90, b"x: " + b"y" * 60_000], ids=["lines", "a line"])
+def test_a_thousand_heads_that_do_not_end(server: Server, line: bytes) -> None:
+    with bounded(server, 64 * MB):
+        connections = [server.at.connect() for _ in range(1_000)]
+        for connection in connections:
+            send_as_far_as_taken(connection, b"GET / HTTP/1.1\r\nhost: t\r\n" + line)
+        time.sleep(0.5)
+        for connection in connections:
+            connection.close()
+
+
+@once_of_three
+def test_heads_that_do_not_end_leave_room_for_short_ones(server: Server) -> None:
+    """Those that hold much are sent away once all of them hold too much; who holds little is never counted."""
+    connections = [server.at.connect() for _ in range(400)]
+    try:
+        for connection in connections:
+            send_as_far_as_taken(connection, b"GET / HTTP/1.1\r\nhost: t\r\nx: " + b"y" * 60_000)
+        late = connections[-1]
+        (refused,) = answers(received(late))
+        assert (refused.status, refused.error_type) == (503, "unhealthy")
+        assert int(refused.headers["retry-after"]) >= 1
+        with server.at.connect() as slow:
+            slow.sendall(LAST[:60])
+            time.sleep(0.2)
+            slow.sendall(LAST[60:])
+            assert is_normal(answers(received(slow))[0])
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+@once_of_three
+def test_chunks_of_a_byte(server: Server) -> None:
+    body = b'{"inputs": "' + b"x" * 500_000 + b'", "truncate": true}'
+    sent = closing(CHUNKED.replace(b"host: t", b"host: test")) + b"".join(b"1\r\n%c\r\n" % one for one in body)
+    with bounded(server, 16 * MB):
+        (answer,) = ask(server.at, sent + b"0\r\n\r\n")
+    assert is_normal(answer)
+
+
+@once_of_three
+def test_requests_sent_ahead(server: Server) -> None:
+    """Ten thousand in one piece take a turn each, and no more memory than their bytes."""
+    short = b"GET /health HTTP/1.1\r\nhost:\r\n\r\n"
+    with bounded(server, 16 * MB), server.at.connect() as connection:
+        reader = threading.Thread(target=connection.sendall, args=(short * 10_000 + LAST,))
+        reader.start()
+        data = received(connection)
+        reader.join()
+    assert data.count(b"HTTP/1.1 200 OK\r\n") == 10_001
+
+
+def best_of_all(texts: int) -> bytes:
+    left, right = [f"left {number}" for number in range(texts)], [f"right {number}" for number in range(texts)]
+    body = json.dumps({"inputs": {"left": left, "right": right}, "top_k": texts}).encode()
+    return closing(post_bytes(body, path="/similarity"))
+
+
+@once_of_three
+def test_the_best_of_a_million_scores_take_what_they_reserve(server: Server) -> None:
+    sent = best_of_all(1_024)
+    ask(server.at, sent)  # what the C library keeps of it, it keeps the first time
+    with bounded(server, 96 * MB):
+        (answer,) = ask(server.at, sent)
+    best = json.loads(answer.body)
+    assert (len(best), {len(row) for row in best}) == (1_024, {1_024})
+
+
+@once_of_three
+def test_six_at_once_are_refused_before_they_take_more_than_all_may(server: Server) -> None:
+    sent = best_of_all(1_024)
+    found: list[Wire] = []
+    with bounded(server, 256 * MB):
+        threads = [threading.Thread(target=lambda: found.extend(ask(server.at, sent))) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    statuses = sorted(answer.status for answer in found)
+    assert statuses[0] == 200
+    assert set(statuses) <= {200, 429}
+
+
+def test_a_body_that_half_closes_its_connection_is_answered(server: Server) -> None:
+    body = json.dumps({"inputs": ["some text of a length " * 20] * 2_000}).encode()
+    with server.at.connect() as connection:
+        connection.sendall(post_bytes(body))
+        connection.shutdown(socket.SHUT_WR)
+        (answer,) = answers(received(connection))
+    assert len(json.loads(answer.body)) == 2_000
