@@ -63,7 +63,7 @@ def run(setting: Setting) -> Part:
         servers = [*(stack.enter_context(Server(one)) for one in (coalescing, plain)), served]
         for case in CASES:
             title = f"http: {case.unit}, {case.connections} connections"
-            timings = _interleaved(servers, case, setting)
+            timings = interleaved(servers, case, setting)
             part.add(f"http_{case.name}", rates(title, case.unit, timings, coalescing.name))
         _against_infinity(part, setting, served, stack)
     return part
@@ -77,11 +77,11 @@ def _against_infinity(part: Part, setting: Setting, served: Server, stack: ExitS
     other = stack.enter_context(Server(peer))
     for case in INFINITY_CASES:
         title = f"http: {case.unit}, {case.connections} connections; the peer computes nothing; both answer 13 columns"
-        timings = _interleaved([other, served], case, setting, columns=INFINITY_COLUMNS)
+        timings = interleaved([other, served], case, setting, columns=INFINITY_COLUMNS)
         part.add(f"http_infinity_{case.name}", rates(title, case.unit, timings, peer.name))
 
 
-def _interleaved(
+def interleaved(
     servers: list[Server], case: Case, setting: Setting, *, columns: int | None = None
 ) -> dict[str, Timing]:
     bodies = case.bodies(setting.texts)

@@ -18,10 +18,10 @@ import httpx
 from gramvec import Embedder
 from gramvec.embedding.postprocess import RawEmbeddings
 from gramvec.http.app import create_app
-from gramvec.http.front_door import FrontDoor
+from gramvec.http.door.front_door import FrontDoor
+from gramvec.http.models.service import Service
 from gramvec.http.server import Server, server_for
-from gramvec.http.service import Service
-from gramvec.http.settings import Settings
+from gramvec.http.settings.settings import Settings
 
 PATIENCE = 30.0
 COMMAND = [str(Path(sys.executable).with_name("gramvec")), "serve"]

@@ -40,6 +40,7 @@ GROUPS: dict[str, dict[str, set[str]]] = {
     "embedder": {"embedder": RATES, "precisions": {"name", "max", "mean"}, "threads": RATES},
     "latency": {"latency": LATENCY},
     "http": {name: RATES for name in ("http_1", "http_1_c64", "http_32", "http_256")},
+    "protocol": {name: RATES for name in ("protocol_c1", "protocol_c16", "protocol_c64")},
     "memory": {"memory": {"name", "rss_mb", "pss_mb", "ratio"}},
     "startup": {"startup": {"name", "seconds", "cpu_seconds", "ratio", "spread"}},
     "training": {"training": RATES},

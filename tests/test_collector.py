@@ -7,12 +7,12 @@ import subprocess
 import sys
 
 from gramvec import Embedder
-from gramvec.http.service import Service
-from gramvec.http.settings import Settings
+from gramvec.http.models.service import Service
+from gramvec.http.settings.settings import Settings
 
 PROGRAM = """
 import gc
-from gramvec.http.collector import YOUNG_OBJECTS, settle
+from gramvec.http.processes.collector import YOUNG_OBJECTS, settle
 
 class Knot:
     def __init__(self):

@@ -18,7 +18,7 @@ import gramvec
 from benchmarks import readme
 from conftest import MODELS, ROOT
 from gramvec.cli import cli
-from gramvec.http.settings import Settings, option
+from gramvec.http.settings.settings import Settings, option
 from http_support import running
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from gramvec import Embedder
-from gramvec.http import answers
 from gramvec.http.app import create_app
-from gramvec.http.front_door import HOT_ROUTES, FrontDoor
-from gramvec.http.settings import Settings
+from gramvec.http.contract import answers
+from gramvec.http.door.front_door import HOT_ROUTES, FrontDoor
+from gramvec.http.settings.settings import Settings
 from http_support import PATIENCE, post_bytes, read_all, running, running_app
 from test_http import bodies
 

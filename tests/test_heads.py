@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gramvec import Embedder
 from gramvec.http.connections.head import Head, HeadReader
 from gramvec.http.connections.known_heads import LONGEST_HEAD, MOST_HEADS, KnownHeads
-from gramvec.http.settings import Settings
+from gramvec.http.settings.settings import Settings
 from http_support import RunningServer, post_bytes, running
 from reliability.support import Wire, answers, closing, received
 

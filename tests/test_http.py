@@ -20,8 +20,8 @@ from gramvec import Embedder
 from gramvec.bundles.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError
 from gramvec.http import models as http_models
-from gramvec.http.answers import preferred
-from gramvec.http.settings import Settings, settings_from
+from gramvec.http.contract.answers import preferred
+from gramvec.http.settings.settings import Settings, settings_from
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, until
 
 RAW = {"accept": "application/octet-stream"}

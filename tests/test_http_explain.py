@@ -16,8 +16,8 @@ import gramvec
 from conftest import ROOT
 from gramvec.errors import Overloaded
 from gramvec.explaining.contributions import explain
-from gramvec.http.settings import Settings
-from gramvec.http.turns import Turns
+from gramvec.http.models.serial import SerialThread
+from gramvec.http.settings.settings import Settings
 from http_support import PATIENCE, RunningServer, running, until
 
 TEXTS = {"source_sentence": "cheap flihgts\u0301 \U0001f642", "target_sentence": "low-cost  air fares"}
@@ -160,7 +160,7 @@ def _loop_of(server: RunningServer) -> asyncio.AbstractEventLoop:
 
 def test_only_so_many_wait_for_their_turn() -> None:
     async def scenario() -> None:
-        turns = Turns(1)
+        turns = SerialThread(1)
         gate = threading.Event()
         first = asyncio.create_task(turns.run(lambda: gate.wait(PATIENCE)))
         second = asyncio.create_task(turns.run(lambda: 2))

@@ -22,12 +22,13 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from conftest import ROOT
 from gramvec import Embedder, __version__
 from gramvec.batching.calls import CallRecord
-from gramvec.http import cells, exposition
-from gramvec.http.cells import Cells
-from gramvec.http.metrics import SECONDS, SILENT_SECONDS, Metrics
-from gramvec.http.reply import NO_USAGE
-from gramvec.http.service import Service
-from gramvec.http.settings import Settings
+from gramvec.http.contract.reply import NO_USAGE
+from gramvec.http.models.service import Service
+from gramvec.http.routes import exposition
+from gramvec.http.settings.settings import Settings
+from gramvec.http.telemetry import shared_counters
+from gramvec.http.telemetry.metrics import SECONDS, SILENT_SECONDS, Metrics
+from gramvec.http.telemetry.shared_counters import SharedCounters
 from http_support import (
     HELD,
     PATIENCE,
@@ -318,11 +319,11 @@ def test_a_value_at_a_bound_is_below_it() -> None:
 
 
 def test_a_part_that_is_full_loses_new_names_and_nothing_else() -> None:
-    shared = Cells(2)
+    shared = SharedCounters(2)
     first = shared.row(("first",), 2)
     shared.numbers[first] = 7.0
     wasted = [shared.row((f"name {number}",), 18) for number in range(2_000)]
-    assert wasted[-1] == cells.HEAD
+    assert wasted[-1] == shared_counters.HEAD
     shared.numbers[wasted[-1]] += 1
     shared.claim(1)
     shared.numbers[shared.row(("first",), 2)] = 5.0
@@ -363,7 +364,7 @@ def test_nothing_is_said_of_the_queue_of_a_worker_that_is_silent(embedder: Embed
     metrics.claim(1)
     metrics.publish(service)
     assert [worker for worker, _ in metrics.read()["waiting", embedder.name]] == [0, 1]
-    metrics.cells.numbers[metrics.cells.row(("worker",), 3)] -= SILENT_SECONDS
+    metrics.counters.numbers[metrics.counters.row(("worker",), 3)] -= SILENT_SECONDS
     assert [worker for worker, _ in metrics.read()["waiting", embedder.name]] == [0]
     body, _ = exposition.exposed(service, "")
     assert b"gramvec_workers 1.0" in body
@@ -374,9 +375,9 @@ def test_the_library_is_imported_by_the_first_reader_alone_and_brings_no_framewo
         "import json, sys\n"
         "import gramvec.http.server\n"
         "before = 'prometheus_client' in sys.modules\n"
-        "from gramvec.http.exposition import exposed\n"
-        "from gramvec.http.service import Service\n"
-        "from gramvec.http.settings import Settings\n"
+        "from gramvec.http.routes.exposition import exposed\n"
+        "from gramvec.http.models.service import Service\n"
+        "from gramvec.http.settings.settings import Settings\n"
         "exposed(Service(Settings()), '')\n"
         "print(json.dumps([before, sorted({name.split('.')[0] for name in sys.modules})]))\n"
     )

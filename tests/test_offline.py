@@ -92,7 +92,7 @@ def served(*before: str) -> list[str]:
 
 def test_serving_asks_for_no_network_and_loads_no_exporter() -> None:
     modules = served()
-    assert "gramvec.http.front_door" in modules
+    assert "gramvec.http.door.front_door" in modules
     # FastAPI imports the interfaces of OpenTelemetry; without its SDK and an exporter they do nothing.
     assert not [name for name in modules if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter", "logfire"))]
     assert not {"torch", "requests", "httpx", "sentry_sdk", "posthog", "huggingface_hub"} & set(modules)

@@ -12,8 +12,8 @@ import pytest
 
 from conftest import MODELS
 from gramvec import Embedder
-from gramvec.http.docs_page import ASSETS
-from gramvec.http.settings import Settings
+from gramvec.http.routes.docs_page import ASSETS
+from gramvec.http.settings.settings import Settings
 from http_support import PATIENCE, running, served_process
 
 KEY = "a-key-of-this-test"

@@ -13,7 +13,7 @@ import pytest
 
 from gramvec import Embedder
 from gramvec.http.connections.refusals import many_connections
-from gramvec.http.settings import Settings
+from gramvec.http.settings.settings import Settings
 from http_support import RunningServer, post_bytes, read_all, running, until
 
 SHORT = {"header_timeout_seconds": 0.5, "body_timeout_seconds": 0.5, "send_timeout_seconds": 0.5}

@@ -23,7 +23,7 @@ import gramvec
 from conftest import MODELS
 from gramvec import BundleError, Embedder
 from gramvec.http import models as http_models
-from gramvec.http.settings import Settings
+from gramvec.http.settings.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
 
 RAW = {"accept": "application/octet-stream"}

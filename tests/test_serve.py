@@ -17,7 +17,7 @@ from gramvec.bundles.bundle import DEFAULT_MODEL
 from gramvec.cli.serve import serve
 from gramvec.errors import InputError
 from gramvec.http import server as http_server
-from gramvec.http.settings import Settings, settings_from
+from gramvec.http.settings.settings import Settings, settings_from
 from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, until
 
 

@@ -18,8 +18,8 @@ from gramvec import Embedder
 from gramvec.errors import BundleError
 from gramvec.http import models as http_models
 from gramvec.http.app import create_app
-from gramvec.http.models import load_models
-from gramvec.http.settings import Settings
+from gramvec.http.models.loading import load_models
+from gramvec.http.settings.settings import Settings
 from http_support import COMMAND, HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
 
 NAMES = ("gramvec-en", "charagram-phrase", "sif")

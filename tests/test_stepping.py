@@ -23,13 +23,13 @@ from gramvec.batching.batcher import Batcher
 from gramvec.batching.pace import FIRST_COST_SECONDS
 from gramvec.batching.stepping import Moment, Steps
 from gramvec.http.app import create_app
-from gramvec.http.body import parse
-from gramvec.http.front_door import FrontDoor
-from gramvec.http.reply import JSON, Reply, reply
-from gramvec.http.routes import Route
-from gramvec.http.schemas import EmbedRequest, OneText
-from gramvec.http.service import Served, embed
-from gramvec.http.settings import Settings
+from gramvec.http.contract.body import parse
+from gramvec.http.contract.reply import JSON, Reply, reply
+from gramvec.http.contract.schemas import EmbedRequest, OneText
+from gramvec.http.door.front_door import FrontDoor
+from gramvec.http.models.service import Served, embed
+from gramvec.http.routes.shells import Route
+from gramvec.http.settings.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, running_app, until
 
 SHORT = post_bytes(b'{"inputs": "a fast car"}')

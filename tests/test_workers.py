@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from gramvec import Embedder, native
 from gramvec.cli.serve import serve
-from gramvec.http.settings import Settings
+from gramvec.http.settings.settings import Settings
 from gramvec.runtime.sessions import why_no_cuda
 from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, serves, until
 
@@ -170,7 +170,7 @@ def supervising(
     script = (
         "import logging, os, signal, sys, time\n"
         "from gramvec.errors import GramvecError\n"
-        "from gramvec.http.workers import signals_held, supervise\n"
+        "from gramvec.http.processes.workers import signals_held, supervise\n"
         "logging.basicConfig()\n"
         f"def work(parent):\n    {work}\n"
         f"def renew(is_wanted):\n    return {renew}\n"
@@ -318,7 +318,7 @@ def test_the_process_is_alive_while_its_models_are_loaded(tmp_path: Path) -> Non
     script = f"""
 import pathlib, time
 from gramvec.http import server
-from gramvec.http.settings import Settings
+from gramvec.http.settings.settings import Settings
 load = server.load_models
 def slow(settings):
     while not pathlib.Path({str(tmp_path / "go")!r}).exists():
@@ -370,7 +370,8 @@ import ctypes, gc, re, sys, tempfile
 from pathlib import Path
 import numpy as np
 import gramvec
-from gramvec.http import allocator, server
+from gramvec.http import server
+from gramvec.http.processes import allocator
 embedder = gramvec.load("gramvec-en", device="cpu", runtime="native")
 changed = np.memmap(sys.argv[1], np.uint8, "c")
 changed[:] = 7

@@ -18,7 +18,7 @@ from attacks.craft import ATTACKS, manifest
 from gramvec.bundles.bundle import open_bundle
 from gramvec.cli import cli
 from gramvec.errors import BundleError
-from gramvec.http.settings import Settings
+from gramvec.http.settings.settings import Settings
 from gramvec_training.export import Chosen
 from http_support import PATIENCE, running, until
 from reliability.support import SAMPLES, small_bundle

@@ -17,8 +17,8 @@ from starlette.types import Receive, Scope, Send
 
 from gramvec.features import FeatureSpec
 from gramvec.http.app import create_app
-from gramvec.http.front_door import FrontDoor
-from gramvec.http.settings import Settings
+from gramvec.http.door.front_door import FrontDoor
+from gramvec.http.settings.settings import Settings
 from gramvec.vocab import Entry, Vocabulary
 from http_support import RunningServer, post_bytes, running_app, until
 from training_support import export_table

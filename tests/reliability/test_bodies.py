@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gramvec import Embedder
-from gramvec.http.settings import Settings
+from gramvec.http.settings.settings import Settings
 from http_support import PATIENCE, running
 
 ERROR_TYPES = {"validation", "empty", "too_large", "overloaded", "unhealthy", "backend", "unauthorized", "not_found"}

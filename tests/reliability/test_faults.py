@@ -28,7 +28,7 @@ from gramvec import Embedder
 from gramvec.bundles.bundle import open_bundle
 from gramvec.errors import BackendError
 from gramvec.features import FeatureBatch, Featuriser
-from gramvec.http.settings import Settings
+from gramvec.http.settings.settings import Settings
 from gramvec.runtime import Sums
 from gramvec.runtime.choice import open_runtime
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, running, served_process, until

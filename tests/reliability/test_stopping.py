@@ -16,11 +16,11 @@ import uvloop
 from benchmarks.soak.client import Connection
 from conftest import MODELS
 from gramvec import Embedder, load
-from gramvec.http import orderly_server
 from gramvec.http.app import create_app
 from gramvec.http.connections import Limits
-from gramvec.http.forked_servers import Doorman
-from gramvec.http.settings import Settings
+from gramvec.http.processes import orderly_server
+from gramvec.http.processes.forked_servers import StandbyServer
+from gramvec.http.settings.settings import Settings
 from http_support import PATIENCE, post_bytes, running, served_process, until
 from reliability.support import answers, received
 
@@ -158,8 +158,8 @@ def test_a_connection_that_asks_for_nothing_is_not_waited_for_long(embedder: Emb
 
 def test_what_answers_while_models_are_loaded_never_says_that_the_service_shuts_down() -> None:
     app = create_app(Settings(), ())
-    doorman = Doorman(app, Limits.of(Settings(), 1.0))
+    standby = StandbyServer(app, Limits.of(Settings(), 1.0))
     assert app.state.service.unready == "the model is being loaded"
-    doorman.stop()
+    standby.stop()
     assert app.state.service.stopping
     assert app.state.service.unready == "the model is being loaded"

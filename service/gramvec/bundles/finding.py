@@ -43,7 +43,7 @@ def homes() -> list[Path]:
     installed package's own, which holds the default model.
     """
     given = [Path(part) for part in os.environ.get(HOMES_VARIABLE, "").split(os.pathsep) if part]
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     checkout = package.parents[1]
     in_checkout = [checkout / "models"] if (checkout / "pyproject.toml").is_file() else []
     return [*given, Path("models"), *in_checkout, package / "models"]

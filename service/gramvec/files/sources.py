@@ -120,7 +120,7 @@ class Lines:
 
 @contextmanager
 def readable(source: Source) -> Iterator[None]:
-    """Turn what a decompressor raises over damaged bytes into one sentence."""
+    """Took what a decompressor raises over damaged bytes into one sentence."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -15,13 +15,11 @@ from starlette.responses import Response
 from gramvec import __version__
 from gramvec.embedding import Embedder
 from gramvec.errors import GramvecError
-from gramvec.http import admin, docs_page, explaining, exposition, openapi, operations, playground, routes
-from gramvec.http.errors import HttpError, from_starlette, reason_of
-from gramvec.http.front_door import BUG, PUBLIC_PATHS, FrontDoor
-from gramvec.http.models import check_names
-from gramvec.http.reply import error_reply
-from gramvec.http.routes import REASON, as_response
-from gramvec.http.service import Service
+from gramvec.http.contract import HttpError, error_reply, from_starlette, openapi, reason_of
+from gramvec.http.door import BUG, PUBLIC_PATHS, FrontDoor
+from gramvec.http.models import Service, check_names
+from gramvec.http.routes import REASON, admin, as_response, docs_page, explaining, exposition, operations, playground
+from gramvec.http.routes import shells as routes
 from gramvec.http.settings import Settings
 
 

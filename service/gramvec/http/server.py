@@ -8,26 +8,35 @@ import socket
 from collections.abc import Callable
 
 from gramvec.errors import GramvecError
-from gramvec.http import collector, logs
 from gramvec.http.app import create_app
-from gramvec.http.channel import Message
 from gramvec.http.connections import Limits
-from gramvec.http.doorman import doorman
-from gramvec.http.forked_servers import Doorman, WorkerServer
-from gramvec.http.front_door import FrontDoor
-from gramvec.http.listener import allow_descriptors, bound, listen
-from gramvec.http.models import changes, check_whole, close_but, load_models, renewed
-from gramvec.http.orderly_server import BACKLOG, Server
-from gramvec.http.service import Service
+from gramvec.http.door import FrontDoor
+from gramvec.http.models import Service, changes, check_whole, close_but, load_models, renewed
+from gramvec.http.processes import (
+    BACKLOG,
+    STOP_SIGNALS,
+    Message,
+    Parent,
+    Server,
+    StandbyServer,
+    WorkerServer,
+    allow_descriptors,
+    bound,
+    collector,
+    listen,
+    signals_held,
+    standing_by,
+    supervise,
+)
 from gramvec.http.settings import NO_WORKERS_ON_CUDA, Settings
-from gramvec.http.workers import STOP_SIGNALS, Parent, signals_held, supervise
+from gramvec.http.telemetry import logs
 
 log = logging.getLogger("gramvec.http")
 
 # Longer than the 60 s that load balancers keep an idle connection: the side that reuses it must be first to close it.
 KEEP_ALIVE_SECONDS = 75
-# The doorman has nothing to finish, and the workers wait for it.
-DOORMAN_GRACE_SECONDS = 0.25
+# It has nothing to finish, and the workers wait for it.
+STANDBY_GRACE_SECONDS = 0.25
 
 
 def serve(settings: Settings) -> None:
@@ -64,10 +73,10 @@ def _serve_alone(settings: Settings, listener: socket.socket) -> None:
 def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
     def wait() -> None:
         logging.getLogger("gramvec").setLevel(logging.ERROR)  # of its end nobody has to hear
-        app = create_app(settings.model_copy(update={"graceful_shutdown_seconds": DOORMAN_GRACE_SECONDS}), ())
-        Doorman(app, _limits(app)).run([listener])
+        app = create_app(settings.model_copy(update={"graceful_shutdown_seconds": STANDBY_GRACE_SECONDS}), ())
+        StandbyServer(app, _limits(app)).run([listener])
 
-    with doorman(wait):
+    with standing_by(wait):
         embedders = load_models(settings)
     if any(embedder.device == "cuda" for embedder in embedders):
         raise GramvecError(NO_WORKERS_ON_CUDA)

@@ -10,7 +10,7 @@ import httptools
 
 from gramvec.http.connections.limits import MAX_HEAD_BYTES, MAX_HEADER_LINES
 from gramvec.http.connections.refusals import Refused, ambiguous, large_head, many_lines, not_http
-from gramvec.http.reply import Headers
+from gramvec.http.contract import Headers
 
 END = b"\r\n\r\n"
 # The body comes in chunks, see `Head.length`.

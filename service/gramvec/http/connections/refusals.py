@@ -10,8 +10,7 @@ from gramvec.http.connections.limits import (
     MAX_HEADER_LINES,
     MAX_TRAILER_BYTES,
 )
-from gramvec.http.errors import ErrorType, HttpError
-from gramvec.http.reply import error_reply
+from gramvec.http.contract import ErrorType, HttpError, error_reply
 
 
 class Refused(Exception):

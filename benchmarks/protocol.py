@@ -1,0 +1,64 @@
+"""What each short cut of the service's own HTTP connections buys: with and without it, in one run.
+
+Also the same service behind uvicorn's own protocol, which shows what connections of our own cost or gain.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+
+from benchmarks.http import Case, interleaved
+from benchmarks.measure import Setting, rates
+from benchmarks.results import Part
+from benchmarks.servers import Command, Server
+
+# Each is run before the command line, in the same process.
+WITHOUT_HEADS = """
+from gramvec.http.connections.known_heads import KnownHeads
+KnownHeads.find = lambda self, data: None
+KnownHeads.remember = lambda self, data, size, head: None
+"""
+WITH_TASKS = """
+from gramvec.http.connections import connection
+class InATask:
+    def __init__(self, running, start): self.running, self.start = running, start
+    def __call__(self): self.start(self.running)
+connection.Steps = InATask
+"""
+UVICORN = """
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from gramvec.http.processes import orderly_server
+Config = uvicorn.Config
+def config(told, **named):
+    application = told.__self__._app
+    async def both(scope, receive, send):
+        await (told if scope["type"] == "lifespan" else application)(scope, receive, send)
+    return Config(both, **{**named, "http": HttpToolsProtocol})
+orderly_server.uvicorn.Config = config
+"""
+VARIANTS = {
+    "gramvec serve": "",
+    "without known heads": WITHOUT_HEADS,
+    "with a task a request": WITH_TASKS,
+    "uvicorn's own protocol": UVICORN,
+}
+CASES = (Case(1, 1), Case(1, 16), Case(1, 64))
+
+
+def run(setting: Setting) -> Part:
+    part = Part()
+    with ExitStack() as stack:
+        servers = [stack.enter_context(Server(_served(name, code, setting.model))) for name, code in VARIANTS.items()]
+        for case in CASES:
+            title = f"the service's own connections: {case.unit}, {case.connections} connections"
+            timings = interleaved(servers, case, setting)
+            part.add(f"protocol_c{case.connections}", rates(title, case.unit, timings, servers[0].name))
+    return part
+
+
+def _served(name: str, code: str, model: str) -> Command:
+    script = f"{code}\nfrom gramvec.cli import main\nmain()"
+    start = [sys.executable, "-c", script, "serve", "--model", model, "--device", "cpu", "--port"]
+    return Command(name, lambda port: [*start, str(port)], "/ready")

@@ -1,0 +1,84 @@
+"""What is promised over HTTP: bodies, answers, errors and their envelopes, and the document that says so.
+
+May import settings. A new body is a model in `schemas`, a new error a function in `errors` and a row in docs/http.md.
+"""
+
+from __future__ import annotations
+
+from gramvec.http.contract.answers import (
+    Best,
+    Rows,
+    as_list,
+    base64_of_each,
+    best_reply,
+    in_pieces,
+    rows_reply,
+    to_json,
+    vectors_reply,
+)
+from gramvec.http.contract.body import Document, Incoming, check, read
+from gramvec.http.contract.errors import (
+    ErrorType,
+    HttpError,
+    from_starlette,
+    not_reloaded,
+    reason_of,
+    reload_given_up,
+    reload_under_way,
+    shortened,
+    too_large_body,
+    unhealthy,
+)
+from gramvec.http.contract.explanation import Explained, ExplainRequest
+from gramvec.http.contract.reply import JSON, NO_USAGE, Headers, Reply, Usage, error_reply, reply
+from gramvec.http.contract.schemas import (
+    EmbeddingsRequest,
+    EmbedRequest,
+    LeftAndRight,
+    OneText,
+    Pairs,
+    SimilarityParameters,
+    SimilarityRequest,
+)
+
+__all__ = [
+    "JSON",
+    "NO_USAGE",
+    "Best",
+    "Document",
+    "EmbedRequest",
+    "EmbeddingsRequest",
+    "ErrorType",
+    "ExplainRequest",
+    "Explained",
+    "Headers",
+    "HttpError",
+    "Incoming",
+    "LeftAndRight",
+    "OneText",
+    "Pairs",
+    "Reply",
+    "Rows",
+    "SimilarityParameters",
+    "SimilarityRequest",
+    "Usage",
+    "as_list",
+    "base64_of_each",
+    "best_reply",
+    "check",
+    "error_reply",
+    "from_starlette",
+    "in_pieces",
+    "not_reloaded",
+    "read",
+    "reason_of",
+    "reload_given_up",
+    "reload_under_way",
+    "reply",
+    "rows_reply",
+    "shortened",
+    "to_json",
+    "too_large_body",
+    "unhealthy",
+    "vectors_reply",
+]

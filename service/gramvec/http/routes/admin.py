@@ -1,0 +1,32 @@
+"""POST /admin/reload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from gramvec.http.contract import JSON, HttpError, openapi, reply, to_json
+from gramvec.http.models import Service
+from gramvec.http.routes.shells import as_response
+
+router = APIRouter()
+
+
+@router.post("/admin/reload", responses=openapi.RELOAD)
+async def reload(request: Request) -> Response:
+    """Serve the models that their folders hold now, without a pause; needs an API key to be set.
+
+    Each bundle is opened and checked beside the old one. If all are good, those that have changed take their place at
+    once, and requests under way are finished on the old ones; if one is not, nothing changes and the answer says why.
+    """
+    service: Service = request.app.state.service
+    if not service.settings.api_key:
+        raise HttpError(
+            403,
+            "unauthorized",
+            "models are reloaded over HTTP only where an API key is set; start with --api-key, or send SIGHUP",
+        )
+    models: list[dict[str, Any]] = [change._asdict() for change in await service.reload()]
+    return as_response(reply([to_json({"models": models})], JSON))

@@ -1,0 +1,99 @@
+"""GET /health, /ready and /info."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from gramvec import __version__
+from gramvec.http.contract import JSON, openapi, reply, to_json, unhealthy
+from gramvec.http.models import Served, Service
+from gramvec.http.routes.shells import as_response
+
+router = APIRouter()
+
+
+@router.get("/health", responses=openapi.HEALTH)
+async def health(request: Request) -> Response:
+    """Liveness: 200 while the process can answer at all, also while the model loads."""
+    return _json({"status": "alive"})
+
+
+@router.get("/ready", responses=openapi.READY)
+async def ready(request: Request) -> Response:
+    """Readiness: 200 when requests are taken, else 503 with the reason."""
+    service: Service = request.app.state.service
+    if reason := service.unready:
+        raise unhealthy(reason)
+    if service.settings.workers == 1:
+        return _json({"status": "ready"})
+    # Still 200: where one of several is being replaced, the others serve, and nobody should send requests elsewhere.
+    return _json({"status": "ready", "workers": service.settings.workers, "workers_running": service.workers_running})
+
+
+@router.get("/info", responses=openapi.INFO)
+async def info(request: Request) -> Response:
+    """What is served, with which limits, on which device, from which versions."""
+    service: Service = request.app.state.service
+    service.check_accepting()
+    default = service.admit().embedder
+    settings = service.settings
+    return _json(
+        {
+            "models": [_model(served) for served in service.models.values()],
+            "default_model": default.name,
+            "limits": {
+                "max_texts": settings.max_texts,
+                "max_characters": default.max_characters,
+                "max_body_bytes": settings.max_body_bytes,
+                "queue_texts": settings.queue_texts,
+                "queue_characters": settings.queue_characters,
+                "request_deadline_seconds": settings.request_deadline_seconds,
+            },
+            "device": {
+                "requested": settings.device,
+                "in_use": default.device,
+                "provider": default.provider,
+                "runtime": default.runtime,
+            },
+            "versions": {
+                "gramvec": __version__,
+                "python": platform.python_version(),
+                **{name: _version(name) for name in ("numpy", "onnxruntime", "onnxruntime-gpu")},
+            },
+        }
+    )
+
+
+def _json(value: Any) -> Response:
+    return as_response(reply([to_json(value)], JSON))
+
+
+def _model(served: Served) -> dict[str, Any]:
+    embedder = served.embedder
+    manifest = embedder.manifest
+    return {
+        "name": embedder.name,
+        "kind": embedder.kind,
+        "digest": embedder.digest,
+        "dimension": embedder.dimension,
+        "vocabulary_size": manifest.rows,
+        "max_characters": embedder.max_characters,
+        "precision": manifest.graph.precision,
+        "device": embedder.device,
+        "provider": embedder.provider,
+        "runtime": embedder.runtime,
+        "licence": manifest.provenance.get("licence"),
+        "training_data": manifest.provenance.get("data"),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

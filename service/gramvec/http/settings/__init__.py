@@ -1,0 +1,18 @@
+"""What can be set about the service, each with a sensible default, and what is wrong with a value.
+
+Nothing of http is below it. A new setting is a field of `Settings`; the command's option, variable and page follow.
+"""
+
+from __future__ import annotations
+
+from gramvec.http.settings.origins import ANY
+from gramvec.http.settings.settings import NO_WORKERS_ON_CUDA, Settings, environment_variable, option, settings_from
+
+__all__ = [
+    "ANY",
+    "NO_WORKERS_ON_CUDA",
+    "Settings",
+    "environment_variable",
+    "option",
+    "settings_from",
+]

@@ -1,0 +1,19 @@
+"""What is told about the service: counters that all workers share, and the form of log lines.
+
+May import contract and below. A new figure is counted in `metrics` and named in routes/exposition.
+"""
+
+from __future__ import annotations
+
+from gramvec.http.telemetry.logs import FIELDS, NO_USER_TEXT
+from gramvec.http.telemetry.metrics import SECONDS, TEXTS, UNKNOWN_ROUTE, Metrics, Rows
+
+__all__ = [
+    "FIELDS",
+    "NO_USER_TEXT",
+    "SECONDS",
+    "TEXTS",
+    "UNKNOWN_ROUTE",
+    "Metrics",
+    "Rows",
+]
