@@ -18,8 +18,7 @@ from gramvec.errors import GramvecError
 from gramvec.http.contract import HttpError, error_reply, from_starlette, openapi, reason_of
 from gramvec.http.door import BUG, PUBLIC_PATHS, FrontDoor
 from gramvec.http.models import Service, check_names
-from gramvec.http.routes import REASON, admin, as_response, docs_page, explaining, exposition, operations, playground
-from gramvec.http.routes import shells as routes
+from gramvec.http.routes import REASON, ROUTERS, as_response
 from gramvec.http.settings import Settings
 
 
@@ -76,13 +75,8 @@ def _application(service: Service, *, loads: bool) -> FastAPI:
         },
     )
     app.state.service = service
-    app.include_router(routes.router)
-    app.include_router(explaining.router)
-    app.include_router(playground.router)
-    app.include_router(docs_page.router)
-    app.include_router(operations.router)
-    app.include_router(admin.router)
-    app.include_router(exposition.router)
+    for router in ROUTERS:
+        app.include_router(router)
     app.add_exception_handler(HttpError, _answer_error)
     app.add_exception_handler(GramvecError, _answer_error)
     app.add_exception_handler(HTTPException, _answer_starlette_error)

@@ -1,0 +1,157 @@
+"""What CONTRIBUTING.md says of new things is done, in a copy of the sources, and nothing else needs a change."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import ROOT
+from training_support import call
+
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+class Copy:
+    """The sources, to be changed; each file that is must be named in one recipe of CONTRIBUTING.md."""
+
+    def __init__(self, folder: Path, recipe: str) -> None:
+        self.folder = folder
+        (self._recipe,) = re.findall(
+            rf"^\*\*{re.escape(recipe)}\*?\*?.*?(?=^\*\*|^## )", PAGE, re.DOTALL | re.MULTILINE
+        )
+        for source in ("service", "training"):
+            shutil.copytree(ROOT / source, folder / source, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def write(self, path: str, text: str) -> None:
+        """A new file, in a folder that the recipe names."""
+        assert f"`{Path(path).parent}/`" in self._recipe
+        (self.folder / path).write_text(text)
+
+    def replace(self, path: str, before: str, after: str) -> None:
+        """A change of one place of a file that the recipe names, by itself or as its room's face."""
+        assert path in self._recipe or (path.endswith("__init__.py") and "that room's `__init__.py`" in self._recipe)
+        text = (self.folder / path).read_text()
+        assert text.count(before) == 1, f"{path} has {text.count(before)} places like {before!r}"
+        (self.folder / path).write_text(text.replace(before, after))
+
+    def run(self, script: str, *arguments: str | Path) -> str:
+        path = os.pathsep.join(str(self.folder / source) for source in ("service", "training"))
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", script, *map(str, arguments)],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def command(self, module: str, *arguments: str | Path) -> str:
+        return self.run(f"import sys; from {module} import main; sys.argv[0] = 'it'; main()", *arguments)
+
+
+def test_a_route(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "A route.")
+    routes = "service/gramvec/http/routes"
+    copy.write(
+        f"{routes}/count.py",
+        '"""GET /count: how many models are served."""\n\n'
+        "from fastapi import APIRouter, Request\n\n"
+        "router = APIRouter()\n\n\n"
+        '@router.get("/count")\n'
+        "async def count(request: Request) -> int:\n"
+        "    return len(request.app.state.service.models)\n",
+    )
+    copy.replace(
+        f"{routes}/__init__.py",
+        "from gramvec.http.routes.shells import",
+        "from gramvec.http.routes import count\nfrom gramvec.http.routes.shells import",
+    )
+    copy.replace(f"{routes}/__init__.py", "    admin.router,\n", "    admin.router,\n    count.router,\n")
+    printed = copy.run(
+        "import asyncio, gramvec, httpx\n"
+        "from gramvec.http.app import create_app\n"
+        "async def ask():\n"
+        "    app = create_app(embedder=gramvec.load('sif'))\n"
+        "    async with Life(app):\n"
+        "        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url='http://test') as client:\n"
+        "            answer = await client.get('/count')\n"
+        "            print(answer.status_code, answer.text, 'x-request-id' in answer.headers)\n"
+        "class Life:\n"
+        "    def __init__(self, app): self.app, self.asked, self.told = app, asyncio.Queue(), asyncio.Queue()\n"
+        "    async def __aenter__(self):\n"
+        "        self.task = asyncio.ensure_future(self.app({'type': 'lifespan'}, self.asked.get, self.told.put))\n"
+        "        await self.asked.put({'type': 'lifespan.startup'}); await self.told.get()\n"
+        "    async def __aexit__(self, *_):\n"
+        "        await self.asked.put({'type': 'lifespan.shutdown'}); await self.told.get(); await self.task\n"
+        "asyncio.run(ask())\n"
+    )  # fmt: skip
+    assert printed == "200 1 True\n"
+
+
+def test_a_file_format(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "A file format")
+    files = "service/gramvec/files"
+    copy.replace(f"{files}/sources.py", '"tsv", "parquet"]', '"tsv", "md", "parquet"]')
+    copy.replace(
+        f"{files}/readers.py",
+        "class CsvReader(LineReader):",
+        "class MarkdownReader(LineReader):\n"
+        '    """A line is an item of a list."""\n\n'
+        '    form: Form = "md"\n\n'
+        "    def _line(self, line: bytes, block: Block) -> None:\n"
+        '        text = line.decode("utf-8")\n'
+        '        if text.startswith("- "):\n'
+        "            block.texts.append(text[2:].strip())\n"
+        "            if block.records is not None:\n"
+        "                block.records.append({self.column: text[2:].strip()})\n"
+        "        else:\n"
+        '            block.refuse("no item of a list")\n\n\n'
+        "class CsvReader(LineReader):",
+    )
+    copy.replace(f"{files}/readers.py", '"jsonl": JsonReader,', '"jsonl": JsonReader, "md": MarkdownReader,')
+    (tmp_path / "list.md").write_text("- cheap flights\n# no\n- cars\n")
+    printed = copy.command(
+        "gramvec.cli", "embed", tmp_path / "list.md", "--model", "sif", "--dimensions", "2", "--on-error", "skip"
+    )
+    texts = [json.loads(line)["text"] for line in printed.splitlines()]
+    assert texts == ["cheap flights", None, "cars"]
+
+
+def test_a_layout_of_training_data(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "A layout of training data.")
+    copy.replace(
+        "training/gramvec_training/configuration/sources.py",
+        'Layout = Literal["pairs", "groups", "ppdb"]',
+        'Layout = Literal["pairs", "groups", "ppdb", "arrows"]',
+    )
+    readers = "training/gramvec_training/readers/pairs.py"
+    copy.replace(
+        readers,
+        '_READERS = {"pairs": read_pairs,',
+        'def read_arrows(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:\n'
+        "    groups: list[Group] = []\n"
+        "    bad = BadRows(path)\n"
+        "    for number, raw in numbered_lines(path):\n"
+        '        fields = _decode(raw, number, bad, on_bad, "write a => b", " => ")\n'
+        "        if fields is not None:\n"
+        '            _keep(fields if len(fields) == 2 else [], number, groups, bad, on_bad, "write a => b")\n'
+        "    return groups, bad\n\n\n"
+        '_READERS = {"arrows": read_arrows, "pairs": read_pairs,',
+    )
+    copy.replace(readers, '_REMEDIES = {"pairs": _REMEDY,', '_REMEDIES = {"arrows": "write a => b", "pairs": _REMEDY,')
+    rows = [f"red car {i} => {i} car that is red" for i in range(40)]
+    (tmp_path / "arrows.txt").write_text("\n".join([*rows, "no arrow"]) + "\n")
+    (tmp_path / "small.toml").write_text(
+        '[model]\nname = "small"\nkind = "charagram-phrase"\ndimension = 8\n'
+        '[training]\nbatch = 8\nsteps = 5\n[[data]]\npath = "arrows.txt"\nlayout = "arrows"\n'
+    )
+    copy.command(
+        "gramvec_training.cli", "fit", tmp_path / "small.toml", "--data", tmp_path, "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert (tmp_path / "run").is_dir()
+    result = call("fit", tmp_path / "small.toml", "--data", tmp_path, "--out", tmp_path / "without")
+    assert "arrows" in result.stderr  # not known without the change
+    assert result.exit_code != 0
