@@ -250,7 +250,7 @@ def test_without_any_model_one_sentence_says_where_they_are_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gramvec.bundles.finding.__file__", str(tmp_path / "site-packages" / "gramvec" / "finding.py"))
+    monkeypatch.setattr("gramvec.bundles.finding.__file__", str(tmp_path / "gramvec" / "bundles" / "finding.py"))
     with pytest.raises(BundleError) as caught:
         find_bundle("gramvec-en")
     said = str(caught.value)

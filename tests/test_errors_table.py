@@ -18,7 +18,7 @@ import pytest
 
 from conftest import ROOT
 from gramvec import Embedder
-from gramvec.http import service as http_service
+from gramvec.http.models import service as http_service
 from gramvec.http.settings.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, read_all, running, until
 

@@ -22,7 +22,7 @@ import pytest
 import gramvec
 from conftest import MODELS
 from gramvec import BundleError, Embedder
-from gramvec.http import models as http_models
+from gramvec.http.models import loading as http_models
 from gramvec.http.settings.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
 

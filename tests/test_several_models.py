@@ -16,8 +16,8 @@ import gramvec
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.errors import BundleError
-from gramvec.http import models as http_models
 from gramvec.http.app import create_app
+from gramvec.http.models import loading as http_models
 from gramvec.http.models.loading import load_models
 from gramvec.http.settings.settings import Settings
 from http_support import COMMAND, HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
