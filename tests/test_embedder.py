@@ -179,7 +179,7 @@ def test_a_bare_text_is_refused(embedder: gramvec.Embedder, bad: str) -> None:
 
 
 def test_bad_texts_are_refused_with_their_index(embedder: gramvec.Embedder) -> None:
-    for bad, message in ((None, "type NoneType"), (b"x", "type bytes"), ("\ud800", "lone surrogate")):
+    for bad, message in ((None, "is missing"), (b"x", "type bytes"), ("\ud800", "lone surrogate")):
         with pytest.raises(InputError, match=f"text 1 .*{message}") as caught:
             embedder.embed(["fine", bad])  # type: ignore[list-item]
         assert caught.value.index == 1

@@ -11,9 +11,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundles import Bundle, Manifest, open_bundle
+from gramvec.bundles import DEFAULT_MODEL, Bundle, Manifest, open_bundle
+from gramvec.embedding.encode import Encodes
 from gramvec.embedding.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish, unit
-from gramvec.errors import DeviceError, InputError
+from gramvec.embedding.texts import iterated, listed, no_text
+from gramvec.errors import BundleError, DeviceError, InputError
 from gramvec.features import has_surrogate
 from gramvec.runtime import Batching, Device, Runtime, RuntimeName, open_runtime
 
@@ -28,8 +30,11 @@ UNIT_TOLERANCE = 1e-6
 LEAST_CHUNK = 512
 
 
-class Embedder:
+class Embedder(Encodes):
     """A model that is ready to embed. Make one with `load`; calls may come from several threads.
+
+    Texts may be any iterable of str: a list, a generator, an open file, an array of numpy, a column of pandas, polars
+    or pyarrow. Pickling keeps the model's place and digest, and opens it again.
 
     dimension: the number of columns of an embedding.
     threads: how many work on one call of more texts than the runtime takes at once (see `batching`); None for as many
@@ -54,6 +59,13 @@ class Embedder:
         self.threads = threads or len(os.sched_getaffinity(0))
         self._runtime = runtime
         self._pool: ThreadPoolExecutor | None = None
+
+    def __repr__(self) -> str:
+        return f"<gramvec.Embedder {self.name}: {self.dimension} columns, runtime {self.runtime} on {self.device}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        where = str(self.bundle.path.resolve())
+        return _opened_again, (where, self.digest, self.device, self.runtime, self.max_characters, self.threads)
 
     @property
     def manifest(self) -> Manifest:
@@ -97,7 +109,7 @@ class Embedder:
 
     def prepare(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         truncate: bool = False,
         truncation_direction: TruncationDirection = "right",
@@ -107,8 +119,7 @@ class Embedder:
         Raises InputError, with the text's index, for anything but str, for a lone surrogate, and for a text
         over max_characters without `truncate`.
         """
-        if isinstance(texts, str | bytes):
-            raise InputError("texts must be a sequence of str, not one text: wrap it in a list", field="texts")
+        texts = listed(texts)
         if truncation_direction not in DIRECTIONS:
             raise InputError("truncation_direction must be 'left' or 'right'", field="truncation_direction")
         if self._as_they_are(texts):
@@ -124,7 +135,7 @@ class Embedder:
 
     def _checked(self, index: int, text: str, truncate: bool, direction: TruncationDirection) -> str:
         if not isinstance(text, str):
-            raise InputError(f"text {index} is of type {type(text).__name__}; give str", index=index)
+            raise no_text(index, text)
         if len(text) > self.max_characters:
             if not truncate:
                 raise InputError(
@@ -183,7 +194,7 @@ class Embedder:
 
     def embed(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         *,
         normalize: bool = True,
         dimensions: int | None = None,
@@ -210,15 +221,30 @@ class Embedder:
         self._for_each_chunk(fill, len(prepared))
         return vectors
 
-    def similarity(self, left: Sequence[str], right: Sequence[str]) -> Vectors:
-        """float32[n, m]: the cosine of every left text with every right one, in [-1, 1]; 0 for unknown texts."""
-        return cosine_matrix(self.raw(self.prepare(left)), self.raw(self.prepare(right)))
+    def similarity(self, left: Iterable[str] | Vectors, right: Iterable[str] | Vectors) -> Vectors:
+        """float32[n, m]: the cosine of every left text with every right one, in [-1, 1]; 0 for unknown texts.
 
-    def pair_similarity(self, left: Sequence[str], right: Sequence[str]) -> Vectors:
-        """float32[n]: the cosine of each left text with its right one. Raises InputError if their numbers differ."""
-        if len(left) != len(right):
-            raise InputError(f"{len(left)} left texts and {len(right)} right ones; give as many of each")
-        return cosine_pairs(self.raw(self.prepare(left)), self.raw(self.prepare(right)))
+        Vectors float[n, d] may stand for texts.
+        """
+        return cosine_matrix(self._compared(left), self._compared(right))
+
+    def pair_similarity(self, left: Iterable[str] | Vectors, right: Iterable[str] | Vectors) -> Vectors:
+        """float32[n]: the cosine of each left text (or vector) with its right one.
+
+        Raises InputError if their numbers differ.
+        """
+        one, other = self._compared(left), self._compared(right)
+        if len(one.vectors) != len(other.vectors):
+            raise InputError(f"{len(one.vectors)} left texts and {len(other.vectors)} right ones; give as many of each")
+        return cosine_pairs(one, other)
+
+    def _compared(self, given: Iterable[str] | Vectors) -> RawEmbeddings:
+        if isinstance(given, np.ndarray) and given.dtype.kind == "f":
+            if given.ndim != 2:
+                raise InputError(f"vectors have the shape {given.shape}; give [n, d]", field="texts")
+            vectors = np.asarray(given, np.float32)
+            return RawEmbeddings.of(vectors, np.count_nonzero(vectors, axis=1).astype(np.int64))
+        return self.raw(self.prepare(given))
 
     def stream(
         self,
@@ -236,15 +262,28 @@ class Embedder:
         """
         if batch_size is not None and batch_size < 1:
             raise InputError(f"batch_size must be at least 1, not {batch_size}", field="batch_size")
-        iterator = iter(texts)
-        while batch := list(islice(iterator, batch_size or self.batching.texts)):
-            yield self.embed(
-                batch,
-                normalize=normalize,
-                dimensions=dimensions,
-                truncate=truncate,
-                truncation_direction=truncation_direction,
-            )
+        iterator = iterated(texts)
+
+        def blocks() -> Iterator[Vectors]:
+            first = 0
+            while batch := list(islice(iterator, batch_size or self.batching.texts)):
+                try:
+                    vectors = self.embed(
+                        batch,
+                        normalize=normalize,
+                        dimensions=dimensions,
+                        truncate=truncate,
+                        truncation_direction=truncation_direction,
+                    )
+                except InputError as error:
+                    if error.index is None or not first:
+                        raise
+                    said = f"of the texts from number {first} on (the first is 0), {error}"
+                    raise InputError(said, index=first + error.index) from error
+                yield vectors
+                first += len(batch)
+
+        return blocks()
 
     def close(self) -> None:
         """Release the runtime and the threads; later calls raise BackendError."""
@@ -255,7 +294,7 @@ class Embedder:
 
 
 def load(
-    name_or_path: str | os.PathLike[str],
+    name_or_path: str | os.PathLike[str] = DEFAULT_MODEL,
     *,
     device: Device = "auto",
     max_characters: int = MAX_CHARACTERS,
@@ -271,6 +310,16 @@ def load(
     opened = open_runtime(bundle, device, runtime)
     _check_units(bundle)
     return Embedder(bundle, opened, max_characters=max_characters, threads=threads)
+
+
+def _opened_again(
+    path: str, digest: str, device: Device, runtime: RuntimeName, max_characters: int, threads: int
+) -> Embedder:
+    """What was pickled. Raises BundleError if another model lies there by now."""
+    embedder = load(path, device=device, runtime=runtime, max_characters=max_characters, threads=threads)
+    if embedder.digest != digest:
+        raise BundleError(f"{path}: another model than the one that was pickled; pickle it again")
+    return embedder
 
 
 def _check_units(bundle: Bundle) -> None:

@@ -1,0 +1,95 @@
+"""sentence-transformers' words for what an Embedder does, so that programs written for it go on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.embedding.postprocess import Vectors
+from gramvec.embedding.precision import Precision, check_precision, quantize
+from gramvec.embedding.texts import listed
+from gramvec.errors import InputError
+
+BATCH_SIZE = 4_096
+
+
+class Encodes(ABC):
+    """`encode` and its kin over `stream`. Queries and documents are encoded alike: the models have no prompts."""
+
+    dimension: int
+    max_characters: int
+
+    @abstractmethod
+    def stream(
+        self, texts: Iterable[str], *, batch_size: int | None, normalize: bool, dimensions: int | None, truncate: bool
+    ) -> Iterator[Vectors]:
+        """See Embedder."""
+
+    def encode(
+        self,
+        sentences: str | Iterable[str],
+        *,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = BATCH_SIZE,
+        show_progress_bar: bool | None = None,
+        precision: Precision = "float32",
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+    ) -> Any:
+        """[n, k] for n sentences, [k] for one str: float32, or what `precision` says (see gramvec.embedding).
+
+        A sentence longer than `max_seq_length` characters is cut, as there. convert_to_tensor: a torch tensor.
+        convert_to_numpy=False: a list of rows.
+
+        Raises InputError for a prompt, and for what Embedder.embed refuses.
+        """
+        if prompt_name is not None or prompt is not None:
+            raise InputError("the models have no prompts; leave out prompt and prompt_name", field="prompt")
+        check_precision(precision, normalize=normalize_embeddings)
+        texts = [sentences] if isinstance(sentences, str) else listed(sentences)
+        blocks = self.stream(
+            texts, batch_size=batch_size, normalize=normalize_embeddings, dimensions=truncate_dim, truncate=True
+        )
+        if show_progress_bar:
+            from tqdm import tqdm
+
+            blocks = iter(tqdm(blocks, desc="Batches", total=-(-len(texts) // batch_size)))
+        nothing = np.empty((0, truncate_dim or self.dimension), np.float32)
+        found = np.concatenate([quantize(block, precision) for block in blocks] or [quantize(nothing, precision)])
+        return _as_wanted(found[0] if isinstance(sentences, str) else found, convert_to_numpy, convert_to_tensor)
+
+    def encode_query(self, sentences: str | Iterable[str], **options: Any) -> Any:
+        """See encode."""
+        return self.encode(sentences, **options)
+
+    def encode_document(self, sentences: str | Iterable[str], **options: Any) -> Any:
+        """See encode."""
+        return self.encode(sentences, **options)
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """The columns of a vector."""
+        return self.dimension
+
+    @property
+    def max_seq_length(self) -> int:
+        """How long a text may be: in characters, for there are no tokens."""
+        return self.max_characters
+
+
+def _as_wanted(found: NDArray[np.generic], convert_to_numpy: bool, convert_to_tensor: bool) -> Any:
+    if convert_to_tensor:
+        try:
+            torch = import_module("torch")
+        except ImportError as error:
+            said = "convert_to_tensor needs torch, which is not installed"
+            raise InputError(said, field="convert_to_tensor") from error
+        return torch.from_numpy(found)
+    return found if convert_to_numpy else list(found)
