@@ -57,7 +57,7 @@ def test_every_example_works_as_it_stands(client: httpx.Client, document: dict[s
             answer = client.request(method, path, json=example["value"])
             assert answer.status_code == 200, (path, example, answer.text)
             tried.append(path)
-    assert {"/embed", "/similarity", "/v1/embeddings", "/", "/explain"} <= set(tried)
+    assert {"/embed", "/similarity", "/v1/embeddings", "/", "/explain", "/rerank", "/v1/rerank"} <= set(tried)
 
 
 def test_every_route_without_a_body_answers_what_it_documents(client: httpx.Client, document: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ def test_the_command_serves_the_same_document(document: dict[str, Any], client: 
 def test_every_route_is_there(document: dict[str, Any]) -> None:
     found = {f"{method} {path}" for method, path, _ in operations(document)}
     assert found == {
-        *("post /embed", "post /similarity", "post /explain", "post /", "get /"),
+        *("post /embed", "post /similarity", "post /rerank", "post /v1/rerank", "post /explain", "post /", "get /"),
         *("post /v1/embeddings", "get /v1/models", "get /v1/models/{model}"),
         *("get /health", "get /ready", "get /info", "get /metrics", "post /admin/reload"),
     }

@@ -30,6 +30,7 @@ from gramvec.http.contract.errors import (
     unhealthy,
 )
 from gramvec.http.contract.explanation import Explained, ExplainRequest
+from gramvec.http.contract.ranking import RankAnswer, RankedText, RankRequest, RerankRequest
 from gramvec.http.contract.reply import JSON, NO_USAGE, Headers, Reply, Usage, error_reply, reply
 from gramvec.http.contract.schemas import (
     EmbeddingsRequest,
@@ -57,7 +58,11 @@ __all__ = [
     "LeftAndRight",
     "OneText",
     "Pairs",
+    "RankAnswer",
+    "RankRequest",
+    "RankedText",
     "Reply",
+    "RerankRequest",
     "Rows",
     "SimilarityParameters",
     "SimilarityRequest",

@@ -16,6 +16,7 @@ from gramvec.http.contract.answers import BASE64, NPY, RAW
 from gramvec.http.contract.envelope import OpenAIErrorBody
 from gramvec.http.contract.errors import ErrorBody
 from gramvec.http.contract.explanation import Explained, ExplainRequest
+from gramvec.http.contract.ranking import RankAnswer, RankedText, RankRequest, RerankRequest
 from gramvec.http.contract.reply import JSON
 from gramvec.http.contract.schemas import Body, EmbeddingsRequest, EmbedRequest, SimilarityRequest
 
@@ -230,6 +231,7 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         bodies = (
             *(EmbedRequest, SimilarityRequest, EmbeddingsRequest, ExplainRequest, Explained),
+            *(RerankRequest, RankedText, RankRequest, RankAnswer),
             *(ErrorBody, OpenAIErrorBody),
         )
         schemas: list[tuple[type[Any], Any]] = [(schema, "validation") for schema in bodies]

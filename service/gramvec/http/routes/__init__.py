@@ -14,6 +14,7 @@ from gramvec.http.routes import (
     openai,
     operations,
     playground,
+    ranking,
     shells,
 )
 from gramvec.http.routes.shells import REASON, RESERVE, USAGE, Route, as_response
@@ -21,6 +22,7 @@ from gramvec.http.routes.shells import REASON, RESERVE, USAGE, Route, as_respons
 # In the order in which /openapi.json has them.
 ROUTERS = (
     shells.router,
+    ranking.router,
     explaining.router,
     playground.router,
     docs_page.router,

@@ -1,0 +1,100 @@
+"""POST /rerank and POST /v1/rerank over real HTTP: the order of /similarity's scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+import gramvec
+from gramvec.http.settings.settings import Settings
+from http_support import PATIENCE, running
+
+QUERY = "vehicals"
+TEXTS = ["bananas", "vehicles", "", "cars", "vehicles", "ripe bananas"]
+
+
+@pytest.fixture(scope="module")
+def client(embedder: gramvec.Embedder) -> Iterator[httpx.Client]:
+    with (
+        running(Settings(max_texts=3_000), embedder) as server,
+        httpx.Client(base_url=server.url, timeout=PATIENCE) as client,
+    ):
+        yield client
+
+
+def similarity(client: httpx.Client, texts: list[str]) -> list[float]:
+    body = {"inputs": {"source_sentence": QUERY, "sentences": texts}}
+    scores: list[float] = client.post("/similarity", json=body).json()
+    return scores
+
+
+def expected(scores: list[float]) -> list[tuple[int, float]]:
+    """By falling score; of equal ones the earlier first, as Python's sort keeps them."""
+    return sorted(enumerate(scores), key=lambda one: -one[1])
+
+
+@pytest.mark.parametrize("count", [1, len(TEXTS), 2_500])
+def test_texts_come_in_the_order_of_their_similarity(client: httpx.Client, count: int) -> None:
+    texts = [TEXTS[i % len(TEXTS)] + ("" if i < len(TEXTS) else f" {i % 97}") for i in range(count)]
+    ranked = expected(similarity(client, texts))
+    answer = client.post("/rerank", json={"query": QUERY, "texts": texts, "raw_scores": True, "return_text": True})
+    assert answer.status_code == 200
+    assert answer.json() == [{"index": i, "score": score, "text": texts[i]} for i, score in ranked]
+    assert answer.headers["x-model"].startswith("gramvec-en@")
+    assert answer.headers["x-compute-characters"] == str(len(QUERY) + sum(map(len, texts)))
+    documents = [text if i % 2 else {"text": text} for i, text in enumerate(texts)]
+    body = {"query": QUERY, "documents": documents, "top_n": 4, "return_documents": True, "model": "gramvec-en"}
+    found = client.post("/v1/rerank", json=body).json()
+    assert found["results"] == [
+        {"index": i, "relevance_score": score, "document": {"text": texts[i]}} for i, score in ranked[:4]
+    ]
+    words = len(QUERY.split()) + sum(len(text.split()) for text in texts)
+    assert (found["model"], found["usage"]) == ("gramvec-en", {"prompt_tokens": words, "total_tokens": words})
+
+
+def test_texts_are_told_only_where_they_are_wanted(client: httpx.Client) -> None:
+    found = client.post("/rerank", json={"query": QUERY, "texts": ["a", "b"], "return_text": None}).json()
+    assert [set(one) for one in found] == [{"index", "score"}] * 2
+    found = client.post("/v1/rerank", json={"query": QUERY, "documents": ["a", "b"]}).json()
+    assert [set(one) for one in found["results"]] == [{"index", "relevance_score"}] * 2
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "sentence"),
+    [
+        ("/rerank", {"query": QUERY}, 422, "texts is missing"),
+        ("/rerank", {"texts": TEXTS}, 422, "query is missing"),
+        ("/rerank", {"query": QUERY, "texts": []}, 422, "texts"),
+        ("/rerank", {"query": QUERY, "texts": ["a", 1]}, 422, "texts[1] must be a string, not a number"),
+        ("/rerank", {"query": QUERY, "texts": ["a"], "documents": ["a"]}, 422, "documents is not a known field"),
+        ("/rerank", {"query": "q" * 70_000, "texts": ["a"]}, 422, "query has 70000 characters"),
+        ("/rerank", {"query": QUERY, "texts": ["a", "b" * 70_000]}, 422, "texts[1] has 70000 characters"),
+        ("/rerank", {"query": QUERY, "texts": ["a"] * 3_000}, 413, "3001 texts are more than the limit of 3000"),
+        ("/rerank", {"query": QUERY, "texts": ["a"], "model": "none"}, 404, "model 'none' is not served here"),
+        ("/v1/rerank", {"query": QUERY}, 422, "documents is missing"),
+        ("/v1/rerank", {"query": QUERY, "documents": [1]}, 422, "documents[0] must be a string, not a number"),
+        ("/v1/rerank", {"query": QUERY, "documents": [{}]}, 422, "documents[0].text is missing"),
+        ("/v1/rerank", {"query": QUERY, "documents": ["a"], "top_n": 0}, 422, "top_n must be at least 1, not 0"),
+        (
+            "/v1/rerank", {"query": QUERY, "documents": ["a", {"text": "b" * 70_000}]}, 422,
+            "documents[1].text has 70000 characters",
+        ),
+    ],
+)  # fmt: skip
+def test_a_bad_request_says_what_to_do(
+    client: httpx.Client, path: str, body: dict[str, Any], status: int, sentence: str
+) -> None:
+    answer = client.post(path, json=body)
+    assert answer.status_code == status, answer.text
+    found = answer.json()["error"]
+    assert (found["message"] if path.startswith("/v1") else found).startswith(sentence)
+
+
+def test_a_long_text_is_cut_where_that_is_asked_for(client: httpx.Client) -> None:
+    body = {"query": QUERY, "texts": ["vehicles", "b" * 70_000], "truncate": True, "truncation_direction": "Left"}
+    assert [one["index"] for one in client.post("/rerank", json=body).json()] == [0, 1]
+    body = {"query": QUERY, "documents": ["vehicles", "b" * 70_000], "truncation": True}
+    assert client.post("/v1/rerank", json=body).status_code == 200
