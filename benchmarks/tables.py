@@ -20,8 +20,8 @@ from benchmarks.measure import ROOT
 from gramvec.bundle import GRAPH, Bundle, Precision, open_bundle
 from gramvec.vocab import Vocabulary
 from gramvec.vocab.suffixes import separated, suffix_rows
-from gramvec_training.export import NO_MEMO, export_bundle
-from gramvec_training.memo import Chosen
+from gramvec_training.encoders import bag_of
+from gramvec_training.export import NO_MEMO, Chosen, export_bundle
 
 Floats = NDArray[np.float32]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -71,16 +71,14 @@ def _unrounded(bundle: Bundle) -> Floats:
 def write_bundle(folder: Path, like: Bundle, table: Floats, precision: Precision, vocabulary: Vocabulary) -> Path:
     """A bundle at `folder` of this table and vocabulary, in all else like another; returns `folder`."""
     graph, bias = like.manifest.graph, stored(like).get("bias")
+    resized = None if bias is None else np.resize(bias, table.shape[1])
     export_bundle(
         folder,
         name=like.manifest.name,
         kind=like.manifest.kind,
         spec=like.spec,
         vocabulary=vocabulary,
-        table=table,
-        bias=None if bias is None else np.resize(bias, table.shape[1]),
-        pooling=graph.pooling,
-        activation=graph.activation,
+        encoder=bag_of(table, resized, pooling=graph.pooling, activation=graph.activation),
         precision=precision,
         golden_texts=GOLDEN_TEXTS,
         memo=_memo(like, vocabulary),

@@ -12,14 +12,11 @@ from torch.nn import functional
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Part
 from gramvec.features import FeatureSpec, Featuriser
-from gramvec_training.config import Training
-from gramvec_training.corpus import Corpus
+from gramvec_training.configuration import BagSettings, Training
+from gramvec_training.data import Corpus, Mixture, SourceGroups, build_vocabulary
 from gramvec_training.encoders import Bag
-from gramvec_training.losses import margin_loss
-from gramvec_training.mixture import Mixture, SourceGroups
-from gramvec_training.negatives import choose_negatives
-from gramvec_training.pair_trainer import PairTrainer
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.fitting import Trainer
+from gramvec_training.objectives import PairObjective, choose_negatives, margin_loss
 
 BATCH = 100
 CHARACTERS = 24  # with its two spaces, 25 + 24 + 23 n-grams
@@ -37,17 +34,19 @@ def run(setting: Setting) -> Part:
     source = SourceGroups("phrases", np.arange(pairs * 2), np.arange(0, pairs * 2 + 1, 2))
     batch_pairs = max(1, min(BATCH, pairs // 3))  # two whole batches an epoch at least
     settings = Training(batch=batch_pairs, steps=1_000_000)
-    lazy = PairTrainer(_encoder(len(vocabulary)), corpus, Mixture([source], 1), settings, torch.device("cpu"))
+    encoder = _encoder(len(vocabulary))
+    objective = PairObjective(encoder, corpus, Mixture([source], 1), settings)
+    lazy = Trainer(encoder, objective, torch.device("cpu"))
     dense = _encoder(len(vocabulary))
     adam = torch.optim.Adam(dense.parameters(), lr=settings.rate)
     lazy_steps, dense_steps = iter(range(10**9)), iter(range(10**9))
 
     def lazy_step() -> None:
         for _ in range(10):
-            lazy.take(next(lazy_steps) % (lazy.steps_per_epoch - 1))
+            lazy.take(objective.examples_at(next(lazy_steps) % (objective.steps_per_epoch - 1)))
 
     def dense_step() -> None:
-        batch = lazy.batch_at(next(dense_steps) % (lazy.steps_per_epoch - 1))
+        batch = objective.examples_at(next(dense_steps) % (objective.steps_per_epoch - 1)).batch
         ids, offsets = corpus.cut(batch.texts)
         unit = functional.normalize(dense(torch.from_numpy(ids), torch.from_numpy(offsets)), dim=1)
         negatives = choose_negatives(unit, torch.from_numpy(batch.texts), "max")
@@ -65,4 +64,4 @@ def run(setting: Setting) -> Part:
 
 def _encoder(rows: int) -> Bag:
     start = torch.empty(rows, DIMENSION).uniform_(-0.01, 0.01, generator=torch.Generator().manual_seed(1))
-    return Bag(start, pooling="sum", activation="tanh", bias=True)
+    return Bag(start, BagSettings())

@@ -15,9 +15,9 @@ from gramvec import Embedder
 from gramvec.batching import Answer, Batcher
 from gramvec.calls import CallRecord
 from gramvec.errors import BackendError, InputError, Overloaded
-from gramvec.pace import FIRST_COST_SECONDS
+from gramvec.pace import FIRST_COST_SECONDS, Pace
 from gramvec.postprocess import RawEmbeddings
-from gramvec.waiting import LONG_TEXT, LONG_TEXT_FACTOR
+from gramvec.waiting import LONG_TEXT
 from http_support import HELD, PATIENCE, WatchedModel, until
 
 
@@ -383,13 +383,13 @@ def test_retry_after_is_what_waits_at_the_measured_cost(model: WatchedModel) -> 
         with pytest.raises(Overloaded) as raised:
             batcher.submit(["y"] * 20)
         # One character each, and two more for being a text; and what is left of the call in hand.
-        held_cost = len(HELD) * LONG_TEXT_FACTOR + 2
+        held_cost = len(HELD) * 6 + 2
         assert 270 * batcher.pace_seconds <= raised.value.retry_after <= (270 + held_cost) * batcher.pace_seconds
         assert raised.value.reason == "queue_texts"
         model.gate.set()
         await asyncio.gather(held, rest)
 
-    with_batcher(model, work, queue_texts=100)
+    with_batcher(model, work, queue_texts=100, long_text_factor=6)
 
 
 def test_times_are_those_of_the_request(model: WatchedModel) -> None:
@@ -585,3 +585,15 @@ def test_a_closed_batcher_says_so(model: WatchedModel) -> None:
         assert refused.value.reason == "shutting_down"
 
     with_batcher(model, work)
+
+
+def test_calls_grow_to_what_a_device_does_in_their_time() -> None:
+    """Most of a small call is what it costs to be made: 0.4 ms here, and 40 ns a character."""
+    pace = Pace()
+    sizes = []
+    for _ in range(30):
+        sizes.append(pace.affordable(0.010))
+        pace.learn(sizes[-1], 0.0004 + sizes[-1] * 40e-9, 0.0)
+    assert sizes[0] == round(0.010 / FIRST_COST_SECONDS)
+    assert sizes == sorted(sizes)
+    assert sizes[-1] * 40e-9 > 0.9 * (0.010 - 0.0004)

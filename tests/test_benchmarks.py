@@ -129,7 +129,7 @@ def test_a_part_gives_the_documented_groups(
         (note,) = found["parts"][part]["notes"]
         assert note.startswith("gpu is left out: no CUDA device (")
     elif part == "gpu":
-        groups = {f"gpu_{size}": RATES for size in gpu.SIZES} | {"gpu_bandwidth": BANDWIDTH}
+        groups = {f"gpu_{size}": RATES for size in gpu.SIZES} | {"gpu_stages": RATES, "gpu_bandwidth": BANDWIDTH}
     check(found["parts"][part], groups)
 
 
@@ -329,7 +329,49 @@ def test_the_gpu_part_compares_any_two_embedders(model: str, texts: list[str]) -
     embedders = {name: gramvec.load(model, device="cpu", runtime="onnx") for name in ("cpu", "other")}
     gpu.compare(part, Setting(model, texts, 1), embedders, (1, 8))
     found = orjson.loads(orjson.dumps(part.as_json()))
-    check(found, {"gpu_1": RATES, "gpu_8": RATES, "gpu_bandwidth": BANDWIDTH})
+    check(found, {"gpu_1": RATES, "gpu_8": RATES, "gpu_stages": RATES, "gpu_bandwidth": BANDWIDTH})
     assert len(found["notes"]) == 1
     for one in embedders.values():
         one.close()
+
+
+def test_the_gpu_part_goes_on_where_a_size_fails(
+    model: str, texts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = Part()
+    embedders = {name: gramvec.load(model, device="cpu") for name in ("cpu", "other")}
+    embed = embedders["other"].embed
+
+    def fails_on_eight(texts: list[str]) -> np.ndarray:
+        if len(texts) == 8:
+            raise RuntimeError("out of memory")
+        return embed(texts)
+
+    embedders["other"].embed = fails_on_eight  # type: ignore[method-assign, assignment]
+    gpu.compare(part, Setting(model, texts, 1), embedders, (1, 8, 9))
+    assert set(part.groups) == {"gpu_1", "gpu_9", "gpu_stages", "gpu_bandwidth"}
+    assert part.failed == ["8 text(s) a call"]
+    assert part.notes[0] == "8 text(s) a call failed: RuntimeError: out of memory"
+    assert "(of 1, 9)" in part.notes[1]
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_part_that_fails_is_named_and_the_others_go_on(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Setting) -> Part:
+        raise SystemExit("it computes something else")
+
+    monkeypatch.setattr("benchmarks.startup.run", fails)
+    file = tmp_path / "results.json"
+    options = ["--only", "features,startup,gpu", "--model", model, "--texts", "9", "--rounds", "1"]
+    done = CliRunner().invoke(main, [*options, "--data", str(tmp_path), "--json", str(file)])
+    assert done.exit_code == 1
+    assert "Error: something failed in startup" in done.output
+    found = orjson.loads(file.read_bytes())
+    assert found["failed"] == ["startup"]
+    assert list(found["parts"]) == ["features", "startup", "gpu"]
+    assert found["parts"]["startup"] == {
+        "notes": ["startup failed: SystemExit: it computes something else"], "groups": {},
+    }  # fmt: skip
+    check(found["parts"]["features"], GROUPS["features"])

@@ -1,17 +1,24 @@
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
 
 import gramvec
 from conftest import MODELS, SHIPPED
 from gramvec.bundle import open_bundle, staged_folder
 from gramvec.errors import BundleError
+from gramvec.explain import explain
 from gramvec.finding import find_bundle
+from gramvec.folder import Folder
+from gramvec.manifest import Manifest
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -89,7 +96,12 @@ DAMAGES = {
         "manifest.json",
         "padding '#' is not known",
     ),
-    "other rows": (edit_manifest(lambda values: values.update(rows=3)), "vocab.bin", "the manifest says 3"),
+    "other rows": (
+        edit_manifest(lambda values: values.update(rows=3)),
+        "manifest.json",
+        "graph.stored.rows: 81000, and rows and memo are 21003",
+    ),
+    "other n-grams": (edit_manifest(lambda values: values.update(ngrams=3)), "vocab.bin", "the manifest says 3"),
     "other golden features": (
         edit_manifest(lambda values: values["golden"][0]["ids"].pop()),  # type: ignore[index]
         "vocab.bin",
@@ -98,8 +110,8 @@ DAMAGES = {
     "other golden vector": (edit_manifest(other_golden_vector), "model.onnx", "other vectors than when"),
     "file outside": (
         edit_manifest(lambda values: values["files"].update({"../x": {"bytes": 1, "sha256": ""}})),  # type: ignore[attr-defined]
-        "x",
-        "cannot be read",
+        "manifest.json",
+        "../x is no plain name of a file",
     ),
 }
 
@@ -115,6 +127,95 @@ def test_a_bad_bundle_is_refused_with_the_file_and_the_remedy(bundle_copy: Path,
     assert file in text
     assert message in text
     assert "\n" not in text
+
+
+@pytest.fixture
+def cached(tmp_path: Path) -> Path:
+    """A model as huggingface_hub's cache holds it: a folder of links to files that are named by their digests."""
+    snapshot = tmp_path / "models--gramvec--sif" / "snapshots" / "0123456789abcdef"
+    blobs = snapshot.parents[1] / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    for file in (MODELS / "sif").iterdir():
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        shutil.copy(file, blobs / digest)
+        (snapshot / file.name).symlink_to(Path("../../blobs") / digest)
+    return snapshot
+
+
+@pytest.mark.parametrize("runtime", ["native", "onnx"])
+def test_links_are_followed_to_where_a_cache_keeps_its_files(
+    cached: Path, tmp_path: Path, runtime: Literal["native", "onnx"]
+) -> None:
+    (tmp_path / "link").symlink_to(cached)
+    expected = gramvec.load(MODELS / "sif", device="cpu").embed(["a fast car"])
+    for path in (cached, tmp_path / "link"):
+        found = gramvec.load(path, device="cpu", runtime=runtime).embed(["a fast car"])
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    # And what they lead to is held to the digests as ever.
+    flip_byte("vocab.bin")(cached)
+    with pytest.raises(BundleError, match=r"vocab\.bin: its SHA-256 is not the manifest's"):
+        open_bundle(cached)
+
+
+def test_one_folder_is_opened_though_its_name_means_another_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path / "model"
+    link.symlink_to(MODELS / "sif")
+    manifest = Folder.manifest
+
+    def then_turn(folder: Folder) -> tuple[Manifest, str]:
+        found = manifest(folder)
+        link.unlink()
+        link.symlink_to(MODELS / "charagram-phrase")
+        return found
+
+    monkeypatch.setattr(Folder, "manifest", then_turn)
+    bundle = open_bundle(link)
+    assert (bundle.manifest.name, len(bundle.vocabulary)) == ("sif", bundle.manifest.rows)
+    assert bundle.weights is not None
+    assert len(bundle.weights.table) == bundle.manifest.table_rows
+
+
+def test_tables_that_are_changed_or_cut_in_place_after_they_were_read_do_no_harm(bundle_copy: Path) -> None:
+    """They are small, and held in memory; the rows are mapped."""
+    embedder = gramvec.load(bundle_copy, device="cpu", runtime="native")
+    texts = ["a fast car", "the quick brown fox jumps over the lazy dog"]
+    before, explained = embedder.embed(texts), explain(embedder, *texts).to_dict()
+    for name in ("vocab.bin", "memo.bin"):
+        (bundle_copy / name).write_bytes(b"\xff" * 1_000)
+        os.truncate(bundle_copy / name, 0)
+    assert embedder.embed(texts).tobytes() == before.tobytes()
+    assert explain(embedder, *texts).to_dict()["features"] == explained["features"]
+    assert len(embedder.bundle.vocabulary.entries()) == embedder.manifest.rows
+    embedder.close()
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_file_that_grows_or_shrinks_once_it_was_measured(
+    bundle_copy: Path, monkeypatch: pytest.MonkeyPatch, grows: bool
+) -> None:
+    """No more is read than what was measured, so what is behind it does not matter; what is cut off does."""
+    sizes = {file.name: file.stat().st_size for file in bundle_copy.iterdir()}
+    fstat = os.fstat
+
+    def then_change(descriptor: int) -> os.stat_result:
+        found = fstat(descriptor)
+        file = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if file.parent == bundle_copy:
+            os.truncate(file, found.st_size + 4_096 if grows or file.name != "vocab.bin" else 100)
+        return found
+
+    monkeypatch.setattr(os, "fstat", then_change)
+    if grows:
+        bundle = open_bundle(bundle_copy)
+        assert bundle.weights is not None
+        assert len(bundle.weights.data) == sizes["model.onnx.data"]
+        assert all(file.stat().st_size == sizes[file.name] + 4_096 for file in bundle_copy.iterdir())
+    else:
+        with pytest.raises(BundleError, match=r"vocab\.bin: its SHA-256 is not the manifest's"):
+            open_bundle(bundle_copy)
 
 
 def test_finding_a_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

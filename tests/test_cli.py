@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -112,11 +114,52 @@ def test_inspect(embedder: gramvec.Embedder) -> None:
 
 
 def test_verify(bundle_copy: Path) -> None:
-    done = run("verify", str(bundle_copy))
+    done = run("verify", str(bundle_copy), "paragram-phrase")
     assert done.returncode == 0
-    assert done.stdout.decode().endswith("golden texts on cpu\tok\n")
+    for line, name in zip(done.stdout.decode().splitlines(), ("charagram-phrase", "paragram-phrase"), strict=True):
+        found, digest, golden, compared, ok = line.split("\t")
+        assert (found, len(digest), ok) == (name, 12, "ok")
+        assert golden.endswith(" golden texts on cpu")
+        # The only part of a vector that the two may round differently is a tanh.
+        most = "1e-06" if name == "charagram-phrase" else "0"
+        said = re.fullmatch(r"native on cpu and onnx on cpu differ by at most (\S+) on 2,000 texts", compared)
+        assert said is not None
+        assert float(said[1]) <= float(most)
     (bundle_copy / "vocab.bin").write_bytes(b"")
     assert "vocab.bin: 0 bytes" in refused(run("verify", str(bundle_copy)), 1)
+
+
+def test_verify_on_texts_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "texts.txt"
+    file.write_text("a fast car\n\n" + "ripe bananas\n" * 600, encoding="utf-8")
+    done = run("verify", "sif", "--texts", str(file))
+    assert "differ by at most 0.0e+00 on 602 texts\tok" in done.stdout.decode(), done.stderr
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write("x" * 70_000 + "\n")
+    said = refused(run("verify", "sif", "--texts", str(file)), 1)
+    assert f"{file}: line 603 has 70000 characters, the limit is 65536: shorten it\n" in said
+    file.write_bytes(b"\xff\n")
+    assert "line 1: not UTF-8" in refused(run("verify", "sif", "--texts", str(file)), 1)
+    file.write_bytes(b"")
+    assert "on 0 texts" in run("verify", "sif", "--texts", str(file)).stdout.decode()
+    assert "does not exist" in refused(run("verify", "sif", "--texts", "nowhere.txt"), 2)
+
+
+def test_verify_tells_a_graph_that_cannot_be_loaded_or_gives_other_vectors(bundle_copy: Path) -> None:
+    """What serves, runtime native, does not run the graphs."""
+    graph = bundle_copy / "model.cpu.onnx"
+    sound = graph.read_bytes()
+    for data, said in (
+        (b"no graph", "model.cpu.onnx: no graph that a bundle may have"),
+        (sound.replace(b"Tanh", b"Sign"), "native on cpu and onnx on cpu differ by "),
+    ):
+        graph.write_bytes(data)
+        path = bundle_copy / "manifest.json"
+        values = json.loads(path.read_bytes())
+        values["files"]["model.cpu.onnx"] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        path.write_text(json.dumps(values))
+        assert said in refused(run("verify", str(bundle_copy)), 1)
+    assert run("similarity", "a", "b", "--model", str(bundle_copy)).returncode == 0
 
 
 def test_help_names_every_command() -> None:

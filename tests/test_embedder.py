@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +13,10 @@ from hypothesis import strategies as st
 import gramvec
 import twin
 from conftest import MODELS
-from gramvec.errors import InputError
+from gramvec.errors import DeviceError, InputError
 from gramvec.features import Featuriser
-from gramvec.postprocess import RawEmbeddings, cosine_matrix, cosine_pairs, finish
+from gramvec.postprocess import RawEmbeddings, cosine_matrix, cosine_pairs, finish, unit
+from gramvec.runtime import Batching
 from gramvec.runtime.native import NativeRuntime
 from gramvec.vocab import Memo
 
@@ -100,6 +103,60 @@ def test_options(embedder: gramvec.Embedder) -> None:
         with pytest.raises(InputError, match="dimensions must be a whole number from 1 to 300"):
             embedder.embed(texts, dimensions=bad)  # type: ignore[arg-type]
     assert embedder.embed([]).shape == (0, 300)
+
+
+class Recorded:
+    """A runtime that wants calls of so many texts, and remembers how it was called."""
+
+    def __init__(self, inner: Any, texts: int) -> None:
+        self._inner = inner
+        self.batching = Batching(texts=texts)
+        self.sizes: list[int] = []
+
+    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Any:
+        self.sizes.append(len(texts))
+        return self._inner.embed(featuriser, texts)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "threads", "texts", "sizes"),
+    [
+        (512, 1, 1_200, [512, 512, 176]),
+        (512, 4, 1_200, [512, 512, 176]),
+        (4_096, 1, 5_000, [4_096, 904]),
+        (4_096, 8, 4_096, [4_096]),  # no more than one call: nobody has to wait for another
+        (4_096, 3, 6_000, [2_000, 2_000, 2_000]),
+        (4_096, 64, 6_000, [512] * 11 + [368]),
+    ],
+)
+def test_a_call_is_cut_as_the_runtime_wants(
+    embedder: gramvec.Embedder, wanted: int, threads: int, texts: int, sizes: list[int]
+) -> None:
+    runtime = Recorded(embedder._runtime, wanted)
+    cut = gramvec.Embedder(embedder.bundle, runtime, threads=threads)
+    batch = [f"text {number % 9}" for number in range(texts)]
+    expected = embedder.embed(batch[:9])[np.arange(texts) % 9]
+    for embed in (cut.embed, lambda texts: cut.raw(texts).units):
+        runtime.sizes.clear()
+        assert same_bytes(embed(batch), expected)
+        assert sorted(runtime.sizes, reverse=True) == sizes
+    runtime.sizes.clear()
+    assert sum(map(len, cut.stream(iter(batch)))) == texts
+    assert max(runtime.sizes) <= wanted
+
+
+def test_loops_that_give_other_lengths_do_not_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(vectors: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        units = unit(vectors, out)
+        units[-1, -1] += 1e-5
+        return units
+
+    monkeypatch.setattr("gramvec.embedder.unit", wrong)
+    with pytest.raises(DeviceError, match="not of length 1; install gramvec again"):
+        gramvec.load("charagram-phrase", device="cpu")
 
 
 def test_truncation(embedder: gramvec.Embedder) -> None:

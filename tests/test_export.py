@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import gramvec
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec
 from gramvec.vocab import Entry, Vocabulary
+from gramvec_training.configuration import BagSettings
+from gramvec_training.encoders import Bag
 from gramvec_training.export import export_bundle
-from gramvec_training.graph import quantised
+from gramvec_training.export.graph import quantised
+from training_support import export_table
 
 SPEC = FeatureSpec(orders=(), words=True, unknown_words="row")
 VOCABULARY = Vocabulary.build([Entry("word", "a", 2), Entry("word", "b", 1), Entry("unknown", "", 0)])
@@ -21,22 +25,21 @@ TABLE = np.array([[1, 2], [3, -4], [10, 10]], np.float32)
 TEXTS = ["a b b", "a", "", "zzz"]
 
 
+ARGUMENTS: dict[str, Any] = {
+    "name": "tiny",
+    "kind": "paragram-phrase",
+    "spec": SPEC,
+    "vocabulary": VOCABULARY,
+    "parity_texts": TEXTS,
+    "golden_texts": TEXTS,
+    "provenance": {"seed": 1},
+    "card": "# tiny\n",
+}
+WEIGHTS: dict[str, Any] = {"table": TABLE, "bias": None, "pooling": "mean", "activation": "linear"}
+
+
 def export(path: Path, **changes: Any) -> np.ndarray:
-    arguments: dict[str, Any] = {
-        "name": "tiny",
-        "kind": "paragram-phrase",
-        "spec": SPEC,
-        "vocabulary": VOCABULARY,
-        "table": TABLE,
-        "bias": None,
-        "pooling": "mean",
-        "activation": "linear",
-        "parity_texts": TEXTS,
-        "golden_texts": TEXTS,
-        "provenance": {"seed": 1},
-        "card": "# tiny\n",
-    }
-    manifest = export_bundle(path, **(arguments | changes))
+    manifest = export_table(path, **(ARGUMENTS | WEIGHTS | changes))
     embedder = gramvec.load(path, device="cpu")
     assert embedder.manifest == manifest
     vectors = embedder.raw(TEXTS).vectors
@@ -58,7 +61,7 @@ def test_sum_tanh_and_bias_by_hand(tmp_path: Path) -> None:
 
 def test_common_component_by_hand(tmp_path: Path) -> None:
     """SIF, Algorithm 1: v - u u^T v; with u = (0.6, 0.8), (1, 2) loses 2.2 u = (1.32, 1.76)."""
-    found = export(tmp_path / "m", common_component=np.array([[0.6, 0.8]], np.float32))
+    found = export(tmp_path / "m", components=np.array([[0.6, 0.8]], np.float32))
     np.testing.assert_allclose(found[1], [1 - 1.32, 2 - 1.76], rtol=1e-5)
     np.testing.assert_allclose(found @ [0.6, 0.8], 0, atol=1e-6)
     assert found[2].tolist() == [0, 0]
@@ -77,15 +80,22 @@ def test_stored_precisions(tmp_path: Path, precision: str, tolerance: float) -> 
 def test_int8_by_hand() -> None:
     table, scales = quantised(np.array([[1.27, -0.635, 0.004], [0, 0, 0]], np.float32))
     assert table.tolist() == [[127, -64, 0], [0, 0, 0]]
-    np.testing.assert_allclose(scales, [[0.01], [0]], rtol=1e-6)
+    np.testing.assert_allclose(scales, [[0.01], [0.01 / 128]], rtol=1e-6)  # a row of zeros has the step
+    table, scales = quantised(np.array([[1.27, 0], [0.0127 * 2.5, -0.02]], np.float32))
+    # The step is 0.01 / 128; the second row takes 0.03175 / 127 = 3.2 steps, so 4 of them.
+    np.testing.assert_allclose(scales, [[0.01], [0.04 / 128]], rtol=1e-6)
+    assert table.tolist() == [[127, 0], [102, -64]]
+    assert not quantised(np.zeros((2, 2), np.float32))[1].any()
 
 
 def test_a_trainer_that_disagrees_stops_the_export(tmp_path: Path) -> None:
-    def reference(texts: object) -> np.ndarray:
-        return np.array([[7 / 3, -2], [1, 2], [0, 0], [10, 10.1]], np.float32)
+    class Other(Bag):
+        def forward(self, ids: torch.Tensor, offsets: torch.Tensor, table: torch.Tensor | None = None) -> torch.Tensor:
+            return super().forward(ids, offsets, table) + torch.tensor([0.1, 0.0])
 
+    encoder = Other(torch.from_numpy(TABLE), BagSettings(pooling="mean", activation="linear", bias=False))
     with pytest.raises(InputError, match="the graph and the trainer differ"):
-        export(tmp_path / "m", reference=reference)
+        export_bundle(tmp_path / "m", encoder=encoder, **ARGUMENTS)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,7 +9,7 @@ import twin
 from gramvec.errors import InputError
 from gramvec.features import FeatureBatch, FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Vocabulary
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.data import build_vocabulary
 
 CORPUS = [
     "The quick brown fox, the lazy dog.",

@@ -12,7 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gramvec import native
+from gramvec.errors import InputError
+from gramvec.features import FeatureSpec
+from gramvec.features import Featuriser as PythonFeaturiser
 from gramvec.postprocess import unit
+from gramvec.vocab.characters import SPACE
+from gramvec_training.data import build_vocabulary
 
 assert native.loops is not None
 WIDTHS = (512, 256, 0)
@@ -159,6 +164,7 @@ def words(starts: list[int], chars: list[int], rows: list[int]) -> tuple[Any, ..
 NO_WORDS = words([0], [], [])
 KEYS, PLACES = np.zeros(0, np.uint64), np.zeros(0, np.int32)
 PAGES, ENTRIES = np.zeros(0x1100, np.uint16), np.zeros(256, np.uint32)
+ENTRIES[ord(" ")] = SPACE << 16
 Change = Callable[[list[Any]], None]
 
 
@@ -176,6 +182,16 @@ def arguments() -> list[Any]:
         (3, (1, 2, 3, 4, 5, 6, 7)),
         (4, 0),
         (3, (2, 7)),  # longer than any
+        (3, (3, 2)),
+        (3, (2, 2)),
+        (3, (2**62,)),
+        (4, 17),
+        (4, -8),
+        (4, 2**62),
+        (2, ENTRIES * 0),  # a space that is none
+        (2, ENTRIES + (3 << 16)),  # no class
+        (2, ENTRIES + 256),  # an id of 9 bits
+        (5, np.zeros(9, np.uint8)[1:].view(np.uint64)),  # not aligned
         (5, np.ones(3, np.uint64)),  # rows of another length
         (8, words([0, 2], [1], [5])),  # a word beyond the characters
         (8, words([0, 1, 1], [1], [5, 6])),  # an empty word
@@ -183,14 +199,19 @@ def arguments() -> list[Any]:
         (8, words([0, 1, 1], [1], [5])),  # more words than rows
         (8, words([0, 1], [1], [-1])),
         (8, words([0, 65_536], [1] * 65_536, [5])),
-        (13, 5),  # edges of 88 bits
+        (13, 4),  # edges of 72 bits
+        (13, 5),  # longer than any
+        (13, -1),
+        (13, 2**62),  # twice that is none in 64 bits
+        (8, words([0, 1, 2], [1, 1], [5, 6])),  # a word twice
+        (11, words([0, 2, 3, 5], [1, 2, 3, 1, 2], [5, 6, 7])),
     ],
 )
 def test_arrays_on_which_a_search_could_run_wild_are_refused(place: int, value: Any) -> None:
     assert Featuriser(*arguments())(["a b"], True)[:2] == (bytearray(), bytearray(16))
     changed = arguments()
     changed[place] = value
-    with pytest.raises(ValueError, match=r"fit|slot|short|many orders|differ in length"):
+    with pytest.raises(ValueError, match=r"fit|short|many orders|differ in length|not aligned|repeated"):
         Featuriser(*changed)
 
 
@@ -216,10 +237,13 @@ def test_sums_of_texts_that_do_not_fit() -> None:
 def test_rows_of_texts_that_the_table_has_not(row: int) -> None:
     changed = arguments()
     changed[5:7] = np.array([1 << 8 | 1], np.uint64), np.array([row], np.int32)  # of the n-gram "aa"
-    changed[2] = np.full(256, 1, np.uint32)
+    changed[2] = ENTRIES + 1
     table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, 512)
-    wrong = table.embed(Featuriser(*changed), ["aa", "aa"], False, np.zeros((2, 7), np.float32))[3]
-    assert wrong == (row if row >= 0 else None)  # a negative one is none at all
+    if row < 0:
+        with pytest.raises(ValueError, match="a row is negative"):
+            Featuriser(*changed)
+        return
+    assert table.embed(Featuriser(*changed), ["aa", "aa"], False, np.zeros((2, 7), np.float32))[3] == row
 
 
 def test_texts_that_are_none() -> None:
@@ -236,9 +260,71 @@ def test_texts_that_are_none() -> None:
     changed[5:7] = np.zeros(1, np.uint64), np.zeros(1, np.int32)
     with pytest.raises(ValueError, match="0 is the key of no n-gram"):
         Featuriser(*changed)
+    for place in (5, 14):
+        changed = arguments()
+        changed[place : place + 2] = np.array([7, 8, 7], np.uint64), np.arange(3, dtype=np.int32)
+        with pytest.raises(ValueError, match="an entry is repeated"):
+            Featuriser(*changed)
     with pytest.raises(TypeError, match="must be a sequence of str"):
         featurise(None, False)
     assert featurise([], True) == (bytearray(), bytearray(8), 0)
+
+
+def test_a_text_whose_places_an_int32_could_not_count() -> None:
+    table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, 512)
+    featurise = Featuriser(*arguments())
+    long = "a" * (2**28 + 1)
+    with pytest.raises(OverflowError, match="text 1 has more than 268435456 characters"):
+        featurise(["a", long], True)
+    with pytest.raises(OverflowError, match="text 0 has more than"):
+        table.embed(featurise, [long], True, np.zeros((1, 7), np.float32))
+    vocabulary = build_vocabulary(["a b"], FeatureSpec())
+    with pytest.raises(InputError, match="text 0 has more than 268435456 characters.*cut it up"):
+        PythonFeaturiser(FeatureSpec(), vocabulary, compiled=True)([long])
+
+
+def fibonacci_inverse(slot: int) -> int:
+    """A key whose look-up begins at the top of the table, near this place of 2^64."""
+    return slot * pow(0x9E3779B97F4A7C15, -1, 2**64) % 2**64
+
+
+@pytest.mark.parametrize("place", [5, 14])
+def test_keys_that_were_chosen_to_collide_are_refused_at_once(place: int) -> None:
+    """All want one slot; or each its own, but these stand in one row that every other search has to pass."""
+    n = 80_000
+    capacity = 2**18
+    one_slot = [fibonacci_inverse(1 + k) for k in range(n)]
+    in_a_row = [fibonacci_inverse(k * 2**64 // capacity + 1) for k in range(n)]
+    for keys in (one_slot, in_a_row):
+        changed = arguments()
+        changed[place : place + 2] = np.array(keys, np.uint64), np.arange(n, dtype=np.int32)
+        with pytest.raises(ValueError, match="chosen to collide"):
+            Featuriser(*changed)
+    apart = [fibonacci_inverse((3 * k + k // 400 * 3) * 2**64 // capacity + 1) for k in range(n)]
+    changed = arguments()
+    changed[place : place + 2] = np.array(apart, np.uint64), np.arange(n, dtype=np.int32)
+    Featuriser(*changed)
+
+
+def colliding_words(n: int) -> list[list[int]]:
+    """Words of one hash: the highest bit of four characters, and what it changes in the next four, cancel out."""
+    halves = [0x11, 0x12, 0x13, 0x14, 0x21, 0x22, 0x23, 0x24], [0x11, 0x12, 0x13, 0x8014, 0x21, 0x8022, 0x23, 0x8024]
+    bits = (n - 1).bit_length()
+    return [[one for bit in range(bits) for one in halves[number >> bit & 1]] for number in range(n)]
+
+
+@pytest.mark.parametrize("place", [8, 11])
+def test_words_that_were_chosen_to_collide_are_refused_at_once(place: int) -> None:
+    changed = arguments()
+    for n, fits in ((400, True), (4_000, False)):
+        coded = colliding_words(n)
+        lengths = [len(word) for word in coded]
+        changed[place] = words([0, *np.cumsum(lengths)], [one for word in coded for one in word], list(range(n)))
+        if fits:
+            Featuriser(*changed)
+        else:
+            with pytest.raises(ValueError, match="chosen to collide"):
+                Featuriser(*changed)
 
 
 def test_unit_by_hand_and_against_numpy(monkeypatch: pytest.MonkeyPatch) -> None:

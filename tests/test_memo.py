@@ -15,7 +15,7 @@ from gramvec.features import FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Memo, Vocabulary
 from gramvec.vocab.memo import edges_of, longest_reach, ngrams_across, ngrams_by_end
 from gramvec.vocab.suffixes import suffix_rows, summed
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.data import build_vocabulary
 from test_features import CORPUS, EDGES, TEXTS, rows_of
 
 SPECS = {
@@ -127,14 +127,17 @@ def test_the_memo_is_read_back_and_a_foreign_file_refused(tmp_path: Path) -> Non
     vocabulary = build_vocabulary(CORPUS, FeatureSpec())
     memo = Memo.build(["the", "quick"], vocabulary)
     memo.save(tmp_path / "memo.bin")
-    found = Memo.open(tmp_path / "memo.bin")
+    found = Memo.open(tmp_path / "memo.bin", vocabulary)
     assert (len(found), found.longest, found.first_row, found.reach) == (2, 5, len(vocabulary), 0)
     assert np.array_equal(found.chars, memo.chars)
     both = Memo.build(["quick", "the"], vocabulary, edges=["he qu", "e l"], reach=2)
     assert both.decoded(vocabulary) == (["quick", "the"], ["he qu", "e l"])
     vocabulary.save(tmp_path / "vocab.bin")
     with pytest.raises(BundleError, match=r"vocab\.bin"):
-        Memo.open(tmp_path / "vocab.bin")
+        Memo.open(tmp_path / "vocab.bin", vocabulary)
+    other = build_vocabulary(CORPUS[:1], FeatureSpec())
+    with pytest.raises(BundleError, match=r"memo\.bin: its arrays do not fit together: its rows begin at"):
+        Memo.open(tmp_path / "memo.bin", other)
 
 
 @pytest.mark.parametrize("chunks", [[""], ["the quick"], ["the "], ["ʘ"], ["the", "The"]])

@@ -15,7 +15,7 @@ from gramvec import neighbours
 from gramvec.errors import InputError
 from gramvec.explain import explain
 from gramvec.neighbours import nearest_ngrams, nearest_words, nearest_words_of, vocabulary_words
-from gramvec_training.start import read_weights
+from gramvec_training.export import read_weights
 from test_cli import refused, run
 
 

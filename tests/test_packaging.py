@@ -239,6 +239,8 @@ def test_other_pythons_build_install_and_agree(version: str, home: Path, nowhere
     programs = home / version / "bin"
     run(programs / "pip", "install", "-q", "-c", CONSTRAINTS, f"{source}[cpu]", cwd=home)
     verified = run(programs / "gramvec", "verify", "gramvec-en", cwd=nowhere, GRAMVEC_MODELS=str(MODELS))
-    assert verified.stdout.endswith("6 golden texts on cpu\tok\n")
+    assert re.search(
+        r"\d+ golden texts on cpu\tnative on cpu and onnx on cpu differ by at most .*\tok\n$", verified.stdout
+    )
     runtime = "import gramvec; print(gramvec.load('gramvec-en').runtime)"
     assert run(programs / "python", "-c", runtime, cwd=nowhere, GRAMVEC_MODELS=str(MODELS)).stdout == "native\n"

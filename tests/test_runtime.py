@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import importlib.metadata
 import subprocess
 import sys
@@ -7,22 +8,23 @@ import types
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 
 import gramvec
-from conftest import MODELS
+from conftest import MODELS, ROOT
+from gramvec import native
 from gramvec.errors import BackendError, BundleError, DeviceError
 from gramvec.features import FeatureBatch
-from gramvec.runtime import onnx as runtime_module
+from gramvec.runtime.choice import RuntimeName
 from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.runtime.sessions import CPU, CPU_BUILD, CUDA, cause_of, cuda_session, why_no_cuda
 
 GRAPH = MODELS / "charagram-phrase" / "model.onnx"
 
 
 @pytest.fixture
 def runtime() -> OnnxRuntime:
-    return OnnxRuntime(GRAPH, 300, "cpu")
+    return OnnxRuntime(GRAPH, 300)
 
 
 def batch_of(*texts: list[int]) -> FeatureBatch:
@@ -61,12 +63,10 @@ def test_a_row_that_does_not_exist_is_a_backend_error(runtime: OnnxRuntime) -> N
 def test_a_graph_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"no graph")
     with pytest.raises(BundleError, match=r"model\.onnx: onnxruntime cannot load it"):
-        OnnxRuntime(tmp_path / "model.onnx", 300, "cpu")
+        OnnxRuntime(tmp_path / "model.onnx", 300)
 
 
-needs_no_gpu = pytest.mark.skipif(
-    runtime_module._why_no_cuda(onnxruntime) is None, reason="this machine has CUDA, which is what is asked for"
-)
+needs_no_gpu = pytest.mark.skipif(why_no_cuda() is None, reason="this machine has CUDA, which is what is asked for")
 
 
 @needs_no_gpu
@@ -74,26 +74,95 @@ def test_cuda_that_cannot_be_had_is_an_error_that_says_why() -> None:
     with pytest.raises(DeviceError, match=r"cuda cannot be had: .*(CPU build|NVIDIA driver)"):
         gramvec.load("charagram-phrase", device="cuda")
     with pytest.raises(DeviceError, match="auto, cpu or cuda"):
-        OnnxRuntime(GRAPH, 300, "tpu")  # type: ignore[arg-type]
+        gramvec.load("charagram-phrase", device="tpu")  # type: ignore[arg-type]
 
 
 @needs_no_gpu
-def test_auto_says_what_it_chose_and_why(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("runtime", ["auto", "onnx"])
+def test_auto_says_what_it_chose_and_why(runtime: RuntimeName, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "gramvec.runtime")
-    assert OnnxRuntime(GRAPH, 300, "auto").device == "cpu"
+    assert gramvec.load("charagram-phrase", runtime=runtime).device == "cpu"
     (record,) = caplog.records
     assert record.getMessage().startswith("device auto: cpu, because ")
 
 
-@needs_no_gpu
-def test_a_session_that_fell_back_silently_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As onnxruntime-gpu does where its CUDA libraries do not load: no exception, and a CPU session."""
-    monkeypatch.setattr(runtime_module, "_why_no_cuda", lambda _: None)
-    opened = runtime_module._session
-    monkeypatch.setattr(runtime_module, "_session", lambda ort, graph, _: opened(ort, graph, [runtime_module.CPU]))
-    with pytest.raises(DeviceError, match="cuda cannot be had: onnxruntime fell back"):
-        OnnxRuntime(GRAPH, 300, "cuda")
-    assert OnnxRuntime(GRAPH, 300, "auto").device == "cpu"
+def test_what_speaks_against_cuda_is_found_without_onnxruntime(tmp_path: Path) -> None:
+    code = (
+        "import sys, gramvec\n"
+        "embedder = gramvec.load('charagram-phrase')\n"
+        "embedder.embed(['a fast car'])\n"
+        "print(embedder.runtime, embedder.device, 'onnxruntime' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    if native.loops is not None and why_no_cuda() is not None:
+        assert done.stdout == "native cpu False\n"
+
+
+def test_causes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert why_no_cuda() == "onnxruntime is not installed (install gramvec[gpu])"
+    monkeypatch.delitem(sys.modules, "onnxruntime")
+    package = tmp_path / "onnxruntime"
+    (package / "capi").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise AssertionError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert why_no_cuda() == CPU_BUILD
+    # As one that somebody has built with CUDA, whatever the name of its wheel.
+    (package / "capi" / "libonnxruntime_providers_cuda.so").touch()
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: name)
+    assert why_no_cuda() is None
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("a.cc:1 void CudaCall(int)\n CUDA failure 100: no device ; GPU=0 ; line=3", "CUDA failure 100: no device"),
+        ("Non-zero status code. Status Message: a.cc:2 Available memory of 7 is smaller than requested bytes of 9",
+         "Available memory of 7 is smaller than requested bytes of 9"),
+        ("Non-zero status code while running Cast. Status Message: it is gone", "it is gone"),
+        ("something else", "something else"),
+        ("", "RuntimeError('')"),
+    ],
+)  # fmt: skip
+def test_a_cause_is_one_line(said: str, cause: str) -> None:
+    assert cause_of(RuntimeError(said)) == cause
+    assert len(cause_of(RuntimeError("x" * 1_000))) == 200
+
+
+class FellBack:
+    """onnxruntime-gpu where its CUDA libraries do not load: no exception, and a session on the CPU."""
+
+    def __init__(self, printed: str = "") -> None:
+        self._printed = printed
+        self.opened = 0
+
+    SessionOptions = types.SimpleNamespace
+
+    def get_available_providers(self) -> list[str]:
+        return [CUDA, CPU]
+
+    def preload_dlls(self) -> None:
+        sys.stdout.write(self._printed)
+
+    def InferenceSession(self, *_: object, **__: object) -> object:  # noqa: N802 - onnxruntime's name
+        self.opened += 1
+        return types.SimpleNamespace(get_providers=lambda: [CPU])
+
+
+def test_a_session_that_fell_back_silently_is_found_out(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(DeviceError, match="onnxruntime fell back to the CPU"):
+        cuda_session(FellBack(), GRAPH)  # type: ignore[arg-type]
+    # Those that nothing needs are no reason not to try.
+    fell_back = FellBack("Failed to load libcufft.so.12: no such file\nFailed to load libcudnn.so.9: nor this")
+    with pytest.raises(DeviceError, match="onnxruntime fell back to the CPU"):
+        cuda_session(fell_back, GRAPH)  # type: ignore[arg-type]
+    assert fell_back.opened == 1
+    fell_back = FellBack("Failed to load /x/libcublasLt.so.13: libcublasLt.so.13: no such file\nFailed to load b: c")
+    with pytest.raises(DeviceError, match=r"^libcublasLt\.so\.13: no such file$"):
+        cuda_session(fell_back, GRAPH)  # type: ignore[arg-type]
+    assert fell_back.opened == 0
+    assert capsys.readouterr().out == ""
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
@@ -108,21 +177,21 @@ def installed(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def test_both_onnxruntimes_at_once_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, "onnxruntime", "onnxruntime-gpu")
     with pytest.raises(DeviceError, match="both installed.*pip uninstall"):
-        OnnxRuntime(GRAPH, 300, "cpu")
+        OnnxRuntime(GRAPH, 300)
 
 
 def test_no_onnxruntime_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(DeviceError, match=r"not installed; install gramvec\[cpu\] or.*gramvec\[gpu\]"):
-        OnnxRuntime(GRAPH, 300, "cpu")
+        OnnxRuntime(GRAPH, 300)
 
 
 def test_remains_of_an_onnxruntime_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, "onnxruntime")
     monkeypatch.setitem(sys.modules, "onnxruntime", types.ModuleType("onnxruntime"))
     with pytest.raises(DeviceError, match="incomplete"):
-        OnnxRuntime(GRAPH, 300, "cpu")
+        OnnxRuntime(GRAPH, 300)
 
 
 def test_serving_imports_no_torch_and_no_training() -> None:

@@ -16,13 +16,9 @@ from gramvec.errors import BundleError
 from gramvec.features import FeatureSpec
 from gramvec.neighbours import nearest_words_of
 from gramvec.vocab import Entry, Vocabulary
-from gramvec_training import bundle_card
-from gramvec_training.bundle_card import Candidates, assess, renew
-from gramvec_training.bundle_scores import Typos, evaluate_bundles
-from gramvec_training.evaluate import find_sets
-from gramvec_training.export import export_bundle
-from gramvec_training.neighbours import candidate_words, listed_words
-from training_support import call
+from gramvec_training.evaluation import Typos, candidate_words, evaluate_bundles, find_sets, listed_words
+from gramvec_training.reporting import Candidates, assess, bundle_card, renew
+from training_support import call, export_table
 
 WORDS = ["east", "north", "west", "northeast", "not", "able"]
 TABLE = np.array([[1, 0], [0, 1], [-1, 0.1], [1, 1], [0.2, 0.1], [0.5, 0.4], [3, 3]], np.float32)
@@ -47,7 +43,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 def export(folder: Path, provenance: dict[str, Any], unknown_words: str = "row") -> Path:
     entries = [Entry("word", word, 10 - row) for row, word in enumerate(WORDS)]
-    export_bundle(
+    export_table(
         folder,
         name=folder.name,
         kind="paragram-phrase",

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 import gramvec
-from gramvec_training.config import load_config
+from gramvec_training.configuration import load_config
 from gramvec_training.runs import load_run
 from training_support import call, sentence
 
@@ -129,10 +129,12 @@ def test_a_run_and_its_bundle_agree(folder: Path, words_run: Path) -> None:
     assert call("export", words_run, "-o", bundle).exit_code == 0
     run, embedder = load_run(words_run), gramvec.load(bundle, device="cpu")
     entries = {entry.text: row for row, entry in enumerate(run.vocabulary.entries()) if entry.kind == "word"}
-    expected = (run.weights.table[entries["a"]] + run.weights.table[entries["car"]]) / 2
+    expected = (run.encoder.arrays()["table"][entries["a"]] + run.encoder.arrays()["table"][entries["car"]]) / 2
     np.testing.assert_allclose(embedder.embed(["a car"], normalize=False)[0], expected, rtol=1e-5)
     np.testing.assert_allclose(
-        embedder.embed(["zzz"], normalize=False)[0], run.weights.table[run.vocabulary.unknown_row], rtol=1e-6
+        embedder.embed(["zzz"], normalize=False)[0],
+        run.encoder.arrays()["table"][run.vocabulary.unknown_row],
+        rtol=1e-6,
     )
     provenance = embedder.manifest.provenance
     assert provenance["data"] == [
@@ -159,15 +161,17 @@ def test_sif_from_a_run_by_config_and_by_options_is_the_same(folder: Path, words
     assert by_options.exit_code == 0, by_options.output
 
     run, words = load_run(folder / "sif"), load_run(words_run)
-    u = run.weights.components
+    u = run.encoder.arrays()["components"]
     assert u is not None
     assert u.shape == (1, 16)
     rows = {entry.text: row for row, entry in enumerate(run.vocabulary.entries())}
     before = {entry.text: row for row, entry in enumerate(words.vocabulary.entries()) if entry.kind == "word"}
     weight = 1e-3 / (1e-3 + 20 / 930)
-    np.testing.assert_allclose(run.weights.table[rows["car"]], weight * words.weights.table[before["car"]], rtol=1e-5)
+    np.testing.assert_allclose(
+        run.encoder.arrays()["table"][rows["car"]], weight * words.encoder.arrays()["table"][before["car"]], rtol=1e-5
+    )
     assert "" not in rows  # the unknown word's row stays behind
-    np.testing.assert_array_equal(run.weights.table, load_run(folder / "sif2").weights.table)
+    np.testing.assert_array_equal(run.encoder.arrays()["table"], load_run(folder / "sif2").encoder.arrays()["table"])
 
     bundle = folder / "bundles" / "sif"
     assert call("export", folder / "sif", "-o", bundle).exit_code == 0
@@ -182,8 +186,11 @@ def test_sif_without_weights_or_without_removal(folder: Path, words_run: Path) -
     sources = ["--vectors", words_run, "--freq", folder / "freq.txt"]
     assert call("sif", *sources, "--components", "0", "--no-weights", "--out", folder / "plain").exit_code == 0
     plain, words = load_run(folder / "plain"), load_run(words_run)
-    assert plain.weights.components is None
-    assert np.sort(plain.weights.table.ravel()).tobytes() == np.sort(words.weights.table[:-1].ravel()).tobytes()
+    assert "components" not in plain.encoder.arrays()
+    assert (
+        np.sort(plain.encoder.arrays()["table"].ravel()).tobytes()
+        == np.sort(words.encoder.arrays()["table"][:-1].ravel()).tobytes()
+    )
     missing = call("sif", *sources, "--out", folder / "no-texts")
     assert missing.exit_code == 2
     assert "--texts" in missing.stderr
@@ -208,10 +215,8 @@ def test_a_killed_run_resumes_to_the_same_bytes(folder: Path) -> None:
 
     assert call("fit", "--out", killed, "--resume").exit_code == 0
     first, second = load_run(whole), load_run(killed)
-    assert first.weights.table.tobytes() == second.weights.table.tobytes()
-    assert first.weights.bias is not None
-    assert second.weights.bias is not None
-    assert first.weights.bias.tobytes() == second.weights.bias.tobytes()
+    assert first.encoder.arrays()["table"].tobytes() == second.encoder.arrays()["table"].tobytes()
+    assert first.encoder.arrays()["bias"].tobytes() == second.encoder.arrays()["bias"].tobytes()
     assert first.record["loss"] == second.record["loss"]
     assert first.record["command"] == second.record["command"]
 
@@ -305,7 +310,7 @@ def test_shipped_configs_are_read_and_say_how_they_are_run(path: Path) -> None:
 )
 def test_bad_configs_name_file_and_key(change: dict[str, Any], message: str) -> None:
     from gramvec.errors import InputError
-    from gramvec_training.config import parse_config
+    from gramvec_training.configuration import parse_config
 
     good = {
         "model": {"name": "m", "kind": "charagram-phrase"},

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pytest
 
 import gramvec
 from conftest import MODELS
-from gramvec.bundle import open_bundle
+from gramvec.bundle import Bundle, Precision, Stored, open_bundle
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
-from gramvec_training.convert import convert
-from gramvec_training.memo import Repeated, choose, count_repeated
-from gramvec_training.start import read_weights
-from gramvec_training.vocabulary import build_vocabulary
-from training_support import call, sentence
+from gramvec.runtime.exact import ExactTable
+from gramvec_training.data import Repeated, build_vocabulary, count_repeated
+from gramvec_training.export import choose, convert, read_weights, write_graphs
+from training_support import call, export_table, sentence
 
 TEXTS = ["the quick brown fox", "the lazy dog, the end", "THE dog"]
 
@@ -62,10 +64,66 @@ def test_a_memo_and_another_precision_keep_the_vectors(tmp_path: Path, real_text
     assert len(table) == after.manifest.rows == before.manifest.rows
 
 
-def test_an_int8_table_without_a_memo_keeps_its_bytes(tmp_path: Path) -> None:
-    convert("paragram-phrase", tmp_path / "p")
-    name = "model.onnx.data"
-    assert (tmp_path / "p" / name).read_bytes() == (MODELS / "paragram-phrase" / name).read_bytes()
+def test_what_does_not_change_keeps_its_bytes(tmp_path: Path) -> None:
+    """Also where the bundle has graphs of another time, and few golden texts."""
+    source = tmp_path / "source"
+    shutil.copytree(MODELS / "charagram-phrase", source)
+    path = source / "manifest.json"
+    values = orjson.loads(path.read_bytes())
+    old = (source / "model.cpu.onnx").read_bytes()  # of ids and offsets, as both graphs once were
+    (source / "model.onnx").write_bytes(old)
+    values["graph"]["inputs"] = ["ids", "offsets"]
+    values["files"]["model.onnx"] = {"bytes": len(old), "sha256": hashlib.sha256(old).hexdigest()}
+    values["golden"] = values["golden"][:3]
+    path.write_bytes(orjson.dumps(values))
+    manifest = convert(source, tmp_path / "c")
+    for file in [*manifest.files, "manifest.json"]:
+        assert (tmp_path / "c" / file).read_bytes() == (MODELS / "charagram-phrase" / file).read_bytes(), file
+    assert convert(tmp_path / "c", tmp_path / "again", name="other").name == "other"
+    assert convert(tmp_path / "c", tmp_path / "f16", precision="float16").graph.precision == "float16"
+
+
+def test_int8_rows_of_scales_without_a_step_are_rounded_anew(tmp_path: Path, real_texts: list[str]) -> None:
+    bundle = small(tmp_path / "m", "int8")
+    rows = bundle.manifest.rows
+    path = bundle.path / "manifest.json"
+    values = orjson.loads(path.read_bytes())
+    # As they were until 2026: the largest of each row over 127.
+    stored = values["graph"]["stored"]
+    table, _ = read_weights(bundle)
+    scales = np.abs(table).max(axis=1, keepdims=True) / np.float32(127)
+    data = bytearray((bundle.path / "model.onnx.data").read_bytes())
+    data[stored["table"] : stored["table"] + table.size] = np.rint(table / scales).astype(np.int8).tobytes()
+    data[stored["scales"] : stored["scales"] + 4 * rows] = scales.astype(np.float32).tobytes()
+    (bundle.path / "model.onnx.data").write_bytes(data)
+    stored["columns"] = None
+    graph = write_graphs(bundle.path, bundle.manifest.graph.model_copy(update={"stored": Stored(**stored)}), 24)
+    assert (graph.cpu, ExactTable.of(bundle)) == (False, None)
+    for name in ("model.onnx", "model.onnx.data"):
+        file = (bundle.path / name).read_bytes()
+        values["files"][name] = {"bytes": len(file), "sha256": hashlib.sha256(file).hexdigest()}
+    (bundle.path / "model.cpu.onnx").unlink()
+    del values["files"]["model.cpu.onnx"]
+    values["graph"] = graph.model_dump()
+    values["golden"] = []
+    path.write_bytes(orjson.dumps(values))
+    old = gramvec.load(bundle.path, runtime="onnx").embed(TEXTS)
+    assert gramvec.load(bundle.path, runtime="native").embed(TEXTS) == pytest.approx(old, abs=1e-6)
+    convert(bundle.path, tmp_path / "c")
+    assert ExactTable.of(open_bundle(tmp_path / "c")) is not None
+    assert (gramvec.load(tmp_path / "c").embed(TEXTS) * old).sum(axis=1).min() > 0.999
+
+
+def small(path: Path, precision: Precision) -> Bundle:
+    spec = FeatureSpec(orders=(2, 3))
+    vocabulary = build_vocabulary(TEXTS * 2, spec)
+    table = np.random.default_rng(5).normal(0, 1, (len(vocabulary), 24)).astype(np.float32)
+    table *= np.random.default_rng(6).uniform(0.1, 1, (len(table), 1)).astype(np.float32)
+    export_table(
+        path, name="small", kind="test", spec=spec, vocabulary=vocabulary, table=table, bias=None, pooling="sum",
+        activation="linear", precision=precision, golden_texts=TEXTS, provenance={}, card="",
+    )  # fmt: skip
+    return open_bundle(path)
 
 
 def test_a_model_of_words_has_no_memo(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from gramvec.errors import InputError
 from gramvec.features import FeatureBatch
-from gramvec_training.corpus import Corpus
-from gramvec_training.mixture import Mixture, SourceGroups
+from gramvec_training.data import Corpus, Mixture, SourceGroups
 
 LENGTHS = [3, 0, 5, 1, 0, 4, 2]
 

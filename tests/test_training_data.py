@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gramvec.errors import InputError
-from gramvec_training.data import (
+from gramvec_training.readers import (
     read_frequencies,
     read_groups,
     read_pairs,

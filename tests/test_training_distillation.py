@@ -9,14 +9,13 @@ import torch
 import gramvec
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec
-from gramvec_training.config import parse_config
-from gramvec_training.distillation import distillation_loss, principal_projection
-from gramvec_training.export import NO_MEMO, export_bundle
-from gramvec_training.noise import misspelt
-from gramvec_training.teacher import Teacher, keys_of
-from gramvec_training.texts import TextSource, collect_texts
-from gramvec_training.vocabulary import build_vocabulary
-from training_support import call
+from gramvec_training.configuration import TextSource, parse_config
+from gramvec_training.data import build_vocabulary, collect_texts, misspelt
+from gramvec_training.export import NO_MEMO
+from gramvec_training.objectives import distillation_loss
+from gramvec_training.teachers import TransformerTeacher, principal_projection, projected
+from gramvec_training.teachers.transformer import keys_of
+from training_support import call, export_table
 
 
 def test_the_loss_by_hand() -> None:
@@ -36,7 +35,9 @@ def test_the_projection_keeps_the_leading_axes() -> None:
     projection = principal_projection(vectors, 2)
     np.testing.assert_allclose(np.abs(projection.axes), [[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]], atol=0.05)
     assert projection.kept == pytest.approx(1.0, abs=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(projection(vectors), axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(
+        projected(torch.from_numpy(vectors), projection.on(torch.device("cpu"))).norm(dim=1).numpy(), 1, rtol=1e-5
+    )
     assert principal_projection(vectors, 1).kept == pytest.approx(0.9, abs=0.02)
 
 
@@ -91,7 +92,7 @@ def test_a_config_names_one_way_to_train() -> None:
 
 def test_a_missing_teacher_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no sentence-transformers model at nowhere; give its folder"):
-        Teacher("nowhere", tmp_path)
+        TransformerTeacher("nowhere", tmp_path)
 
 
 @pytest.fixture
@@ -118,9 +119,9 @@ def model(tmp_path: Path) -> Path:
 def test_a_teachers_vectors_are_computed_once_and_resumed(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gramvec_training.teacher.BLOCK_TEXTS", 3)
+    monkeypatch.setattr("gramvec_training.teachers.transformer.BLOCK_TEXTS", 3)
     texts = ["a b", "c", "d e f", "g h", "i j a b c", "a"]
-    teacher = Teacher(model, tmp_path / "cache")
+    teacher = TransformerTeacher(model, tmp_path / "cache")
     done: list[int] = []
     vectors = teacher.vectors(texts[:4], progress=done.append)
     assert vectors.shape == (4, 8)
@@ -130,7 +131,7 @@ def test_a_teachers_vectors_are_computed_once_and_resumed(
     blocks = {path: path.stat().st_mtime_ns for path in teacher.folder.glob("*.npz")}
     assert len(blocks) == 2
 
-    again = Teacher(model, tmp_path / "cache")
+    again = TransformerTeacher(model, tmp_path / "cache")
     computed: list[str] = []
     encode = again._encode
     monkeypatch.setattr(again, "_encode", lambda block: computed.extend(block) or encode(block))
@@ -154,7 +155,7 @@ def test_a_student_is_distilled_exported_and_resembles_its_teacher(model: Path, 
     assert "The teacher has 8 dimensions" in refused.stderr
     assert call("distill", *options, "--dimension", "8", "--epochs", "400", "--overwrite").exit_code == 0
     assert call("export", run, "-o", tmp_path / "bundle").exit_code == 0
-    teacher = Teacher(model, tmp_path / "cache").vectors(texts).astype(np.float32)
+    teacher = TransformerTeacher(model, tmp_path / "cache").vectors(texts).astype(np.float32)
     student = gramvec.load(tmp_path / "bundle", device="cpu").embed(texts)
     learned = np.corrcoef((teacher @ teacher.T).ravel(), (student @ student.T).ravel())[0, 1]
     assert learned > 0.9
@@ -170,7 +171,7 @@ def test_a_bundle_goes_on_as_its_own_teacher(tmp_path: Path) -> None:
     # Words alone say what the first model knows of a text; its n-grams say nothing of a misspelt one.
     table = random.normal(0, 1, (len(vocabulary), 16)).astype(np.float32)
     table[[entry.kind == "ngram" for entry in vocabulary.entries()]] *= 0.05
-    export_bundle(
+    export_table(
         tmp_path / "first", name="first", kind="gramvec", spec=spec, vocabulary=vocabulary, table=table, bias=None,
         pooling="sum", activation="linear", precision="float32", golden_texts=texts[:3], parity_texts=texts[:9],
         memo=NO_MEMO, provenance={"licence": "ours"}, card="",

@@ -10,10 +10,10 @@ import torch
 from torch.nn import functional
 
 from gramvec.errors import InputError
-from gramvec_training.encoders import Bag
-from gramvec_training.losses import margin_loss
-from gramvec_training.negatives import choose_negatives
-from gramvec_training.sif import common_components, remove_components, word_table, word_weights
+from gramvec_training.configuration import BagSettings
+from gramvec_training.encoders import Bag, TwoLayer
+from gramvec_training.fitting import common_components, remove_components, word_table, word_weights
+from gramvec_training.objectives import choose_negatives, margin_loss
 
 
 def plain_loss(left: np.ndarray, right: np.ndarray, texts: list[int], margin: float) -> float:
@@ -96,7 +96,7 @@ def test_mix_draws_only_allowed_phrases_and_takes_max_half_of_the_time() -> None
 
 def test_charagram_by_hand() -> None:
     """Equation 1: h(b + the sum of the rows of the n-grams), an n-gram that occurs twice counted twice."""
-    encoder = Bag(torch.tensor([[0.1, 0.2], [0.3, -0.4]]), pooling="sum", activation="tanh", bias=True)
+    encoder = Bag(torch.tensor([[0.1, 0.2], [0.3, -0.4]]), BagSettings())
     with torch.no_grad():
         encoder.bias[:] = torch.tensor([0.05, 0.0])  # type: ignore[index]
     vectors = encoder(torch.tensor([0, 1, 0]), torch.tensor([0, 3, 3]))
@@ -106,10 +106,23 @@ def test_charagram_by_hand() -> None:
 
 def test_paragram_phrase_by_hand() -> None:
     """The mean of the rows of the words; a text without words is zero."""
-    encoder = Bag(torch.tensor([[1.0, 2.0], [3.0, -4.0]]), pooling="mean", activation="linear", bias=False)
+    encoder = Bag(torch.tensor([[1.0, 2.0], [3.0, -4.0]]), BagSettings(pooling="mean", activation="linear", bias=False))
     vectors = encoder(torch.tensor([0, 1, 1, 0]), torch.tensor([0, 3, 3, 4]))
     np.testing.assert_allclose(vectors.detach().numpy(), [[7 / 3, -2.0], [0, 0], [1, 2]], rtol=1e-6)
-    assert encoder.composition() == []
+    assert encoder.dense() == {}
+
+
+def test_two_layers_by_hand() -> None:
+    """tanh(b2 + tanh(b1 + sum of the rows) W2): the second layer's units are columns of W2."""
+    encoder = TwoLayer(torch.tensor([[0.1, 0.2], [0.3, -0.4]]), torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        encoder.bias[:] = torch.tensor([0.05, 0.0])
+        encoder.second[:] = torch.tensor([[1.0, 2.0], [0.5, -1.0]])
+        encoder.second_bias[:] = torch.tensor([0.0, 0.25])
+    vectors = encoder(torch.tensor([0, 1]), torch.tensor([0, 2, 2]))
+    first = [[math.tanh(0.45), math.tanh(-0.2)], [math.tanh(0.05), 0.0]]
+    expected = [[math.tanh(a + 0.5 * b), math.tanh(2 * a - b + 0.25)] for a, b in first]
+    np.testing.assert_allclose(vectors.detach().numpy(), expected, atol=1e-6)
 
 
 def test_sif_weights_by_hand() -> None:

@@ -14,9 +14,8 @@ import gramvec
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Vocabulary
-from gramvec_training.coverage import coverage
-from gramvec_training.evaluate import SimilaritySet, correlations, find_sets, read_set, score_sets
-from gramvec_training.tables import markdown, table
+from gramvec_training.evaluation import SimilaritySet, correlations, coverage, find_sets, read_set, score_sets
+from gramvec_training.reporting import markdown, table
 
 
 def by_right_text(left: Sequence[str], right: Sequence[str]) -> np.ndarray:

@@ -13,12 +13,11 @@ import pytest
 import torch
 
 from gramvec.errors import DeviceError, InputError
-from gramvec_training.config import Training
-from gramvec_training.corpus import Corpus
+from gramvec_training.configuration import BagSettings, Training
+from gramvec_training.data import Corpus, Mixture, SourceGroups
 from gramvec_training.encoders import Bag
-from gramvec_training.fit import History, Interrupted, choose_device, fit
-from gramvec_training.mixture import Mixture, SourceGroups
-from gramvec_training.pair_trainer import PairTrainer
+from gramvec_training.fitting import History, Interrupted, Trainer, choose_device, fit
+from gramvec_training.objectives import Examples, PairObjective
 
 ROWS, DIMENSION, TEXTS = 60, 8, 80
 
@@ -31,7 +30,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def trainer(*, bias: bool = True, **settings: Any) -> PairTrainer:
+def trainer(*, bias: bool = True, **settings: Any) -> Trainer:
     """Forty pairs; the texts of a pair share three of their six features."""
     rng = np.random.default_rng(5)
     shared = np.repeat(rng.integers(0, ROWS, size=(TEXTS // 2, 3)), 2, axis=0)
@@ -40,15 +39,19 @@ def trainer(*, bias: bool = True, **settings: Any) -> PairTrainer:
     ordered = not settings.get("shuffle_first_epoch", True)
     mixture = Mixture([SourceGroups("s", np.arange(TEXTS), np.arange(0, TEXTS + 1, 2))], 2, not ordered)
     table = torch.empty(ROWS, DIMENSION).uniform_(-0.1, 0.1, generator=torch.Generator().manual_seed(0))
-    encoder = Bag(table, pooling="sum", activation="tanh", bias=bias)
+    encoder = Bag(table, BagSettings(bias=bias))
     values = {"batch": 12, "steps": 120, "rate": 0.01, "l2": 1e-4, "l2_centre": "initial", **settings}
-    return PairTrainer(encoder, corpus, mixture, Training.model_validate(values), torch.device("cpu"))
+    objective = PairObjective(encoder, corpus, mixture, Training.model_validate(values))
+    return Trainer(encoder, objective, torch.device("cpu"))
 
 
-def bytes_of(one: PairTrainer) -> bytes:
-    assert isinstance(one.encoder, Bag)
-    bias = one.encoder.bias
-    return one.encoder.table.detach().numpy().tobytes() + (b"" if bias is None else bias.detach().numpy().tobytes())
+def objective_of(one: Trainer) -> PairObjective:
+    assert isinstance(one.objective, PairObjective)
+    return one.objective
+
+
+def bytes_of(one: Trainer) -> bytes:
+    return b"".join(array.tobytes() for array in one.encoder.arrays().values())
 
 
 def test_the_loss_falls_and_is_logged(tmp_path: Path) -> None:
@@ -58,7 +61,7 @@ def test_the_loss_falls_and_is_logged(tmp_path: Path) -> None:
     assert history.losses[-1][1] < 0.7 * history.losses[0][1]
     assert history.steps == 120
     # An epoch of 40 pairs is batches of 12, 12, 12 and 4.
-    assert history.pairs == 30 * 40
+    assert history.examples == 30 * 40
 
 
 @pytest.mark.parametrize(
@@ -73,7 +76,7 @@ def test_each_option_changes_the_model(tmp_path: Path, settings: dict[str, Any])
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     first, second, other = trainer(), trainer(), trainer()
-    object.__setattr__(other.mixture, "seed", 3)
+    object.__setattr__(objective_of(other).mixture, "seed", 3)
     for one in (first, second, other):
         fit(one, tmp_path / "c.pt", identity="x")
     assert bytes_of(first) == bytes_of(second) != bytes_of(other)
@@ -102,10 +105,10 @@ def test_a_stopped_and_resumed_run_ends_with_the_same_bytes(
     stopped = trainer(**settings)
     take = stopped.take
 
-    def take_and_stop(step: int) -> Any:
-        if step == stop - 1:
+    def take_and_stop(examples: Examples) -> Any:
+        if examples.step == stop - 1:
             os.kill(os.getpid(), signal.SIGTERM)
-        return take(step)
+        return take(examples)
 
     stopped.take = take_and_stop  # type: ignore[method-assign]
     with pytest.raises(Interrupted, match=f"Stopped at step {stop} of 120") as caught:
@@ -115,7 +118,7 @@ def test_a_stopped_and_resumed_run_ends_with_the_same_bytes(
     resumed = trainer(**settings)
     history = fit(resumed, tmp_path / "c.pt", identity="x", resume=True)
     assert bytes_of(resumed) == bytes_of(whole)
-    assert (history.losses, history.pairs) == (uninterrupted.losses, uninterrupted.pairs)
+    assert (history.losses, history.examples) == (uninterrupted.losses, uninterrupted.examples)
 
 
 def test_periodic_checkpoints_do_not_change_the_model(tmp_path: Path) -> None:
@@ -163,9 +166,9 @@ def test_development_scores_are_taken_at_their_steps(tmp_path: Path) -> None:
 
 
 def test_epochs_count_whole_passes_and_a_last_pair_alone_is_left_out() -> None:
-    assert trainer(steps=None, epochs=3).steps == 3 * 4
-    assert trainer(steps=None, epochs=1, batch=13).steps_per_epoch == 3  # 13 + 13 + 13 + 1
-    assert len(trainer(batch=39).batch_at(0).texts) == 78
+    assert trainer(steps=None, epochs=3).objective.steps == 3 * 4
+    assert objective_of(trainer(steps=None, epochs=1, batch=13)).steps_per_epoch == 3  # 13 + 13 + 13 + 1
+    assert len(trainer(batch=39).objective.examples_at(0).batch.texts) == 78
 
 
 def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,15 @@ import gramvec
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Vocabulary
-from gramvec_training.cli_support import report_held_out
-from gramvec_training.config import DataSet, parse_config
-from gramvec_training.continuing import begin_from, continued_encoder
-from gramvec_training.encode import encoder_function, reference
-from gramvec_training.export import export_bundle
-from gramvec_training.graph import quantised
-from gramvec_training.held_out import HeldOut, read_held_out, read_kept, report, retrieval
-from gramvec_training.runs import Weights, load_run
-from gramvec_training.start import Start, check_fits, extended_vocabulary, read_start, started_table
-from training_support import call, sentence
+from gramvec_training.cli.support import report_held_out
+from gramvec_training.configuration import DataSet, Start, parse_config
+from gramvec_training.data import HeldOut, extended_vocabulary, read_held_out, read_kept
+from gramvec_training.encoders import encoder_function
+from gramvec_training.evaluation import report, retrieval
+from gramvec_training.export.graph import column_scales, quantised
+from gramvec_training.runs import load_run, read_start
+from gramvec_training.runs.start import begin_from, continued_encoder, started_table
+from training_support import call, export_table, sentence
 
 BOTH = FeatureSpec(orders=(2, 3), words=True)
 WORDS = FeatureSpec(orders=(), words=True, unknown_words="row")
@@ -43,7 +43,7 @@ def bundle(
     rng = np.random.default_rng(3)
     table = rng.normal(size=(len(entries), 8)).astype(np.float32)
     b = rng.normal(size=8).astype(np.float32) if bias else None
-    export_bundle(
+    export_table(
         folder,
         name=folder.name,
         kind=kind,
@@ -73,17 +73,20 @@ def test_the_weights_of_a_bundle_are_read_as_it_serves_them(
         tmp_path / "m", spec, precision=precision, pooling=pooling, activation=activation, bias=bias
     )
     started = read_start(Start(bundle=folder))
-    values, scales = quantised(table)
-    stored = {"float32": table, "float16": table.astype(np.float16).astype(np.float32), "int8": values * scales}
+    columns = column_scales(table)
+    values, scales = quantised(table / columns)
+    stored = {
+        "float32": table,
+        "float16": table.astype(np.float16).astype(np.float32),
+        "int8": values * scales * columns,
+    }
     np.testing.assert_array_equal(started.table, stored[precision])
     assert started.table.dtype == np.float32
     assert (started.bias is None) == (b is None)
     if b is not None:
         np.testing.assert_array_equal(started.bias, b)
 
-    encode = reference(
-        Weights(started.table, started.bias), started.bundle.featuriser, pooling=pooling, activation=activation
-    )  # type: ignore[arg-type]
+    encode = started.encode()
     served = gramvec.load(folder, device="cpu").raw(TEXTS).vectors
     np.testing.assert_allclose(encode(TEXTS), served, atol=1e-6)
 
@@ -149,15 +152,27 @@ def test_training_begins_with_the_vectors_of_the_bundle(tmp_path: Path) -> None:
 
 
 def test_a_config_must_ask_for_the_bundles_own_model(tmp_path: Path) -> None:
-    folder, _, _ = bundle(tmp_path / "m")
-    started = read_start(Start(bundle=folder))
+    folder, _, _ = bundle(tmp_path / "m", replace(BOTH, unicode="1.0"))  # of another Unicode version: no matter
     fitting: dict[str, Any] = {"dimension": 8, "pooling": "sum", "activation": "linear", "bias": False}
-    check_fits(started, replace(BOTH, unicode="1.0"), **fitting)
+
+    def begun(orders: Sequence[int] = BOTH.orders, encoder: Any = None, **model: Any) -> None:
+        values = {
+            "model": {"name": "m", "kind": "gramvec", **model},
+            "features": {"orders": orders, "words": True},
+            "start": {"bundle": folder},
+            "training": {"steps": 1},
+            "data": [{"path": "x"}],
+        }
+        begin_from(parse_config(values | ({} if encoder is None else {"encoder": encoder}), source="test"))
+
+    begun(**fitting)
     for change in ({"dimension": 9}, {"pooling": "mean"}, {"activation": "tanh"}, {"bias": True}):
         with pytest.raises(InputError, match=rf"The config's {next(iter(change))} is not that of the bundle m"):
-            check_fits(started, BOTH, **{**fitting, **change})
+            begun(**{**fitting, **change})
     with pytest.raises(InputError, match="config's features"):
-        check_fits(started, replace(BOTH, orders=(2,)), **fitting)
+        begun(orders=(2,), **fitting)
+    with pytest.raises(InputError, match="the config's encoder is two-layer"):
+        begun(encoder={"kind": "two-layer"}, dimension=8)
 
 
 def test_start_belongs_to_what_trains() -> None:
@@ -264,7 +279,7 @@ def test_from_a_bundle_to_a_bundle_in_one_command(pairs: Path, tmp_path: Path, k
     }
     assert run.record["command"] == "gramvec-train fit --pairs my.tsv --from small"
     assert str(tmp_path) not in (tmp_path / "run" / "run.json").read_text()
-    moved = np.abs(run.weights.table[: len(table)] - read_start(Start(bundle=folder)).table).max()
+    moved = np.abs(run.encoder.arrays()["table"][: len(table)] - read_start(Start(bundle=folder)).table).max()
     assert 0 < moved < 0.01  # ten steps of 0.0005 at most
 
     new = gramvec.load(tmp_path / "new", device="cpu")
@@ -279,7 +294,7 @@ def test_from_a_bundle_to_a_bundle_in_one_command(pairs: Path, tmp_path: Path, k
     (tmp_path / "run" / "run.json").unlink()
     assert call("fit", "--out", tmp_path / "run", "--resume").exit_code == 0
     again = load_run(tmp_path / "run")
-    assert again.weights.table.tobytes() == run.weights.table.tobytes()
+    assert again.encoder.arrays()["table"].tobytes() == run.encoder.arrays()["table"].tobytes()
     assert again.record["held_out"] == found
     (tmp_path / "run" / "run.json").unlink()
     bundle(folder, spec, kind=kind, pooling="mean")

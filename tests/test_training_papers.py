@@ -15,17 +15,14 @@ from torch.nn import functional
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec
 from gramvec.vocab import Vocabulary
-from gramvec_training import negatives
-from gramvec_training.config import Config, Training, load_config, parse_config
-from gramvec_training.corpus import Corpus
+from gramvec_training.configuration import BagSettings, Config, How, Training, load_config, parse_config
+from gramvec_training.data import Corpus, Mixture, SourceGroups, build_vocabulary
 from gramvec_training.encoders import Bag
-from gramvec_training.losses import margin_loss
-from gramvec_training.mixture import Mixture, SourceGroups
-from gramvec_training.negatives import choose_negatives, mega_batch_negatives
-from gramvec_training.optim import LazyAdaGrad, LazyAdam, LazyOptimiser
-from gramvec_training.pair_trainer import PairTrainer
-from gramvec_training.pipeline import build_encoder, prepare
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.fitting import LazyAdaGrad, LazyAdam, LazyOptimiser, Trainer
+from gramvec_training.objectives import PairObjective, choose_negatives, margin_loss, mega_batch_negatives, negatives
+from gramvec_training.runs import Begun
+from gramvec_training.runs.beginning import begun_encoder
+from gramvec_training.runs.pairs import prepare_pairs
 
 CONFIGS = Path(__file__).parent.parent / "training" / "configs"
 
@@ -107,20 +104,20 @@ DEGREES = [0.0, 60.0, 180.0, 230.0, 5.0, 70.0, 100.0, 290.0]
 PAIRS = np.array([[0, 1], [2, 3], [4, 5], [6, 7]])
 
 
-def word_trainer(**settings: Any) -> PairTrainer:
+def word_objective(**settings: Any) -> PairObjective:
     corpus = Corpus(np.arange(8, dtype=np.int32), np.arange(9), 8)
-    encoder = Bag(circle(DEGREES), pooling="sum", activation="linear", bias=False)
+    encoder = Bag(circle(DEGREES), BagSettings(activation="linear", bias=False))
     mixture = Mixture([SourceGroups("s", PAIRS.ravel(), np.arange(0, 9, 2))], seed=1, shuffle_first_epoch=False)
     values = {"batch": 2, "epochs": 2, "rate": 0.01, **settings}
-    return PairTrainer(encoder, corpus, mixture, Training.model_validate(values), torch.device("cpu"))
+    return PairObjective(encoder, corpus, mixture, Training.model_validate(values))
 
 
 def test_mega_batch_by_hand() -> None:
-    trainer = word_trainer()
+    one = word_objective()
     # 0 deg: 5, not its partner at 60. 180: 100. 5: 0. 100: 70. 60: 70. 230: 290 (60 off, as the partner's 50 is out).
-    assert mega_batch_negatives(trainer.encoder, trainer.corpus, PAIRS, "max").tolist() == [[4, 6, 0, 5], [5, 7, 1, 3]]
+    assert mega_batch_negatives(one.encoder, one.corpus, PAIRS, "max").tolist() == [[4, 6, 0, 5], [5, 7, 1, 3]]
     # In their own batches 0 deg is held from 230 (130 off; 180 is farther) and 180 from 60.
-    first = mega_batch_negatives(trainer.encoder, trainer.corpus, PAIRS[:2], "max")
+    first = mega_batch_negatives(one.encoder, one.corpus, PAIRS[:2], "max")
     assert first.tolist() == [[3, 1], [2, 0]]
 
 
@@ -130,37 +127,38 @@ def hinge(x: float, partner: float, negative: float) -> float:
 
 
 def test_the_loss_of_a_mega_batch_by_hand() -> None:
-    trainer = word_trainer(mega_batch=2)
-    sides = [set(pair) for pair in trainer.pairs_at(0).tolist()]
+    one = word_objective(mega_batch=2)
+    sides = [set(pair) for pair in one.pairs_at(0).tolist()]
     assert sides == [{0, 1}, {2, 3}]
-    loss, pairs = trainer.take(0)
+    examples = one.examples_at(0)
+    loss = Trainer(one.encoder, one, torch.device("cpu")).take(examples)
     held = {0: 4, 1: 5, 2: 6, 3: 7}  # as above
     expected = [hinge(DEGREES[x], DEGREES[x ^ 1], DEGREES[negative]) for x, negative in held.items()]
-    assert (loss.item(), pairs) == (pytest.approx(sum(expected) / 2, abs=1e-6), 2)
+    assert (loss.item(), examples.count) == (pytest.approx(sum(expected) / 2, abs=1e-6), 2)
 
 
 def test_a_mega_batch_keeps_the_negatives_that_were_chosen_at_its_start() -> None:
-    trainer = word_trainer(mega_batch=2)
-    trainer.take(0)
+    one = word_objective(mega_batch=2)
+    one.examples_at(0)
     with torch.no_grad():
-        trainer.encoder.table.copy_(torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
-    before = mega_batch_negatives(word_trainer().encoder, trainer.corpus, trainer.pairs_at(0, 2), "max")[:, 2:]
-    now = mega_batch_negatives(trainer.encoder, trainer.corpus, trainer.pairs_at(0, 2), "max")[:, 2:]
-    batch = trainer.batch_at(1)
+        one.encoder.table.copy_(torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
+    before = mega_batch_negatives(word_objective().encoder, one.corpus, one.pairs_at(0, 2), "max")[:, 2:]
+    now = mega_batch_negatives(one.encoder, one.corpus, one.pairs_at(0, 2), "max")[:, 2:]
+    batch = one.examples_at(1).batch
     assert before.tolist() != now.tolist()
     assert batch.texts[4:].tolist() == np.unique(before).tolist()
 
 
 def test_one_batch_as_a_mega_batch_gives_the_loss_of_a_batch() -> None:
-    trainer = word_trainer(batch=4)
-    pairs = trainer.pairs_at(0)
+    one = word_objective(batch=4)
+    pairs = one.pairs_at(0)
     phrases = np.concatenate([pairs[:, 0], pairs[:, 1]])
-    unit = functional.normalize(trainer.encoder.table.detach()[phrases], dim=1)
+    unit = functional.normalize(one.encoder.table.detach()[phrases], dim=1)
     texts = torch.from_numpy(phrases)
     chosen = choose_negatives(unit, texts, "max")
-    pooled = mega_batch_negatives(trainer.encoder, trainer.corpus, pairs, "max").reshape(-1)
+    pooled = mega_batch_negatives(one.encoder, one.corpus, pairs, "max").reshape(-1)
     assert pooled.tolist() == texts[chosen].tolist()
-    everything = functional.normalize(trainer.encoder.table.detach(), dim=1)
+    everything = functional.normalize(one.encoder.table.detach(), dim=1)
     apart = margin_loss(*unit.chunk(2), torch.from_numpy(pooled), 0.4, candidates=everything)
     assert apart.item() == pytest.approx(margin_loss(*unit.chunk(2), chosen, 0.4).item())
 
@@ -218,7 +216,7 @@ def vocabulary_in(folder: Path, config: Config) -> Vocabulary:
     (folder / "pairs.tsv").write_text("cat\tkitten\ncat\tdog\ndog\tcat\n")
     (folder / "v.txt").write_text("dog 1 2\nbird 3 4\ncat 5 6\n")
     assert config.training is not None
-    return prepare(config, config.training, folder).vocabulary
+    return prepare_pairs(Begun(config, folder, "test"), folder, How()).vocabulary
 
 
 def test_the_words_of_the_initial_vectors_are_the_vocabulary(tmp_path: Path) -> None:
@@ -232,7 +230,7 @@ def test_the_unknown_word_begins_with_its_own_vector(tmp_path: Path) -> None:
     config = words_config()
     vocabulary = vocabulary_in(tmp_path, config)
     (tmp_path / "v.txt").write_text("dog 1 2\nUUUNKKK 7 8\n")
-    table = build_encoder(config.model, 1, vocabulary, tmp_path).table
+    table = begun_encoder(config, None, 1, vocabulary, tmp_path).table
     assert table[vocabulary.unknown_row].tolist() == [7, 8]
     assert table[0].tolist() != [7, 8]
 
@@ -271,7 +269,11 @@ def test_the_config_decides_the_order_of_the_first_epoch(tmp_path: Path) -> None
         source="test",
     )
     assert config.training is not None
-    pairs = prepare(config, config.training, tmp_path).mixture.epoch(0)
+    plan = prepare_pairs(Begun(config, tmp_path, "test"), tmp_path, How())
+    assert plan.make_objective is not None
+    objective = plan.make_objective(plan.make_encoder(), torch.device("cpu"))
+    assert isinstance(objective, PairObjective)
+    pairs = objective.mixture.epoch(0)
     assert (pairs // 2)[:, 0].tolist() == list(range(30))
 
 

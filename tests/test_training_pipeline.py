@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Vocabulary
-from gramvec_training.config import Config, parse_config
-from gramvec_training.encode import cosines, reference
-from gramvec_training.pipeline import build_encoder, prepare
-from gramvec_training.runs import Weights, begin_run, load_run
+from gramvec_training.configuration import Config, How, parse_config
+from gramvec_training.encoders import bag_of, cosines, encoder_function
+from gramvec_training.fitting import History
+from gramvec_training.objectives import PairObjective
+from gramvec_training.runs import Begun, Plan, begin_run, load_run
+from gramvec_training.runs.beginning import begun_encoder
+from gramvec_training.runs.pairs import prepare_pairs
 
 PAIRS = "cat\tkitten\ncat\tdog\nqqq\tzzz\ncat\tdog\n"
 
@@ -35,23 +39,34 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def prepared(one: Config, data: Path) -> Any:
-    assert one.training is not None
-    return prepare(one, one.training, data)
+def prepared(one: Config, data: Path) -> Plan:
+    return prepare_pairs(Begun(one, data, "test"), data, How())
+
+
+def objective_of(plan: Plan) -> PairObjective:
+    assert plan.make_objective is not None
+    objective = plan.make_objective(plan.make_encoder(), torch.device("cpu"))
+    assert isinstance(objective, PairObjective)
+    return objective
+
+
+def data_record(plan: Plan) -> dict[str, Any]:
+    one: dict[str, Any] = plan.record(History(), plan.make_encoder())["data"][0]
+    return one
 
 
 def test_each_distinct_text_is_featurised_once(data: Path) -> None:
     got = prepared(config(), data)
     assert sorted(got.texts) == ["cat", "dog", "kitten", "qqq", "zzz"]
-    assert len(got.corpus) == 5
-    assert got.mixture.pairs_per_epoch == 4
+    assert len(objective_of(got).corpus) == 5
+    assert objective_of(got).mixture.pairs_per_epoch == 4
 
 
 def test_groups_without_known_features_are_left_out_and_counted(data: Path) -> None:
     got = prepared(config(vocabulary={"max_words": 3}), data)  # the words of equal count go by text: cat, dog, kitten
-    assert got.record[0]["groups"] == 3
-    assert got.record[0]["groups_without_known_features"] == 1
-    assert set(got.mixture.epoch(0).ravel().tolist()) == {0, 1, 2}
+    assert data_record(got)["groups"] == 3
+    assert data_record(got)["groups_without_known_features"] == 1
+    assert set(objective_of(got).mixture.epoch(0).ravel().tolist()) == {0, 1, 2}
 
 
 def test_nothing_known_at_all_is_refused(data: Path) -> None:
@@ -65,8 +80,8 @@ def test_max_groups_keeps_a_sample_drawn_by_the_seed(data: Path) -> None:
     limited = [{"path": "pairs.tsv", "max_groups": 30}]
     first, again = (prepared(config(data=limited), data) for _ in range(2))
     other = prepared(config(data=limited, training={"steps": 1, "seed": 2}), data)
-    assert first.record[0]["groups"] == 30
-    assert first.corpus.digest == again.corpus.digest
+    assert data_record(first)["groups"] == 30
+    assert first.digests == again.digests
     assert first.texts == again.texts
     assert set(first.texts) != set(other.texts)
 
@@ -74,35 +89,35 @@ def test_max_groups_keeps_a_sample_drawn_by_the_seed(data: Path) -> None:
 def test_word_vectors_replace_the_first_values_of_the_words_they_know(data: Path) -> None:
     (data / "v.txt").write_text("dog 1 2\nbird 3 4\ncat 5 6\n")
     vocabulary = Vocabulary.build([Entry("word", text, 1) for text in ("cat", "kitten", "dog")])
-    model = config(model={**config().model.model_dump(), "vectors": "v.txt", "initial": 0.25}).model
-    table = build_encoder(model, 1, vocabulary, data).table.detach().numpy()
+    values = {**config().model.model_dump(), "vectors": "v.txt", "initial": 0.25}
+    table = begun_encoder(config(model=values), None, 1, vocabulary, data).table.detach().numpy()
     np.testing.assert_array_equal(table[[0, 2]], [[5, 6], [1, 2]])
     assert (np.abs(table[1]) <= 0.25).all()
     assert table[1].any()
 
-    wide = model.model_copy(update={"dimension": 3})
+    wide = config(model={**values, "dimension": 3})
     with pytest.raises(InputError, match=r"v\.txt has 2 dimensions and model\.dimension is 3"):
-        build_encoder(wide, 1, vocabulary, data)
+        begun_encoder(wide, None, 1, vocabulary, data)
 
 
 def test_glorot_bounds_and_seeds(data: Path) -> None:
     vocabulary = Vocabulary.build([Entry("word", f"w{n}", 1) for n in range(400)])
-    model = config().model
-    table = build_encoder(model, 1, vocabulary, data).table.detach().numpy()
+    table = begun_encoder(config(), None, 1, vocabulary, data).table.detach().numpy()
     bound = (6 / 402) ** 0.5
     assert 0.95 * bound < np.abs(table).max() <= bound
-    assert table.tobytes() == build_encoder(model, 1, vocabulary, data).table.detach().numpy().tobytes()
-    assert table.tobytes() != build_encoder(model, 2, vocabulary, data).table.detach().numpy().tobytes()
+    assert table.tobytes() == begun_encoder(config(), None, 1, vocabulary, data).table.detach().numpy().tobytes()
+    assert table.tobytes() != begun_encoder(config(), None, 2, vocabulary, data).table.detach().numpy().tobytes()
 
 
-def test_reference_by_hand() -> None:
+def test_a_bag_by_hand() -> None:
     """x = mean of the rows; x -= (x u^T) u; tanh(x + bias). A text without known words is similar to nothing."""
     spec = FeatureSpec(orders=(), words=True)
     featuriser = Featuriser(spec, Vocabulary.build([Entry("word", "a", 1), Entry("word", "b", 1)]))
     table = np.array([[2, 0], [0, 4]], dtype=np.float32)
     u = np.array([[0.6, 0.8]], dtype=np.float32)
-    weights = Weights(table, np.array([0.1, 0.0], dtype=np.float32), u)
-    encode = reference(weights, featuriser, pooling="mean", activation="tanh")
+    bias = np.array([0.1, 0.0], dtype=np.float32)
+    bag = bag_of(table, bias, pooling="mean", activation="tanh", components=u)
+    encode = encoder_function(bag, featuriser)
     # "a b": mean (1, 2), along u 2.2, less (1.32, 1.76): (-0.32, 0.24).
     np.testing.assert_allclose(encode(["a b", "zzz"]), np.tanh([[-0.22, 0.24], [0.1, 0]]), rtol=1e-5)
 

@@ -10,8 +10,7 @@ import orjson
 import pytest
 
 from gramvec.errors import InputError
-from gramvec_training.plots import plot_run, plot_scores
-from gramvec_training.report import summary
+from gramvec_training.reporting import plot_run, plot_scores, summary
 from training_support import call
 
 RECORD: dict[str, Any] = {

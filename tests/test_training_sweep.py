@@ -12,10 +12,9 @@ from typing import Any
 import orjson
 import pytest
 
-from gramvec_training.config import parse_config
-from gramvec_training.runs import load_run
-from gramvec_training.sif import word_weights
-from gramvec_training.sweep import FIGURE_1_A, TABLE_5_ORDERS, TABLE_5_SIZES, ngram_cells, tables
+from gramvec_training.configuration import parse_config
+from gramvec_training.fitting import word_weights
+from gramvec_training.runs import FIGURE_1_A, TABLE_5_ORDERS, TABLE_5_SIZES, load_run, ngram_cells, tables
 from training_support import call
 
 NOUNS = ["car", "film", "bike", "house", "dog", "tree", "road", "song"]
@@ -117,7 +116,7 @@ def test_a_stopped_sweep_continues_where_it_was(folder: Path) -> None:
     assert "Continue with the same command and --resume" in said
     assert call("sweep", folder / "long.toml", *options, "--out", stopped, "--resume").exit_code == 0
     for cell in ("orders-2_each-20", "orders-2-3_each-20"):
-        tables = [load_run(folder / run / cell).weights.table.tobytes() for run in ("whole", "stopped")]
+        tables = [load_run(folder / run / cell).encoder.arrays()["table"].tobytes() for run in ("whole", "stopped")]
         assert tables[0] == tables[1]
 
 
@@ -134,7 +133,7 @@ def test_a_of_sif_from_one_command(folder: Path) -> None:
         run = load_run(out / f"a-{a:g}")
         entries = [entry.text for entry in run.vocabulary.entries()]
         weight = word_weights(["car"], {"car": 20 / 930}, a)[0]
-        assert run.weights.table[entries.index("car")].tolist() == pytest.approx([0, weight], rel=1e-5)
+        assert run.encoder.arrays()["table"][entries.index("car")].tolist() == pytest.approx([0, weight], rel=1e-5)
 
 
 def test_a_run_that_sif_names_is_beside_the_sweep(folder: Path) -> None:

@@ -12,7 +12,7 @@ from gramvec.errors import BundleError, InputError
 from gramvec.features import FeatureSpec
 from gramvec.vocab import Entry, Vocabulary, hashing
 from gramvec.vocab.characters import character_class, lower
-from gramvec_training.vocabulary import build_vocabulary
+from gramvec_training.data import build_vocabulary
 
 ENTRIES = [
     Entry("ngram", "th", 9),
@@ -42,18 +42,27 @@ def test_a_key_unpacks_to_its_characters(ids: list[int]) -> None:
     assert hashing.unpack(hashing.pack(ids, 7), 7) == ids
 
 
-@given(st.sets(st.integers(1, 2**64 - 1), max_size=200))
-def test_every_key_is_found_where_probing_looks(keys: set[int]) -> None:
-    listed = sorted(keys)
-    table, rows = hashing.ngram_table(np.array(listed, np.uint64), np.arange(len(listed), dtype=np.int32))
-    assert len(table) >= 2 * len(listed)
-    shift = 65 - len(table).bit_length()
-    for row, key in enumerate(listed):
-        slot = (key * hashing.MULTIPLIER % 2**64) >> shift
-        while table[slot] != key:
-            assert table[slot] != 0
-            slot = (slot + 1) % len(table)
-        assert rows[slot] == row
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=60), st.lists(st.integers(0, 2**64 - 1), max_size=20))
+def test_an_index_finds_keys_where_they_stand(keys: list[int], others: list[int]) -> None:
+    index = hashing.Index(np.array(keys, np.uint64))
+    asked = [*keys, *others, 0, 2**64 - 1]
+    expected = [keys.index(one) if one in keys else -1 for one in asked]
+    assert index.find(np.array(asked, np.uint64)).tolist() == expected
+    assert index.are_distinct == (len(set(keys)) == len(keys))
+
+
+@given(st.lists(st.lists(st.integers(1, 5), max_size=40), max_size=12))
+def test_words_have_the_hashes_of_the_definition(words: list[list[int]]) -> None:
+    def hashed(word: list[int]) -> int:
+        value = hashing.WORD_SEED
+        for one in word:
+            value = (value ^ one) * hashing.WORD_PRIME % 2**64
+        return value
+
+    chars = np.array([one for word in words for one in word], np.uint16)
+    lengths = np.array([len(word) for word in words], np.int64)
+    starts = np.cumsum(np.append(0, lengths))[: len(words)]
+    assert hashing.word_hashes(chars, starts, lengths).tolist() == [hashed(word) for word in words]
 
 
 def test_lower_case_keeps_the_length() -> None:
@@ -136,6 +145,9 @@ def test_too_large_an_alphabet_keeps_its_most_frequent_characters() -> None:
         (lambda data: b"", "not a gramvec vocabulary"),
         (lambda data: data[:24] + b"\xff" * 16 + data[40:], "directory is damaged"),
         (lambda data: data[:40] + b"<q9\0" + data[44:], "directory is damaged"),
+        (lambda data: data[:12] + struct.pack("<I", 2**31) + data[16:], "directory is damaged"),
+        (lambda data: data[:48] + struct.pack("<Q", 2**64 - 64) + data[56:], "directory is damaged"),
+        (lambda data: data[:56] + struct.pack("<Q", 2**61) + data[64:], "directory is damaged"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name(tmp_path: Path, damage: object, message: str) -> None:

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from gramvec import Embedder, native
 from gramvec.http.command import serve
 from gramvec.http.settings import Settings
-from gramvec.runtime.onnx import is_installed
+from gramvec.runtime.sessions import why_no_cuda
 from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, serves, until
 
 RAW = {"accept": "application/octet-stream"}
@@ -170,7 +170,7 @@ def supervising(work: str, renew: str = "{'result': {}}") -> Iterator[subprocess
         "from gramvec.http.workers import signals_held, supervise\n"
         "logging.basicConfig()\n"
         f"def work(parent):\n    {work}\n"
-        f"def renew():\n    return {renew}\n"
+        f"def renew(is_wanted):\n    return {renew}\n"
         "try:\n"
         "    with signals_held():\n"
         "        supervise(work, 2, 1.0, renew)\n"
@@ -264,7 +264,7 @@ server.serve(Settings(workers=2, port=0, device="cpu", model=("sif",)))
         assert "Traceback" not in process.stderr.read()
 
 
-@pytest.mark.skipif(native.loops is None or is_installed("onnxruntime-gpu"), reason="then it is there")
+@pytest.mark.skipif(native.loops is None or why_no_cuda() is None, reason="then it is there")
 def test_no_process_has_onnxruntime_and_the_parent_lets_go_of_what_it_has_read() -> None:
     with served_process("--workers", "2") as (process, port):
         until(lambda: running_workers(port) == 2)

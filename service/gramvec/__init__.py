@@ -40,7 +40,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """`Embedder` and `load`, imported when they are wanted.
 
-    They bring numpy, for which `gramvec serve` sets something first, and pydantic, which runtime.answering needs not.
+    They bring numpy, for which `gramvec serve` sets something first.
     """
     if name in ("Embedder", "load"):
         from gramvec import embedder

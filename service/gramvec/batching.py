@@ -20,7 +20,7 @@ from gramvec.pace import Pace
 from gramvec.postprocess import RawEmbeddings
 from gramvec.refusals import is_late, no_room, shutting_down, would_be_late
 from gramvec.stepping import Moment
-from gramvec.waiting import LONG_TEXT_FACTOR, Call, Line, Request
+from gramvec.waiting import Call, Line, Request
 
 # A call on the worker thread holds the model for about 10 ms: that is what a short request waits behind a bulk one.
 CALL_SECONDS = 0.010
@@ -58,7 +58,7 @@ class Batcher:
         queue_characters: the same for the characters of the waiting texts.
         call_seconds: about how long one call may hold the model; a text that takes longer is a call of its own.
         loop_seconds: a call of about this time or less runs on the event loop, and calls are cut to it; a text that
-            takes longer goes to the worker thread. 0 sends every call to the thread (a CUDA device).
+            takes longer goes to the worker thread. 0 sends every call to the thread, for a device that is waited for.
         long_text_factor: how many times the usual a character of a text over `LONG_TEXT` characters costs.
         deadline_seconds: how long a request may wait until the model begins with it. One that would wait longer, at
             the measured speed, is refused; one that has is dropped. Both with `Overloaded`. None for no such limit.
@@ -73,7 +73,7 @@ class Batcher:
         queue_characters: int = QUEUE_CHARACTERS,
         call_seconds: float = CALL_SECONDS,
         loop_seconds: float = LOOP_SECONDS,
-        long_text_factor: int = LONG_TEXT_FACTOR,
+        long_text_factor: int = 1,
         deadline_seconds: float | None = None,
         on_call: Callable[[CallRecord], None] | None = None,
     ) -> None:

@@ -127,6 +127,10 @@ def _described(feature: Feature) -> str:
     return f"{_shown(feature.text)}{kind}{times}"
 
 
+def printable(text: str) -> str:
+    """Of a stranger's text what prints, and escapes of what does not, which could move a terminal's cursor."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
 def _shown(text: str) -> str:
-    # What does not print could move a terminal's cursor.
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text.replace(" ", "␣"))
+    return printable(text.replace(" ", "␣"))

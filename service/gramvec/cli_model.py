@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 
 from gramvec.bundle import DEFAULT_MODEL
-from gramvec.cli_explain import Device, device_option, model_option
+from gramvec.cli_explain import Device, device_option, model_option, printable
 from gramvec.embedder import Embedder, load
-from gramvec.errors import GramvecError
+from gramvec.errors import BackendError, GramvecError, InputError
+from gramvec.files import read_lines
+from gramvec.verifying import BLOCK, compare, sample_texts
 
 
 @click.command(short_help="Score one text against others.")
@@ -48,7 +52,7 @@ def inspect(model: str, as_json: bool, vocabulary: bool) -> None:
         click.echo(orjson.dumps(values, option=orjson.OPT_INDENT_2))
     else:
         for key, value in _summary(embedder).items():
-            click.echo(f"{key:<12}{value}")
+            click.echo(f"{key:<12}{printable(value)}")
     embedder.close()
 
 
@@ -77,21 +81,58 @@ def _datasets(provenance: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-@click.command(short_help="Check the files of models.")
+@click.command(short_help="Check models, and the runtimes on their texts.")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option(
+    "--texts", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare on these, one a line."
+)
 @device_option
-def verify(models: tuple[str, ...], device: Device) -> None:
-    """Check every file of each MODEL against its manifest, and its golden texts on the device."""
+def verify(models: tuple[str, ...], texts: Path | None, device: Device) -> None:
+    """Check every file of each MODEL against its manifest, and its golden texts on the device; then compare the
+    runtimes, native and ONNX Runtime, on 2,000 texts made of the model's own words, or on those of a file.
+
+    The largest difference is relative to a vector's length. Over 1e-5 the model fails.
+
+    \b
+    Examples:
+      gramvec verify gramvec-en sif
+      gramvec verify gramvec-en --texts tickets.txt
+    """  # noqa: D301 - click takes the character, not its escape
     failed = 0
     for model in models:
         try:
-            embedder = load(model, device=device)
+            click.echo(_verified(model, texts, device))
         except GramvecError as error:
             failed += 1
             click.echo(f"Error: {error}", err=True)
-            continue
-        texts = len(embedder.manifest.golden)
-        click.echo(f"{embedder.name}\t{embedder.digest[:12]}\t{texts} golden texts on {embedder.device}\tok")
-        embedder.close()
     if failed:
         raise click.ClickException(f"{failed} of {len(models)} models failed")
+
+
+def _verified(model: str, texts: Path | None, device: Device) -> str:
+    embedder = load(model, device=device)
+    try:
+        found = compare(embedder, sample_texts(embedder.bundle) if texts is None else _lines(texts))
+        golden = f"{len(embedder.manifest.golden)} golden texts on {embedder.device}"
+        if not found.agrees:
+            raise BackendError(
+                f"{embedder.bundle.path}: {found.one} and {found.other} differ by {found.largest:.1e}, on "
+                f"{found.text[:60]!r}; take --device cpu, or runtime onnx where it is served, and please report it"
+            )
+        compared = f"{found.one} and {found.other} differ by at most {found.largest:.1e} on {found.texts:,} texts"
+        if found.why_not:
+            compared = f"{found.one} compared with nothing: {found.why_not}"
+        return f"{embedder.name}\t{embedder.digest[:12]}\t{golden}\t{compared}\tok"
+    except InputError as error:
+        if texts is None or error.index is None:
+            raise
+        said = str(error).removeprefix(f"text {error.index} ").replace(" or pass truncate=true", "")
+        raise InputError(f"{texts}: line {error.index + 1} {said}") from error
+    finally:
+        embedder.close()
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with path.open("rb") as file:
+        for _, lines in read_lines(file, BLOCK):
+            yield from lines

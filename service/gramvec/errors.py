@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+MOST_QUOTED, MOST_OF_ERROR = 100, 400
+
 OverloadReason = Literal["memory", "queue_texts", "queue_characters", "deadline", "shutting_down"]
 
 
@@ -53,3 +55,15 @@ class Overloaded(GramvecError):
 
 class BackendError(GramvecError):
     """The runtime failed while computing these texts."""
+
+
+def quoted(value: object) -> str:
+    """What a stranger wrote, for a sentence: on one line, in printable ASCII, and short; of a container its type.
+
+    Of an error of a library, which may quote a stranger at length, its message.
+    """
+    most = MOST_OF_ERROR if isinstance(value, Exception) else MOST_QUOTED
+    if not isinstance(value, str | int | float | Exception):
+        return type(value).__name__
+    text = str(value)[: most + 1].encode("unicode-escape").decode("ascii")
+    return text if len(text) <= most else text[:most] + "..."

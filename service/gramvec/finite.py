@@ -2,54 +2,36 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import BundleError
-
-if TYPE_CHECKING:
-    from gramvec.bundle import Graph
+from gramvec.mapped import MappedWeights
 
 # Numbers looked at together: a few megabytes, so that a large table is not copied.
 PIECE = 2**20
 REMEDY = "the training had diverged; train and export the model again"
 
 
-def check_finite(folder: Path, graph: Graph, dimension: int) -> None:
-    """Look at every stored number that can be NaN or infinite: a float table, scales, columns, bias.
+def check_finite(weights: MappedWeights) -> None:
+    """Look at every number of the file that can be NaN or infinite: a float table, and scales.
 
     An int8 table holds neither; its scales are one number a row. A float32 table takes 0.3 ms a megabyte, once.
 
     Raises:
-        BundleError: naming the file and the row, or the field of the manifest.
+        BundleError: naming the file and the row.
     """
-    stored = graph.stored
-    if stored is None:
-        return
-    file = folder / stored.file
-    if graph.precision != "int8":
-        where = _first_odd(_mapped(file, graph.precision, stored.table, stored.rows * dimension))
+    path, table = weights.path, weights.table
+    if table.dtype != np.int8:
+        where = _first_odd(table.reshape(-1))
         if where is not None:
-            raise BundleError(f"{file}: row {where // dimension} holds NaN or infinity; {REMEDY}")
-    if stored.scales is not None:
-        where = _first_odd(_mapped(file, "float32", stored.scales, stored.rows))
+            raise BundleError(f"{path}: row {where // table.shape[1]} holds NaN or infinity; {REMEDY}")
+    if weights.scales is not None:
+        where = _first_odd(weights.scales)
         if where is not None:
-            raise BundleError(f"{file}: the scale of row {where} is NaN or infinite; {REMEDY}")
-    for name, values in (("columns", stored.columns), ("bias", stored.bias)):
-        with np.errstate(over="ignore"):  # 1e300 is a number of JSON, and none of float32
-            narrow = np.array(values or (), np.float32)
-        if not np.isfinite(narrow).all():
-            raise BundleError(f"{folder / 'manifest.json'}: graph.stored.{name} holds no float32; {REMEDY}")
-
-
-def _mapped(file: Path, dtype: str, offset: int, count: int) -> NDArray[Any]:
-    try:
-        return np.memmap(file, dtype, "r", offset, (count,))
-    except (OSError, ValueError) as error:
-        raise BundleError(f"{file}: its table cannot be mapped ({error}); copy or export the model again") from error
+            raise BundleError(f"{path}: the scale of row {where} is NaN or infinite; {REMEDY}")
 
 
 def _first_odd(numbers: NDArray[Any]) -> int | None:

@@ -13,9 +13,8 @@ from gramvec.postprocess import RawEmbeddings
 
 # Work is counted in characters, because the number of n-grams is; a text without any costs as much as two.
 TEXT_COST = 2
-# In ONNX Runtime the rows of a long text leave the caches: from about 4,000 characters on, each costs six.
+# Longer texts may cost more a character: runtimes say how many times as much (gramvec.runtime.Batching).
 LONG_TEXT = 4_000
-LONG_TEXT_FACTOR = 6
 
 
 @dataclass(slots=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,41 +11,27 @@ from numpy.typing import NDArray
 
 from gramvec.bundle import Bundle
 from gramvec.errors import BundleError
-from gramvec.finding import MANIFEST
 from gramvec.vocab.suffixes import suffix_rows
 
 Floats = NDArray[np.float32]
 
-_DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2"), "int8": np.dtype("i1")}
 _opened: WeakKeyDictionary[Bundle, Weights] = WeakKeyDictionary()
 
 
 class Weights:
-    """A bundle's table, mapped from its file; see `weights_of`.
+    """A bundle's table, where it was mapped when the bundle was opened; see `weights_of`.
 
     bias: float32[d], zeros where the model has none. A vector is activation(pool(rows) + bias).
     """
 
     def __init__(self, bundle: Bundle) -> None:
-        graph, d = bundle.manifest.graph, bundle.manifest.dimension
-        stored = graph.stored
-        if stored is None:
+        mapped, d = bundle.weights, bundle.manifest.dimension
+        if mapped is None:
             raise BundleError(f"{bundle.path}: does not say where its table lies; export the model again")
-        path = bundle.path / stored.file
-        try:
-            # A folder whose model was replaced since it was loaded holds the rows of another vocabulary.
-            same = hashlib.sha256((bundle.path / MANIFEST).read_bytes()).hexdigest() == bundle.digest
-            self._table: NDArray[Any] = np.memmap(path, _DTYPES[graph.precision], "r", stored.table, (stored.rows, d))
-            self._scales: NDArray[Any] | None = None
-            if stored.scales is not None:
-                self._scales = np.memmap(path, _DTYPES["float32"], "r", stored.scales, (stored.rows,))
-        except (OSError, ValueError) as error:
-            raise BundleError(f"{path}: its table cannot be mapped ({error}); copy or export it again") from error
-        if not same:
-            raise BundleError(f"{bundle.path}: its files were replaced since the model was loaded; load it again")
-        self._columns = np.ones(d, np.float32) if stored.columns is None else np.array(stored.columns, np.float32)
+        self._table, self._scales = mapped.table, mapped.scales
+        self._columns = np.ones(d, np.float32) if mapped.columns is None else mapped.columns
         self._vocabulary = None if bundle.memoised.memo is None else bundle.vocabulary
-        self.bias: Floats = np.zeros(d, np.float32) if stored.bias is None else np.array(stored.bias, np.float32)
+        self.bias: Floats = np.zeros(d, np.float32) if mapped.bias is None else mapped.bias
 
     def rows(self, ids: NDArray[np.integer[Any]] | slice) -> Floats:
         """float32[n, d]: what these features add to a sum, each by itself.
@@ -73,9 +58,9 @@ class Weights:
 
 
 def weights_of(bundle: Bundle) -> Weights:
-    """The weights of an opened bundle, mapped once.
+    """The weights of an opened bundle, which stay what they were when its folder gets another model.
 
-    Raises BundleError if the bundle does not say where its table lies, or its folder holds another model by now.
+    Raises BundleError if the bundle does not say where its table lies.
     """
     if (weights := _opened.get(bundle)) is None:
         weights = _opened[bundle] = Weights(bundle)

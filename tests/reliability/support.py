@@ -20,8 +20,8 @@ from gramvec.http.app import create_app
 from gramvec.http.front_door import FrontDoor
 from gramvec.http.settings import Settings
 from gramvec.vocab import Entry, Vocabulary
-from gramvec_training.export import export_bundle
 from http_support import RunningServer, post_bytes, running_app, until
+from training_support import export_table
 
 TEXT = b'{"inputs": "a fast car"}'
 NORMAL = post_bytes(TEXT)
@@ -205,5 +205,5 @@ def small_bundle(path: Path, *, seed: int = 0, **changes: Any) -> Path:
         "provenance": {"seed": seed},
         "card": "# small\n",
     }
-    export_bundle(path, **(arguments | changes))
+    export_table(path, **(arguments | changes))
     return path

@@ -16,7 +16,7 @@ import pytest
 import gramvec
 from conftest import MODELS, SHIPPED
 from gramvec.errors import BundleError
-from gramvec_training.memo import Chosen
+from gramvec_training.export import Chosen
 from reliability.support import SAMPLES, small_bundle
 
 FILES = ["README.md", "manifest.json", "memo.bin", "model.onnx", "model.onnx.data", "vocab.bin"]

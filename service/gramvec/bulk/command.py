@@ -79,9 +79,7 @@ threads_option = click.option("--threads", type=click.IntRange(min=1), help="How
 @click.option(
     "--batch-size",
     type=click.IntRange(min=1),
-    default=BLOCK_ROWS,
-    show_default=True,
-    help="Lines that a core takes at a time.",
+    help=f"Lines that a core takes at a time.  [{BLOCK_ROWS}, on a GPU more]",
 )
 @threads_option
 def embed(
@@ -100,7 +98,7 @@ def embed(
     max_characters: int,
     on_error: OnError,
     resume: bool,
-    batch_size: int,
+    batch_size: int | None,
     threads: int | None,
 ) -> None:
     """Embed the texts of INPUT (stdin without it), an empty one too: lines of .txt, or the column "text" of .jsonl,

@@ -17,7 +17,7 @@ from gramvec.bulk.arrow import provenance
 from gramvec.bulk.bad_lines import BadLines
 from gramvec.bulk.forms import JsonForm, NpyForm, OutputForm, Writes
 from gramvec.bulk.pipeline import OnError, Options, Piece, Work, pieces
-from gramvec.bulk.readers import START, Position, Reader, open_reader
+from gramvec.bulk.readers import BLOCK_ROWS, START, Position, Reader, open_reader
 from gramvec.bulk.sources import STDIN, Form, Source, form_of
 from gramvec.bulk.stage import Job, Progress, Stage, open_stage
 from gramvec.embedder import Embedder
@@ -89,8 +89,9 @@ def embed_file(
     """Embed the texts of a file into another.
 
     on_error: "skip" gives a bad line zeros (.npy) or null. resume: go on where a run with the same files and options
-    was stopped, and keep what is done if this one fails. rows: the most of a block. threads: blocks at a time,
-    None for as many as this process has cores; open the embedder with threads=1, or they compete.
+    was stopped, and keep what is done if this one fails. rows: the most of a block; None for 2,048, or for as many as
+    the model's runtime takes at once where those are more. threads: blocks at a time, None for as many as this process
+    has cores; open the embedder with threads=1, or they compete.
     watch: called with the reader and the rows done so far, after each block.
     Raises InputError for what cannot be read, embedded or written, OSError for what the system refuses while writing,
     Interrupted for KeyboardInterrupt.
@@ -98,9 +99,12 @@ def embed_file(
     dtype, width = options.check(embedder)
     output_form = files.output_form or output_form_of(files.output)
     with closing(Source(files.source)) as source:
-        extra = {} if rows is None else {"rows": rows}
         reader = open_reader(
-            source, files.form or form_of(files.source), files.column, keep=output_form != "npy", **extra
+            source,
+            files.form or form_of(files.source),
+            files.column,
+            keep=output_form != "npy",
+            rows=rows or max(BLOCK_ROWS, embedder.batching.texts),
         )
         form = _form(output_form, files, provenance(embedder, asdict(options)), dtype, width)
         work = Work(embedder, options, on_error, reader.unit)

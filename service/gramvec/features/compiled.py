@@ -58,6 +58,8 @@ class CompiledFeaturiser:
         """As plain.featurise on the same texts, or, for `sums`, in fewer rows of the same sum."""
         try:
             ids, offsets, unknown = self.loops(texts, sums)
+        except OverflowError as error:
+            raise InputError(str(error)) from None
         except (TypeError, ValueError):
             code_points(texts)  # says which text is none, in a sentence
             raise

@@ -46,7 +46,7 @@ class Featuriser:
             )
         if spec.unknown_words == "row" and vocabulary.unknown_row < 0:
             raise InputError("unknown_words='row', but the vocabulary has no row for unknown words")
-        if memo is not None and (not can_be_memoised(spec) or memo.first_row != len(vocabulary)):
+        if memo is not None and not _fits(memo, spec, vocabulary):
             raise InputError("the memo does not fit the FeatureSpec and the vocabulary; export the bundle again")
         self.spec = spec
         self.vocabulary = vocabulary
@@ -57,6 +57,8 @@ class Featuriser:
         if self.compiled:
             self._featurise = compiled_pass = CompiledFeaturiser(spec, vocabulary, memo)
             self.loops = compiled_pass.loops
+        else:
+            _ = vocabulary.ngram_index, vocabulary.word_index  # what is wrong with them is said now
 
     def __call__(self, texts: Sequence[str]) -> FeatureBatch:
         """The features of each text; a text without a known feature has none.
@@ -75,6 +77,12 @@ class Featuriser:
 
     def _plainly(self, texts: Sequence[str], sums: bool) -> FeatureBatch:
         return plain.featurise(code_points(texts), self.spec, self.vocabulary, sums=sums)
+
+
+def _fits(memo: Memo, spec: FeatureSpec, vocabulary: Vocabulary) -> bool:
+    # An edge's row holds all that crosses a space, which reaches as far as the longest n-gram.
+    reaches = (0, spec.orders[-1] - 2) if spec.orders else (0,)
+    return can_be_memoised(spec) and memo.first_row == len(vocabulary) and memo.reach in reaches
 
 
 def can_be_memoised(spec: FeatureSpec) -> bool:

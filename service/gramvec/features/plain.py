@@ -77,17 +77,9 @@ def ngram_keys(chars: Characters, orders: Sequence[int], bits: int) -> tuple[UIn
 
 def ngram_rows(keys: UInt64s, vocabulary: Vocabulary) -> NDArray[np.int32]:
     """int32, shape of keys: the row of each key, -1 where the vocabulary has none."""
-    table_keys, table_rows = vocabulary.ngram_slots
-    flat = keys.ravel()
-    rows = np.full(len(flat), -1, np.int32)
-    slots = hashing.first_slots(flat, len(table_keys))
-    waiting = np.flatnonzero(flat != 0)
-    while len(waiting):
-        found = table_keys[slots[waiting]]
-        hit = found == flat[waiting]
-        rows[waiting[hit]] = table_rows[slots[waiting[hit]]]
-        waiting = waiting[~hit & (found != 0)]
-        slots[waiting] = (slots[waiting] + 1) & (len(table_keys) - 1)
+    found = vocabulary.ngram_index.find(keys.ravel())
+    rows = np.full(found.shape, -1, np.int32)
+    rows[found >= 0] = vocabulary.ngram_rows[found[found >= 0]]
     return rows.reshape(keys.shape)
 
 
@@ -116,28 +108,23 @@ def word_rows(chars: Characters, spans: Spans, vocabulary: Vocabulary) -> NDArra
     lengths = spans.end - spans.start
     known = np.append(0, np.cumsum(ids != 0))
     fits = (lengths <= vocabulary.longest_word) & (known[spans.end] - known[spans.start] == lengths)
-    capacity = len(vocabulary.word_slots)
-    slots = hashing.first_slots(hashing.word_hashes(ids, spans.start, np.where(fits, lengths, 0)), capacity)
+    hashes = hashing.word_hashes(ids, spans.start, np.where(fits, lengths, 0))
     rows = np.full(len(lengths), -1, np.int32)
-    waiting = np.flatnonzero(fits)
-    while len(waiting):
-        candidate = vocabulary.word_slots[slots[waiting]]
-        waiting, candidate = waiting[candidate >= 0], candidate[candidate >= 0]
-        same = _same_word(ids, spans.start[waiting], lengths[waiting], candidate, vocabulary)
-        rows[waiting[same]] = vocabulary.word_rows[candidate[same]]
-        waiting = waiting[~same]
-        slots[waiting] = (slots[waiting] + 1) & (capacity - 1)
+    found = vocabulary.word_index.find(hashes)
+    at = np.flatnonzero(fits & (found >= 0))
+    same = _same_word(ids, spans.start[at], lengths[at], found[at], vocabulary)
+    rows[at[same]] = vocabulary.word_rows[found[at[same]]]
     return rows
 
 
-def _same_word(
-    ids: UInt64s, start: Int64s, length: Int64s, candidate: NDArray[np.int32], vocabulary: Vocabulary
-) -> Bools:
+def _same_word(ids: UInt64s, start: Int64s, length: Int64s, candidate: Int64s, vocabulary: Vocabulary) -> Bools:
     begin = vocabulary.word_starts[candidate].astype(np.int64)
     same: Bools = np.equal(vocabulary.word_starts[candidate + 1] - begin, length)
-    for k in range(int(length.max(initial=0))):
-        at = np.flatnonzero(same & (length > k))
+    at, k = np.flatnonzero(same), 0
+    while len(at):
         same[at] = vocabulary.word_chars[begin[at] + k] == ids[start[at] + k]
+        k += 1
+        at = at[same[at] & (length[at] > k)]
     return same
 
 

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
-from gramvec.errors import InputError
+from gramvec.errors import InputError, quoted
 
 SPEC_VERSION = 1
 MAX_ORDER = 6
+MAX_RULES = 8
+LONGEST_VERSION = 16
 
 UnknownWords = Literal["skip", "row"]
 
@@ -49,21 +51,23 @@ class FeatureSpec:
         object.__setattr__(self, "normalisation", tuple(self.normalisation))
         if self.version != SPEC_VERSION:
             raise InputError(
-                f"FeatureSpec version {self.version} is not known; this gramvec reads version {SPEC_VERSION}"
+                f"FeatureSpec version {quoted(self.version)} is not known; this gramvec reads version {SPEC_VERSION}"
             )
         if any(isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_ORDER for n in self.orders):
-            raise InputError(f"orders must be integers from 1 to {MAX_ORDER}, not {list(self.orders)}")
+            raise InputError(f"orders must be integers from 1 to {MAX_ORDER}, not {_shown(self.orders)}")
         if list(self.orders) != sorted(set(self.orders)):
-            raise InputError(f"orders must ascend without repeats, not {list(self.orders)}")
+            raise InputError(f"orders must ascend without repeats, not {_shown(self.orders)}")
         if not self.orders and not self.words:
             raise InputError("a FeatureSpec needs n-gram orders, words, or both")
         if self.unknown_words not in get_args(UnknownWords):
-            raise InputError(f"unknown_words must be 'skip' or 'row', not {self.unknown_words!r}")
+            raise InputError(f"unknown_words must be 'skip' or 'row', not {_shown(self.unknown_words)}")
         if self.unknown_words == "row" and not self.words:
             raise InputError("unknown_words='row' needs words=True")
         for name, known in _KNOWN_RULES.items():
             if getattr(self, name) != known:
-                raise InputError(f"{name} {getattr(self, name)!r} is not known; this gramvec reads {known!r}")
+                raise InputError(
+                    f"{name} {_shown(getattr(self, name))} is not known; this gramvec reads {_shown(known)}"
+                )
 
     @property
     def kind(self) -> str:
@@ -80,7 +84,15 @@ class FeatureSpec:
         names = {field.name for field in fields(cls)}
         if set(values) != names:
             odd = sorted(names.symmetric_difference(values))
-            raise InputError(f"FeatureSpec has missing or unknown fields: {', '.join(odd)}")
+            raise InputError(f"FeatureSpec has missing or unknown fields: {', '.join(map(quoted, odd[: len(names)]))}")
+        for name, kind in _JSON_TYPES.items():
+            given = type(values[name])
+            if given is not kind and not (kind is list and given is tuple):
+                raise InputError(f"{name} must be of type {kind.__name__}, not {given.__name__}")
+        if len(values["orders"]) > MAX_ORDER or len(values["normalisation"]) > MAX_RULES:
+            raise InputError(f"there are at most {MAX_ORDER} orders, and {MAX_RULES} rules of normalisation")
+        if len(values["unicode"]) > LONGEST_VERSION:
+            raise InputError(f"unicode {quoted(values['unicode'])} is no version")
         return cls(**values)
 
     @property
@@ -89,6 +101,25 @@ class FeatureSpec:
         text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(quoted, value))}]"
+    return f"'{quoted(value)}'" if isinstance(value, str) else quoted(value)
+
+
+_JSON_TYPES: dict[str, type] = {
+    "orders": list,
+    "words": bool,
+    "unknown_words": str,
+    "lowercase": bool,
+    "normalisation": list,
+    "padding": str,
+    "boundary": str,
+    "word_rule": str,
+    "unicode": str,
+    "version": int,
+}
 
 _KNOWN_RULES: dict[str, object] = {
     "normalisation": ("nfc/1", "spaces/1"),

@@ -55,7 +55,8 @@ def _application(service: Service, *, loads: bool) -> FastAPI:
         yield
         service.stop()
         if loading is not None:
-            await loading
+            loading.cancel()  # it may read for a long time yet
+            await asyncio.wait([loading])
         await service.close()
 
     app = FastAPI(

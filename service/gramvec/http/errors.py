@@ -116,6 +116,11 @@ def not_reloaded(reason: str) -> HttpError:
     return HttpError(422, "validation", f"not reloaded, the models go on as they are: {reason}")
 
 
+def reload_given_up(seconds: float) -> str:
+    """Why a reload was ended: whatever it reads has not come in this time."""
+    return f"it took more than {seconds:g} s and was given up; see that the models' files can be read"
+
+
 def from_gramvec(error: GramvecError) -> HttpError:
     """The answer to an exception that gramvec raised on purpose."""
     if isinstance(error, InputError):

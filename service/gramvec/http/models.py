@@ -9,7 +9,6 @@ from typing import NamedTuple
 from gramvec.embedder import Embedder, load
 from gramvec.errors import BundleError, GramvecError
 from gramvec.http.settings import Settings
-from gramvec.weights import weights_of
 
 
 def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> list[Embedder]:
@@ -34,20 +33,13 @@ def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None
 
 def load_model(settings: Settings, source: str) -> Embedder:
     """The model of this name or folder, checked. Raises GramvecError if it cannot be had."""
-    embedder = load(
+    return load(
         source,
         device=settings.device,
         max_characters=settings.max_characters,
         runtime=settings.runtime,
         threads=1,  # calls are short and follow each other; other cores are for other workers
     )
-    try:
-        if embedder.manifest.graph.stored is not None:
-            weights_of(embedder.bundle)  # mapped while the folder holds this model: explanations need them later
-    except BundleError:
-        embedder.close()
-        raise
-    return embedder
 
 
 def check_names(embedders: Sequence[Embedder]) -> None:
@@ -121,6 +113,17 @@ def close_but(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:
     for embedder in embedders:
         if not any(embedder is other for other in kept):
             embedder.close()
+
+
+def check_whole(embedders: Iterable[Embedder]) -> None:
+    """Raise BundleError if a file that is being served was cut short: whoever reads what is gone is ended by SIGBUS."""
+    for embedder in embedders:
+        weights = embedder.bundle.weights
+        if weights is not None and weights.missing:
+            raise BundleError(
+                f"{weights.path}: lost {weights.missing} bytes while it was served; put the model's folder back as a "
+                "whole, by a rename and not in place, and start again"
+            )
 
 
 def _reopened(settings: Settings, path: Path) -> Embedder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+from collections.abc import Callable
 from functools import partial
 
 import uvicorn
@@ -18,7 +19,7 @@ from gramvec.http.forked_servers import Doorman, WorkerServer
 from gramvec.http.front_door import FrontDoor
 from gramvec.http.heads import Heads
 from gramvec.http.listener import allow_descriptors, bound, listen
-from gramvec.http.models import changes, close_but, load_models, renewed
+from gramvec.http.models import changes, check_whole, close_but, load_models, renewed
 from gramvec.http.orderly_server import Server
 from gramvec.http.patience import Limits, PatientProtocol
 from gramvec.http.service import Service
@@ -86,13 +87,16 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
             service.metrics.claim(parent.number - 1)
             WorkerServer(config, service, parent).run(sockets=[listener])
 
-        def renew() -> Message:
+        def renew(is_wanted: Callable[[], bool]) -> Message:
             serving = service.given
             try:
                 found = renewed(settings, serving)
             except GramvecError as error:
                 log.error("not reloaded, the models go on as they are: %s", error)
                 raise
+            if not is_wanted():
+                close_but(found, serving)
+                return {}
             service.given = found
             close_but(serving, found)
             made = [change._asdict() for change in changes(serving, found)]
@@ -100,7 +104,15 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
             return {"renew": wanted, "result": {"models": made}}
 
         # With the listener open here, connections would wait for the end behind the last worker's back.
-        supervise(work, settings.workers, settings.graceful_shutdown_seconds, renew, leave=listener.close)
+        supervise(
+            work,
+            settings.workers,
+            settings.graceful_shutdown_seconds,
+            renew,
+            leave=listener.close,
+            examine=lambda: check_whole(service.given),
+            renewal_seconds=settings.reload_timeout_seconds,
+        )
 
 
 def server_for(app: FrontDoor) -> Server:

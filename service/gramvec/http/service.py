@@ -15,8 +15,9 @@ from starlette.requests import ClientDisconnect
 from gramvec.batching import LOOP_SECONDS, Answer, Batcher
 from gramvec.embedder import Embedder
 from gramvec.errors import GramvecError, InputError
+from gramvec.http.aside import aside
 from gramvec.http.body import Incoming
-from gramvec.http.errors import HttpError, not_reloaded, reload_under_way, unhealthy
+from gramvec.http.errors import HttpError, not_reloaded, reload_given_up, reload_under_way, unhealthy
 from gramvec.http.logs import NO_USER_TEXT
 from gramvec.http.metrics import Metrics
 from gramvec.http.models import Change, Wanted, changes, close_but, load_models, renewed
@@ -24,7 +25,6 @@ from gramvec.http.reply import Usage
 from gramvec.http.settings import Settings
 from gramvec.http.traffic import Traffic
 from gramvec.http.turns import Turns
-from gramvec.waiting import LONG_TEXT_FACTOR
 
 log = logging.getLogger("gramvec.http")
 
@@ -82,10 +82,8 @@ class Service:
             embedder,
             queue_texts=self.settings.queue_texts,
             queue_characters=self.settings.queue_characters,
-            # A CUDA call blocks for its launch and copies, whatever its size: never on the loop.
-            loop_seconds=0.0 if embedder.device == "cuda" else LOOP_SECONDS,
-            # Runtime native adds the rows up as it reads them: a long text costs it no more than a short one.
-            long_text_factor=1 if embedder.runtime == "native" else LONG_TEXT_FACTOR,
+            loop_seconds=0.0 if embedder.batching.waits else LOOP_SECONDS,
+            long_text_factor=embedder.batching.long_text_factor,
             deadline_seconds=self.settings.request_deadline_seconds,
             on_call=self.metrics.calls_of(embedder.name),
         )
@@ -96,7 +94,9 @@ class Service:
     async def load(self) -> None:
         """Load the models in a thread, while the loop already answers /health. A failure is kept in `failure`."""
         try:
-            embedders = await asyncio.to_thread(load_models, self.settings, self._tell)
+            embedders = await aside(
+                lambda: load_models(self.settings, self._tell), unwanted=lambda late: close_but(late, ())
+            )
         except GramvecError as error:
             self._fail(str(error))
         except Exception as error:
@@ -121,8 +121,9 @@ class Service:
             wanted: see `models.renewed`.
 
         Raises:
-            HttpError: 409 while another reload is under way, 422 with the reason for an unusable model, 503 where
-                models are still being loaded for the first time, or the service is shutting down.
+            HttpError: 409 while another reload is under way, 422 with the reason for an unusable model or one that
+                takes longer than `reload_timeout_seconds`, 503 where models are still being loaded for the first time,
+                or the service is shutting down.
         """
         if not self.models or self.stopping:
             raise unhealthy(self.unready or "the service is not ready")
@@ -132,16 +133,28 @@ class Service:
         task.add_done_callback(self._renewed)
         # Whoever asked may go away; what was begun is brought to its end.
         await asyncio.wait([task])
+        if task.cancelled():
+            raise unhealthy(self.last_words)
         return task.result()
 
     def _renewed(self, task: asyncio.Task[list[Change]]) -> None:
         self._renewal = None
-        task.exception()  # known to be looked at: nobody may be left who asked
+        if not task.cancelled():
+            task.exception()  # known to be looked at: nobody may be left who asked
 
     async def _renew(self, wanted: Sequence[Wanted]) -> list[Change]:
         serving = [served.embedder for served in self.models.values()]
+        patience = self.settings.reload_timeout_seconds
         try:
-            found = await asyncio.to_thread(renewed, self.settings, serving, wanted)
+            found = await aside(
+                lambda: renewed(self.settings, serving, wanted),
+                seconds=patience,
+                unwanted=lambda late: close_but(late, serving),
+            )
+        except TimeoutError as error:
+            why = reload_given_up(patience)
+            log.error("not reloaded, the models go on as they are: %s", why)
+            raise not_reloaded(why) from error
         except GramvecError as error:
             log.error("not reloaded, the models go on as they are: %s", error)
             raise not_reloaded(str(error)) from error
@@ -173,6 +186,7 @@ class Service:
         """Finish what was admitted and release the models."""
         self.stopping = True
         if self._renewal is not None:
+            self._renewal.cancel()
             await asyncio.wait([self._renewal])
         for batcher in [*self._retired, *(served.batcher for served in self.models.values())]:
             await batcher.close()

@@ -103,6 +103,12 @@ class Settings(BaseModel):
     graceful_shutdown_seconds: float = Field(
         10.0, ge=0, le=3600, description="Seconds that requests in flight get to finish after SIGTERM."
     )
+    reload_timeout_seconds: float = Field(
+        120.0,
+        gt=0,
+        le=86_400,
+        description="Seconds after which a reload is given up, and the models go on as they are.",
+    )
     log_format: Literal["text", "json"] = Field("text", description="How log lines on standard error look.")
 
     @field_validator("model", mode="before")

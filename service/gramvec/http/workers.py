@@ -19,6 +19,7 @@ from gramvec.errors import GramvecError
 from gramvec.http import collector
 from gramvec.http.allocator import let_go_of_files, trim
 from gramvec.http.channel import Channel, Message
+from gramvec.http.faults import Faults
 from gramvec.http.renewals import DOORBELL, Renewals
 
 log = logging.getLogger("gramvec.http")
@@ -97,26 +98,29 @@ def supervise(
     work: Callable[[Parent], None],
     count: int,
     grace_seconds: float,
-    renew: Callable[[], Message] = lambda: {"result": {}},
+    renew: Callable[[Callable[[], bool]], Message] = lambda _: {"result": {}},
     leave: Callable[[], None] = lambda: None,
+    examine: Callable[[], None] = lambda: None,
+    renewal_seconds: float = 120.0,
 ) -> None:
     """Run `work` in so many forked processes until SIGTERM or SIGINT; a process that ends sooner is replaced.
 
     SIGHUP, or a worker that asks for it, begins a renewal: `renew` makes anew what the processes share, in a thread,
-    and its message goes to the workers one after the other (see `renewals.Renewals`). `leave` lets go of what this
-    process holds for workers to come: it is called when there will be none.
+    and its message goes to the workers one after the other (see `renewals.Renewals`); it has `renewal_seconds`. `leave`
+    lets go of what this process holds for workers to come: it is called when there will be none. `examine` is called
+    when a worker was ended by SIGBUS (see `faults`), and raises GramvecError if the next would be too.
 
     Call it under `signals_held`, from the only thread, with all that the processes are to share in memory.
 
     Raises:
-        GramvecError: a worker ended before it had ever started.
+        GramvecError: a worker ended before it had ever started, or those that replace others are ended by SIGBUS.
     """
     # To look at an object is to write to it, and so to copy its page.
     collector.settle()
     trim()
     # What loading has read, 20 MB, is none of this process's business any more, and workers map their own.
     let_go_of_files()
-    _Supervisor(work, grace_seconds, renew, leave).run(count)
+    _Supervisor(work, grace_seconds, renew, leave, Faults(examine), renewal_seconds).run(count)
 
 
 class _Supervisor:
@@ -124,17 +128,20 @@ class _Supervisor:
         self,
         work: Callable[[Parent], None],
         grace_seconds: float,
-        renew: Callable[[], Message],
+        renew: Callable[[Callable[[], bool]], Message],
         leave: Callable[[], None],
+        faults: Faults,
+        renewal_seconds: float,
     ) -> None:
         self._work = work
         self._leave = leave
+        self._faults = faults
         self._grace_seconds = grace_seconds
         # Only the parent holds the end that is written to, so its death ends the file for all workers.
         self._lifeline, self._held = os.pipe()
         self._workers: dict[int, _Worker] = {}
         self._due: list[tuple[float, int, int]] = []  # when to fork again, number, deaths
-        self._renewals = Renewals(renew, self._channels, lambda pid: os.kill(pid, signal.SIGTERM))
+        self._renewals = Renewals(renew, self._channels, lambda pid: os.kill(pid, signal.SIGTERM), renewal_seconds)
 
     def run(self, count: int) -> None:
         try:
@@ -178,8 +185,8 @@ class _Supervisor:
 
     def _patience(self) -> float:
         """Seconds until there is something to do without a signal."""
-        if self._renewals.preparing:  # its end is a signal, and nothing is forked before
-            return 3600
+        if self._renewals.preparing:  # nothing is forked before its end
+            return max(0.01, self._renewals.seconds_left)
         return max(0.0, min((when for when, _, _ in self._due), default=time.monotonic() + 3600) - time.monotonic())
 
     def _fork(self, number: int, deaths: int) -> None:
@@ -203,8 +210,9 @@ class _Supervisor:
             how = _ending(status)
             if not worker.started and not worker.deaths:
                 raise GramvecError(f"worker {worker.number} could not start ({how}); the lines above say why")
-            deaths = 1 if now - worker.since > SETTLED_SECONDS else worker.deaths + 1
             settled = now - worker.since > SETTLED_SECONDS
+            self._faults.count(os.waitstatus_to_exitcode(status), settled=settled)
+            deaths = 1 if settled else worker.deaths + 1
             pause = 0.0 if settled else min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (deaths - 1))
             log.error("worker %d (process %d) %s; replaced in %.1f s", worker.number, worker.pid, how, pause)
             self._due.append((now + pause, worker.number, deaths))

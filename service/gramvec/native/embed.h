@@ -32,7 +32,7 @@ typedef struct {
 
 /* Write float32[n, d] vectors, and how many rows each has.
  *
- * rows: scratch for the rows of two texts, each with room for `room`. chars: as featurise. total, wide: as sum_texts.
+ * rows: scratch for the rows of two texts, each with room for `room`, see most_rows. chars: as featurise. total, wide: as sum_texts.
  */
 static Embedded embed_texts(const Features *f, int sums, const Table *t, const Text *texts, int64_t n, int32_t *rows,
                             int64_t room, Characters *chars, int32_t *total, double *wide, float *vectors,

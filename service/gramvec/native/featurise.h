@@ -15,7 +15,13 @@
 
 /* As in vocab/characters.py and vocab/hashing.py. */
 enum { PAGE_SHIFT = 8, CLASS_SHIFT = 16, SPACE = 2, WORD = 1 };
-enum { MOST_ORDERS = 6, LONGEST_ORDER = 6, LONGEST_EDGE = 2 * LONGEST_ORDER - 3 };
+enum { MOST_ORDERS = 6, LONGEST_ORDER = 6, LONGEST_REACH = LONGEST_ORDER - 2, LONGEST_EDGE = 2 * LONGEST_REACH + 1 };
+enum { MOST_BITS = 16 }; /* of a character's id */
+/* Positions are int32, and a text is at most three times as long in normalisation form C (UAX #15). */
+enum { LONGEST_TEXT = 1 << 28 };
+/* Slots that are taken one after the other, which a search may have to pass. Of four million keys that nobody chose to
+ * collide, in a table half full, it is 60. */
+enum { LONGEST_SEARCH = 512 };
 static const uint64_t MULTIPLIER = 0x9E3779B97F4A7C15u;
 /* Of words, whose hashes are not those of vocab/hashing.py: they take four ids at once. */
 static const uint64_t WORD_SEED = 0xCBF29CE484222325u, WORD_PRIME = 0xFF51AFD7ED558CCDu;
@@ -117,11 +123,34 @@ static inline int32_t find_pair(const Pairs *pairs, uint64_t key, uint64_t slot)
 
 static inline uint64_t slot_of_pair(const Pairs *pairs, uint64_t key) { return key * MULTIPLIER >> pairs->shift; }
 
+/* Why a table of what a stranger chose is not made. */
+typedef enum { FINE, NO_MEMORY, TOO_MANY, ZERO_KEY, NEGATIVE_ROW, REPEATED, CROWDED } Fault;
+
 /* There must be an empty slot. */
-static void add_pair(Pairs *pairs, uint64_t key, int32_t row) {
+static Fault add_pair(Pairs *pairs, uint64_t key, int32_t row) {
+    if (key == 0) return ZERO_KEY;
+    if (row < 0) return NEGATIVE_ROW;
     uint64_t slot = slot_of_pair(pairs, key);
-    while (pairs->slots[slot].key != 0) slot = (slot + 1) & pairs->mask;
+    for (int passed = 0; pairs->slots[slot].key != 0; slot = (slot + 1) & pairs->mask) {
+        if (pairs->slots[slot].key == key) return REPEATED;
+        if (++passed > LONGEST_SEARCH) return CROWDED;
+    }
     pairs->slots[slot] = (Pair){key, row};
+    return FINE;
+}
+
+/* Whether a search for what is not there could take long, though each that is there was near its place: `is_empty` of
+ * `slot`, for each of mask + 1 slots and, since searches go round, the first ones again. */
+#define IF_CROWDED(mask, is_empty)                                          \
+    for (uint64_t at = 0, run = 0; at <= (mask) + LONGEST_SEARCH; at++) {   \
+        uint64_t slot = at & (mask);                                        \
+        run = (is_empty) ? 0 : run + 1;                                     \
+        if (run > LONGEST_SEARCH) return CROWDED;                           \
+    }
+
+static Fault check_pairs(const Pairs *pairs) {
+    IF_CROWDED(pairs->mask, pairs->slots[slot].key == 0)
+    return FINE;
 }
 
 /* Ask memory for a row that is added much later. The nearest cache has no room for all rows of a text. */
@@ -275,21 +304,27 @@ static inline Word *slot_of(const Words *words, uint64_t hash) {
     return &words->slots[hash * MULTIPLIER >> words->shift];
 }
 
+static inline int is_word(const Words *words, const Word *slot, const uint16_t *ids, int64_t length,
+                          const uint64_t chars[2], uint64_t hash) {
+    return slot->tag == (uint32_t)hash && slot->length == length && slot->first_chars[0] == chars[0] &&
+           slot->first_chars[1] == chars[1] &&
+           (length <= INLINE_CHARS || memcmp(words->chars + slot->begin + INLINE_CHARS, ids + INLINE_CHARS,
+                                             (size_t)(length - INLINE_CHARS) * sizeof *ids) == 0);
+}
+
+static inline Word *next_slot(const Words *words, const Word *slot) {
+    return words->slots + (((uint64_t)(slot - words->slots) + 1) & words->mask);
+}
+
 static inline int32_t find_word(const Words *words, const uint16_t *ids, int64_t length, const uint64_t chars[2],
                                 uint64_t hash) {
-    for (const Word *slot = slot_of(words, hash); slot->length != 0;
-         slot = words->slots + (((uint64_t)(slot - words->slots) + 1) & words->mask)) {
-        if (slot->tag != (uint32_t)hash || slot->length != length) continue;
-        if (slot->first_chars[0] != chars[0] || slot->first_chars[1] != chars[1]) continue;
-        if (length <= INLINE_CHARS || memcmp(words->chars + slot->begin + INLINE_CHARS, ids + INLINE_CHARS,
-                                             (size_t)(length - INLINE_CHARS) * sizeof *ids) == 0)
-            return slot->row;
-    }
+    for (const Word *slot = slot_of(words, hash); slot->length != 0; slot = next_slot(words, slot))
+        if (is_word(words, slot, ids, length, chars, hash)) return slot->row;
     return -1;
 }
 
 /* There must be an empty slot, and 1 to 65,535 characters, all with ids. */
-static void add_word(Words *words, uint32_t begin, uint16_t length, int32_t row) {
+static Fault add_word(Words *words, uint32_t begin, uint16_t length, int32_t row) {
     const uint16_t *ids = words->chars + begin;
     uint16_t padded[INLINE_CHARS] = {0};
     uint64_t chars[2];
@@ -297,8 +332,17 @@ static void add_word(Words *words, uint32_t begin, uint16_t length, int32_t row)
     memcpy(chars, padded, sizeof chars);
     uint64_t hash = hash_word(ids, length, chars);
     Word *slot = slot_of(words, hash);
-    while (slot->length != 0) slot = words->slots + (((uint64_t)(slot - words->slots) + 1) & words->mask);
+    for (int passed = 0; slot->length != 0; slot = next_slot(words, slot)) {
+        if (is_word(words, slot, ids, length, chars, hash)) return REPEATED;
+        if (++passed > LONGEST_SEARCH) return CROWDED;
+    }
     *slot = (Word){{chars[0], chars[1]}, (uint32_t)hash, row, begin, length};
+    return FINE;
+}
+
+static Fault check_words(const Words *words) {
+    IF_CROWDED(words->mask, words->slots[slot].length == 0)
+    return FINE;
 }
 
 static void push_words(const Features *f, Pending *pending, const Characters *chars, int64_t from, int64_t end) {
@@ -400,11 +444,24 @@ static void featurise_text(const Features *f, int sums, const Text *text, Charac
     resolve(f, pending);
 }
 
+/* The most rows that so many characters of so many texts have, and one more that resolve may overwrite.
+ *
+ * A text has m characters with its padding, at most two more than it is given. Without sums it has at most a row for
+ * each order at each of them, and for each at most one word. With sums it is cut into C chunks of L >= 1 characters,
+ * between C + 1 spaces: m is the sum of all L, and C + 1. What crosses into a chunk is an edge's row, or a row at each
+ * character after the space and at the next space: at most L + 1. The chunk is a row, or a row at each character from
+ * space to space, L + 2, and at most L words. So 2 L + 3 rows a chunk, which is 2 (m - 1) + C <= 5/2 m in all, for a
+ * chunk has a character; or, with words, 3 L + 3: 3 (m - 1). Both are less than 3 m.
+ */
+static inline int64_t most_rows(const Features *f, int sums, int64_t characters, int64_t texts) {
+    int64_t of_each = f->n_orders + f->has_words;
+    return (characters + 2 * texts) * (sums && of_each < 3 ? 3 : of_each) + 1;
+}
+
 /* Write the rows of all texts and where each text's end; return the end of the rows, and add to what is unknown.
  *
  * sums: whether rows stand for sums (see vocab/suffixes.py and vocab/memo.py), or each for a feature by itself.
- * rows: room for n_orders + 1 times the characters of all texts and 2 for each. chars: room for the longest text's
- * characters and SLACK.
+ * rows: room for most_rows. chars: room for the longest text's characters and SLACK.
  */
 static int32_t *featurise(const Features *f, int sums, const Text *texts, int64_t n, int32_t *rows, int64_t *offsets,
                           Characters *chars, int64_t *unknown) {

@@ -13,7 +13,11 @@ BLOCK: int
 """int8 rows are read so many columns at a time, the last time beyond the row's end."""
 
 class Featuriser:
-    """Texts to rows. Raises ValueError for arrays that do not fit together, on which a search could run wild."""
+    """Texts to rows. Made in linear time, without the interpreter's lock, whatever the keys and words are.
+
+    Raises ValueError for arrays that do not fit together, on which a search could run wild; for an entry that is there
+    twice; and for entries so many of which want one slot that a search would be long.
+    """
 
     def __new__(
         cls,
@@ -39,7 +43,8 @@ class Featuriser:
         """ids int32[rows], offsets int64[n + 1], and how much was unknown: see FeatureBatch.
 
         sums: rows that stand for sums, see gramvec.vocab.suffixes and gramvec.vocab.memo; else each feature's own.
-        Raises TypeError for anything but str, ValueError for a lone surrogate and for sums without n-grams.
+        Raises TypeError for anything but str, ValueError for a lone surrogate and for sums without n-grams,
+        OverflowError for a text of more than 2^28 characters: places in it are int32.
         """
 
 class Table:

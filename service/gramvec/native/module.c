@@ -31,6 +31,10 @@ static void *hold(Buffers *buffers, PyObject *array, Py_ssize_t item, Py_ssize_t
         PyErr_Format(PyExc_ValueError, "an array of %zd bytes does not hold items of %zd", view->len, item);
         return NULL;
     }
+    if ((uintptr_t)view->buf % (uintptr_t)item != 0) {
+        PyErr_Format(PyExc_ValueError, "an array of items of %zd bytes is not aligned to them", item);
+        return NULL;
+    }
     if (length) *length = view->len / item;
     static char nothing[64];
     return view->buf ? view->buf : nothing;
@@ -50,17 +54,14 @@ typedef struct {
 } Featuriser;
 
 /* Zeroed slots, at most half of them needed, on pages of 2 MB where the system has them: a look-up then seldom misses the
- * list of pages. */
+ * list of pages. Rows are int32, so there are at most 2^32 slots, and their indices fit a uint32. */
 static void *allocate_slots(size_t needed, size_t size, uint64_t *mask, int *shift) {
     enum { PAGE = 1 << 21 };
     int bits = 1;
     while ((size_t)1 << bits < 2 * needed) bits++;
     size_t bytes = size << bits, alignment = bytes < PAGE ? 64 : PAGE;
     void *slots = NULL;
-    if (posix_memalign(&slots, alignment, bytes) != 0) {
-        PyErr_NoMemory();
-        return NULL;
-    }
+    if (posix_memalign(&slots, alignment, bytes) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
     if (alignment == PAGE) madvise(slots, bytes, MADV_HUGEPAGE);
 #endif
@@ -69,49 +70,90 @@ static void *allocate_slots(size_t needed, size_t size, uint64_t *mask, int *shi
     return memset(slots, 0, bytes);
 }
 
+static int is_made(Fault fault) {
+    static const char *const sentences[] = {
+        [TOO_MANY] = "more entries than an int32 counts",
+        [ZERO_KEY] = "0 is the key of no n-gram",
+        [NEGATIVE_ROW] = "a row is negative",
+        [REPEATED] = "an entry is repeated",
+        [CROWDED] = "entries were chosen to collide, and searches would be long",
+    };
+    if (fault == NO_MEMORY) PyErr_NoMemory();
+    else if (fault != FINE) PyErr_SetString(PyExc_ValueError, sentences[fault]);
+    return fault == FINE;
+}
+
+/* Without the interpreter's lock, and in linear time whatever the keys are. */
+static Fault make_pairs(Pairs *pairs, const uint64_t *keys, const int32_t *rows, Py_ssize_t n) {
+    if (n > INT32_MAX) return TOO_MANY;
+    pairs->slots = allocate_slots((size_t)n, sizeof(Pair), &pairs->mask, &pairs->shift);
+    Fault fault = pairs->slots ? FINE : NO_MEMORY;
+    for (Py_ssize_t i = 0; fault == FINE && i < n; i++) fault = add_pair(pairs, keys[i], rows[i]);
+    return fault == FINE ? check_pairs(pairs) : fault;
+}
+
+static Fault make_words(Words *words, const uint32_t *starts, const int32_t *rows, Py_ssize_t n) {
+    if (n > INT32_MAX) return TOO_MANY;
+    words->slots = allocate_slots((size_t)n, sizeof(Word), &words->mask, &words->shift);
+    Fault fault = words->slots ? FINE : NO_MEMORY;
+    for (Py_ssize_t i = 0; fault == FINE && i < n; i++)
+        fault = add_word(words, starts[i], (uint16_t)(starts[i + 1] - starts[i]), rows[i]);
+    return fault == FINE ? check_words(words) : fault;
+}
+
 static int pairs_from(Pairs *pairs, PyObject *keys, PyObject *rows) {
     Buffers buffers = {.count = 0};
     Py_ssize_t n_keys, n_rows;
-    int result = -1;
+    int made = 0;
     const uint64_t *key = hold(&buffers, keys, 8, &n_keys, 0);
     const int32_t *row = key ? hold(&buffers, rows, 4, &n_rows, 0) : NULL;
     if (row && n_keys != n_rows) {
         PyErr_SetString(PyExc_ValueError, "keys and rows differ in length");
     } else if (row) {
-        pairs->slots = allocate_slots((size_t)n_keys, sizeof(Pair), &pairs->mask, &pairs->shift);
-        result = pairs->slots ? 0 : -1;
-        for (Py_ssize_t i = 0; result == 0 && i < n_keys; i++) {
-            if (key[i]) {
-                add_pair(pairs, key[i], row[i]);
-            } else {
-                PyErr_SetString(PyExc_ValueError, "0 is the key of no n-gram");
-                result = -1;
-            }
-        }
+        Fault fault;
+        PyThreadState *lock = give_lock(n_keys);
+        fault = make_pairs(pairs, key, row, n_keys);
+        take_lock(lock);
+        made = is_made(fault);
     }
     let_go(&buffers);
-    return result;
+    return made;
 }
 
 static int words_from(Buffers *buffers, Words *words, PyObject *starts, PyObject *chars, PyObject *rows,
                       Py_ssize_t longest) {
     Py_ssize_t n_starts, n_chars, n_rows;
     const uint32_t *start = hold(buffers, starts, 4, &n_starts, 0);
-    if (!start || !(words->chars = hold(buffers, chars, 2, &n_chars, 0))) return -1;
+    if (!start || !(words->chars = hold(buffers, chars, 2, &n_chars, 0))) return 0;
     const int32_t *row = hold(buffers, rows, 4, &n_rows, 0);
-    if (!row) return -1;
+    if (!row) return 0;
     int fits = n_starts == n_rows + 1;
     for (Py_ssize_t i = 0; fits && i < n_rows; i++)
         fits = start[i] < start[i + 1] && start[i + 1] - start[i] <= UINT16_MAX && row[i] >= 0;
     if (!fits || (Py_ssize_t)start[n_rows] > n_chars) {
         PyErr_SetString(PyExc_ValueError, "the arrays of words do not fit together");
-        return -1;
+        return 0;
     }
-    words->slots = allocate_slots((size_t)n_rows, sizeof(Word), &words->mask, &words->shift);
-    if (!words->slots) return -1;
-    for (Py_ssize_t i = 0; i < n_rows; i++) add_word(words, start[i], (uint16_t)(start[i + 1] - start[i]), row[i]);
-    words->longest = longest;
-    return 0;
+    words->longest = longest; /* if it lies, words are missed, or looked for in vain */
+    Fault fault;
+    PyThreadState *lock = give_lock(n_chars);
+    fault = make_words(words, start, row, n_rows);
+    take_lock(lock);
+    return is_made(fault);
+}
+
+/* A class is one of three, and an id has so many bits; the padding is a space. */
+static int are_entries(const uint32_t *entries, Py_ssize_t n_entries, const uint16_t *pages, Py_ssize_t n_pages,
+                       Py_ssize_t bits) {
+    if (n_pages != 0x110000 >> PAGE_SHIFT) return 0;
+    for (Py_ssize_t i = 0; i < n_pages; i++)
+        if (pages[i] >= n_entries >> PAGE_SHIFT) return 0;
+    uint32_t ids = 0, above = 0;
+    for (Py_ssize_t i = 0; i < n_entries; i++) {
+        ids |= entries[i] & 0xFFFF;
+        above |= entries[i] >> CLASS_SHIFT > SPACE;
+    }
+    return !above && ids >> bits == 0 && entries[((size_t)pages[0] << PAGE_SHIFT) + 32] >> CLASS_SHIFT == SPACE;
 }
 
 static uint64_t lowest_bits(int64_t count) { return count >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << count) - 1; }
@@ -134,20 +176,26 @@ static PyObject *featuriser_new(PyTypeObject *type, PyObject *args, PyObject *kw
     Features *f = &self->features;
     Py_ssize_t n_pages, n_entries;
     self->compose = Py_NewRef(compose);
+    if (bits < 1 || bits > MOST_BITS || reach < 0 || reach > LONGEST_REACH || (2 * reach + 1) * bits > 64) {
+        PyErr_SetString(PyExc_ValueError, "bits or reach do not fit a key of 64 bits");
+        goto failed;
+    }
     f->bits = (int)bits;
     f->has_words = has_words;
     f->unknown_row = unknown_row;
     f->reach = reach;
-    f->n_orders = (int)PyTuple_GET_SIZE(orders);
-    if (f->n_orders > MOST_ORDERS) {
+    Py_ssize_t n_orders = PyTuple_GET_SIZE(orders);
+    if (n_orders > MOST_ORDERS) {
         PyErr_SetString(PyExc_ValueError, "too many orders");
         goto failed;
     }
+    f->n_orders = (int)n_orders;
     for (int i = 0; i < f->n_orders; i++) {
         f->orders[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(orders, i));
         if (f->orders[i] == -1 && PyErr_Occurred()) goto failed;
-        if (f->orders[i] < 1 || f->orders[i] > LONGEST_ORDER || f->orders[i] * bits > 64 || bits < 1 || bits > 16) {
-            PyErr_SetString(PyExc_ValueError, "orders and bits do not fit a key of 64 bits");
+        if (f->orders[i] < (i > 0 ? f->orders[i - 1] + 1 : 1) || f->orders[i] > LONGEST_ORDER ||
+            f->orders[i] * bits > 64) {
+            PyErr_SetString(PyExc_ValueError, "orders do not ascend, or do not fit a key of 64 bits");
             goto failed;
         }
         f->masks[i] = lowest_bits(f->orders[i] * bits);
@@ -155,19 +203,15 @@ static PyObject *featuriser_new(PyTypeObject *type, PyObject *args, PyObject *kw
     }
     if (!(f->pages = hold(&self->buffers, pages, 2, &n_pages, 0))) goto failed;
     if (!(f->entries = hold(&self->buffers, entries, 4, &n_entries, 0))) goto failed;
-    int fits = n_pages == 0x110000 >> PAGE_SHIFT;
-    for (Py_ssize_t i = 0; fits && i < n_pages; i++) fits = f->pages[i] < n_entries >> PAGE_SHIFT;
-    if (!fits || reach < 0 || 2 * reach + 1 > LONGEST_EDGE || (2 * reach + 1) * bits > 64) {
-        PyErr_SetString(PyExc_ValueError, "the table of characters is short, or the reach too long");
+    if (!are_entries(f->entries, n_entries, f->pages, n_pages, bits)) {
+        PyErr_SetString(PyExc_ValueError, "the table of characters is short, or holds what is no class or no id");
         goto failed;
     }
     for (int n = 0; n <= 2 * reach + 1; n++) f->edge_masks[n] = lowest_bits(n * bits);
-    if (pairs_from(&f->ngrams, ngram_keys, ngram_rows) < 0 ||
-        pairs_from(&f->edges, edge_keys, edge_rows) < 0 ||
-        words_from(&self->buffers, &f->words, words[0], words[1], words[2], longest_word) < 0 ||
-        words_from(&self->buffers, &f->chunks, chunks[0], chunks[1], chunks[2], longest_chunk) < 0)
-        goto failed;
-    return (PyObject *)self;
+    if (pairs_from(&f->ngrams, ngram_keys, ngram_rows) && pairs_from(&f->edges, edge_keys, edge_rows) &&
+        words_from(&self->buffers, &f->words, words[0], words[1], words[2], longest_word) &&
+        words_from(&self->buffers, &f->chunks, chunks[0], chunks[1], chunks[2], longest_chunk))
+        return (PyObject *)self;
 failed:
     Py_DECREF(self);
     return NULL;
@@ -198,6 +242,9 @@ static int has_surrogate(PyObject *text) {
     return found != 0;
 }
 
+/* Of a call, and of texts in it: so many rows of each have their sizes in bytes below 2^63. */
+#define MOST_CHARACTERS (PY_SSIZE_T_MAX >> 8)
+
 /* Own each text, composed; describe it for the loops. Returns the characters of all, -1 with an exception set. */
 static Py_ssize_t take_texts(Featuriser *self, PyObject *sequence, Py_ssize_t n, PyObject **owned, Text *texts,
                              int64_t *longest) {
@@ -206,6 +253,11 @@ static Py_ssize_t take_texts(Featuriser *self, PyObject *sequence, Py_ssize_t n,
         PyObject *text = PySequence_Fast_GET_ITEM(sequence, i);
         if (!PyUnicode_Check(text)) {
             PyErr_Format(PyExc_TypeError, "text %zd is no str", i);
+            return -1;
+        }
+        if (PyUnicode_GET_LENGTH(text) > LONGEST_TEXT || characters > MOST_CHARACTERS) {
+            PyErr_Format(PyExc_OverflowError, "text %zd has more than %d characters, or all together more than can be "
+                         "counted; cut it up", i, LONGEST_TEXT);
             return -1;
         }
         if (PyUnicode_IS_ASCII(text)) {
@@ -258,6 +310,11 @@ static int take(Featuriser *self, PyObject *texts, int sums, Given *given) {
     }
     if (!(given->sequence = PySequence_Fast(texts, "texts must be a sequence of str"))) return -1;
     Py_ssize_t n = given->n = PySequence_Fast_GET_SIZE(given->sequence);
+    if (n > MOST_CHARACTERS) {
+        PyErr_NoMemory();
+        given->n = 0;
+        return -1;
+    }
     if (n <= FEW) memset(given->few_owned, 0, sizeof given->few_owned);
     given->owned = n <= FEW ? given->few_owned : PyMem_RawCalloc((size_t)n, sizeof *given->owned);
     given->texts = n <= FEW ? given->few_texts : PyMem_RawMalloc((size_t)n * sizeof *given->texts);
@@ -277,11 +334,6 @@ static int take(Featuriser *self, PyObject *texts, int sums, Given *given) {
     return 0;
 }
 
-/* The most rows that so many characters of so many texts have. */
-static Py_ssize_t most_rows(const Features *f, Py_ssize_t characters, Py_ssize_t texts) {
-    return (characters + 2 * texts) * (f->n_orders + f->has_words) + 1;
-}
-
 static PyObject *featuriser_call(Featuriser *self, PyObject *args, PyObject *kwargs) {
     (void)kwargs;
     PyObject *texts, *result = NULL, *rows = NULL, *offsets = NULL;
@@ -289,7 +341,7 @@ static PyObject *featuriser_call(Featuriser *self, PyObject *args, PyObject *kwa
     if (!PyArg_ParseTuple(args, "Op", &texts, &sums)) return NULL;
     Given given;
     if (take(self, texts, sums, &given) < 0) goto done;
-    Py_ssize_t n = given.n, room = most_rows(&self->features, given.characters, n);
+    Py_ssize_t n = given.n, room = most_rows(&self->features, sums, given.characters, n);
     rows = PyByteArray_FromStringAndSize(NULL, room * (Py_ssize_t)sizeof(int32_t));
     offsets = PyByteArray_FromStringAndSize(NULL, (n + 1) * (Py_ssize_t)sizeof(int64_t));
     if (!rows || !offsets) goto done;
@@ -320,6 +372,14 @@ typedef struct {
     Table table;
 } TableObject;
 
+/* The products of these and of 2^31 rows fit 63 bits. */
+enum { MOST_COLUMNS = 1 << 20, MOST_STRIDE = 1 << 30 };
+
+/* Whether so many numbers are the vectors of n texts; a product could overflow. */
+static int are_vectors(Py_ssize_t numbers, Py_ssize_t n, const Table *t) {
+    return numbers % t->dimension == 0 && numbers / t->dimension == n;
+}
+
 /* An optional array of float32 or bytes, of exactly `expected` items. */
 static int optional(Buffers *buffers, PyObject *array, Py_ssize_t item, Py_ssize_t expected, const void **place) {
     Py_ssize_t length;
@@ -346,6 +406,11 @@ static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     TableObject *self = (TableObject *)type->tp_alloc(type, 0);
     if (!self) return NULL;
     Table *t = &self->table;
+    if ((item != INT8 && item != FLOAT16 && item != FLOAT32) || n_rows < 0 || n_rows > INT32_MAX || dimension < 1 ||
+        dimension > MOST_COLUMNS || stride < dimension * item || stride > MOST_STRIDE || stride % item != 0) {
+        PyErr_SetString(PyExc_ValueError, "the table's shape, stride and type do not fit");
+        goto failed;
+    }
     t->n_rows = n_rows;
     t->dimension = dimension;
     t->stride = stride;
@@ -354,8 +419,7 @@ static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     t->step = step;
     t->mean = mean;
     if (!(t->rows = hold(&self->buffers, rows, 1, &length, 0))) goto failed;
-    if ((item != INT8 && item != FLOAT16 && item != FLOAT32) || n_rows < 0 || dimension < 1 ||
-        stride < dimension * item || length < n_rows * stride ||
+    if ((uintptr_t)t->rows % (uintptr_t)item != 0 || length < n_rows * stride ||
         (weights != Py_None && (item != INT8 || (n_rows > 0 && length < (n_rows - 1) * stride + t->width)))) {
         PyErr_SetString(PyExc_ValueError, "the table's shape, stride and type do not fit its bytes");
         goto failed;
@@ -398,7 +462,7 @@ static PyObject *table_call(TableObject *self, PyObject *args, PyObject *kwargs)
     const int64_t *offsets = ids ? hold(&buffers, given_offsets, 8, &n_offsets, 0) : NULL;
     float *vectors = offsets ? hold(&buffers, given_vectors, 4, &n_numbers, PyBUF_WRITABLE) : NULL;
     if (!vectors) goto done;
-    int fits = n_offsets >= 1 && offsets[0] >= 0 && n_numbers == (n_offsets - 1) * t->dimension;
+    int fits = n_offsets >= 1 && offsets[0] >= 0 && are_vectors(n_numbers, n_offsets - 1, t);
     for (Py_ssize_t i = 0; fits && i + 1 < n_offsets; i++) fits = offsets[i] <= offsets[i + 1];
     if (!fits || offsets[n_offsets - 1] > n_ids) {
         PyErr_SetString(PyExc_ValueError, "ids, offsets and vectors do not fit together");
@@ -440,11 +504,11 @@ static PyObject *table_embed(TableObject *self, PyObject *args) {
     if (take(featuriser, texts, sums, &given) < 0) goto done;
     float *vectors = hold(&buffers, given_vectors, 4, &n_numbers, PyBUF_WRITABLE);
     if (!vectors) goto done;
-    if (n_numbers != given.n * t->dimension) {
+    if (!are_vectors(n_numbers, given.n, t)) {
         PyErr_SetString(PyExc_ValueError, "texts and vectors do not fit together");
         goto done;
     }
-    Py_ssize_t room = most_rows(&featuriser->features, given.longest, 1);
+    Py_ssize_t room = most_rows(&featuriser->features, sums, given.longest, 1);
     total = PyMem_RawMalloc((size_t)t->width * sizeof(int32_t));
     wide = PyMem_RawMalloc((size_t)t->dimension * sizeof(double));
     rows = PyMem_RawMalloc(2 * (size_t)room * sizeof *rows);

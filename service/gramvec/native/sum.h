@@ -12,8 +12,10 @@
 
 #include "rows.h"
 
-/* One binary holds the plain loops for three widths of vector, and the loader takes the machine's. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
+/* One binary holds the plain loops for three widths of vector, and the loader takes the machine's: before a sanitizer is
+ * ready for it. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
 #define FOR_EACH_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define FOR_EACH_CPU

@@ -25,6 +25,19 @@ class Sums(NamedTuple):
     featurise_seconds: float
 
 
+class Batching(NamedTuple):
+    """How a runtime wants to be called.
+
+    texts: so many make a call worth its while; more in one call only take longer, and more memory. waits: a call waits
+    for a device, whatever its size, so an event loop is no place for it. long_text_factor: how many times the usual a
+    character of a text of thousands of characters costs.
+    """
+
+    texts: int = 512
+    waits: bool = False
+    long_text_factor: int = 1
+
+
 class Runtime(Protocol):
     """Sums the rows of a table for each text of a batch."""
 
@@ -41,6 +54,11 @@ class Runtime(Protocol):
     @property
     def provider(self) -> str:
         """The device's name in the library that runs it."""
+        ...
+
+    @property
+    def batching(self) -> Batching:
+        """How it wants to be called; any other way gives the same bytes."""
         ...
 
     def run(self, batch: FeatureBatch) -> NDArray[np.float32]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,13 @@ from numpy.typing import NDArray
 
 from gramvec import native
 from gramvec.bundle import Bundle
-from gramvec.errors import BackendError, BundleError, DeviceError
+from gramvec.errors import BackendError, BundleError, DeviceError, InputError
 from gramvec.features import FeatureBatch, Featuriser
 from gramvec.features.text import code_points
-from gramvec.runtime import Sums, features_then_sums
+from gramvec.runtime import Batching, Sums, features_then_sums
 
 Floats = NDArray[np.float32]
 
-_BYTES = {"float32": 4, "float16": 2, "int8": 1}
 # The largest weight of an int8 row: 127 * 128 is the most that half an int32 holds.
 MOST_WEIGHT = 128
 
@@ -32,37 +30,37 @@ class NativeRuntime:
     """A Runtime (see gramvec.runtime) over the table of a bundle, mapped from its file.
 
     width: the most bits of a processor's vectors that the loops may use, 512, 256 or 0; sums are the same to the bit.
-    Raises DeviceError if the loops were not built, BundleError if the bundle does not say where its table is, or lies.
+    Raises DeviceError if the loops were not built, BundleError if the bundle does not say where its table is.
     """
 
     name = "native"
     device = "cpu"
     provider = "native"
+    # A long text costs no more than a short one: rows are added as they are read.
+    batching = Batching()
 
     def __init__(self, bundle: Bundle, *, width: int = 512) -> None:
         loops = native.loops
         if loops is None:
             raise DeviceError(f"runtime native: {native.MISSING}; or take runtime onnx")
-        graph, d = bundle.manifest.graph, bundle.manifest.dimension
-        stored = graph.stored
-        if stored is None:
+        graph, mapped = bundle.manifest.graph, bundle.weights
+        if mapped is None:
             raise BundleError(f"{bundle.path}: made before runtime native; export it again, or take runtime onnx")
-        path = bundle.path / stored.file
-        item = _BYTES[graph.precision]
-        length = stored.rows * d * item
+        (rows, d), item = mapped.table.shape, mapped.table.itemsize
+        end = mapped.begin + rows * d * item
         scales = None
-        if stored.scales is not None:  # which lie anywhere behind the table
-            scales = np.require(_mapped(path, np.float32, stored.scales, stored.rows), requirements="A")
+        if mapped.scales is not None:  # which lie anywhere in the file
+            scales = np.require(mapped.scales, requirements="A")
         weights, step = None, 1.0
-        if item == 1 and scales is not None and stored.table + length + loops.BLOCK <= path.stat().st_size:
+        if item == 1 and scales is not None and end + loops.BLOCK <= len(mapped.data):
             weights, step = weights_and_step(scales)
-            length += loops.BLOCK
+            end += loops.BLOCK
         self._dimension = d
-        self._rows = stored.rows
+        self._rows = rows
         self._tanh = graph.activation == "tanh"
         self._table: Any = loops.Table(
-            _mapped(path, np.uint8, stored.table, length),
-            stored.rows,
+            mapped.data[mapped.begin : end],
+            rows,
             d,
             d * item,
             item,
@@ -70,8 +68,8 @@ class NativeRuntime:
             weights,
             step,
             graph.pooling == "mean",
-            None if stored.columns is None else np.array(stored.columns, np.float32),
-            None if stored.bias is None else np.array(stored.bias, np.float32),
+            mapped.columns,
+            mapped.bias,
             width,
         )
 
@@ -93,6 +91,8 @@ class NativeRuntime:
         vectors = np.empty((len(texts), self._dimension), np.float32)
         try:
             counts, unknown, share, wrong = table.embed(featuriser.loops, texts, featuriser.memo is not None, vectors)
+        except OverflowError as error:
+            raise InputError(str(error)) from None
         except (TypeError, ValueError):
             code_points(texts)  # says which text is none, in a sentence
             raise
@@ -122,13 +122,7 @@ def weights_and_step(scales: Floats) -> tuple[NDArray[np.uint8] | None, float]:
     step = scales.max(initial=0) / np.float32(MOST_WEIGHT)
     if step <= 0:
         return None, 1.0
-    multiples = np.rint(scales / step)
-    whole = multiples.min() >= 1 and np.array_equal(multiples * step, scales)
+    with np.errstate(all="ignore"):  # a stranger's scales may be any numbers
+        multiples = np.rint(scales / step)
+        whole = multiples.min() >= 1 and np.array_equal(multiples * step, scales)
     return (multiples.astype(np.uint8), float(step)) if whole else (None, 1.0)
-
-
-def _mapped(path: Path, dtype: type, offset: int, count: int) -> NDArray[Any]:
-    try:
-        return np.memmap(path, dtype, "r", offset, (count,)).view(np.ndarray)
-    except (OSError, ValueError) as error:
-        raise BundleError(f"{path}: its table cannot be mapped ({error}); copy or export the model again") from error

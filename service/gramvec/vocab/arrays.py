@@ -1,4 +1,4 @@
-"""A file of named arrays that can be mapped and used as they lie: magic, version, directory, aligned data.
+"""A file of named arrays that are used as they lie: magic, version, directory, aligned data.
 
 Layout (little-endian): 8 bytes magic, u32 version, u32 number of arrays, u64 size of the whole file, then for
 each array 16 bytes name, 8 bytes dtype, u64 offset, u64 count; then the data, each array aligned to 64 bytes.
@@ -6,7 +6,6 @@ each array 16 bytes name, 8 bytes dtype, u64 offset, u64 count; then the data, e
 
 from __future__ import annotations
 
-import mmap
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,10 +19,11 @@ from gramvec.errors import BundleError
 _HEADER = struct.Struct("<8sIIQ")
 _ENTRY = struct.Struct("<16s8sQQ")
 _ALIGNMENT = 64
-_MAX_ARRAYS = 64
+
+Array = NDArray[Any]
 
 
-def write_arrays(path: Path, magic: bytes, version: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_arrays(path: Path, magic: bytes, version: int, arrays: Mapping[str, Array]) -> None:
     """Write the arrays (one dimension each) to `path`, in the order given."""
     directory = []
     end = _HEADER.size + len(arrays) * _ENTRY.size
@@ -39,34 +39,54 @@ def write_arrays(path: Path, magic: bytes, version: int, arrays: Mapping[str, ND
             file.write(np.ascontiguousarray(array).tobytes())
 
 
-def map_arrays(path: Path, magic: bytes, version: int, dtypes: Mapping[str, str]) -> dict[str, NDArray[Any]]:
-    """Map the file and return read-only views of its arrays; nothing is copied.
-
-    dtypes: the arrays that there must be, in numpy's notation. Raises BundleError, naming the file, if it
-    is missing, of another kind or version, shorter than it says, or holds other arrays.
-    """
+def bytes_of(path: Path) -> bytes:
+    """All of a file of ours. Raises BundleError, naming it, if it cannot be read."""
     try:
-        with path.open("rb") as file:
-            if file.read(8) != magic:
-                raise BundleError(f"{path}: not a gramvec vocabulary file; export the bundle again")
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return Path(path).read_bytes()
     except OSError as error:
         raise BundleError(f"{path}: cannot be read ({error.strerror or error}); export the bundle again") from error
+
+
+def read_arrays(path: Path, data: bytes, magic: bytes, version: int, dtypes: Mapping[str, str]) -> dict[str, Array]:
+    """Read-only views of the arrays in a file's bytes; nothing is copied, and nothing of the file is evaluated.
+
+    path: what sentences name. dtypes: the arrays that there must be, and no others, in numpy's notation.
+
+    Raises BundleError, naming the file, if it is of another kind or version, not as long as it says, or holds other
+    arrays.
+    """
+    if data[:8] != magic:
+        raise BundleError(f"{path}: not a gramvec vocabulary file; export the bundle again")
     if len(data) < _HEADER.size:
         raise BundleError(f"{path}: cut off in its header; copy or export the bundle again")
     _, found, count, size = _HEADER.unpack_from(data)
     if found != version:
         raise BundleError(f"{path}: version {found}, but this gramvec reads version {version}; export the bundle again")
-    if size != len(data) or count > _MAX_ARRAYS or _HEADER.size + count * _ENTRY.size > size:
+    if size != len(data):
         raise BundleError(f"{path}: {len(data)} bytes where its header says {size}; copy or export it again")
-    arrays = {}
-    for index in range(count):
-        name, dtype, offset, length = _ENTRY.unpack_from(data, _HEADER.size + index * _ENTRY.size)
-        try:
-            array = np.frombuffer(data, np.dtype(dtype.rstrip(b"\0").decode()), length, offset)
-        except (TypeError, ValueError) as error:
-            raise BundleError(f"{path}: its directory is damaged; copy or export the bundle again") from error
-        arrays[name.rstrip(b"\0").decode("ascii", "replace")] = array
-    if {name: array.dtype.str for name, array in arrays.items()} != dtypes:
+    begin = _HEADER.size + count * _ENTRY.size
+    if count != len(dtypes) or begin > size:
         raise BundleError(f"{path}: its directory is damaged; copy or export the bundle again")
+    arrays = {}
+    for place in range(_HEADER.size, begin, _ENTRY.size):
+        name, dtype, offset, length = _ENTRY.unpack_from(data, place)
+        array = _array(data, dtypes.get(_text(name), ""), _text(dtype), offset, length) if offset >= begin else None
+        if array is None:
+            raise BundleError(f"{path}: its directory is damaged; copy or export the bundle again")
+        arrays[_text(name)] = array
+    if len(arrays) < count:
+        raise BundleError(f"{path}: its directory names an array twice; copy or export the bundle again")
     return arrays
+
+
+def _text(padded: bytes) -> str:
+    return padded.rstrip(b"\0").decode("ascii", "replace")
+
+
+def _array(data: bytes, expected: str, dtype: str, offset: int, length: int) -> Array | None:
+    # Only what is expected is given to numpy, which would take "(2,3)f4" for a type, too.
+    if dtype != expected or not expected or offset % _ALIGNMENT:
+        return None
+    if offset + length * np.dtype(expected).itemsize > len(data):
+        return None
+    return np.frombuffer(data, expected, length, offset)

@@ -71,9 +71,8 @@ class CharacterTable:
         Every white space character shares the id of U+0020.
         """
         table = np.empty(CODE_POINTS, np.uint32)
-        ends = np.append(range_firsts[1:], CODE_POINTS)
-        for first, end, kind in zip(range_firsts, ends, range_classes, strict=True):
-            table[first:end] = int(kind) << CLASS_SHIFT
+        lengths = np.diff(range_firsts, append=np.uint32(CODE_POINTS))
+        table[:] = np.repeat(range_classes.astype(np.uint32) << CLASS_SHIFT, lengths)
         table[alphabet] |= np.arange(1, len(alphabet) + 1, dtype=np.uint32)
         table[folded[:, 0]] |= folded[:, 1]
         space = table[ord(" ")]

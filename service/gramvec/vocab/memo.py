@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from gramvec.errors import BundleError, InputError
 from gramvec.vocab import hashing
-from gramvec.vocab.arrays import map_arrays, write_arrays
+from gramvec.vocab.arrays import bytes_of, read_arrays, write_arrays
 from gramvec.vocab.characters import ID_MASK
+from gramvec.vocab.checks import check_memo
 from gramvec.vocab.vocabulary import Vocabulary
 
 MAGIC = b"gramvmem"
@@ -135,13 +136,27 @@ class Memo:
         write_arrays(path, MAGIC, VERSION, self._arrays)
 
     @classmethod
-    def open(cls, path: Path) -> Memo:
-        """Map memo.bin. Raises BundleError, naming the file, if it is missing, foreign, cut or inconsistent."""
-        arrays = map_arrays(Path(path), MAGIC, VERSION, _DTYPES)
+    def open(cls, path: Path, vocabulary: Vocabulary) -> Memo:
+        """Read the memo.bin of a vocabulary. Raises BundleError, naming the file, if it is missing, foreign, cut,
+        inconsistent, or another vocabulary's.
+        """
+        return cls.read(Path(path), bytes_of(path), vocabulary)
+
+    @classmethod
+    def read(cls, path: Path, data: bytes, vocabulary: Vocabulary) -> Memo:
+        """The memo in the bytes of a memo.bin, which are used as they lie. path: what a BundleError names."""
+        arrays = read_arrays(path, data, MAGIC, VERSION, _DTYPES)
         try:
-            return cls(arrays)
+            check_memo(
+                arrays,
+                rows=len(vocabulary),
+                bits=vocabulary.bits,
+                alphabet=len(vocabulary.alphabet),
+                space=int(vocabulary.table[ord(" ")]) & ID_MASK,
+            )
         except ValueError as error:
-            raise BundleError(f"{path}: its arrays do not fit together; export the bundle again") from error
+            raise BundleError(f"{path}: its arrays do not fit together: {error}; export the bundle again") from error
+        return cls(arrays)
 
 
 def _ids(text: str, vocabulary: Vocabulary) -> list[int]:

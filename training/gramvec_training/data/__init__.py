@@ -1,24 +1,35 @@
-"""Readers of training data. Every file may be plain or gzip; lines are split on newline alone."""
+"""Files -> a corpus: which texts and pairs a run learns from, drawn by a seed, and the vocabulary of their features.
+
+It imports configuration and readers, and the serving side's features. A new way of drawing is a file here.
+"""
 
 from __future__ import annotations
 
-from gramvec_training.data.frequencies import read_frequencies
-from gramvec_training.data.pairs import Group, Layout, read_groups, read_pairs, read_paraphrases, read_ppdb
-from gramvec_training.data.rows import BadRows, OnBad, numbered_lines, open_binary, read_texts
-from gramvec_training.data.vectors import read_vectors
+from gramvec_training.data.corpus import Batch, Corpus, Features, Featurise, Ids, Ints
+from gramvec_training.data.held_out import HeldOut, read_held_out, read_kept
+from gramvec_training.data.misspelling import misspelt
+from gramvec_training.data.mixture import Mixture, SourceGroups
+from gramvec_training.data.repeated import Repeated, count_repeated
+from gramvec_training.data.texts import collect_texts
+from gramvec_training.data.vocabulary import build_vocabulary, extended_vocabulary, vocabulary_for
 
 __all__ = [
-    "BadRows",
-    "Group",
-    "Layout",
-    "OnBad",
-    "numbered_lines",
-    "open_binary",
-    "read_frequencies",
-    "read_groups",
-    "read_pairs",
-    "read_paraphrases",
-    "read_ppdb",
-    "read_texts",
-    "read_vectors",
+    "Batch",
+    "Corpus",
+    "Features",
+    "Featurise",
+    "HeldOut",
+    "Ids",
+    "Ints",
+    "Mixture",
+    "Repeated",
+    "SourceGroups",
+    "build_vocabulary",
+    "collect_texts",
+    "count_repeated",
+    "extended_vocabulary",
+    "misspelt",
+    "read_held_out",
+    "read_kept",
+    "vocabulary_for",
 ]

@@ -1,28 +1,27 @@
-"""Encoders: feature ids and offsets -> vectors. A new one is a module here and a line in `ENCODERS`."""
+"""Feature ids and offsets -> vectors: the architectures, a page each, and texts to vectors with a finished one.
+
+It imports configuration and data. A new encoder is a page here, its settings in configuration/model.py, a branch of
+`build_encoder`, and a writer of its graph in export/graphs.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from gramvec_training.encoders.bag import Bag, bag_of
+from gramvec_training.encoders.base import Arrays, Encoder, glorot
+from gramvec_training.encoders.build import build_encoder, restored_encoder
+from gramvec_training.encoders.encoding import cosines, encoder_function, unit_vectors
+from gramvec_training.encoders.two_layer import TwoLayer
 
-from torch import Tensor, nn
-
-from gramvec_training.encoders.bag import Activation, Bag, Pooling
-
-
-class Encoder(Protocol):
-    """A table whose rows are learned lazily, and a composition whose few parameters are learned densely."""
-
-    table: nn.Parameter  # [rows, d]
-
-    def composition(self) -> list[nn.Parameter]:
-        """The parameters besides the table."""
-        ...
-
-    def __call__(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
-        """Vectors float32[n, d] of n texts; `ids` index `table`, or the encoder's own where it is None."""
-        ...
-
-
-ENCODERS = {"bag": Bag}
-
-__all__ = ["ENCODERS", "Activation", "Bag", "Encoder", "Pooling"]
+__all__ = [
+    "Arrays",
+    "Bag",
+    "Encoder",
+    "TwoLayer",
+    "bag_of",
+    "build_encoder",
+    "cosines",
+    "encoder_function",
+    "glorot",
+    "restored_encoder",
+    "unit_vectors",
+]

@@ -1,40 +1,58 @@
-"""The bag of table rows: CHARAGRAM and PARAGRAM-PHRASE, which differ in pooling, activation and bias alone."""
+"""The bag of table rows: CHARAGRAM, PARAGRAM-PHRASE and SIF, which differ in pooling, activation and what is added."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-Pooling = Literal["sum", "mean"]
-Activation = Literal["linear", "tanh"]
+from gramvec_training.configuration import Activation, BagSettings, Pooling
+from gramvec_training.encoders.base import Encoder
+from gramvec_training.types import Floats
 
 
-class Bag(nn.Module):
-    """g(x) = h(b + pool of the rows of x's features).
+class Bag(Encoder):
+    """g(x) = h(b + p - (p u^T) u), p the sum or the mean of the rows of x's features.
 
     CHARAGRAM (Wieting et al., 2016a, equation 1): sum, tanh, with bias, a row an n-gram. PARAGRAM-PHRASE (2016b):
-    mean, linear, no bias, a row a word. A feature that occurs twice counts twice. A text without features pools to
-    zeros.
+    mean, linear, no bias, a row a word. SIF (Arora et al., 2017, Algorithm 1): the same with weighted rows, and with
+    common components u, orthonormal rows float32[k, d], which are not learned. A feature that occurs twice counts
+    twice. A text without features pools to zeros.
     """
 
-    def __init__(self, table: Tensor, *, pooling: Pooling, activation: Activation, bias: bool) -> None:
+    def __init__(self, table: Tensor, settings: BagSettings, *, components: Tensor | None = None) -> None:
         super().__init__()
-        self.pooling = pooling
-        self.activation = activation
+        self.settings = settings
+        self.dimension = table.shape[1]
         self.table = nn.Parameter(table)  # [rows, d]
-        self.bias = nn.Parameter(torch.zeros(table.shape[1])) if bias else None  # [d]
-
-    def composition(self) -> list[nn.Parameter]:
-        """The parameters besides the table."""
-        return [] if self.bias is None else [self.bias]
+        self.bias = nn.Parameter(torch.zeros(self.dimension)) if settings.bias else None  # [d]
+        self.components: Tensor | None
+        self.register_buffer("components", components)  # [k, d]
 
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
-        """Vectors float32[n, d] of n bags; `ids` [m] index `table`, or the encoder's own; `offsets` [n + 1]."""
+        """See Encoder."""
         rows = self.table if table is None else table  # [rows, d]
-        x = functional.embedding_bag(ids, rows, offsets, mode=self.pooling, include_last_offset=True)  # [n, d]
+        x = functional.embedding_bag(ids, rows, offsets, mode=self.settings.pooling, include_last_offset=True)  # [n, d]
+        if self.components is not None:
+            x = x - (x @ self.components.T) @ self.components  # [n, d]
         if self.bias is not None:
             x = x + self.bias  # [n, d]
-        return torch.tanh(x) if self.activation == "tanh" else x  # [n, d]
+        return torch.tanh(x) if self.settings.activation == "tanh" else x  # [n, d]
+
+
+def bag_of(
+    table: Floats,
+    bias: Floats | None = None,
+    *,
+    pooling: Pooling,
+    activation: Activation,
+    components: Floats | None = None,
+) -> Bag:
+    """A bag with these weights: table float32[rows, d], bias float32[d], components float32[k, d]."""
+    settings = BagSettings(pooling=pooling, activation=activation, bias=bias is not None)
+    encoder = Bag(
+        torch.from_numpy(table), settings, components=None if components is None else torch.from_numpy(components)
+    )
+    if bias is not None and encoder.bias is not None:
+        encoder.bias.data.copy_(torch.from_numpy(bias))
+    return encoder

@@ -1,5 +1,32 @@
-"""What a model is good for, in figures: labelled sets of several families in, scores out.
+"""A model -> figures: similarity sets clean and misspelt, coverage, neighbours, held-out pairs.
 
-Every family scores a Comparison (see comparison.py), so that a bundle, a sparse vector and a rival's string distance
-stand in one table. A new family is a module here: a reader, a frozen set, a function that scores one model on it.
+It imports data, readers and encoders, and the serving side. A new family of tests is a file here.
 """
+
+from __future__ import annotations
+
+from gramvec_training.evaluation.bundles import Typos, evaluate_bundles
+from gramvec_training.evaluation.coverage import coverage
+from gramvec_training.evaluation.held_out import report, retrieval
+from gramvec_training.evaluation.neighbours import PHRASES, WORDS, candidate_words, listed_words
+from gramvec_training.evaluation.robustness import misspelt_sets, of_sentences
+from gramvec_training.evaluation.sets import SimilaritySet, correlations, find_sets, read_set, score_sets
+
+__all__ = [
+    "PHRASES",
+    "WORDS",
+    "SimilaritySet",
+    "Typos",
+    "candidate_words",
+    "correlations",
+    "coverage",
+    "evaluate_bundles",
+    "find_sets",
+    "listed_words",
+    "misspelt_sets",
+    "of_sentences",
+    "read_set",
+    "report",
+    "retrieval",
+    "score_sets",
+]

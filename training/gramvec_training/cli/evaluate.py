@@ -1,0 +1,200 @@
+# ruff: noqa: D301  (click takes a real backspace as "do not wrap")
+"""The commands that look at what was trained: evaluate, report and card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gramvec_training.cli.support import PATH, one_sentence
+
+# scipy, onnxruntime and matplotlib are imported inside the commands, so that --help answers at once.
+if TYPE_CHECKING:
+    from gramvec_training.evaluation import SimilaritySet, Typos
+
+OUTPUT = click.Path(path_type=Path, allow_dash=True)
+SETS = click.option(
+    "--sets",
+    type=PATH,
+    multiple=True,
+    required=True,
+    help="Folder of tasks, or of sets, or a set: score<TAB>text<TAB>text; repeatable.",
+)
+MISSPELLINGS = click.option(
+    "--misspellings",
+    type=PATH,
+    multiple=True,
+    help="Real misspellings for --typos: word<TAB>misspelling; repeatable.",
+)
+DEVICE = click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+
+
+def _percentages(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
+    if not value:
+        return ()
+    try:
+        numbers = tuple(dict.fromkeys(int(one) for one in value.split(",")))
+    except ValueError:
+        numbers = (0,)
+    if not all(1 <= one <= 100 for one in numbers):
+        raise click.BadParameter("give percentages from 1 to 100 with commas between them, as in 10,20,50.")
+    return numbers
+
+
+@click.command()
+@click.argument("bundles", nargs=-1, required=True)
+@SETS
+@click.option("--typos", callback=_percentages, metavar="PERCENT,...",
+              help="Score sets of sentences also with so many of their words misspelt: 10,20,50.")  # fmt: skip
+@MISSPELLINGS
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the misspellings.")
+@click.option("--json", "json_path", type=OUTPUT, help="Write the scores as JSON too; - for stdout, instead of text.")
+@click.option("--markdown", "markdown_path", type=OUTPUT, help="Write Markdown too; - for stdout, instead of text.")
+@click.option("--plot", type=PATH, help="Draw the scores into this PNG file (needs matplotlib).")
+@DEVICE
+@one_sentence
+def evaluate(
+    bundles: tuple[str, ...], sets: tuple[Path, ...], typos: tuple[int, ...], misspellings: tuple[Path, ...],
+    seed: int, json_path: Path | None, markdown_path: Path | None, plot: Path | None, device: str,
+) -> None:  # fmt: skip
+    """Score BUNDLES (names or folders) on similarity sets, side by side.
+
+    A folder is a task and a .tsv file in it a set. Pearson and Spearman times 100 of each set, their mean over the
+    task's sets (the papers' way), and over the pairs of all its sets pooled (MTEB's way); then how much of the texts
+    each model knows.
+
+    With --typos each word of three letters and more is misspelt with that probability, by a neighbouring key, a
+    swap, a loss, an insertion or, with --misspellings, as people misspell it. Sets of single words stay as they are.
+
+    \b
+    gramvec-train evaluate models/charagram-phrase models/sif --sets ../shared/data/dev
+    gramvec-train evaluate sif --sets ../shared/data/dev/sts16 --json scores.json --plot scores.png
+    gramvec-train evaluate sif --sets ../shared/data/dev --typos 10,20,50 \\
+        --misspellings ../shared/data/dev/typos/wikipedia.tsv --markdown -
+    """
+    if misspellings and not typos:
+        raise click.UsageError("--misspellings belongs to --typos.")
+    if json_path is not None and json_path == markdown_path:
+        raise click.UsageError("Give --json and --markdown different places.")
+    import gramvec
+    from gramvec_training.evaluation import evaluate_bundles
+    from gramvec_training.reporting import check_matplotlib, markdown, plot_scores, table, to_json
+
+    if plot is not None:
+        check_matplotlib()
+    found = _sets(sets)
+    embedders = [gramvec.load(bundle, device=device) for bundle in bundles]  # type: ignore[arg-type]
+    reports = evaluate_bundles(embedders, bundles, found, _typos(typos, misspellings, seed))
+    for name, report in reports.items():
+        for note in report["notes"]:
+            click.echo(f"{name}: {note}", err=True)
+    texts = {json_path: to_json(reports).decode(), markdown_path: markdown(reports)}
+    on_stdout = [text for path, text in texts.items() if str(path) == "-"]
+    for path, text in texts.items():
+        if path is not None and str(path) != "-":
+            _write(path, text)
+    if plot is not None:
+        plot_scores(reports, plot)
+    click.echo((on_stdout or [table(reports)])[0].rstrip())
+
+
+@click.command()
+@click.argument("run", type=PATH)
+@click.option("-o", "--out", type=PATH, help="PNG file to draw into.  [default: RUN/report.png]")
+@click.option("--no-plot", is_flag=True, help="Print the summary alone.")
+@one_sentence
+def report(run: Path, out: Path | None, no_plot: bool) -> None:
+    """Print what a finished RUN did, and draw its loss and development scores over steps.
+
+    \b
+    gramvec-train report runs/charagram-phrase
+    gramvec-train report runs/charagram-phrase -o curves.png
+    """
+    if no_plot and out:
+        raise click.UsageError("Give --out or --no-plot, not both.")
+    from gramvec_training.reporting import check_matplotlib, plot_run, read_record, summary
+
+    record = read_record(run)
+    if not no_plot:
+        check_matplotlib()
+    if not no_plot and (record.get("loss") or record.get("dev") or out):
+        path = out or run / "report.png"
+        plot_run(record, path)
+        click.echo(f"drawn in {path}", err=True)
+    click.echo(summary(record))
+
+
+@click.command()
+@click.argument("bundle")
+@SETS
+@click.option("--typos", callback=_percentages, metavar="PERCENT,...", default="10,20,50", show_default=True,
+              help="Shares of words to misspell in the sets of sentences.")  # fmt: skip
+@MISSPELLINGS
+@click.option("--beside", help="Bundle of a word model, whose scores on misspelt text stand beside.")
+@click.option("--words", type=PATH,
+              help='Words to seek neighbours among, "word count" a line.  '
+              "[default: those of the sets and of the models]")  # fmt: skip
+@DEVICE
+@one_sentence
+def card(
+    bundle: str, sets: tuple[Path, ...], typos: tuple[int, ...], misspellings: tuple[Path, ...], beside: str | None,
+    words: Path | None, device: str,
+) -> None:  # fmt: skip
+    """Score a finished BUNDLE and write its model card anew.
+
+    README.md gets the scores on every set, those on misspelt text, and nearest neighbours, all computed through the
+    bundle as it is served. manifest.json records them; the model's own files keep their bytes.
+
+    \b
+    gramvec-train card models/charagram-phrase --sets ../shared/data/dev \\
+        --misspellings ../shared/data/dev/typos/wikipedia.tsv --beside models/paragram-phrase
+    """
+    import gramvec
+    from gramvec_training.evaluation import candidate_words, listed_words
+    from gramvec_training.reporting import Candidates, assess, check_renewable, renew
+
+    embedder = gramvec.load(bundle, device=device)  # type: ignore[arg-type]
+    check_renewable(embedder)
+    other = gramvec.load(beside, device=device) if beside is not None else None  # type: ignore[arg-type]
+    found = _sets(sets)
+    if words is not None:
+        candidates = Candidates(listed_words(words), words.name)
+    else:
+        models = [one for one in (embedder, other) if one is not None]
+        named = [f"the vocabulary of {one.name}" for one in models if one.bundle.vocabulary.n_words]
+        origin = " and ".join(["the development sets", *named])
+        candidates = Candidates(candidate_words(models, found), origin)
+    evaluation = assess(embedder, other, found, _typos(typos, misspellings, seed=1), candidates)
+    evaluation["misspellings"] = [path.name for path in misspellings]
+    manifest = renew(embedder, evaluation)
+    for note in evaluation["notes"]:
+        click.echo(note, err=True)
+    click.echo(f"{embedder.bundle.path}: card of {manifest.name} written, {len(found)} sets scored")
+
+
+def _sets(paths: Sequence[Path]) -> list[SimilaritySet]:
+    from gramvec_training.evaluation import find_sets
+
+    found, notes = find_sets(paths)
+    for note in notes:
+        click.echo(note, err=True)
+    return found
+
+
+def _typos(percentages: tuple[int, ...], misspellings: Sequence[Path], seed: int) -> Typos:
+    from gramvec_training.evaluation import Typos
+    from gramvec_training.readers import read_misspellings
+
+    return Typos(percentages, read_misspellings(misspellings), seed)
+
+
+def _write(path: Path, text: str) -> None:
+    from gramvec.errors import InputError
+
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}); give another file.") from error

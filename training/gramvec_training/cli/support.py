@@ -1,0 +1,216 @@
+"""What the commands of gramvec-train share: options, notes and failures on stderr, and running a config."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import click
+
+from gramvec.errors import GramvecError, InputError
+from gramvec.files import why_not_written
+
+# torch, scipy and onnx are imported inside the functions, so that --help answers at once.
+if TYPE_CHECKING:
+    from gramvec_training.configuration import Config, How
+    from gramvec_training.runs import Begun
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+TRAIN_EXTRA = {"torch", "onnx", "scipy", "matplotlib"}  # what the extra of that name brings
+
+PATH = click.Path(path_type=Path)
+DATA = click.option(
+    "--data",
+    type=PATH,
+    envvar="GRAMVEC_DATA",
+    default=Path("../shared/data/train"),
+    show_default=True,
+    show_envvar=True,
+    help="Folder that the paths in a config are relative to.",
+)
+OVERWRITE = click.option("--overwrite", is_flag=True, help="Start anew where --out holds a run already.")
+_TRAINING_OPTIONS = (
+    click.option("--resume", is_flag=True, help="Continue the run in --out from its checkpoint."),
+    OVERWRITE,
+    click.option(
+        "--save-every",
+        type=click.FloatRange(min=0),
+        default=60.0,
+        show_default=True,
+        help="Seconds between checkpoints.",
+    ),
+    click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
+    click.option(
+        "--threads",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="CPU threads of torch. The same number gives the same model bit for bit.",
+    ),
+)
+
+
+def training_options(command: Callable[P, R]) -> Callable[P, R]:
+    """The options of every command that trains: resume, overwrite, save_every, device, threads."""
+    for option in reversed(_TRAINING_OPTIONS):
+        command = option(command)
+    return command
+
+
+class Notes(logging.Handler):
+    """What the modules below log, as plain lines on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        click.echo(self.format(record), err=True)
+
+
+def one_sentence(command: Callable[P, R]) -> Callable[P, R]:
+    """Failures that gramvec raises on purpose end the command with their one sentence and exit code 1."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except ModuleNotFoundError as error:
+            if error.name not in TRAIN_EXTRA:
+                raise
+            click.echo(f"gramvec-train: {error.name} is not installed; install gramvec[train]", err=True)
+            raise SystemExit(1) from error
+        except GramvecError as error:
+            click.echo(f"gramvec-train: {error}", err=True)
+            raise SystemExit(1) from error
+        except BrokenPipeError:
+            raise  # click ends quietly: whoever read has had enough
+        except OSError as error:
+            click.echo(f"gramvec-train: {why_not_written(error)}", err=True)
+            raise SystemExit(1) from error
+
+    return run
+
+
+def given_options(*names: str) -> list[str]:
+    """Of these parameters of the running command, those that the caller gave, as options with their values."""
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is not None and source.name != "DEFAULT":
+            words += [parameter.opts[0], str(context.params[parameter.name])]
+    return words
+
+
+def may_replace(bundle: Path, start: str | None = None) -> None:
+    """Raise InputError where a bundle cannot be written to the folder without a loss.
+
+    A new or an empty folder will do, and one with a bundle, but not the bundle `start` that training goes on from.
+    """
+    from gramvec.finding import MANIFEST, find_bundle
+
+    if bundle.exists() and not bundle.is_dir():
+        raise InputError(f"{bundle} is a file; name a folder for the bundle.")
+    if bundle.is_dir() and not (bundle / MANIFEST).is_file() and any(bundle.iterdir()):
+        raise InputError(f"{bundle} holds other files than a bundle, which would be lost; name another folder.")
+    if start is not None and find_bundle(start).resolve() == bundle.resolve():
+        raise InputError(f"{bundle} is the bundle that training goes on from; name another folder for the new one.")
+
+
+def write_bundle(
+    run: Path, out: Path, *, precision: str | None = None, name: str | None = None, config: Path | None = None
+) -> None:
+    """Export the finished run and report the bundle's size and parity; by default its name is the folder's.
+
+    config: whose [export] holds instead of the run's own.
+    """
+    from gramvec_training.configuration import load_config
+    from gramvec_training.runs import export_run, load_run
+
+    export = load_config(config).export if config else None
+    name = name or out.resolve().name
+    manifest = export_run(load_run(run), out, export=export, precision=precision, name=name)  # type: ignore[arg-type]
+    size = sum(file.stat().st_size for file in out.iterdir())
+    parity = manifest.provenance["parity"]
+    click.echo(
+        f"{out}: {manifest.rows:,} rows of {manifest.dimension}, {manifest.graph.precision}, {size / 1e6:.1f} MB; "
+        f"1 - cosine on {parity['texts']:,} texts: onnxruntime against torch "
+        f"{parity['float32_vs_trainer']:.1e}, as stored {parity['stored_vs_float32']:.1e}"
+    )
+
+
+def carry_out(
+    folder: Path,
+    wanted: Config | None,
+    data: Path,
+    command: str,
+    *,
+    how: How,
+    overwrite: bool,
+    bundle: Path | None = None,
+) -> None:
+    """Begin or continue the run in `folder` and report it, then write its bundle where one is wanted.
+
+    Without `wanted` the config is the begun run's.
+    """
+    from gramvec_training import runs
+
+    if how.resume and overwrite:
+        raise click.UsageError("Give --resume or --overwrite, not both.")
+    if how.resume:
+        begun = runs.begun_run(folder)
+        if wanted is not None and wanted != begun.config:
+            raise GramvecError(f"The run in {folder} has another config; leave the CONFIG out to continue it.")
+    else:
+        assert wanted is not None
+        runs.make_way(folder, overwrite=overwrite)
+        begun = runs.begin_run(folder, wanted, data, command=command)
+    if runs.is_finished(folder):
+        click.echo(f"The run in {folder} is finished already.", err=True)
+    else:
+        what = "distill" if begun.config.distillation is not None else "fit"
+        words = ["gramvec-train", what, "--out", str(folder), "--resume"]
+        words += ["--export", str(bundle)] if bundle is not None else []
+        _report(run(begun, folder, how, again=f"with: {shlex.join(words)}"), folder)
+    if bundle is not None:
+        write_bundle(folder, bundle)
+
+
+def run(begun: Begun, folder: Path, how: How, *, again: str) -> dict[str, Any]:
+    """The record of a run that is carried out now; stopped, it says how to go on: `again` follows "Continue"."""
+    from gramvec_training.fitting import Interrupted
+    from gramvec_training.runs import carry_out
+
+    try:
+        return carry_out(begun, folder, how)
+    except Interrupted as stop:
+        click.echo(f"{stop} Continue {again}", err=True)
+        raise SystemExit(128 + stop.signal_number) from None
+
+
+def _report(record: dict[str, Any], folder: Path) -> None:
+    from gramvec_training.reporting import table
+
+    if record["scores"]["tasks"]:
+        click.echo(table({record["name"]: record["scores"]}))
+    report_held_out(record)
+    new = f" ({record['rows'] - record['start']['rows']:,} new)" if "start" in record else ""
+    click.echo(f"{folder}: {record['rows']:,} rows{new}, {record['seconds']:.0f} s")
+
+
+def report_held_out(record: dict[str, Any]) -> None:
+    """Print the table of a record's held-out pairs, if it has any, and say so where the model has become worse."""
+    from gramvec_training.evaluation import report
+
+    found = record.get("held_out")
+    if found is None:
+        return
+    click.echo(report(found))
+    if found["before"] is not None and found["after"]["mrr"] < found["before"]["mrr"]:
+        click.echo(
+            "The held-out pairs are found less well than before; try fewer --epochs or a lower --rate.", err=True
+        )

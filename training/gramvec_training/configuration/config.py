@@ -1,0 +1,117 @@
+"""A training config: one TOML file, typed, frozen, and strict about its keys."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError, model_validator
+
+from gramvec.errors import InputError
+from gramvec_training.configuration.methods import Distillation, Sif, Start, Training
+from gramvec_training.configuration.model import (
+    BagSettings,
+    EncoderSettings,
+    Export,
+    Features,
+    Model,
+    VocabularyLimits,
+)
+from gramvec_training.configuration.sources import DataSet, Dev, TextSource
+from gramvec_training.configuration.strict import Strict
+
+
+class Config(Strict):
+    """A whole config: [model] and [training] with [[data]], [distillation] with [[texts]], or [sif] with [[texts]]."""
+
+    model: Model
+    features: Features = Features()
+    vocabulary: VocabularyLimits = VocabularyLimits()
+    encoder: EncoderSettings | None = None  # a bag as [model] says where it is left out
+    training: Training | None = None
+    distillation: Distillation | None = None
+    sif: Sif | None = None
+    start: Start | None = None  # the bundle that [training] or [distillation] goes on from
+    data: tuple[DataSet, ...] = ()
+    texts: tuple[TextSource, ...] = ()
+    dev: Dev = Dev()
+    export: Export = Export()
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Config:
+        if sum(part is not None for part in (self.training, self.distillation, self.sif)) != 1:
+            raise ValueError("give one of [training], [distillation] and [sif]")
+        if self.training is not None and not self.data:
+            raise ValueError("[training] needs at least one [[data]] with a path")
+        if self.export.whitening and (self.model.activation != "linear" or self.model.bias):
+            raise ValueError("export.whitening needs a linear model without a bias")
+        if self.distillation is not None and not self.texts:
+            raise ValueError("[distillation] needs at least one [[texts]] with a path")
+        if self.start is not None and self.sif is not None:
+            raise ValueError("[start] belongs to [training] or [distillation]")
+        if self.sif is not None and self.sif.components and not self.texts:
+            raise ValueError("[sif] needs at least one [[texts]] with a path to take its components from")
+        return self
+
+    @model_validator(mode="after")
+    def _one_encoder(self) -> Config:
+        for name in ("pooling", "activation", "bias") if self.encoder is not None else ():
+            if getattr(self.model, name) != Model.model_fields[name].default:
+                raise ValueError(f"model.{name} belongs to a model without [encoder]; leave it out")
+        return self
+
+    @property
+    def composition(self) -> EncoderSettings:
+        """The settings of the encoder: [encoder], or the bag that [model] describes."""
+        if self.encoder is not None:
+            return self.encoder
+        return BagSettings(pooling=self.model.pooling, activation=self.model.activation, bias=self.model.bias)
+
+    def public(self) -> dict[str, Any]:
+        """The config as JSON types for records that travel: of absolute paths the file's name alone."""
+        values: dict[str, Any] = _without_folders(self.model_dump())
+        return values
+
+
+def _without_folders(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_folders(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_folders(one) for one in value]
+    if isinstance(value, Path):
+        return value.name if value.is_absolute() else value.as_posix()
+    return value
+
+
+def load_config(path: Path) -> Config:
+    """Read a TOML config. Raises InputError, one sentence naming the file and the key, for whatever is wrong in it."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"There is no config {path}; the shipped ones are in training/configs.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The config {path} cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"The config {path} is not TOML: {error}.") from error
+    return parse_config(values, source=str(path))
+
+
+def parse_config(values: dict[str, Any], *, source: str) -> Config:
+    """The config that nested values spell; `source` names them in errors."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise InputError(f"{source}: {_sentence(error)}") from error
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"]) or "the config"
+    if first["type"] == "extra_forbidden":
+        return f"the key {key} is not known here; remove it or check its spelling."
+    if first["type"] == "missing":
+        return f"the key {key} is missing."
+    message = first["msg"].removeprefix("Value error, ")
+    given = f" (given: {first['input']!r})" if isinstance(first["input"], (str, int, float, bool)) else ""
+    return f"{key}: {message[0].lower()}{message[1:]}{given}."

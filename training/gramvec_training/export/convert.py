@@ -1,0 +1,105 @@
+"""A bundle written again: in another precision, with a memo, or with the graphs that are written today."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from gramvec.bundle import (
+    CPU_GRAPH,
+    GRAPH,
+    Bundle,
+    Manifest,
+    Precision,
+    open_bundle,
+    staged_folder,
+    write_manifest,
+)
+from gramvec.errors import InputError
+from gramvec.runtime.exact import ExactTable
+from gramvec_training.data import count_repeated
+from gramvec_training.encoders import bag_of
+from gramvec_training.export.bundle import NO_MEMO, export_bundle
+from gramvec_training.export.golden import golden_texts, made_golden, runtime_of
+from gramvec_training.export.graph import write_graphs
+from gramvec_training.export.memo import Chosen, can_have_memo, choose
+from gramvec_training.export.weights import read_weights
+
+
+def convert(
+    source: str | Path,
+    path: Path,
+    *,
+    precision: Precision | None = None,
+    texts: Iterable[str] = (),
+    chunks: int = 0,
+    edges: int = 0,
+    name: str | None = None,
+) -> Manifest:
+    """Write the model of the bundle `source` to the folder `path`, whole or not at all; gives the new manifest.
+
+    precision: of the stored table; None for the source's. texts, chunks, edges: rows for so many chunks and edges (see
+    gramvec.vocab.memo) as save the most in these texts; 0 of both for the source's memo, if it has one. The card is the
+    source's. Where neither precision nor memo changes, so are all bytes of the weights, unless they are int8 rows of
+    scales without a step, which are rounded anew; graphs and golden texts are written anew in any case.
+
+    Raises BundleError for a source that cannot be read, InputError for a memo of a model that takes means.
+    """
+    bundle = open_bundle(source)
+    manifest, graph = bundle.manifest, bundle.manifest.graph
+    if (chunks or edges) and not can_have_memo(bundle.spec, sums=graph.pooling == "sum"):
+        raise InputError(f"{manifest.name} cannot have a memo, which is for sums of n-grams of two characters or more")
+    if precision in (None, graph.precision) and not chunks and not edges and _can_stay(bundle):
+        return _wrapped_anew(bundle, path, name or manifest.name)
+    table, bias = read_weights(bundle)
+    known = bundle.memoised.memo
+    memo = NO_MEMO if known is None else Chosen(*known.decoded(bundle.vocabulary))
+    if chunks or edges:
+        memo = choose(count_repeated(texts, bundle.spec), bundle.featuriser, chunks=chunks, edges=edges)
+    origin = {"digest": bundle.digest, "precision": graph.precision, "parity": manifest.provenance.get("parity")}
+    provenance = {**manifest.provenance, "converted_from": origin}
+    card = bundle.path / "README.md"
+    return export_bundle(
+        path,
+        name=name or manifest.name,
+        kind=manifest.kind,
+        spec=bundle.spec,
+        vocabulary=bundle.vocabulary,
+        encoder=bag_of(table, bias, pooling=graph.pooling, activation=graph.activation),
+        precision=precision or graph.precision,
+        parity_texts=[golden.text for golden in manifest.golden],
+        memo=memo,
+        provenance=provenance,
+        card=card.read_text(encoding="utf-8") if card.is_file() else f"# {manifest.name}\n",
+    )
+
+
+def _can_stay(bundle: Bundle) -> bool:
+    """Whether the weights are as they would be written today."""
+    graph = bundle.manifest.graph
+    return graph.stored is not None and (graph.precision != "int8" or ExactTable.of(bundle) is not None)
+
+
+def _wrapped_anew(bundle: Bundle, path: Path, name: str) -> Manifest:
+    manifest = bundle.manifest
+    with staged_folder(path) as folder:
+        for file in manifest.files:
+            if file not in (GRAPH, CPU_GRAPH):
+                shutil.copyfile(bundle.path / file, folder / file)
+        graph = write_graphs(folder, manifest.graph, manifest.dimension)
+        runtime = runtime_of(folder, graph, manifest.dimension)
+        golden = made_golden(runtime, bundle.featuriser, bundle.memoised, golden_texts(bundle.memoised))
+        runtime.close()
+        return write_manifest(
+            folder,
+            name=name,
+            kind=manifest.kind,
+            dimension=manifest.dimension,
+            spec=bundle.spec,
+            vocabulary=bundle.vocabulary,
+            memo=bundle.memoised.memo,
+            graph=graph,
+            golden=golden,
+            provenance=manifest.provenance,
+        )

@@ -1,0 +1,292 @@
+"""The ONNX graphs of a bag of rows, of stock operators, over one file of weights.
+
+    rows      = table[ids]
+    sums      = rows added by segment                                               ScatterND
+    vectors   = activation(sums / counts, for a mean, + bias)
+
+    ids: int32[rows]. segments: int64[rows], the text that each row is of. counts: int64[n], the rows of each text.
+
+ScatterND adds the rows of a text one after the other on a CPU, so a vector does not depend on its batch. On CUDA it
+adds them in any order. So the rows of an int8 table are whole multiples of one step, and added as such:
+
+    rows      = table[ids] * weights[ids]           whole numbers, of which at least 1,024 add up to 2^24
+    vectors   = activation((sums * step / counts) * column scales + bias)
+
+`sums`, an output of its own there, are exact in float32 below 2^24, whatever the order. `weights` are scales / step,
+which onnxruntime computes once, when it opens the graph.
+
+Sums of such rows get a second graph, for a CPU alone and twice as fast there:
+
+    mask      = weights[ids] where a row is the text's, else 0     uint8[n, rows]
+    vectors   = activation((mask @ table[ids]) * step * column scales + bias), in integers up to the sum: exact
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from gramvec.bundle import CPU_GRAPH, GRAPH, Graph, Precision, Stored
+from gramvec.runtime.native import MOST_WEIGHT, weights_and_step
+
+OPSET = 18
+IR_VERSION = 10  # what onnxruntime 1.22, the oldest that pyproject.toml allows, still reads
+# Where arrays begin in the file of weights; the last has as many bytes behind it, which runtime native reads.
+ALIGNMENT = 64
+
+_TYPES = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "int8": TensorProto.INT8}
+_BYTES = {"float32": 4, "float16": 2, "int8": 1}
+
+Floats = NDArray[np.float32]
+Layers = Sequence[tuple[Floats, Floats]]
+
+
+def write_graph(
+    folder: Path,
+    *,
+    table: Floats,
+    bias: Floats | None,
+    pooling: str,
+    activation: str,
+    precision: Precision,
+    layers: Layers = (),
+) -> Graph:
+    """Write the weights and their graphs into `folder`; returns the manifest's record of them.
+
+    table: float32[rows, d]; bias: float32[d] or None; pooling "sum" | "mean"; activation "linear" | "tanh".
+    precision: of the table in the file; sums are in float32 always. int8 has a scale for each row, a whole multiple of
+    one step, and one for each column, applied to the sums: in a memo's rows one column can be much larger than all
+    others and take their bits.
+    layers: matrices float32[d, e] and biases float32[e] of tanh(x W + b), one after the other, on the activated sum.
+    """
+    columns = scales = None
+    if precision == "int8":
+        columns = column_scales(table)
+        rows, scales = quantised(table / columns)
+    else:
+        rows = table.astype(precision)
+    stored = _write_weights(folder / f"{GRAPH}.data", rows, scales, columns, bias)
+    graph = Graph(
+        opset=OPSET,
+        inputs=[],
+        output="vectors",
+        precision=precision,
+        pooling="mean" if pooling == "mean" else "sum",
+        activation="tanh" if activation == "tanh" else "linear",
+        stored=stored,
+    )
+    return write_graphs(folder, graph, table.shape[1], layers)
+
+
+def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()) -> Graph:
+    """Write model.onnx, and model.cpu.onnx where there can be one, over the weights that `graph` says lie in `folder`.
+
+    dimension: of the table. layers: see write_graph. Returns the record of what was written. graph.stored must not be
+    None; it is in the record of a graph with layers, which no runtime does without.
+    """
+    stored = graph.stored
+    assert stored is not None
+    scales = None if stored.scales is None else _scales(folder, stored)
+    whole, step = (None, 1.0) if scales is None else weights_and_step(scales)
+    nodes: list[Any] = []
+    node = _writer(nodes)
+    weights: dict[str, NDArray[Any]] = {"minus_one": np.array([-1], np.int64), "dimension": np.array([dimension])}
+    last = node("Gather", ["table", "ids"], "rows_stored")
+    if graph.precision != "float32":
+        last = node("Cast", [last], "rows_unscaled", to=TensorProto.FLOAT)
+    if whole is not None:
+        weights["step"] = np.array(step, np.float32)
+        node("Div", ["scales", "step"], "about_weights")
+        node("Round", ["about_weights"], "weights")
+        node("Gather", ["weights", "ids"], "row_weights")  # [rows, 1]
+        last = node("Mul", [last, "row_weights"], "rows_whole")
+    elif scales is not None:
+        node("Gather", ["scales", "ids"], "row_scales")
+        last = node("Mul", [last, "row_scales"], "rows_scaled")
+    node("Shape", ["counts"], "text_count")
+    node("Concat", ["text_count", "dimension"], "sums_shape", axis=0)
+    node("ConstantOfShape", ["sums_shape"], "nothing", value=numpy_helper.from_array(np.zeros(1, np.float32)))
+    node("Unsqueeze", ["segments", "minus_one"], "places")  # [rows, 1]
+    last = node("ScatterND", ["nothing", "places", last], "sums", reduction="add")
+    if whole is not None:
+        last = node("Mul", [last, "step"], "sums_scaled")
+    if graph.pooling == "mean":
+        weights["one"] = np.array([1], np.int64)
+        node("Max", ["counts", "one"], "counts_or_one")  # an empty text stays zero
+        node("Cast", ["counts_or_one"], "counts_float", to=TensorProto.FLOAT)
+        node("Unsqueeze", ["counts_float", "minus_one"], "divisors")  # [n, 1]
+        last = node("Div", [last, "divisors"], "mean")
+    _write_end(node, weights, last, graph, layers)
+    inputs = {"ids": TensorProto.INT32, "segments": TensorProto.INT64, "counts": TensorProto.INT64}
+    outputs = {"vectors": layers[-1][0].shape[1] if layers else dimension}
+    outputs |= {} if whole is None else {"sums": dimension}
+    _save(folder / GRAPH, nodes, weights, graph, dimension, inputs, outputs, with_scales=scales is not None)
+    written = graph.model_copy(update={"opset": OPSET, "inputs": list(inputs), "output": "vectors"})
+    if layers:
+        return written.model_copy(update={"stored": None, "cpu": False})
+    return written.model_copy(update={"cpu": write_cpu_graph(folder, written, dimension)})
+
+
+def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
+    """Write model.cpu.onnx over the weights that `graph` says lie in `folder`; False where it cannot be had."""
+    stored = graph.stored
+    if stored is None or stored.scales is None or graph.pooling != "sum":
+        return False
+    row_weights, step = weights_and_step(_scales(folder, stored))
+    if row_weights is None:
+        return False
+    nodes: list[Any] = []
+    node = _writer(nodes)
+    weights: dict[str, NDArray[Any]] = {
+        "weights": row_weights,
+        "step": np.array(step, np.float32),
+        "nothing": np.array(0, np.uint8),
+        "first": np.array([0], np.int64),
+        "second": np.array([1], np.int64),
+        "last": np.array([-1], np.int64),
+        "end": np.array([np.iinfo(np.int64).max], np.int64),
+        "begin": np.array(0, np.int64),
+        "one": np.array(1, np.int64),
+    }
+    node("Gather", ["table", "ids"], "rows")  # int8 [rows, d]
+    node("Gather", ["weights", "ids"], "row_weights")  # uint8 [rows]
+    node("Shape", ["ids"], "row_shape")
+    node("Squeeze", ["row_shape"], "row_count")
+    node("Range", ["begin", "row_count", "one"], "places")  # [rows]
+    node("Slice", ["offsets", "first", "last"], "starts")
+    node("Slice", ["offsets", "second", "end"], "ends")
+    node("Unsqueeze", ["starts", "last"], "starts_down")  # [n, 1]
+    node("Unsqueeze", ["ends", "last"], "ends_down")
+    node("GreaterOrEqual", ["places", "starts_down"], "begun")  # [n, rows]
+    node("Less", ["places", "ends_down"], "not_ended")
+    node("And", ["begun", "not_ended"], "own")
+    node("Where", ["own", "row_weights", "nothing"], "mask")
+    node("MatMulInteger", ["mask", "rows"], "integers")  # int32 [n, d]
+    node("Cast", ["integers"], "whole", to=TensorProto.FLOAT)
+    last = node("Mul", ["whole", "step"], "sum")
+    _write_end(node, weights, last, graph)
+    inputs = {"ids": TensorProto.INT32, "offsets": TensorProto.INT64}
+    _save(folder / CPU_GRAPH, nodes, weights, graph, dimension, inputs, {"vectors": dimension})
+    return True
+
+
+def _writer(nodes: list[Any]) -> Any:
+    def node(operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
+        return output
+
+    return node
+
+
+def _write_end(node: Any, weights: dict[str, NDArray[Any]], last: str, graph: Graph, layers: Layers = ()) -> None:
+    """Columns, bias and activation, as runtime native does them and in its order; then the layers."""
+    assert graph.stored is not None
+    if graph.stored.columns is not None:
+        weights["columns"] = np.array(graph.stored.columns, np.float32)
+        last = node("Mul", [last, "columns"], "scaled")
+    if graph.stored.bias is not None:
+        weights["bias"] = np.array(graph.stored.bias, np.float32)
+        last = node("Add", [last, "bias"], "biased")
+    last = node("Tanh" if graph.activation == "tanh" else "Identity", [last], "activated" if layers else "vectors")
+    for index, (matrix, bias) in enumerate(layers, start=1):
+        weights[f"matrix_{index}"], weights[f"layer_bias_{index}"] = matrix, bias
+        node("MatMul", [last, f"matrix_{index}"], f"product_{index}")
+        node("Add", [f"product_{index}", f"layer_bias_{index}"], f"layer_{index}")
+        last = node("Tanh", [f"layer_{index}"], "vectors" if index == len(layers) else f"activated_{index}")
+
+
+def _save(
+    path: Path,
+    nodes: list[Any],
+    weights: dict[str, NDArray[Any]],
+    graph: Graph,
+    dimension: int,
+    inputs: Mapping[str, int],
+    outputs: Mapping[str, int],
+    *,
+    with_scales: bool = False,
+) -> None:
+    """Write a graph: small constants inside, the table (and scales) where they lie in the file of weights."""
+    stored = graph.stored
+    assert stored is not None
+    size = _BYTES[graph.precision]
+    initialisers = [
+        _external("table", _TYPES[graph.precision], [stored.rows, dimension], stored.file, stored.table, size)
+    ]
+    if with_scales and stored.scales is not None:
+        initialisers.append(_external("scales", TensorProto.FLOAT, [stored.rows, 1], stored.file, stored.scales, 4))
+    initialisers += [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    lengths = {"ids": "rows", "segments": "rows", "counts": "texts", "offsets": "texts_plus_one"}
+    model = helper.make_model(
+        helper.make_graph(
+            nodes,
+            "gramvec",
+            [helper.make_tensor_value_info(name, kind, [lengths[name]]) for name, kind in inputs.items()],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["texts", d]) for name, d in outputs.items()],
+            initialisers,
+        ),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="gramvec",
+    )
+    path.write_bytes(model.SerializeToString())
+    onnx.checker.check_model(str(path), full_check=True)
+
+
+def _external(name: str, kind: int, shape: list[int], file: str, offset: int, size: int) -> Any:
+    tensor = TensorProto(name=name, data_type=kind, dims=shape, data_location=TensorProto.EXTERNAL)
+    place = {"location": file, "offset": offset, "length": shape[0] * shape[1] * size}
+    tensor.external_data.extend(onnx.StringStringEntryProto(key=key, value=str(place[key])) for key in place)
+    return tensor
+
+
+def _write_weights(
+    path: Path, rows: NDArray[Any], scales: Floats | None, columns: Floats | None, bias: Floats | None
+) -> Stored:
+    """Write the rows, and their scales behind them; returns where they are."""
+    places: list[int] = []
+    with path.open("wb") as file:
+        for array in (rows, scales):
+            places.append(file.tell())
+            if array is not None:
+                file.write(np.ascontiguousarray(array).data)  # whose error says what the disk refused, unlike tofile's
+                file.write(bytes(ALIGNMENT - file.tell() % ALIGNMENT))
+        file.write(bytes(ALIGNMENT))
+    return Stored(
+        file=path.name,
+        rows=len(rows),
+        table=places[0],
+        scales=None if scales is None else places[1],
+        columns=None if columns is None else columns.tolist(),
+        bias=None if bias is None else bias.astype(np.float32).tolist(),
+    )
+
+
+def _scales(folder: Path, stored: Stored) -> Floats:
+    assert stored.scales is not None
+    return np.fromfile(folder / stored.file, "<f4", stored.rows, offset=stored.scales)
+
+
+def quantised(table: Floats) -> tuple[NDArray[np.int8], Floats]:
+    """int8[rows, d] in -127..127 and float32[rows, 1]: table is about the product.
+
+    Each scale is 1 to 128 times one step, the 128th part of the largest; all are 0 for a table of zeros.
+    """
+    scales = np.abs(table).max(axis=1, keepdims=True) / np.float32(127)
+    if scales.any():
+        step = scales.max() / np.float32(MOST_WEIGHT)
+        scales = np.clip(np.ceil(scales / step), 1, MOST_WEIGHT).astype(np.float32) * step
+    divisors = np.where(scales > 0, scales, np.float32(1))
+    return np.rint(table / divisors).astype(np.int8), scales.astype(np.float32)
+
+
+def column_scales(table: Floats) -> Floats:
+    """float32[d]: the root mean square of each column, 1 for one of zeros."""
+    squares = np.sqrt(np.einsum("ij,ij->j", table, table, dtype=np.float64) / len(table))
+    return np.where(squares > 0, squares, 1).astype(np.float32)

@@ -1,0 +1,34 @@
+"""A corpus and an objective -> weights: the loop, its optimisers and checkpoints, and SIF's closed form.
+
+It imports configuration, encoders and objectives. A new optimiser goes into optimisers.py.
+"""
+
+from __future__ import annotations
+
+from gramvec_training.fitting.checkpoint import load_checkpoint, save_checkpoint
+from gramvec_training.fitting.device import choose_device, settle
+from gramvec_training.fitting.loop import History, Interrupted, fit
+from gramvec_training.fitting.optimisers import LazyAdaGrad, LazyAdam, LazyOptimiser, rate_at
+from gramvec_training.fitting.sif import common_components, remove_components, word_table, word_weights
+from gramvec_training.fitting.signals import noted_signals
+from gramvec_training.fitting.trainer import Trainer
+
+__all__ = [
+    "History",
+    "Interrupted",
+    "LazyAdaGrad",
+    "LazyAdam",
+    "LazyOptimiser",
+    "Trainer",
+    "choose_device",
+    "common_components",
+    "fit",
+    "load_checkpoint",
+    "noted_signals",
+    "rate_at",
+    "remove_components",
+    "save_checkpoint",
+    "settle",
+    "word_table",
+    "word_weights",
+]

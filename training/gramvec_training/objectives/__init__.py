@@ -1,0 +1,26 @@
+"""What is learned: vectors of a batch -> a loss, and the batches in their order.
+
+It imports configuration, data, encoders and teachers. A new objective is a file here, its settings in
+configuration/methods.py, and a plan in runs that makes one.
+"""
+
+from __future__ import annotations
+
+from gramvec_training.objectives.base import Examples, Objective, Schedule, moved
+from gramvec_training.objectives.distillation import TeacherObjective, distillation_loss
+from gramvec_training.objectives.margin import margin_loss
+from gramvec_training.objectives.negatives import choose_negatives, mega_batch_negatives
+from gramvec_training.objectives.pairs import PairObjective
+
+__all__ = [
+    "Examples",
+    "Objective",
+    "PairObjective",
+    "Schedule",
+    "TeacherObjective",
+    "choose_negatives",
+    "distillation_loss",
+    "margin_loss",
+    "mega_batch_negatives",
+    "moved",
+]

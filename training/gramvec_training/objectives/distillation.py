@@ -1,0 +1,75 @@
+"""Learning from a teacher: a text's vector is drawn to the teacher's, the batch's cosines to the teacher's."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from gramvec.errors import InputError
+from gramvec_training.configuration import Distillation
+from gramvec_training.data import Corpus, Ints
+from gramvec_training.objectives.base import Examples, Objective, moved
+from gramvec_training.teachers import Projection, projected
+from gramvec_training.types import Halves
+
+
+def distillation_loss(student: Tensor, teacher: Tensor, *, relation: float) -> Tensor:
+    """mean(1 - cos(s_i, t_i)) + relation * mean((cos(s_i, s_j) - cos(t_i, t_j))^2); a scalar.
+
+    `student` float32[b, d] of any length; `teacher` float32[b, d] unit vectors. The second term is over all pairs of
+    the batch and weighted by `relation`.
+    """
+    unit = functional.normalize(student, dim=1)  # [b, d]
+    loss = 1 - (unit * teacher).sum(dim=1).mean()
+    if relation:
+        loss = loss + relation * functional.mse_loss(unit @ unit.T, teacher @ teacher.T)  # [b, b]
+    return loss
+
+
+class TeacherObjective(Objective):
+    """Draws a student to a teacher's vectors. Each epoch goes through all items, texts and copies, in a new order.
+
+    `rows` int64[items]: the teacher's row of each item of the corpus; `teacher` float16[rows, d]. Items without a known
+    feature are left out.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        rows: Ints,
+        teacher: Halves,
+        projection: Projection,
+        settings: Distillation,
+        device: torch.device,
+    ) -> None:
+        self._known = np.flatnonzero(corpus.counts)
+        if len(self._known) < 2:
+            raise InputError("Distillation needs at least two texts with known features; check the texts.")
+        # A last batch may be of one text, whose cosines to others teach nothing, so it is left out.
+        self.steps_per_epoch = max((len(self._known) - 2) // settings.batch + 1, 1)
+        self.steps = settings.steps or (settings.epochs or 1) * self.steps_per_epoch
+        self.schedule = self.settings = settings
+        self._corpus = corpus
+        self._rows = rows
+        self._teacher = teacher
+        self._axes = projection.on(device)
+        self._epoch = -1
+        self._order = self._known
+
+    def examples_at(self, step: int) -> Examples:
+        """The items of a step; `targets` float16[n, d] are the teacher's vectors of them."""
+        epoch, position = divmod(step, self.steps_per_epoch)
+        if epoch != self._epoch:
+            rng = np.random.default_rng([self.settings.seed, epoch])
+            self._epoch, self._order = epoch, self._known[rng.permutation(len(self._known))]
+        start = position * self.settings.batch
+        items = self._order[start : start + self.settings.batch]
+        return Examples(step, self._corpus.batch(items), len(items), self._teacher[self._rows[items]])
+
+    def loss(self, vectors: Tensor, examples: Examples) -> Tensor:
+        """The distillation loss against the teacher's projected vectors."""
+        assert examples.targets is not None
+        targets = projected(moved(examples.targets, vectors.device), self._axes)  # [n, d]
+        return distillation_loss(vectors, targets, relation=self.settings.relation)

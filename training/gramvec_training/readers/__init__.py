@@ -1,0 +1,27 @@
+"""Files -> records: paraphrases, texts, word vectors, frequencies, misspellings.
+
+Every file may be plain or gzip; lines are split on newline alone. A new format is a file here.
+"""
+
+from __future__ import annotations
+
+from gramvec_training.readers.frequencies import read_frequencies
+from gramvec_training.readers.misspellings import read_misspellings
+from gramvec_training.readers.pairs import Group, read_groups, read_pairs, read_paraphrases, read_ppdb
+from gramvec_training.readers.rows import BadRows, numbered_lines, open_binary, read_texts
+from gramvec_training.readers.vectors import read_vectors
+
+__all__ = [
+    "BadRows",
+    "Group",
+    "numbered_lines",
+    "open_binary",
+    "read_frequencies",
+    "read_groups",
+    "read_misspellings",
+    "read_pairs",
+    "read_paraphrases",
+    "read_ppdb",
+    "read_texts",
+    "read_vectors",
+]

@@ -1,0 +1,31 @@
+"""Figures -> what people read: tables, plots, a run's summary, a bundle's card.
+
+It imports evaluation, and the serving side. A new kind of document is a file here.
+"""
+
+from __future__ import annotations
+
+from gramvec_training.reporting.bundle_card import Candidates, assess, check_renewable, renew
+from gramvec_training.reporting.card import write_card
+from gramvec_training.reporting.plots import check_matplotlib, plot_run, plot_scores
+from gramvec_training.reporting.run import read_record, summary
+from gramvec_training.reporting.tables import markdown, markdown_table, number, share, table, to_json
+
+__all__ = [
+    "Candidates",
+    "assess",
+    "check_matplotlib",
+    "check_renewable",
+    "markdown",
+    "markdown_table",
+    "number",
+    "plot_run",
+    "plot_scores",
+    "read_record",
+    "renew",
+    "share",
+    "summary",
+    "table",
+    "to_json",
+    "write_card",
+]

@@ -1,0 +1,64 @@
+"""From a config to a finished run folder, and from that to a bundle: what plugs the other rooms together.
+
+It imports all rooms but the command line and the experiments. A new way of learning is a plan here.
+"""
+
+from __future__ import annotations
+
+from gramvec_training.runs.exporting import export_run
+from gramvec_training.runs.folder import (
+    CHECKPOINT,
+    Begun,
+    Run,
+    begin_run,
+    begun_run,
+    is_finished,
+    load_run,
+    make_way,
+)
+from gramvec_training.runs.plan import Plan
+from gramvec_training.runs.quick import command_line, pairs_config, shown, sif_config, texts_config, with_teacher
+from gramvec_training.runs.run import carry_out
+from gramvec_training.runs.start import Started, read_start
+from gramvec_training.runs.sweep import (
+    FIGURE_1_A,
+    TABLE_5_ORDERS,
+    TABLE_5_SIZES,
+    Cell,
+    ngram_cells,
+    result,
+    sif_cells,
+    tables,
+    to_json,
+)
+
+__all__ = [
+    "CHECKPOINT",
+    "FIGURE_1_A",
+    "TABLE_5_ORDERS",
+    "TABLE_5_SIZES",
+    "Begun",
+    "Cell",
+    "Plan",
+    "Run",
+    "Started",
+    "begin_run",
+    "begun_run",
+    "carry_out",
+    "command_line",
+    "export_run",
+    "is_finished",
+    "load_run",
+    "make_way",
+    "ngram_cells",
+    "pairs_config",
+    "read_start",
+    "result",
+    "shown",
+    "sif_cells",
+    "sif_config",
+    "tables",
+    "texts_config",
+    "to_json",
+    "with_teacher",
+]

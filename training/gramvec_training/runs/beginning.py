@@ -1,0 +1,58 @@
+"""The vocabulary and the first values of a run: its own, or those of the bundle that it goes on from."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from gramvec.errors import InputError
+from gramvec.features import FeatureSpec
+from gramvec.vocab import Vocabulary
+from gramvec_training.configuration import Config, Model
+from gramvec_training.data import extended_vocabulary, vocabulary_for
+from gramvec_training.encoders import Encoder, build_encoder
+from gramvec_training.readers import read_vectors
+from gramvec_training.runs.start import Started, continued_encoder
+
+UNKNOWN_WORD = "UUUNKKK"  # what the files of PARAGRAM vectors call the row of unknown words
+
+_log = logging.getLogger(__name__)
+
+
+def begun_vocabulary(
+    config: Config, started: Started | None, texts: Sequence[str], spec: FeatureSpec, data: Path
+) -> Vocabulary:
+    """The vocabulary of the texts, or that of the bundle which training goes on from with what the texts add."""
+    if config.start is None or started is None:
+        return vocabulary_for(config, texts, spec, data)
+    return extended_vocabulary(config.start, started.bundle.vocabulary, texts, spec)
+
+
+def begun_encoder(config: Config, started: Started | None, seed: int, vocabulary: Vocabulary, data: Path) -> Encoder:
+    """The encoder with its first values, or with those of the bundle which training goes on from."""
+    if started is not None:
+        return continued_encoder(started, seed, vocabulary)
+    generator = torch.Generator().manual_seed(seed)
+    table = _first_table(config.model, vocabulary, data, generator)
+    return build_encoder(config.composition, table, generator)
+
+
+def _first_table(model: Model, vocabulary: Vocabulary, data: Path, generator: torch.Generator) -> torch.Tensor:
+    """float32[rows, d], uniform, and word vectors from a file where one is named."""
+    rows = len(vocabulary)
+    half = (6 / (rows + model.dimension)) ** 0.5 if model.initial == "glorot" else model.initial
+    table = torch.empty(rows, model.dimension).uniform_(-half, half, generator=generator)
+    if model.vectors is not None:
+        path = data / model.vectors
+        words, vectors = read_vectors(path)
+        if vectors.shape[1] != model.dimension:
+            raise InputError(f"{path} has {vectors.shape[1]} dimensions and model.dimension is {model.dimension}.")
+        rows_of_words = ((row, entry) for row, entry in enumerate(vocabulary.entries()) if entry.kind != "ngram")
+        places = {entry.text or UNKNOWN_WORD: row for row, entry in rows_of_words}
+        known = [index for index, word in enumerate(words) if word in places]
+        table[[places[words[index]] for index in known]] = torch.from_numpy(vectors[known])
+        _log.info("%s gives %d of %d words their first values", path.name, len(known), len(places))
+    return table

@@ -1,0 +1,91 @@
+"""A [distillation] run: texts, a teacher's vectors of them, and misspelt copies."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from gramvec.errors import InputError
+from gramvec.features import Featuriser
+from gramvec_training.configuration import How
+from gramvec_training.data import Corpus, collect_texts, count_repeated, misspelt
+from gramvec_training.encoders import Encoder
+from gramvec_training.fitting import History, choose_device
+from gramvec_training.objectives import TeacherObjective
+from gramvec_training.readers import read_misspellings
+from gramvec_training.runs.beginning import begun_encoder, begun_vocabulary
+from gramvec_training.runs.folder import PARITY_TEXTS, Begun, spec_of
+from gramvec_training.runs.plan import Plan
+from gramvec_training.runs.start import begin_from, origin_record
+from gramvec_training.teachers import open_teacher, principal_projection
+
+PROJECTION_TEXTS = 200_000  # the axes are steady to the third digit from a tenth of that
+
+
+def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
+    """Collect the texts, have the teacher's vectors of them, and featurise them and their misspelt copies once."""
+    config, data = begun.config, begun.data
+    settings = config.distillation
+    assert settings is not None
+    texts, counts = collect_texts(
+        config.texts, data, seed=settings.seed, spans=settings.spans, limit=settings.max_texts
+    )
+    started = begin_from(config)
+    teacher = open_teacher(settings.teacher, how.cache, device=choose_device(how.device), threads=how.threads)
+    with _bar("teacher", len(texts)) as bar:
+        vectors = teacher.vectors(texts, progress=bar.update)
+    if vectors.shape[1] < config.model.dimension:
+        raise InputError(
+            f"The teacher has {vectors.shape[1]} dimensions; a student has at most as many, not "
+            f"{config.model.dimension}: set model.dimension, or --dimension."
+        )
+    rng = np.random.default_rng([settings.seed, 2**31])
+    projection = principal_projection(
+        vectors[np.sort(rng.permutation(len(texts))[:PROJECTION_TEXTS])], config.model.dimension
+    )
+    spec = spec_of(config)
+    vocabulary = begun_vocabulary(config, started, texts, spec, data)
+    featuriser = Featuriser(spec, vocabulary)
+
+    known = read_misspellings([data / path for path in settings.misspellings])
+    copied = rng.permutation(len(texts))[: int(settings.misspelt * len(texts))]
+    copies = misspelt([texts[i] for i in copied.tolist()], rng, share=settings.misspelt_words, known=known)
+    with _bar("features", len(texts) + len(copies)) as bar:
+        corpus = Corpus.of([*texts, *copies], featuriser, len(vocabulary), progress=bar.update)
+    rows = np.concatenate([np.arange(len(texts)), copied])
+
+    def record(history: History, encoder: Encoder) -> dict[str, Any]:
+        return {
+            "data": [{"name": one.name, "licence": one.licence, "texts": counts[one.name]} for one in config.texts],
+            "spans": counts.get("spans", 0),
+            "teacher": {
+                "model": Path(settings.teacher).name,
+                "digest": teacher.digest,
+                "precision": teacher.precision,
+                "dimension": int(vectors.shape[1]),
+                "kept_by_projection": round(projection.kept, 4),
+            },
+            "texts": len(texts),
+            "misspelt_copies": len(copies),
+            "examples": history.examples,
+            **origin_record(started),
+        }
+
+    return Plan(
+        vocabulary,
+        featuriser,
+        texts[:PARITY_TEXTS],
+        count_repeated(texts, spec),
+        make_encoder=lambda: begun_encoder(config, started, settings.seed, vocabulary, data),
+        record=record,
+        make_objective=lambda encoder, device: TeacherObjective(corpus, rows, vectors, projection, settings, device),
+        digests=(corpus.digest, teacher.digest, teacher.precision),
+    )
+
+
+def _bar(title: str, total: int) -> tqdm[Any]:
+    return tqdm(total=total, desc=title, unit=" texts", unit_scale=True, disable=not sys.stderr.isatty())

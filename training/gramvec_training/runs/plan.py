@@ -1,0 +1,36 @@
+"""What a way of learning prepares before the first step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gramvec.features import Featuriser
+from gramvec.vocab import Vocabulary
+from gramvec_training.data import Repeated
+from gramvec_training.encoders import Encoder
+from gramvec_training.fitting import History
+from gramvec_training.objectives import Objective
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that is ready for its first step.
+
+    texts: a sample of those that it learns from, for the export's parity check. repeated: counts for its memo.
+    make_encoder: the encoder with its first values, on the CPU. record: what the record says of the data, given what
+    the loop did and the encoder that came of it. make_objective: what is learned, on a device; None where the first
+    values are the last. digests: of what it is trained on, for the checkpoint.
+    """
+
+    vocabulary: Vocabulary
+    featuriser: Featuriser
+    texts: Sequence[str]
+    repeated: Repeated
+    make_encoder: Callable[[], Encoder]
+    record: Callable[[History, Encoder], dict[str, Any]]
+    make_objective: Callable[[Encoder, torch.device], Objective] | None = None
+    digests: tuple[str, ...] = ()

@@ -1,0 +1,143 @@
+"""Configs made of command line options, for people who have a file and no config."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from gramvec.errors import InputError
+from gramvec_training.configuration import Config, Start, parse_config
+from gramvec_training.runs.start import read_start
+
+_SOURCE = "the options"
+_EPOCHS = 10  # the papers' number
+_EPOCHS_FROM = 5  # ten find no more on 4,000 pairs of tweets
+_RATE = 1e-3  # theirs too
+_RATE_FROM = 5e-4  # to stay near a model that is good already
+_L2_FROM = 1e-6  # the weight of PARAGRAM-PHRASE, which goes on from word vectors
+
+
+def pairs_config(
+    pairs: Path,
+    *,
+    start: str | None,
+    layout: str | None,
+    bad_rows: str,
+    held_out: float,
+    epochs: int | None,
+    rate: float | None,
+    name_from: Path,
+) -> Config:
+    """A config for one file of paraphrases, named after the file or folder `name_from`.
+
+    charagram-phrase with the paper's settings, or, with `start`, the bundle of that name or folder trained further,
+    its table drawn back to where it was. Raises BundleError where there is no such bundle.
+    """
+    data = [{"path": pairs.resolve(), "layout": layout, "bad_rows": bad_rows, "held_out": held_out}]
+    usual = (_EPOCHS, _RATE) if start is None else (_EPOCHS_FROM, _RATE_FROM)
+    training = {"epochs": epochs or usual[0], "rate": rate or usual[1]}
+    name = _name_of(name_from)
+    if start is None:
+        values = {"model": {"name": name, "kind": "charagram-phrase"}, "training": training, "data": data}
+        return parse_config(values, source=_SOURCE)
+
+    started = read_start(Start(bundle=Path(start)))
+    bundle = started.bundle
+    manifest = bundle.manifest
+    return parse_config(
+        {
+            "model": {
+                "name": name,
+                "kind": manifest.kind,
+                "dimension": manifest.dimension,
+                "pooling": manifest.graph.pooling,
+                "activation": manifest.graph.activation,
+                "bias": started.bias is not None,
+            },
+            "features": {
+                "orders": bundle.spec.orders,
+                "words": bundle.spec.words,
+                "unknown_words": bundle.spec.unknown_words,
+                "lowercase": bundle.spec.lowercase,
+            },
+            "training": {**training, "l2": _L2_FROM, "l2_centre": "initial"},
+            "start": {"bundle": bundle.path.resolve(), "digest": bundle.digest},
+            "data": data,
+            "export": {"precision": manifest.graph.precision},
+        },
+        source=_SOURCE,
+    )
+
+
+def sif_config(
+    vectors: Path,
+    frequencies: Path,
+    texts: tuple[Path, ...],
+    *,
+    name: str,
+    a: float,
+    components: int,
+    weighted: bool,
+    sample: int,
+    max_words: int | None,
+) -> Config:
+    """SIF over a run's words or a file of vectors; unknown words are skipped."""
+    return parse_config(
+        {
+            "model": {"name": name, "kind": "sif", "pooling": "mean", "activation": "linear", "bias": False},
+            "features": {"orders": [], "words": True},
+            "sif": {
+                "vectors": vectors.resolve(),
+                "frequencies": frequencies.resolve(),
+                "a": a,
+                "weighted": weighted,
+                "components": components,
+                "sample": sample,
+                "max_words": max_words,
+            },
+            "texts": [{"path": path.resolve()} for path in texts],
+        },
+        source=_SOURCE,
+    )
+
+
+def texts_config(texts: tuple[Path, ...], teacher: str, *, dimension: int, epochs: int) -> Config:
+    """A student of n-grams and words, on files of texts; named after the first file."""
+    return parse_config(
+        {
+            "model": {
+                "name": _name_of(texts[0]),
+                "kind": "gramvec",
+                "dimension": dimension,
+                "activation": "linear",
+                "bias": False,
+            },
+            "features": {"words": True},
+            "vocabulary": {"min_count": 2},
+            "distillation": {"teacher": teacher, "epochs": epochs},
+            "texts": [{"path": path.resolve()} for path in texts],
+        },
+        source=_SOURCE,
+    )
+
+
+def with_teacher(config: Config, teacher: str) -> Config:
+    """The config with another teacher. Raises InputError where it is not one of distillation."""
+    if config.distillation is None:
+        raise InputError("The config has no [distillation]; train it with gramvec-train fit.")
+    return config.model_copy(update={"distillation": config.distillation.model_copy(update={"teacher": teacher})})
+
+
+def _name_of(path: Path) -> str:
+    stem = path.name.split(".", 1)[0].lower()
+    return "".join(one if one.isascii() and one.isalnum() else "-" for one in stem).strip("-") or "mine"
+
+
+def command_line(*words: str) -> str:
+    """A gramvec-train command as it may be pasted."""
+    return shlex.join(["gramvec-train", *words])
+
+
+def shown(path: Path) -> str:
+    """A path as a record may show it: where a file lies on this machine is nobody's business."""
+    return path.name if path.is_absolute() else path.as_posix()

@@ -1,0 +1,91 @@
+"""The skeleton of every run: prepare, build an encoder and an objective, loop, record."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gramvec.features import Featuriser
+from gramvec_training.configuration import Config, How
+from gramvec_training.encoders import Encoder, cosines, encoder_function
+from gramvec_training.evaluation import SimilaritySet, find_sets, score_sets
+from gramvec_training.fitting import History, Trainer, choose_device, fit, settle
+from gramvec_training.runs.distil import prepare_distillation
+from gramvec_training.runs.folder import CHECKPOINT, Begun, finish_run, save_inputs, versions
+from gramvec_training.runs.pairs import prepare_pairs
+from gramvec_training.runs.plan import Plan
+from gramvec_training.runs.sif import prepare_sif
+
+Prepare = Callable[[Begun, Path, How], Plan]
+
+
+def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
+    """Train the model of a begun run's config into its folder; gives the record, with the development scores.
+
+    Raises Interrupted after SIGINT or SIGTERM, with a checkpoint written; InputError, BundleError and DeviceError for
+    what cannot be trained.
+    """
+    config, data = begun.config, begun.data
+    device = choose_device(how.device)
+    settle(device, how.threads)
+    dev = find_sets([data / path for path in config.dev.sets])[0] if config.dev.sets else []
+
+    plan = _preparation(config)(begun, folder, how)
+    save_inputs(folder, plan.vocabulary, plan.texts, plan.repeated)
+    encoder = plan.make_encoder().to(device)
+    history = History()
+    if plan.make_objective is not None:
+        history = fit(
+            Trainer(encoder, plan.make_objective(encoder, device), device),
+            folder / CHECKPOINT,
+            identity=_identity(config, *plan.digests),
+            resume=how.resume,
+            save_every=how.save_every,
+            score=lambda model: _means(_scores(dev, model, plan.featuriser)),
+            score_every=config.dev.every if dev else None,
+        )
+    record = {
+        "name": config.model.name,
+        "kind": config.model.kind,
+        "command": begun.command,
+        "config": config.public(),
+        "rows": len(plan.vocabulary),
+        "steps": history.steps,
+        "seconds": round(history.seconds, 1),
+        "device": str(device),
+        "threads": how.threads,
+        "versions": versions(),
+        "loss": history.losses,
+        "dev": history.dev,
+        **plan.record(history, encoder),
+        "scores": _scores(dev, encoder, plan.featuriser),
+    }
+    finish_run(folder, encoder.arrays(), record)
+    return record
+
+
+def _preparation(config: Config) -> Prepare:
+    if config.sif is not None:
+        return prepare_sif
+    return prepare_distillation if config.distillation is not None else prepare_pairs
+
+
+def _scores(sets: Sequence[SimilaritySet], encoder: Encoder, featuriser: Featuriser) -> dict[str, Any]:
+    """The scores of an encoder as it is now, see evaluation.score_sets."""
+    return score_sets(sets, cosines(encoder_function(encoder, featuriser), featuriser))
+
+
+def _means(scores: dict[str, Any]) -> dict[str, float]:
+    """Each task's mean Pearson, rounded, for the log."""
+    return {task: round(result["mean"]["pearson"], 2) for task, result in scores["tasks"].items()}
+
+
+def _identity(config: Config, *digests: str) -> str:
+    """64 hex digits over a config and the digests of what it is trained on: what a checkpoint belongs to."""
+    state = hashlib.sha256(orjson.dumps(config.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS))
+    state.update(" ".join(digests).encode())
+    return state.hexdigest()

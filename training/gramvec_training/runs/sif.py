@@ -1,0 +1,80 @@
+"""A [sif] run: words with vectors, their weights, and common components of sentences. Nothing is left to learn."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gramvec.errors import InputError
+from gramvec.features import Featuriser
+from gramvec_training.configuration import BagSettings, How
+from gramvec_training.data import Repeated, collect_texts
+from gramvec_training.encoders import Bag, Encoder, encoder_function
+from gramvec_training.fitting import History, common_components, word_table, word_weights
+from gramvec_training.readers import read_frequencies, read_vectors
+from gramvec_training.runs.folder import PARITY_TEXTS, Begun, load_run, spec_of
+from gramvec_training.runs.plan import Plan
+from gramvec_training.types import Floats
+
+
+def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
+    """Weigh the words' vectors, and take the common components from the texts."""
+    start = time.monotonic()
+    config, data = begun.config, begun.data
+    sif, settings = config.sif, config.composition
+    assert sif is not None
+    if config.features.unknown_words == "row":
+        raise InputError('SIF has no row for unknown words, it skips them; set features.unknown_words = "skip".')
+    if not isinstance(settings, BagSettings):
+        raise InputError(f"SIF weighs a bag of words; leave out [encoder] {settings.kind}.")
+    source = data / sif.vectors if sif.vectors is not None else folder.resolve().parent / str(sif.run)
+    words, vectors, origin = _word_vectors(source)
+    frequencies = read_frequencies(data / sif.frequencies)
+    vocabulary, table = word_table(words, vectors, frequencies, max_words=sif.max_words)
+    if sif.weighted:
+        entries = vocabulary.entries()
+        table = table * word_weights([entry.text for entry in entries], frequencies, sif.a)[:, None]
+
+    texts, counts = collect_texts(config.texts, data, spans=0, seed=sif.seed)
+    texts = texts[: sif.sample]
+    featuriser = Featuriser(spec_of(config), vocabulary)
+    encoder = Bag(torch.from_numpy(table), settings)
+    if sif.components:
+        pooled = Bag(encoder.table.detach(), BagSettings(pooling=settings.pooling, activation="linear", bias=False))
+        components = common_components(encoder_function(pooled, featuriser)(texts), sif.components)
+        encoder = Bag(encoder.table.detach(), settings, components=torch.from_numpy(components))
+    seconds = round(time.monotonic() - start, 1)
+
+    def record(history: History, encoder: Encoder) -> dict[str, Any]:
+        return {
+            "data": [{"name": one.name, "licence": one.licence, "texts": counts[one.name]} for one in config.texts],
+            "vectors": origin,
+            "sentences": len(texts),
+            "seconds": seconds,
+        }
+
+    return Plan(
+        vocabulary,
+        featuriser,
+        (texts or words)[:PARITY_TEXTS],
+        Repeated({}, {}),
+        make_encoder=lambda: encoder,
+        record=record,
+    )
+
+
+def _word_vectors(source: Path) -> tuple[list[str], Floats, dict[str, Any]]:
+    """Words, vectors float32[n, d], and where they are from, for the record."""
+    if not source.is_dir():
+        words, vectors = read_vectors(source)
+        return words, vectors, {"file": source.name}
+    run = load_run(source)
+    rows = [(row, entry.text) for row, entry in enumerate(run.vocabulary.entries()) if entry.kind == "word"]
+    if not rows:
+        raise InputError(f"The run in {source} has no word vectors; name the run of a word model.")
+    vectors = run.encoder.arrays()["table"][[row for row, _ in rows]]
+    kept = ("name", "kind", "command", "data", "teacher", "spans", "steps", "pairs", "seconds")
+    return [word for _, word in rows], vectors, {key: run.record.get(key) for key in kept}
