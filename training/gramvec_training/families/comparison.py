@@ -21,11 +21,17 @@ Ints = npt.NDArray[np.int64]
 Vectors = Any
 Encode = Callable[[Sequence[str]], Vectors]
 
-SCORES_A_BLOCK = 16_000_000  # 128 MB of float64: queries times texts that are held at a time
+SCORES_A_BLOCK = 8_000_000  # 64 MB of float64: queries times texts that are held at a time
 
 
 class Comparison(Protocol):
-    """A measure of likeness between texts; higher is more alike."""
+    """A measure of likeness between texts; higher is more alike.
+
+    `encode` gives the vectors that it compares, or is None where it compares the texts themselves.
+    """
+
+    @property
+    def encode(self) -> Encode | None: ...  # noqa: D102
 
     def pairs(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """float64[n]: how alike left[i] and right[i] are."""
@@ -46,11 +52,13 @@ class Cosines:
         self.encode = encode
 
     def pairs(self, left: Sequence[str], right: Sequence[str]) -> Floats:
-        """See Comparison.pairs."""
-        a, b = self.encode(left), self.encode(right)
+        """See Comparison.pairs. A text is encoded once, however many pairs it is in."""
+        places = {text: place for place, text in enumerate(dict.fromkeys([*left, *right]))}
+        vectors = self.encode(list(places))
+        a, b = (vectors[[places[text] for text in side]] for side in (left, right))
         if sparse.issparse(a):
             return np.asarray(a.multiply(b).sum(axis=1), np.float64).ravel()
-        return np.einsum("ij,ij->i", a, b, dtype=np.float64)
+        return np.asarray(np.einsum("ij,ij->i", a, b, dtype=np.float64))
 
     def nearest(self, queries: Sequence[str], texts: Sequence[str], k: int) -> Ints:
         """See Comparison.nearest."""

@@ -1,7 +1,7 @@
 """Documents for queries: nDCG at 10.
 
 A set is a folder of `corpus.tsv` (id, and texts that are joined: a title, an abstract), `queries.tsv` (id, text) and
-`qrels.tsv` (query, document, grade).
+`qrels.tsv` (query, document, grade: 0 for no answer, 1 and more for better and better ones), all without a header.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec_training.data import numbered_lines
-from gramvec_training.evaluation.comparison import Model
+from gramvec_training.families.comparison import Model
+from gramvec_training.readers import read_rows
 
 DEPTH = 10
 
@@ -30,6 +30,16 @@ class RetrievalSet:
     grades: list[dict[int, int]]
 
 
+def find_retrieval_sets(folder: Path) -> list[RetrievalSet]:
+    """The sets below a folder, by name, or the one that it is. Raises InputError where there is none."""
+    if (folder / "corpus.tsv").is_file():
+        return [read_retrieval_set(folder)]
+    found = sorted(path.parent for path in folder.glob("*/corpus.tsv"))
+    if not found:
+        raise InputError(f"No retrieval set is in {folder}; a set has corpus.tsv, queries.tsv and qrels.tsv.")
+    return [read_retrieval_set(path) for path in found]
+
+
 def read_retrieval_set(folder: Path) -> RetrievalSet:
     """One set; queries without a document are left out.
 
@@ -41,11 +51,11 @@ def read_retrieval_set(folder: Path) -> RetrievalSet:
     places = {name: place for place, name in enumerate(documents)}
     grades: dict[str, dict[int, int]] = {name: {} for name in queries}
     path = folder / "qrels.tsv"
-    for line, (query, document, *rest) in _rows(path, columns=3):
-        if query not in grades or document not in places or not rest[0].isdecimal():
+    for line, (query, document, grade, *_) in read_rows(path, columns=3):
+        if query not in grades or document not in places or not (grade.isascii() and grade.isdecimal()):
             raise InputError(f"{path} line {line}: not the id of a query, the id of a document and a grade, 0 or more.")
-        if int(rest[0]):
-            grades[query][places[document]] = int(rest[0])
+        if int(grade):
+            grades[query][places[document]] = int(grade)
     answered = [name for name in queries if grades[name]]
     if not answered:
         raise InputError(f"{path} names no document for any query of queries.tsv.")
@@ -55,12 +65,6 @@ def read_retrieval_set(folder: Path) -> RetrievalSet:
         [queries[name] for name in answered],
         [grades[name] for name in answered],
     )
-
-
-def kept_apart(one: RetrievalSet, count: int, *, seed: int = 15) -> tuple[RetrievalSet, RetrievalSet]:
-    """(the other queries, to choose settings on; `count` queries drawn at random, to report)."""
-    order = np.random.default_rng(seed).permutation(len(one.queries))
-    return _of_queries(one, np.sort(order[count:]).tolist()), _of_queries(one, np.sort(order[:count]).tolist())
 
 
 def score_retrieval(one: RetrievalSet, model: Model, *, depth: int = DEPTH) -> float:
@@ -83,28 +87,12 @@ def _discounted(gains: Sequence[int]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
-def _of_queries(one: RetrievalSet, chosen: Sequence[int]) -> RetrievalSet:
-    return RetrievalSet(one.name, one.documents, [one.queries[i] for i in chosen], [one.grades[i] for i in chosen])
-
-
 def _texts(path: Path) -> dict[str, str]:
     texts: dict[str, str] = {}
-    for line, (name, *rest) in _rows(path, columns=2):
+    for line, (name, *rest) in read_rows(path, columns=2):
         if name in texts:
             raise InputError(f"{path} line {line}: the id {name!r} occurs twice.")
         texts[name] = " ".join(part for part in rest if part)
     if not texts:
         raise InputError(f"{path} is empty; each line is an id, a tab and a text.")
     return texts
-
-
-def _rows(path: Path, *, columns: int) -> list[tuple[int, list[str]]]:
-    rows = []
-    for line, raw in numbered_lines(path):
-        values = raw.decode("utf-8", "replace").split("\t")
-        if values == [""]:
-            continue
-        if len(values) < columns:
-            raise InputError(f"{path} line {line}: {len(values)} columns where there are {columns}, divided by tabs.")
-        rows.append((line, values))
-    return rows
