@@ -4,8 +4,8 @@ Writes benchmarks/results/quality.json, which `python -m benchmarks.readme` puts
 
     {"machine": {...}, "data": digest, "arguments": [...], "reports": {model or rival: report of gramvec-train}}
 
-`data` is the SHA-256 of the files under --data that are read. With --only, what other models scored is kept, if data
-and arguments are the same.
+A report has beside its scores the `commit` that they were made with. `data` is the SHA-256 of the files under --data
+that are read. With --only, what other models scored is kept, if data and arguments are the same.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def score(data: Path, models: Sequence[str], peers: Sequence[str]) -> dict[str, 
         words = [str(ROOT / "models" / name) for name in models]
         words += [word for name in peers for word in ("--peer", name)]
         main(["evaluate", *words, *arguments(data), "--json", str(out)], standalone_mode=False)
-        return {label.split("=")[0].rsplit("/", 1)[-1]: one for label, one in orjson.loads(out.read_bytes()).items()}
+        return {_short(label): one for label, one in orjson.loads(out.read_bytes()).items()}
 
 
 def tables() -> str:
@@ -80,8 +80,9 @@ def tables() -> str:
     results = orjson.loads(RESULT.read_bytes())
     where, reports = results["machine"], results["reports"]
     parts = [("Similarity: Pearson x 100, mean over the sets of a task", mean_rows(reports)), *family_tables(reports)]
+    commits = ", ".join(dict.fromkeys(report["commit"] for report in reports.values()))
     note = (
-        f"{where['packages']}; commit {where['commit']}; data SHA-256 {results['data'][:12]}; "
+        f"{where['packages']}; commit {commits}; data SHA-256 {results['data'][:12]}; "
         f"{SAMPLE:,} misspellings of each list, seed 1."
     )
     return "\n\n".join([*(f"**{title}**\n\n{markdown_table(rows)}" for title, rows in parts), note])
@@ -96,20 +97,32 @@ def run() -> None:
     options = parser.parse_args()
     everyone = {**dict.fromkeys(MODELS, "model"), **dict.fromkeys([*PEERS, *options.peer], "peer")}
     chosen = everyone if options.only is None else {name: everyone[name] for name in options.only}
-    results: dict[str, Any] = {
-        "machine": machine(), "data": digest(options.data), "arguments": arguments(Path()), "reports": {},
-    }  # fmt: skip
-    if options.only is not None and RESULT.exists():
-        before = orjson.loads(RESULT.read_bytes())
-        if (before["data"], before["arguments"]) != (results["data"], results["arguments"]):
-            sys.exit(f"{RESULT} was made from other data or arguments; score all models anew, without --only.")
-        results["reports"] = before["reports"]
-    results["reports"] |= score(
+    made_from = {"data": digest(options.data), "arguments": arguments(Path())}
+    kept = {} if options.only is None else _kept(made_from)
+    where = machine()
+    found = score(
         options.data,
         [name for name, kind in chosen.items() if kind == "model"],
         [name for name, kind in chosen.items() if kind == "peer"],
     )
+    reports = {**kept, **{name: {"commit": where["commit"], **report} for name, report in found.items()}}
+    order = [_short(name) for name in everyone]
+    reports = dict(sorted(reports.items(), key=lambda one: order.index(one[0]) if one[0] in order else len(order)))
+    results = {"machine": where, **made_from, "reports": reports}
     RESULT.write_bytes(orjson.dumps(results, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _kept(made_from: dict[str, Any]) -> dict[str, Any]:
+    if not RESULT.exists():
+        return {}
+    before = orjson.loads(RESULT.read_bytes())
+    if any(before[key] != value for key, value in made_from.items()):
+        sys.exit(f"{RESULT} was made from other data or arguments; score all models anew, without --only.")
+    return dict(before["reports"])
+
+
+def _short(label: str) -> str:
+    return label.split("=")[0].rsplit("/", 1)[-1]
 
 
 if __name__ == "__main__":
