@@ -98,22 +98,25 @@ def run() -> None:
     everyone = {**dict.fromkeys(MODELS, "model"), **dict.fromkeys([*PEERS, *options.peer], "peer")}
     chosen = everyone if options.only is None else {name: everyone[name] for name in options.only}
     made_from = {"data": digest(options.data), "arguments": arguments(Path())}
-    kept = {} if options.only is None else _kept(made_from)
+    _kept(made_from, options.only)  # that it can be added to is said now, not after an hour
     where = machine()
     found = score(
         options.data,
         [name for name, kind in chosen.items() if kind == "model"],
         [name for name, kind in chosen.items() if kind == "peer"],
     )
-    reports = {**kept, **{name: {"commit": where["commit"], **report} for name, report in found.items()}}
+    reports = {
+        **_kept(made_from, options.only),
+        **{name: {"commit": where["commit"], **report} for name, report in found.items()},
+    }
     order = [_short(name) for name in everyone]
     reports = dict(sorted(reports.items(), key=lambda one: order.index(one[0]) if one[0] in order else len(order)))
     results = {"machine": where, **made_from, "reports": reports}
     RESULT.write_bytes(orjson.dumps(results, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def _kept(made_from: dict[str, Any]) -> dict[str, Any]:
-    if not RESULT.exists():
+def _kept(made_from: dict[str, Any], only: Sequence[str] | None) -> dict[str, Any]:
+    if only is None or not RESULT.exists():
         return {}
     before = orjson.loads(RESULT.read_bytes())
     if any(before[key] != value for key, value in made_from.items()):

@@ -32,13 +32,20 @@ class MatchingScores:
     recalls: Mapping[int, float]
 
 
-def score_matching(one: MatchingSet, model: Model, *, recalls: Sequence[int] = RECALLS) -> MatchingScores:
-    """The scores of a model, made for the two tables' texts."""
-    comparison = model([*one.left, *one.right])
+def score_matching(
+    one: MatchingSet, model: Model, *, left: Sequence[str] | None = None, recalls: Sequence[int] = RECALLS
+) -> MatchingScores:
+    """The scores of a model, made for the two tables' texts. left: the left table's as they are typed, if otherwise."""
+    typed = one.left if left is None else left
+    comparison = model([*typed, *one.right])
+
+    def alike(pairs: Pairs) -> Floats:
+        return comparison.pairs([typed[i] for i in pairs.left.tolist()], [one.right[i] for i in pairs.right.tolist()])
+
     fitted = one.train + one.valid
-    threshold, fitted_f1 = best_threshold(_alike(one, fitted, comparison), fitted.match)
-    f1, precision, recall = f1_at(threshold, _alike(one, one.test, comparison), one.test.match)
-    return MatchingScores(f1, precision, recall, threshold, fitted_f1, _recalls(one, comparison, recalls))
+    threshold, fitted_f1 = best_threshold(alike(fitted), fitted.match)
+    f1, precision, recall = f1_at(threshold, alike(one.test), one.test.match)
+    return MatchingScores(f1, precision, recall, threshold, fitted_f1, _recalls(one, typed, comparison, recalls))
 
 
 def best_threshold(scores: Floats, match: Bools) -> tuple[float, float]:
@@ -75,18 +82,13 @@ def _between(ranked: Floats, last: int) -> float:
     return float(middle if middle > ranked[last + 1] else ranked[last])  # neighbouring floats have no middle
 
 
-def _alike(one: MatchingSet, pairs: Pairs, comparison: Comparison) -> Floats:
-    left, right = pairs.left.tolist(), pairs.right.tolist()
-    return comparison.pairs([one.left[i] for i in left], [one.right[i] for i in right])
-
-
-def _recalls(one: MatchingSet, comparison: Comparison, depths: Sequence[int]) -> dict[int, float]:
+def _recalls(one: MatchingSet, typed: Sequence[str], comparison: Comparison, depths: Sequence[int]) -> dict[int, float]:
     labelled = one.train + one.valid + one.test
     matches: dict[int, set[int]] = {}
     for left, right in zip(labelled.left[labelled.match], labelled.right[labelled.match], strict=True):
         matches.setdefault(int(left), set()).add(int(right))
     same = max(Counter(one.right).values())  # so many may have to be passed over
-    places = comparison.nearest([one.left[i] for i in matches], one.right, max(depths, default=0) + same).tolist()
+    places = comparison.nearest([typed[i] for i in matches], one.right, max(depths, default=0) + same).tolist()
     found = [
         [i for i in row if i in true or one.right[i] != one.left[left]]
         for (left, true), row in zip(matches.items(), places, strict=True)
