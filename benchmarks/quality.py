@@ -96,6 +96,9 @@ def run() -> None:
     parser.add_argument("--only", nargs="*", metavar="NAME", help="score these alone and keep what the others scored")
     options = parser.parse_args()
     everyone = {**dict.fromkeys(MODELS, "model"), **dict.fromkeys([*PEERS, *options.peer], "peer")}
+    unknown = sorted(set(options.only or ()) - everyone.keys())
+    if unknown:
+        parser.error(f"nobody is called {unknown[0]}; there are {', '.join(everyone)}")
     chosen = everyone if options.only is None else {name: everyone[name] for name in options.only}
     made_from = {"data": digest(options.data), "arguments": arguments(Path())}
     _kept(made_from, options.only)  # that it can be added to is said now, not after an hour

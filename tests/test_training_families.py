@@ -246,13 +246,12 @@ def test_classes_by_hand(tmp_path: Path) -> None:
 
 
 def test_the_centroid_is_of_five_examples_of_each_class(tmp_path: Path) -> None:
-    # Of class a a hundred texts are "b" and one is "a"; five of them are, but for one draw in twenty, five times "b".
-    rows = ["a\tb"] * 100 + ["a\ta"] + ["b\ta"] * 101
-    put(tmp_path / "train.tsv", "\n".join(rows))
-    put(tmp_path / "test.tsv", "a\tb\nb\ta\n")
+    # Of six letters a centroid has five; the sixth is as far from it as from the other class, which comes first.
+    put(tmp_path / "train.tsv", "1\tz\n" + "".join(f"2\t{letter}\n" for letter in "abcdef"))
+    put(tmp_path / "test.tsv", "".join(f"2\t{letter}\n" for letter in "abcdef"))
     one = read_classification_set(tmp_path)
-    assert learn_classes(one, BY_LETTERS)(one.test.texts).centroid == 1.0
-    assert learn_classes(one, BY_LETTERS)(one.test.texts).nearest == 0.5 * (1 + 0)  # the first "a" is of class a
+    found = learn_classes(one, BY_LETTERS)(one.test.texts)
+    assert (found.nearest, found.centroid) == (1.0, pytest.approx(5 / 6))
 
 
 def test_a_file_alone_has_a_fifth_of_each_class_scored_the_same_for_a_seed(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,19 @@ def test_rivals_stand_in_the_same_table(bundle: Path, data: Path) -> None:
     assert header.split() == [str(bundle), "rapidfuzz"]
     alone = call("evaluate", *options(data), "--peer", "rapidfuzz", "--json", "-")
     assert orjson.loads(alone.stdout)["rapidfuzz"]["families"]["spelling"] == rival["families"]["spelling"]
+
+
+def test_all_rivals_are_those_that_are_installed(bundle: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("rapidfuzz.fuzz", "sklearn.feature_extraction.text"):
+        monkeypatch.setitem(sys.modules, module, None)
+    result = call("evaluate", bundle, "--sets", data / "dev", "--peer", "all", "--json", "-")
+    assert list(orjson.loads(result.stdout)) == [str(bundle)]
+    assert [line.split()[0] for line in result.stderr.splitlines()] == [
+        "tfidf",
+        "tfidf-3-5",
+        "tfidf-words",
+        "rapidfuzz",
+    ]
 
 
 def test_misspellings_that_were_seen_are_not_used_for_typos(bundle: Path, data: Path) -> None:
