@@ -160,6 +160,12 @@ def test_wrong_input_is_one_sentence(bundle: Path, data: Path, change: dict[str,
     assert message in sentence(call("evaluate", bundle, *words))
 
 
+def test_two_sets_of_one_name_are_refused(bundle: Path, data: Path) -> None:
+    put(data / "other/classes.tsv", (data / "classes.tsv").read_text())
+    words = ["--classification", data / "classes.tsv", "--classification", data / "other/classes.tsv"]
+    assert "Two sets for classification are called 'classes'" in sentence(call("evaluate", bundle, *words))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from gramvec.errors import InputError
 from gramvec_training.evaluation import SimilaritySet, Typos, misspelt, misspelt_sets, of_sentences, score_sets
 from gramvec_training.families.classification import ClassificationSet, learn_classes
 from gramvec_training.families.comparison import Model
@@ -24,12 +25,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Families:
-    """What is scored beside similarity."""
+    """What is scored beside similarity. Raises InputError where two sets of one family have the same name."""
 
     matching: Sequence[MatchingSet] = ()
     retrieval: Sequence[RetrievalSet] = ()
     classification: Sequence[ClassificationSet] = ()
     spelling: Sequence[SpellingSet] = ()
+
+    def __post_init__(self) -> None:
+        named = [(task.family, task.name) for task in _tasks(self)]
+        for place, (family, name) in enumerate(named):
+            if (family, name) in named[:place]:
+                raise InputError(f"Two sets for {family} are called {name!r}; rename the file or the folder of one.")
 
     def __len__(self) -> int:
         return len(self.matching) + len(self.retrieval) + len(self.classification) + len(self.spelling)
