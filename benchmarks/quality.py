@@ -72,7 +72,8 @@ def score(data: Path, models: Sequence[str], peers: Sequence[str]) -> dict[str, 
         words = [str(ROOT / "models" / name) for name in models]
         words += [word for name in peers for word in ("--peer", name)]
         main(["evaluate", *words, *arguments(data), "--json", str(out)], standalone_mode=False)
-        return {_short(label): one for label, one in orjson.loads(out.read_bytes()).items()}
+        scored = orjson.loads(out.read_bytes())
+    return {_short(label): {**one, "name": _short(label)} for label, one in scored.items()}  # no folder of this machine
 
 
 def tables() -> str:
