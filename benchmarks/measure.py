@@ -17,7 +17,7 @@ from benchmarks.results import Group, rate_rows
 ROOT = Path(__file__).parent.parent
 PACKAGES = (
     "numpy", "onnxruntime", "onnxruntime-gpu", "torch", "fastapi", "uvicorn",
-    "model2vec", "sentence-transformers", "fasttext-community",
+    "model2vec", "sentence-transformers", "fasttext-community", "scikit-learn", "rapidfuzz",
 )  # fmt: skip
 # What others have pushed out of the caches comes back in some 5 ms: a third of a round of 4,096 texts, which gave the
 # fastest contestant, behind the one with the largest table, two thirds of its rate.

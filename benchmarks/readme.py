@@ -1,4 +1,4 @@
-"""Put the figures of benchmarks/results into README.md and two pages of docs: python -m benchmarks.readme [--check]
+"""Put the figures of benchmarks/results into README.md and three pages of docs: python -m benchmarks.readme [--check]
 
 Each block stands between <!-- name --> and <!-- /name -->; nothing else of a page is touched.
 """
@@ -13,13 +13,14 @@ from typing import Any
 
 import orjson
 
-from benchmarks import capacity
+from benchmarks import capacity, quality
 from benchmarks.measure import ROOT
 from benchmarks.results import number
 
 README = ROOT / "README.md"
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 SCALING = ROOT / "docs" / "scaling.md"
+EVALUATION = ROOT / "docs" / "evaluation.md"
 IMAGE = ROOT / "docs" / "images" / "scaling.png"
 RESULTS = ROOT / "benchmarks" / "results"
 # The README's rows of speed: what is done, by which row of which group, beside the first row of that group.
@@ -115,6 +116,7 @@ PAGES: dict[Path, dict[str, Callable[[], str]]] = {
     README: BLOCKS,
     DOCUMENT: {"figures": figures},
     SCALING: capacity.blocks(),
+    EVALUATION: {"quality": quality.tables},
 }
 
 

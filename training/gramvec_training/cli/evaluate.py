@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from gramvec_training.cli.families import Named, family_options, open_families, open_peers, score_all
 from gramvec_training.cli.support import PATH, one_sentence
 
 # scipy, onnxruntime and matplotlib are imported inside the commands, so that --help answers at once.
@@ -16,13 +17,8 @@ if TYPE_CHECKING:
     from gramvec_training.evaluation import SimilaritySet, Typos
 
 OUTPUT = click.Path(path_type=Path, allow_dash=True)
-SETS = click.option(
-    "--sets",
-    type=PATH,
-    multiple=True,
-    required=True,
-    help="Folder of tasks, or of sets, or a set: score<TAB>text<TAB>text; repeatable.",
-)
+_SETS_HELP = "Folder of tasks, or of sets, or a set: score<TAB>text<TAB>text; repeatable."
+SETS = click.option("--sets", type=PATH, multiple=True, required=True, help=_SETS_HELP)
 MISSPELLINGS = click.option(
     "--misspellings",
     type=PATH,
@@ -45,12 +41,14 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
 
 
 @click.command()
-@click.argument("bundles", nargs=-1, required=True)
-@SETS
+@click.argument("bundles", nargs=-1)
+@click.option("--sets", type=PATH, multiple=True, help=_SETS_HELP)
+@family_options
 @click.option("--typos", callback=_percentages, metavar="PERCENT,...",
-              help="Score sets of sentences also with so many of their words misspelt: 10,20,50.")  # fmt: skip
+              help="Score also with so many of the words misspelt: 10,20,50.")  # fmt: skip
 @MISSPELLINGS
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the misspellings.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True,
+              help="Of the misspellings and of what is drawn.")  # fmt: skip
 @click.option("--json", "json_path", type=OUTPUT, help="Write the scores as JSON too; - for stdout, instead of text.")
 @click.option("--markdown", "markdown_path", type=OUTPUT, help="Write Markdown too; - for stdout, instead of text.")
 @click.option("--plot", type=PATH, help="Draw the scores into this PNG file (needs matplotlib).")
@@ -58,36 +56,50 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
 @one_sentence
 def evaluate(
     bundles: tuple[str, ...], sets: tuple[Path, ...], typos: tuple[int, ...], misspellings: tuple[Path, ...],
-    seed: int, json_path: Path | None, markdown_path: Path | None, plot: Path | None, device: str,
+    seed: int, json_path: Path | None, markdown_path: Path | None, plot: Path | None, device: str, **named: Any,
 ) -> None:  # fmt: skip
-    """Score BUNDLES (names or folders) on similarity sets, side by side.
+    """Score BUNDLES (names or folders) and rivals side by side, on one family of tests or on several.
 
-    A folder is a task and a .tsv file in it a set. Pearson and Spearman times 100 of each set, their mean over the
-    task's sets (the papers' way), and over the pairs of all its sets pooled (MTEB's way); then how much of the texts
-    each model knows.
+    Similarity: a folder is a task and a .tsv file in it a set. Pearson and Spearman times 100 of each set, their mean
+    over the task's sets (the papers' way), and over the pairs of all its sets pooled (MTEB's way); then how much of
+    the texts each model knows.
+
+    Matching: F1 on the test pairs at the threshold that is best on train and valid together, and how many matches are
+    the nearest, or among the 10 nearest, of the whole right table. Retrieval: nDCG@10. Classification: accuracy of the
+    nearest neighbour, of the centroid of 5 examples a class, and of logistic regression. Spelling: how often the right
+    word is among the 3 nearest. docs/evaluation.md has the files' forms and the shipped models' scores.
 
     With --typos each word of three letters and more is misspelt with that probability, by a neighbouring key, a
-    swap, a loss, an insertion or, with --misspellings, as people misspell it. Sets of single words stay as they are.
+    swap, a loss, an insertion or, with --misspellings, as people misspell it: both texts of a pair,
+    the left table, the queries, the texts that are classified. Sets of single words stay as they are.
 
     \b
     gramvec-train evaluate models/charagram-phrase models/sif --sets ../shared/data/dev
     gramvec-train evaluate sif --sets ../shared/data/dev/sts16 --json scores.json --plot scores.png
     gramvec-train evaluate sif --sets ../shared/data/dev --typos 10,20,50 \\
         --misspellings ../shared/data/dev/typos/wikipedia.tsv --markdown -
+    gramvec-train evaluate gramvec-en --matching ../shared/data/dev/matching --peer all --typos 20
     """
+    families = Named(**named)
+    if not bundles and not families.peers:
+        raise click.UsageError("Name BUNDLES, or a rival with --peer.")
+    families.check(with_sets=bool(sets))
     if misspellings and not typos:
         raise click.UsageError("--misspellings belongs to --typos.")
-    if json_path is not None and json_path == markdown_path:
-        raise click.UsageError("Give --json and --markdown different places.")
+    _check_places(json_path, markdown_path, plot, with_sets=bool(sets))
     import gramvec
     from gramvec_training.evaluation import evaluate_bundles
     from gramvec_training.reporting import check_matplotlib, markdown, plot_scores, table, to_json
 
     if plot is not None:
         check_matplotlib()
-    found = _sets(sets)
+    found = _sets(sets) if sets else []
+    opened, peers = open_families(families, seed), open_peers(families.peers)
+    noise = _typos(typos, misspellings, seed, families.seen)
+    bundles = tuple(dict.fromkeys(bundles))
     embedders = [gramvec.load(bundle, device=device) for bundle in bundles]  # type: ignore[arg-type]
-    reports = evaluate_bundles(embedders, bundles, found, _typos(typos, misspellings, seed))
+    reports = evaluate_bundles(embedders, bundles, found, noise)
+    score_all(reports, embedders, peers, found, opened, noise)
     for name, report in reports.items():
         for note in report["notes"]:
             click.echo(f"{name}: {note}", err=True)
@@ -184,11 +196,29 @@ def _sets(paths: Sequence[Path]) -> list[SimilaritySet]:
     return found
 
 
-def _typos(percentages: tuple[int, ...], misspellings: Sequence[Path], seed: int) -> Typos:
+def _typos(percentages: tuple[int, ...], misspellings: Sequence[Path], seed: int, seen: Sequence[Path] = ()) -> Typos:
     from gramvec_training.evaluation import Typos
     from gramvec_training.readers import read_misspellings
 
-    return Typos(percentages, read_misspellings(misspellings), seed)
+    learned = {(word, one.lower()) for word, listed in read_misspellings(seen).items() for one in listed}
+    known = {
+        word: [one for one in listed if (word, one.lower()) not in learned]
+        for word, listed in read_misspellings(misspellings).items()
+    }
+    return Typos(percentages, known, seed)
+
+
+def _check_places(json_path: Path | None, markdown_path: Path | None, plot: Path | None, *, with_sets: bool) -> None:
+    """Refuse, before anything is scored, what could not be written at the end."""
+    from gramvec.errors import InputError
+
+    if json_path is not None and json_path == markdown_path:
+        raise click.UsageError("Give --json and --markdown different places.")
+    if plot is not None and not with_sets:
+        raise click.UsageError("--plot draws the scores of --sets.")
+    for path in (json_path, markdown_path, plot):
+        if path is not None and not path.parent.is_dir():
+            raise InputError(f"{path} cannot be written (there is no folder {path.parent}); give another file.")
 
 
 def _write(path: Path, text: str) -> None:

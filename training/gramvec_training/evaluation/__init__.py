@@ -9,7 +9,7 @@ from gramvec_training.evaluation.bundles import Typos, evaluate_bundles
 from gramvec_training.evaluation.coverage import coverage
 from gramvec_training.evaluation.held_out import report, retrieval
 from gramvec_training.evaluation.neighbours import PHRASES, WORDS, candidate_words, listed_words
-from gramvec_training.evaluation.robustness import misspelt_sets, of_sentences
+from gramvec_training.evaluation.robustness import misspelt, misspelt_sets, of_sentences
 from gramvec_training.evaluation.sets import SimilaritySet, correlations, find_sets, read_set, score_sets
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "evaluate_bundles",
     "find_sets",
     "listed_words",
+    "misspelt",
     "misspelt_sets",
     "of_sentences",
     "read_set",

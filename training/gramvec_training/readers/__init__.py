@@ -8,7 +8,7 @@ from __future__ import annotations
 from gramvec_training.readers.frequencies import read_frequencies
 from gramvec_training.readers.misspellings import read_misspellings
 from gramvec_training.readers.pairs import Group, read_groups, read_pairs, read_paraphrases, read_ppdb
-from gramvec_training.readers.rows import BadRows, numbered_lines, open_binary, read_texts
+from gramvec_training.readers.rows import BadRows, numbered_lines, open_binary, read_rows, read_texts
 from gramvec_training.readers.vectors import read_vectors
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "read_pairs",
     "read_paraphrases",
     "read_ppdb",
+    "read_rows",
     "read_texts",
     "read_vectors",
 ]

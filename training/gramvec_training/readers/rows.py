@@ -89,6 +89,24 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             raise InputError(f"{path} is damaged after line {number} ({error}); fetch or pack it again.") from error
 
 
+def read_rows(path: Path, *, columns: int) -> Iterator[tuple[int, list[str]]]:
+    """(line number from 1, values) of every line that is not empty; values are divided by tabs.
+
+    Raises InputError, naming the line, for one with fewer than `columns` values and one that is not UTF-8, and what
+    `numbered_lines` raises.
+    """
+    for number, raw in numbered_lines(path):
+        if not raw:
+            continue
+        try:
+            values = raw.decode("utf-8").split("\t")
+        except UnicodeDecodeError:
+            raise InputError(f"{path} line {number} is not UTF-8; convert the file.") from None
+        if len(values) < columns:
+            raise InputError(f"{path} line {number}: {len(values)} of {columns} columns, which tabs divide.")
+        yield number, values
+
+
 def read_texts(path: Path) -> Iterator[str]:
     """Raw text, one a line: stripped, blank lines and lines that are not UTF-8 left out."""
     for _, raw in numbered_lines(path):

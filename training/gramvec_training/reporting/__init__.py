@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from gramvec_training.reporting.bundle_card import Candidates, assess, check_renewable, renew
 from gramvec_training.reporting.card import write_card
+from gramvec_training.reporting.families import family_tables, number
 from gramvec_training.reporting.plots import check_matplotlib, plot_run, plot_scores
 from gramvec_training.reporting.run import read_record, summary
-from gramvec_training.reporting.tables import markdown, markdown_table, number, share, table, to_json
+from gramvec_training.reporting.tables import markdown, markdown_table, mean_rows, share, table, to_json
 
 __all__ = [
     "Candidates",
     "assess",
     "check_matplotlib",
     "check_renewable",
+    "family_tables",
     "markdown",
     "markdown_table",
+    "mean_rows",
     "number",
     "plot_run",
     "plot_scores",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gramvec_training.reporting.tables import markdown_table, number, share
+from gramvec_training.reporting.families import number
+from gramvec_training.reporting.tables import markdown_table, share
 
 _SYSTEMS = {
     "charagram-phrase": "Character n-grams, summed (CHARAGRAM-PHRASE, Wieting et al., 2016).",

@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from gramvec_training.reporting.families import family_tables, number
+
 Report = Mapping[str, Any]
 Rows = list[list[str]]
 
@@ -37,9 +39,17 @@ def markdown_table(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in [cells[0], ruler, *cells[1:]])
 
 
-def number(value: float | None) -> str:
-    """A score times 100 with one digit, or - where it is undefined."""
-    return "-" if value is None else f"{value:.1f}"
+def mean_rows(reports: Mapping[str, Report]) -> Rows:
+    """Rows of each task's mean Pearson x 100, clean and, where it was scored so, misspelt; the first is the header."""
+    first = next(iter(reports.values()))
+    rows: Rows = [["", *reports]]
+    for task in first["tasks"]:
+        rows.append([f"{task} clean", *(number(one["tasks"][task]["mean"]["pearson"]) for one in reports.values())])
+        for percentage, tasks in first.get("typos", {}).items():
+            if task in tasks:
+                cells = [number(one["typos"][percentage][task]["mean"]["pearson"]) for one in reports.values()]
+                rows.append([f"{task} {percentage} %", *cells])
+    return rows
 
 
 def share(value: float | None) -> str:
@@ -48,12 +58,15 @@ def share(value: float | None) -> str:
 
 
 def _parts(reports: Mapping[str, Report]) -> list[tuple[str, Rows]]:
-    parts = [(_SCORES, _score_rows(reports))]
-    if all("typos" in report for report in reports.values()):
-        parts.append((_TYPOS, _typo_rows(reports)))
-    if all("coverage" in report for report in reports.values()):
-        parts.append((_COVERAGE, _coverage_rows(reports)))
-    return parts
+    parts = []
+    if any(report["tasks"] for report in reports.values()):
+        parts.append((_SCORES, _score_rows(reports)))
+        if all("typos" in report for report in reports.values()):
+            parts.append((_TYPOS, mean_rows(reports)))
+        counted = {label: report for label, report in reports.items() if "coverage" in report}
+        if counted:
+            parts.append((_COVERAGE, _coverage_rows(counted)))
+    return parts + family_tables(reports)
 
 
 def _score_rows(reports: Mapping[str, Report]) -> Rows:
@@ -63,17 +76,6 @@ def _score_rows(reports: Mapping[str, Report]) -> Rows:
             rows.append([f"{task}/{name}", *(_cell(one["tasks"][task]["sets"][name]) for one in reports.values())])
         for kind in ("mean", "pooled"):
             rows.append([f"{task} {kind}", *(_cell(one["tasks"][task][kind]) for one in reports.values())])
-    return rows
-
-
-def _typo_rows(reports: Mapping[str, Report]) -> Rows:
-    first = next(iter(reports.values()))
-    rows: Rows = [["", *reports]]
-    for task in next(iter(first["typos"].values())):
-        rows.append([f"{task} clean", *(number(one["tasks"][task]["mean"]["pearson"]) for one in reports.values())])
-        for percentage in first["typos"]:
-            cells = [number(one["typos"][percentage][task]["mean"]["pearson"]) for one in reports.values()]
-            rows.append([f"{task} {percentage} %", *cells])
     return rows
 
 

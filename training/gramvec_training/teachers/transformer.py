@@ -43,7 +43,7 @@ class TransformerTeacher:
     """
 
     def __init__(self, model: str | Path, cache: Path, *, device: torch.device = CPU, threads: int = 1) -> None:
-        self.model = _model_folder(model)
+        self.model = model_folder(model)
         self.digest = _digest(self.model)
         self.precision = precision_on(device)
         self.folder = cache / f"{self.digest[:12]}-{self.precision}"
@@ -116,7 +116,11 @@ def keys_of(texts: Sequence[str]) -> Keys:
     return np.frombuffer(data, np.uint64).reshape(-1, 2)
 
 
-def _model_folder(model: str | Path) -> Path:
+def model_folder(model: str | Path) -> Path:
+    """The folder of a sentence-transformers model, or the one that the package of this name carries.
+
+    Raises InputError where there is none.
+    """
     path = Path(model)
     if (path / "modules.json").is_file():
         return path
