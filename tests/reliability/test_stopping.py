@@ -74,7 +74,7 @@ class Outcomes:
 @pytest.mark.parametrize("stalled", [False, True])
 def test_nothing_accepted_is_lost(workers: str, stalled: bool) -> None:
     """`stalled`: some clients never send the rest, or never read, and the grace time is what ends the wait for them."""
-    grace = "1.5" if stalled else "60"
+    grace = "4" if stalled else "60"
     options = ["--model", str(MODEL), "--workers", workers, "--graceful-shutdown-seconds", grace, "--device", "cpu"]
     embedder = load(MODEL, device="cpu", threads=1)
     outcomes = Outcomes(embedder)

@@ -1,5 +1,8 @@
 """`python -m gramvec.cli`, as `gramvec`."""
 
+from __future__ import annotations
+
 from gramvec.cli import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from gramvec_training.cli.adapt import adapt
 from gramvec_training.cli.convert import convert
 from gramvec_training.cli.evaluate import card, evaluate, report
 from gramvec_training.cli.support import (
@@ -264,6 +265,7 @@ def distill(
     carry_out(folder, wanted, data, command_line("distill", *source), how=how, overwrite=overwrite)
 
 
+main.add_command(adapt)
 main.add_command(convert)
 main.add_command(evaluate)
 main.add_command(report)

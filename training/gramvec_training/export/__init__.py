@@ -5,6 +5,7 @@ It imports configuration, data and encoders, and the serving side. A new encoder
 
 from __future__ import annotations
 
+from gramvec_training.export.adapting import adapt, feature_weights
 from gramvec_training.export.bundle import NO_MEMO, PARITY, export_bundle
 from gramvec_training.export.convert import convert
 from gramvec_training.export.golden import golden_texts
@@ -19,10 +20,12 @@ __all__ = [
     "PARITY",
     "Chosen",
     "Graphed",
+    "adapt",
     "can_have_memo",
     "choose",
     "convert",
     "export_bundle",
+    "feature_weights",
     "golden_texts",
     "graphed",
     "kind_of",
