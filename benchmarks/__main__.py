@@ -21,8 +21,8 @@ from gramvec.errors import GramvecError
 
 # Each is a module of this package with run(Setting) -> Part.
 PARTS = (
-    "features", "runtime", "embedder", "latency", "http", "protocol", "memory", "startup", "training", "scaling",
-    "bulk", "gpu",
+    "features", "runtime", "embedder", "latency", "http", "protocol", "memory", "startup", "training", "sequences",
+    "scaling", "bulk", "gpu",
 )  # fmt: skip
 
 

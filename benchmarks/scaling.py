@@ -95,7 +95,9 @@ def _opened(
     stack: ExitStack, setting: Setting, like: Bundle, table: np.ndarray, rows: int
 ) -> tuple[Callable[[], object], int]:
     folder = stack.enter_context(TemporaryDirectory(dir=scratch()))
-    vocabulary = Vocabulary.build(like.vocabulary.entries()[:rows], lowercase=like.vocabulary.lowercase)
+    vocabulary = Vocabulary.build(
+        like.vocabulary.entries()[:rows], lowercase=like.vocabulary.lowercase, symbols=like.spec.has_symbols
+    )
     path = write_bundle(Path(folder) / "bundle", like, table[:rows], like.manifest.graph.precision, vocabulary)
     embedder = gramvec.load(path, device="cpu", runtime="native", threads=1)
     stack.callback(embedder.close)

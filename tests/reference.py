@@ -34,8 +34,11 @@ def is_word_character(character: str) -> bool:
     return category.startswith(("L", "M", "N")) or category == "Pc"
 
 
-def words(text: str) -> Iterator[str]:
-    """Longest runs of word characters, and every other character but white space by itself."""
+def words(text: str, rule: str = "runs-and-symbols/1") -> Iterator[str]:
+    """Longest runs of word characters, and every other character but white space by itself; or what spaces part."""
+    if rule == "white-space/1":
+        yield from text.split()
+        return
     run = ""
     for character in text:
         if is_word_character(character):
@@ -57,7 +60,7 @@ def featurise(text: str, spec: FeatureSpec, entries: list[Entry]) -> list[int]:
     found = [rows[("ngram", ngram)] for ngram in ngrams(text, spec.orders) if ("ngram", ngram) in rows]
     if spec.words:
         unknown = rows.get(("unknown", "")) if spec.unknown_words == "row" else None
-        of_words = [rows.get(("word", word), unknown) for word in words(text)]
+        of_words = [rows.get(("word", word), unknown) for word in words(text, spec.word_rule)]
         found += [row for row in of_words if row is not None]
     return found
 

@@ -43,7 +43,8 @@ GROUPS: dict[str, dict[str, set[str]]] = {
     "protocol": {name: RATES for name in ("protocol_c1", "protocol_c16", "protocol_c64")},
     "memory": {"memory": {"name", "rss_mb", "pss_mb", "ratio"}},
     "startup": {"startup": {"name", "seconds", "cpu_seconds", "ratio", "spread"}},
-    "training": {"training": RATES},
+    "training": {"training": RATES, **{f"training_{name}": RATES for name in ("lstm", "charlstm", "charcnn")}},
+    "sequences": {f"sequences_{name}": RATES for name in ("dan", "rnn", "lstm", "charlstm", "charcnn")},
     "scaling": {f"scaling_{axis}": SCALING for axis in ("length", "batch", "vocabulary", "dimension")},
     "bulk": {
         "bulk": {"name", "per_second", "per_cpu_second", "peak_mb", "ratio"},

@@ -26,6 +26,8 @@ SPECS = {
     "words": FeatureSpec(orders=(), words=True),
     "words with unknown": FeatureSpec(orders=(), words=True, unknown_words="row"),
     "both": FeatureSpec(orders=(2, 3, 4), words=True, unknown_words="row"),
+    "tokens": FeatureSpec(orders=(2, 3), words=True, unknown_words="row", word_rule="white-space/1"),
+    "tokens alone": FeatureSpec(orders=(), words=True, word_rule="white-space/1"),
     "cased": FeatureSpec(orders=(2, 3), words=True, lowercase=False),
 }
 EDGES = [

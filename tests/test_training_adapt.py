@@ -36,16 +36,9 @@ def test_the_weights_are_sifs_worked_by_hand() -> None:
     spec = FeatureSpec(orders=(), words=True)
     vocabulary = build_vocabulary([*TEXTS, "sky"], spec)
     rows = {entry.text: row for row, entry in enumerate(vocabulary.entries())}
-    weights = feature_weights(Featuriser(spec, vocabulary), iter(TEXTS), len(vocabulary), a=0.5)
+    weights = feature_weights(Featuriser(spec, vocabulary), TEXTS, len(vocabulary), a=0.5)
     by_hand = {"red": 0.5 / (0.5 + 3 / 4), "car": 0.5 / (0.5 + 2 / 4), "house": 0.5 / (0.5 + 1 / 4), "sky": 1.0}
     assert {word: weights[rows[word]] for word in by_hand} == pytest.approx(by_hand)
-
-
-def test_blocks_do_not_show(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bundle = open_bundle(source)
-    whole = feature_weights(bundle.featuriser, TEXTS, bundle.manifest.rows, 0.01)
-    monkeypatch.setattr("gramvec_training.export.adapting.BLOCK", 1)
-    np.testing.assert_array_equal(feature_weights(bundle.featuriser, TEXTS, bundle.manifest.rows, 0.01), whole)
 
 
 def test_a_vector_is_the_weighted_sum_of_its_rows(source: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from gramvec.errors import BundleError
 from gramvec.explaining.neighbours import nearest_words_of
 from gramvec.features import FeatureSpec
 from gramvec.vocab import Entry, Vocabulary
-from gramvec_training.evaluation import Typos, candidate_words, evaluate_bundles, find_sets, listed_words
+from gramvec_training.evaluation import Typos, candidate_words, evaluate_models, find_sets, listed_words, served_model
 from gramvec_training.reporting import Candidates, assess, bundle_card, renew
 from training_support import call, export_table
 
@@ -109,7 +109,7 @@ def test_the_card_holds_what_the_bundle_scores(bundle: Path, sets: Path, tmp_pat
     evaluation = embedder.manifest.provenance["evaluation"]
     assert "scores" not in embedder.manifest.provenance
     typos = Typos((50, 100), {"north": ["nroth"]})
-    report = evaluate_bundles([embedder], ["m"], find_sets([sets])[0], typos)["m"]
+    report = evaluate_models([served_model(embedder)], ["m"], find_sets([sets])[0], typos)["m"]
     for key in ("tasks", "notes", "coverage", "typos"):
         assert evaluation[key] == report[key]
     assert list(evaluation["typos"]["50"]) == ["sts"]

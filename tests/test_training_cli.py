@@ -184,7 +184,7 @@ def test_sif_from_a_run_by_config_and_by_options_is_the_same(folder: Path, words
 
 def test_sif_without_weights_or_without_removal(folder: Path, words_run: Path) -> None:
     sources = ["--vectors", words_run, "--freq", folder / "freq.txt"]
-    assert call("sif", *sources, "--components", "0", "--no-weights", "--out", folder / "plain").exit_code == 0
+    assert call("sif", *sources, "--components", "0", "--weights", "none", "--out", folder / "plain").exit_code == 0
     plain, words = load_run(folder / "plain"), load_run(words_run)
     assert "components" not in plain.encoder.arrays()
     assert (
@@ -244,7 +244,7 @@ def test_resuming_a_finished_run_says_so(folder: Path, words_run: Path) -> None:
         (["sif", "--out", "x"], "--vectors"),
         (["export", "x"], "--out"),
         (["export", "x", "-o", "y", "--precision", "int4"], "--precision"),
-        (["evaluate", "--sets", "x"], "BUNDLES"),
+        (["evaluate", "--sets", "x"], "MODELS"),
         (["evaluate", "x"], "--sets"),
         (["train"], "No such command"),
     ],

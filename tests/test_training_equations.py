@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 
 from gramvec.errors import InputError
-from gramvec_training.configuration import BagSettings
+from gramvec_training.configuration import BagSettings, TwoLayerSettings
 from gramvec_training.encoders import Bag, TwoLayer
 from gramvec_training.fitting import common_components, remove_components, word_table, word_weights
 from gramvec_training.objectives import choose_negatives, margin_loss
@@ -114,7 +114,9 @@ def test_paragram_phrase_by_hand() -> None:
 
 def test_two_layers_by_hand() -> None:
     """tanh(b2 + tanh(b1 + sum of the rows) W2): the second layer's units are columns of W2."""
-    encoder = TwoLayer(torch.tensor([[0.1, 0.2], [0.3, -0.4]]), torch.Generator().manual_seed(1))
+    encoder = TwoLayer(
+        torch.tensor([[0.1, 0.2], [0.3, -0.4]]), TwoLayerSettings(kind="two-layer"), torch.Generator().manual_seed(1)
+    )
     with torch.no_grad():
         encoder.bias[:] = torch.tensor([0.05, 0.0])
         encoder.second[:] = torch.tensor([[1.0, 2.0], [0.5, -1.0]])
@@ -154,11 +156,11 @@ def test_too_few_sentences_for_the_components() -> None:
 
 def test_sif_words_are_folded_and_sorted_by_frequency() -> None:
     vectors = np.array([[1, 0], [2, 0], [3, 0], [4, 0]], dtype=np.float32)
-    words = ["Rare", "the", "rare", "cat"]
+    words = ["Rare", "the", "rare", "CAT"]  # of two spellings the lower-case one, wherever it stands
     vocabulary, table = word_table(words, vectors, {"the": 0.5, "cat": 1e-9}, max_words=3)
     assert [(entry.text, entry.count) for entry in vocabulary.entries()] == [
         ("the", 500_000_000),
         ("cat", 1),
         ("rare", 0),
     ]
-    assert table.tolist() == [[2, 0], [4, 0], [1, 0]]
+    assert table.tolist() == [[2, 0], [4, 0], [3, 0]]

@@ -16,8 +16,8 @@ from scipy import sparse
 import gramvec
 from families_support import LEFT, LETTERS, RIGHT, matching, put, retrieval
 from gramvec.errors import InputError
-from gramvec_training.evaluation import Typos
-from gramvec_training.families import Families, comparison, installed_peers, of_bundle, open_peer, score_families
+from gramvec_training.evaluation import Typos, served_model
+from gramvec_training.families import Families, comparison, installed_peers, of_scored, open_peer, score_families
 from gramvec_training.families.classification import learn_classes, logistic_regression, read_classification_set
 from gramvec_training.families.comparison import Cosines, Model, fixed, nearest_rows, unit
 from gramvec_training.families.matching import best_threshold, f1_at, score_matching
@@ -395,7 +395,7 @@ def test_only_one_side_is_misspelt(tmp_path: Path) -> None:
 
 
 def test_bundles_are_asked_as_they_are_served(embedder: gramvec.Embedder) -> None:
-    model = of_bundle(embedder)([])
+    model = of_scored(served_model(embedder))([])
     texts = ["a dog runs", "the dog is running", "x" * 200_000, ""]  # too long, and empty
     assert model.pairs(texts[:1], texts[1:2]) == pytest.approx(
         embedder.pair_similarity(texts[:1], texts[1:2]), abs=1e-6

@@ -16,7 +16,7 @@ from gramvec.errors import DeviceError, InputError
 from gramvec_training.configuration import BagSettings, Training
 from gramvec_training.data import Corpus, Mixture, SourceGroups
 from gramvec_training.encoders import Bag
-from gramvec_training.fitting import History, Interrupted, Trainer, choose_device, fit
+from gramvec_training.fitting import History, Interrupted, Log, Trainer, choose_device, fit
 from gramvec_training.objectives import Examples, PairObjective
 
 ROWS, DIMENSION, TEXTS = 60, 8, 80
@@ -161,8 +161,9 @@ def test_a_loss_that_is_not_finite_ends_the_run(tmp_path: Path) -> None:
 
 
 def test_development_scores_are_taken_at_their_steps(tmp_path: Path) -> None:
-    history = fit(trainer(steps=25), tmp_path / "c.pt", identity="x", score=lambda model: {"t": 1.5}, score_every=10)
-    assert history.dev == [(10, {"t": 1.5}), (20, {"t": 1.5})]
+    log = Log(lambda model: {"t": 1.5}, 10)
+    history = fit(trainer(steps=25), tmp_path / "c.pt", identity="x", log=log)
+    assert history.dev == [(10, {"t": 1.5}), (20, {"t": 1.5}), (25, {"t": 1.5})]
 
 
 def test_epochs_count_whole_passes_and_a_last_pair_alone_is_left_out() -> None:

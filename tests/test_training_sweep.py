@@ -14,7 +14,7 @@ import pytest
 
 from gramvec_training.configuration import parse_config
 from gramvec_training.fitting import word_weights
-from gramvec_training.runs import FIGURE_1_A, TABLE_5_ORDERS, TABLE_5_SIZES, load_run, ngram_cells, tables
+from gramvec_training.runs import FIGURE_2A, TABLE_5_ORDERS, TABLE_5_SIZES, load_run, ngram_cells, tables
 from training_support import call
 
 NOUNS = ["car", "film", "bike", "house", "dog", "tree", "road", "song"]
@@ -81,7 +81,7 @@ def test_table_5_from_one_command(folder: Path) -> None:
     run = load_run(out / "orders-2-3_each-5")
     assert sorted(len(entry.text) for entry in run.vocabulary.entries()) == [2] * 5 + [3] * 5
     mean = run.record["scores"]["tasks"]["tiny"]["mean"]
-    assert results[1]["tasks"]["tiny"] == results[1]["all"] == mean
+    assert results[1]["tasks"]["tiny"] == results[1]["mean"] == mean
     shown = result.stdout.split("\n\n")
     assert [table.split()[:3] for table in shown] == [["tiny", "2", "2,3"], ["all", "2", "2,3"]]
     assert f"{mean['pearson']:.1f}/{mean['spearman']:.1f}" == shown[0].split("\n")[1].split()[2]
@@ -125,10 +125,10 @@ def test_a_of_sif_from_one_command(folder: Path) -> None:
     result = call("sweep", folder / "sif.toml", "--data", folder, "--out", out)
     assert result.exit_code == 0, result.output
     results = orjson.loads((out / "sweep.json").read_bytes())["results"]
-    assert [one["a"] for one in results] == list(FIGURE_1_A)
+    assert [one["a"] for one in results] == list(FIGURE_2A)
     lines = result.stdout.rstrip().split("\n")
     assert lines[0].split() == ["a", "tiny", "all"]
-    assert [line.split()[0] for line in lines[1:]] == [f"{a:g}" for a in FIGURE_1_A]
+    assert [line.split()[0] for line in lines[1:]] == [f"{a:g}" for a in FIGURE_2A]
     for a in (0.3, 1e-5):
         run = load_run(out / f"a-{a:g}")
         entries = [entry.text for entry in run.vocabulary.entries()]
@@ -138,7 +138,7 @@ def test_a_of_sif_from_one_command(folder: Path) -> None:
 
 def test_a_run_that_sif_names_is_beside_the_sweep(folder: Path) -> None:
     made = call("sif", "--vectors", folder / "v.txt", "--freq", folder / "freq.txt", "--components", "0",
-                "--no-weights", "--out", folder / "words")  # fmt: skip
+                "--weights", "none", "--out", folder / "words")  # fmt: skip
     assert made.exit_code == 0, made.output
     (folder / "beside.toml").write_text(SIF.format(source='run = "words"'))
     result = call("sweep", folder / "beside.toml", "-a", "1e-3", "--data", folder, "--out", folder / "out")
@@ -149,7 +149,7 @@ def test_a_run_that_sif_names_is_beside_the_sweep(folder: Path) -> None:
 def test_the_papers_grids() -> None:
     assert TABLE_5_ORDERS == ((2,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 4, 5, 6))
     assert TABLE_5_SIZES == (100, 1000, 50000)
-    assert pytest.approx([0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5]) == FIGURE_1_A
+    assert pytest.approx([0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5]) == FIGURE_2A
     config = parse_config(
         {
             "model": {"name": "m", "kind": "charagram-phrase"},
@@ -169,7 +169,7 @@ def test_the_papers_grids() -> None:
 def test_tables_line_up() -> None:
     def cell(row: str, column: str, score: float) -> dict[str, Any]:
         value = {"pearson": score, "spearman": -score}
-        return {"row": row, "column": column, "tasks": {"sts": value}, "all": value}
+        return {"row": row, "column": column, "tasks": {"sts": value}, "mean": value, "mean_of": ["sts"]}
 
     text = tables([cell("100", "2", 1), cell("100", "2,3", 10), cell("5,000", "2", 100), cell("5,000", "2,3", 0)])
     assert text.split("\n\n")[0] == (
@@ -189,7 +189,7 @@ def test_tables_line_up() -> None:
         (["sif.toml", "--resume", "--overwrite"], 2, "not both"),
         (["sif.toml", "--sizes", "5"], 1, "[sif] varies a"),
         (["ngrams.toml", "-a", "1"], 1, "[training] varies its n-grams"),
-        (["unknown.toml"], 1, 'set features.unknown_words = "skip"'),
+        (["ngrams.toml", "--mean-of", "sts99"], 1, "The config scores no sts99; there are tiny, tiny/"),
         (["none.toml"], 1, "There is no config"),
         (["no-dev.toml"], 1, "names no development sets"),
         (["ngrams.toml", "--out", "freq.txt"], 1, "is a file; give --out a folder"),
@@ -200,8 +200,6 @@ def test_bad_calls(
 ) -> None:
     monkeypatch.chdir(folder)
     (folder / "no-dev.toml").write_text(NGRAMS.format(epochs=1).split("[dev]")[0])
-    row = SIF.format(source='vectors = "v.txt"').replace("words = true", 'words = true\nunknown_words = "row"')
-    (folder / "unknown.toml").write_text(row)
     result = call("sweep", *arguments, "--data", ".")
     assert (result.exit_code, result.stdout) == (code, "")
     assert message in result.stderr

@@ -52,6 +52,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 Precision = Literal["float32", "float16", "int8"]
+Composition = Literal["bag", "layers", "sequence"]
+Pooling = Literal["sum", "mean", "last", "max"]
+# What becomes of rows that are read in their order: the last state, or the maximum over places.
+_IN_ORDER = ("last", "max")
+_BEYOND_ROWS = {"layers": "has layers above the sum of its rows", "sequence": "reads a text's rows in their order"}
 
 
 def _printable(text: str) -> str:
@@ -149,8 +154,12 @@ class Stored(_Record):
 
 
 class Graph(_Record):
-    """model.onnx: ids int32[rows] and offsets int64[n + 1] to vectors float32[n, dimension].
+    """model.onnx: ids int32[rows], and how they are cut into texts, to vectors float32[n, dimension].
 
+    composition: "bag", a vector is what Stored says; "layers", matrices are above that sum or mean; "sequence", a
+    text's rows are read in their order. Of the last two `stored` says nothing, and nobody can say what a single row
+    adds to a vector. pooling: how a text's rows become one vector; "last" and "max" are of sequences. activation: of
+    the vector.
     cpu: whether model.cpu.onnx is there, the same over the same weights with operators that only a CPU has: it adds
     int8 rows as integers, up to 2^16 of them in a call.
     """
@@ -159,10 +168,16 @@ class Graph(_Record):
     inputs: Annotated[list[str], _at_most(len(INPUTS))]
     output: str
     precision: Precision
-    pooling: Literal["sum", "mean"]
-    activation: Literal["linear", "tanh"]
+    pooling: Pooling
+    activation: Literal["linear", "tanh", "relu", "sigmoid"]
+    composition: Composition = "bag"
     stored: Stored | None = None
     cpu: bool = False
+
+    @property
+    def beyond_rows(self) -> str | None:
+        """What the model does that a sum of rows does not, as a part of a sentence; None for a bag."""
+        return _BEYOND_ROWS.get(self.composition)
 
 
 class Manifest(_Record):
@@ -231,12 +246,9 @@ def _first(error: ValidationError) -> str:
 def _contradiction(manifest: Manifest) -> str | None:
     """What the manifest says that cannot be, for all that is known from it alone."""
     graph, stored, d = manifest.graph, manifest.graph.stored, manifest.dimension
-    inputs = graph.inputs
-    if "ids" not in inputs or not {*inputs} <= {*INPUTS} or len({*inputs}) < len(inputs) or graph.output != OUTPUT:
+    if not _are_inputs(graph.inputs) or graph.output != OUTPUT:
         return f"graph.inputs and graph.output must be some of {', '.join(INPUTS)}, and {OUTPUT}"
-    needed = [GRAPH, VOCABULARY]
-    needed += [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu + ([] if stored is None else [stored.file])
-    for name in needed:
+    for name in _files_read(manifest):
         if name not in manifest.files:
             return f"files: {name} is not listed, and nothing is read that has no digest"
     if MANIFEST in manifest.files:
@@ -250,7 +262,32 @@ def _contradiction(manifest: Manifest) -> str | None:
     for index, golden in enumerate(manifest.golden):
         if not _are_columns(golden.vector, d):
             return f"golden.{index}.vector: not {d} float32 numbers"
-    return None if stored is None else _contradiction_of(stored, manifest)
+    wrong = _contradiction_of_composition(manifest)
+    return _contradiction_of(stored, manifest) if wrong is None and stored is not None else wrong
+
+
+def _are_inputs(names: list[str]) -> bool:
+    return "ids" in names and {*names} <= {*INPUTS} and len({*names}) == len(names)
+
+
+def _files_read(manifest: Manifest) -> list[str]:
+    graph, stored = manifest.graph, manifest.graph.stored
+    found = [GRAPH, VOCABULARY]
+    return found + [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu + ([] if stored is None else [stored.file])
+
+
+def _contradiction_of_composition(manifest: Manifest) -> str | None:
+    graph = manifest.graph
+    if (graph.composition == "sequence") != (graph.pooling in _IN_ORDER):
+        return f"graph.pooling: {graph.pooling} is not for graph.composition {graph.composition}"
+    if graph.composition == "bag":
+        wrong = graph.activation not in ("linear", "tanh")
+        return f"graph.activation: {graph.activation} is not for graph.composition bag" if wrong else None
+    if graph.stored is not None or graph.cpu:
+        return f"graph.composition: {graph.composition}, which has neither graph.stored nor graph.cpu"
+    if manifest.memo and graph.composition == "sequence":
+        return "memo: rows of sums, and graph.composition is sequence"
+    return None
 
 
 def _contradiction_of(stored: Stored, manifest: Manifest) -> str | None:

@@ -18,17 +18,23 @@ from gramvec.bundles.manifest import INPUTS, Manifest
 from gramvec.bundles.protobuf import MalformedError, Reader, count_packed, packed, signed
 from gramvec.errors import BundleError, quoted
 
-# What gramvec_training writes, and what encoders that read a text in order are made of. None calls a graph of its own,
-# none reads a file, none draws random numbers.
+# What gramvec_training writes for bags of rows and layers above them, and others of their kind. None calls a graph of
+# its own, none reads a file, none draws random numbers, none goes step by step.
 OPERATORS = frozenset({
-    "Abs", "Add", "And", "ArgMax", "Cast", "Ceil", "Clip", "Concat", "Constant", "ConstantOfShape", "Conv", "CumSum",
+    "Abs", "Add", "And", "ArgMax", "Cast", "Ceil", "Clip", "Concat", "Constant", "ConstantOfShape", "CumSum",
     "DequantizeLinear", "Div", "Equal", "Erf", "Exp", "Expand", "Flatten", "Floor", "Gather", "GatherElements",
-    "GatherND", "Gelu", "Gemm", "Greater", "GreaterOrEqual", "GRU", "Identity", "LayerNormalization", "Less",
-    "LessOrEqual", "Log", "LSTM", "MatMul", "MatMulInteger", "Max", "Min", "Mul", "Neg", "Not", "Or", "Pad", "Pow",
+    "GatherND", "Gelu", "Gemm", "Greater", "GreaterOrEqual", "Identity", "LayerNormalization", "Less",
+    "LessOrEqual", "Log", "MatMul", "MatMulInteger", "Max", "Min", "Mul", "Neg", "Not", "Or", "Pad", "Pow",
     "QuantizeLinear", "Range", "Reciprocal", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Relu",
-    "Reshape", "RNN", "Round", "ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Size", "Slice", "Softmax",
+    "Reshape", "Round", "ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Size", "Slice", "Softmax",
     "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where",
 })  # fmt: skip
+# What it writes for encoders that read a text's rows in their order, and no other.
+OPERATORS_IN_ORDER = frozenset({
+    "Add", "Cast", "Concat", "Div", "Gather", "Identity", "Less", "LSTM", "MatMul", "Max", "Min", "Mul", "Range",
+    "ReduceMax", "Relu", "RNN", "Shape", "Sigmoid", "Slice", "Squeeze", "Sub", "Tanh", "Unsqueeze", "Where",
+})  # fmt: skip
+INPUTS_IN_ORDER = ("ids", "offsets")
 # Those that may be of constants alone: of each number one.
 FOLDED = frozenset({"Add", "Cast", "Constant", "Div", "Identity", "Mul", "Neg", "Reciprocal", "Round", "Sqrt", "Sub"})
 DOMAINS = ("", "ai.onnx")
@@ -86,6 +92,9 @@ class _Graph:
     def __init__(self, reader: Reader, manifest: Manifest) -> None:
         self._reader = reader
         self._manifest = manifest
+        in_order = manifest.graph.composition == "sequence"
+        self._operators = OPERATORS_IN_ORDER if in_order else OPERATORS
+        self._inputs = INPUTS_IN_ORDER if in_order else INPUTS
         self._defined: dict[str, int | None] = {}  # of each tensor how many numbers it has, where it is a constant
 
     def check(self, model: memoryview) -> None:
@@ -102,8 +111,8 @@ class _Graph:
         _demand(len(fields["node"]) <= MOST_NODES, f"at most {MOST_NODES} nodes")
         _demand(len(fields["initializer"]) <= MOST_TENSORS, f"at most {MOST_TENSORS} initializers")
         for name, kind, extents in self._value_infos(fields["input"]):
-            fits = name in INPUTS and (kind, extents) == (_INT32 if name == "ids" else _INT64, [None])
-            _demand(fits, f"inputs of {', '.join(INPUTS)}, and not {quoted(name)}")
+            fits = name in self._inputs and (kind, extents) == (_INT32 if name == "ids" else _INT64, [None])
+            _demand(fits, f"inputs of {', '.join(self._inputs)}, and not {quoted(name)}")
             self._define(name)
         for tensor in fields["initializer"]:
             self._define(*self._check_tensor(_bytes(tensor), may_be_external=True))
@@ -123,7 +132,7 @@ class _Graph:
     def _check_node(self, node: memoryview) -> None:
         fields = self._read("a node", node, _NODE)
         operator = _string(fields, "op_type")
-        if operator not in OPERATORS or _domain(fields) not in DOMAINS:
+        if operator not in self._operators or _domain(fields) not in DOMAINS:
             raise MalformedError(f"operator {quoted(operator)} is none that bundles may use")
         inner = [self._read(f"an attribute of {operator}", _bytes(one), _ATTRIBUTE) for one in fields["attribute"]]
         tensors = [self._check_tensor(_bytes(one), may_be_external=False) for own in inner for one in own["t"]]

@@ -101,7 +101,8 @@ def _table(found: Explanation) -> Iterator[str]:
     for contribution, source, target in rows:
         yield f"{_signed(contribution)}  {source:<{width}}  {target}"
     yield f"{_signed(found.rest)}  all other pairs"
-    yield f"{_signed(found.residual)}  no pair: the model's bias, and rounding"
+    rest = "what features do alone" if found.by_occlusion else "the model's bias, and rounding"
+    yield f"{_signed(found.residual)}  no pair: {rest}"
     yield f"known features cover {found.source.coverage:.0%} of the source's characters, " + (
         f"{found.target.coverage:.0%} of the target's"
     )

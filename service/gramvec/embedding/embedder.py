@@ -16,7 +16,7 @@ from gramvec.embedding.encode import Encodes
 from gramvec.embedding.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish, unit
 from gramvec.embedding.texts import iterated, listed, no_text
 from gramvec.errors import BundleError, DeviceError, InputError
-from gramvec.features import has_surrogate
+from gramvec.features import FeatureBatch, has_surrogate
 from gramvec.runtime import Batching, Device, Runtime, RuntimeName, open_runtime
 
 Vectors = NDArray[np.float32]
@@ -172,6 +172,13 @@ class Embedder(Encodes):
         self._for_each_chunk(fill, len(texts))
         unknown, seconds = sum(one for one, _ in spent), sum(one for _, one in spent)
         return RawEmbeddings(vectors, counts, units, unknown, seconds)
+
+    def vectors_of(self, batch: FeatureBatch) -> Vectors:
+        """float32[n, d]: the model's vectors of rows of its table, before normalisation.
+
+        Raises BackendError if the runtime fails.
+        """
+        return self._runtime.run(batch)
 
     def _raw(self, texts: Sequence[str]) -> RawEmbeddings:
         return RawEmbeddings.of(*self._runtime.embed(self.bundle.memoised, texts))

@@ -6,6 +6,10 @@ tanh each column of a text is scaled by tanh(z) / z, z being its sum, so that fe
 (the rescale rule of DeepLIFT, Shrikumar et al. 2017). What is left then is the `residual`: the share of the bias, and
 less than 1e-5 of rounding where there is none.
 
+Where a vector is no sum of rows, because layers are above it or the order of rows counts, features are left out one at
+a time (see `occlusion`): contributions of pairs are their interactions, and those of a text's features by how much the
+score falls without them, whose sum need not be the score.
+
 Rows of a memo in int8 were rounded apart from the rows that they stand for, by up to a hundredth of a text's vector.
 That difference is shared evenly among the text's features, so that the contributions are those of the score as served.
 """
@@ -21,6 +25,7 @@ from numpy.typing import NDArray
 
 from gramvec.embedding import Embedder, cosine_matrix
 from gramvec.errors import InputError
+from gramvec.explaining.occlusion import shares
 from gramvec.explaining.weights import Weights, weights_of
 from gramvec.features import Located, locate
 from gramvec.vocab import EntryKind
@@ -105,7 +110,8 @@ class Explanation:
 
     score: the cosine in [-1, 1], as Embedder.similarity has it. pairs: those that add or take away the most, that one
     first; features that repeat are one. rest: the sum of the pairs that are not listed. residual: what no pair of
-    features explains: the share of the model's bias, and rounding.
+    features explains: the share of the model's bias, and rounding. by_occlusion: whether features were left out one at
+    a time; what each does alone is then in the residual, too.
     """
 
     score: float
@@ -114,6 +120,7 @@ class Explanation:
     source: Side
     target: Side
     pairs: list[Contribution]
+    by_occlusion: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """JSON types and numpy's float32; `characters` are Side.characters of source and target."""
@@ -141,7 +148,7 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     with nothing.
 
     Raises InputError for what Embedder.prepare refuses, for a text of more than 4,096 characters, and for a top_k out
-    of range; BundleError if the bundle does not say where its table lies.
+    of range; BackendError if the runtime fails; BundleError if the bundle does not say where its table lies.
     """
     if isinstance(top_k, bool) or not isinstance(top_k, int) or not 1 <= top_k <= MOST_PAIRS:
         raise InputError(f"top_k must be a whole number from 1 to {MOST_PAIRS}, not {top_k!r}", field="top_k")
@@ -152,10 +159,13 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
                 f"text {index} has {len(text)} characters, and explanations take {MAX_CHARACTERS}: shorten it",
                 index=index,
             )
-    weights = weights_of(embedder.bundle)
+    weights = None if embedder.manifest.graph.beyond_rows else weights_of(embedder.bundle)
     raw = embedder.raw(texts)
     score = float(cosine_matrix(raw.take(slice(1)), raw.take(slice(1, 2)))[0, 0])
-    one, other = (_Sum.of(text, vector, embedder, weights) for text, vector in zip(texts, raw.vectors, strict=True))
+    one, other = (
+        _Sum.by_occlusion(text, embedder) if weights is None else _Sum.of(text, vector, embedder, weights)
+        for text, vector in zip(texts, raw.vectors, strict=True)
+    )
     left, right = one.beside(other), other.beside(one)
     total = float(one.whole @ other.whole)
     pairs = [
@@ -163,7 +173,7 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
         for i, j, contribution in _largest(one, other, top_k)
     ]
     rest = total - sum(pair.contribution for pair in pairs)
-    return Explanation(score, score - total, rest, left, right, pairs)
+    return Explanation(score, score - total, rest, left, right, pairs, by_occlusion=weights is None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +188,7 @@ class _Sum:
     counts: Int64s
     distinct: Doubles  # float64[distinct, d], all occurrences together
     inverse: Int64s  # of each occurrence, its distinct feature
+    unit: Doubles | None = None  # float64[d], the text's vector at length 1, where it is not the sum
 
     @classmethod
     def of(cls, text: str, served: NDArray[np.float32], embedder: Embedder, weights: Weights) -> _Sum:
@@ -198,12 +209,24 @@ class _Sum:
         rows /= length if length > 0 else 1.0
         return cls(text, located, unknown, _coverage(text, located, unknown), first, counts, rows, inverse)
 
+    @classmethod
+    def by_occlusion(cls, text: str, embedder: Embedder) -> _Sum:
+        """Each occurrence by itself, since the same word elsewhere does something else."""
+        bundle = embedder.bundle
+        located = locate(text, bundle.spec, bundle.vocabulary)
+        unknown = bundle.vocabulary.unknown_row
+        each, unit = shares(embedder, located.rows)
+        places = np.arange(len(each))
+        coverage = _coverage(text, located, unknown)
+        return cls(text, located, unknown, coverage, places, np.ones_like(places), each, places, unit)
+
     @cached_property
     def whole(self) -> Doubles:
         return np.asarray(np.add.reduce(self.distinct, axis=0))
 
     def beside(self, other: _Sum) -> Side:
-        each = np.add.reduce(self.distinct * other.whole, axis=1) / self.counts
+        against = other.whole if other.unit is None else other.unit
+        each = np.add.reduce(self.distinct * against, axis=1) / self.counts
         return Side(self.text, self.located, each[self.inverse], self.coverage, self.unknown_row)
 
     def occurrence(self, index: int) -> tuple[int, int]:

@@ -26,6 +26,8 @@ class Weights:
 
     def __init__(self, bundle: Bundle) -> None:
         mapped, d = bundle.weights, bundle.manifest.dimension
+        if (beyond := bundle.manifest.graph.beyond_rows) is not None:
+            raise BundleError(f"{bundle.path}: {bundle.manifest.name} {beyond}, so no row has a vector of its own")
         if mapped is None:
             raise BundleError(f"{bundle.path}: does not say where its table lies; export the model again")
         self._table, self._scales = mapped.table, mapped.scales

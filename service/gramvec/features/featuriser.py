@@ -39,6 +39,8 @@ class Featuriser:
     ) -> None:
         if spec.lowercase != vocabulary.lowercase:
             raise InputError("the FeatureSpec and the vocabulary disagree on lowercase; build them together")
+        if spec.words and vocabulary.symbols != spec.has_symbols:
+            raise InputError("the FeatureSpec and the vocabulary disagree on word_rule; build them together")
         if spec.orders and spec.orders[-1] * vocabulary.bits > 64:
             raise InputError(
                 f"n-grams of {spec.orders[-1]} characters do not fit this vocabulary's {vocabulary.bits}-bit "

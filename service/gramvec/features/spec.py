@@ -17,6 +17,7 @@ MAX_RULES = 8
 LONGEST_VERSION = 16
 
 UnknownWords = Literal["skip", "row"]
+WordRule = Literal["runs-and-symbols/1", "white-space/1"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class FeatureSpec:
     lowercase: whether each code point is replaced by its lower-case one (U+0130 by "i"), so that a
         text keeps its length. The papers lower-case outside their models.
     normalisation, padding, boundary, word_rule: named and versioned rules, described in
-        docs/design/features.md; this version of gramvec knows exactly one of each.
+        docs/design/features.md; this version of gramvec knows two of word_rule, and exactly one of each other.
     unicode: the version of the Unicode data by which the vocabulary was made and is frozen.
 
     Raises InputError for a value that this version does not know.
@@ -42,7 +43,7 @@ class FeatureSpec:
     normalisation: tuple[str, ...] = ("nfc/1", "spaces/1")
     padding: str = " "
     boundary: str = "cross-words/1"
-    word_rule: str = "runs-and-symbols/1"
+    word_rule: WordRule = "runs-and-symbols/1"
     unicode: str = unicodedata.unidata_version
     version: int = SPEC_VERSION
 
@@ -63,16 +64,20 @@ class FeatureSpec:
             raise InputError(f"unknown_words must be 'skip' or 'row', not {_shown(self.unknown_words)}")
         if self.unknown_words == "row" and not self.words:
             raise InputError("unknown_words='row' needs words=True")
-        for name, known in _KNOWN_RULES.items():
-            if getattr(self, name) != known:
-                raise InputError(
-                    f"{name} {_shown(getattr(self, name))} is not known; this gramvec reads {_shown(known)}"
-                )
+        for name, rules in _KNOWN_RULES.items():
+            if getattr(self, name) not in rules:
+                known = " or ".join(map(_shown, rules))
+                raise InputError(f"{name} {_shown(getattr(self, name))} is not known; this gramvec reads {known}")
 
     @property
     def kind(self) -> str:
         """What the features are: "ngrams", "words" or "ngrams+words"."""
         return "+".join(name for name, used in (("ngrams", self.orders), ("words", self.words)) if used)
+
+    @property
+    def has_symbols(self) -> bool:
+        """Whether a character that is no letter or its like is a word by itself; what Vocabulary.build is given."""
+        return self.word_rule == "runs-and-symbols/1"
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON types."""
@@ -121,9 +126,9 @@ _JSON_TYPES: dict[str, type] = {
     "version": int,
 }
 
-_KNOWN_RULES: dict[str, object] = {
-    "normalisation": ("nfc/1", "spaces/1"),
-    "padding": " ",
-    "boundary": "cross-words/1",
-    "word_rule": "runs-and-symbols/1",
+_KNOWN_RULES: dict[str, tuple[object, ...]] = {
+    "normalisation": (("nfc/1", "spaces/1"),),
+    "padding": (" ",),
+    "boundary": ("cross-words/1",),
+    "word_rule": get_args(WordRule),
 }

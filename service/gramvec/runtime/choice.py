@@ -13,6 +13,7 @@ from gramvec.runtime.cuda import CudaRuntime
 from gramvec.runtime.golden import golden_difference, tolerance
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.runtime.sequences import SequenceRuntime
 from gramvec.runtime.sessions import why_no_cuda
 
 log = logging.getLogger("gramvec.runtime")
@@ -80,7 +81,9 @@ def _on_cpu(bundle: Bundle) -> Runtime:
 
 
 def _onnx(bundle: Bundle) -> Runtime:
-    return _checked(bundle, OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, cpu_graph=bundle.cpu_graph_path))
+    runtime = OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, cpu_graph=bundle.cpu_graph_path)
+    in_order = bundle.manifest.graph.composition == "sequence"
+    return _checked(bundle, SequenceRuntime(runtime) if in_order else runtime)
 
 
 def _checked(bundle: Bundle, runtime: Runtime) -> Runtime:

@@ -48,6 +48,8 @@ class CudaRuntime:
     batching = Batching(texts=MOST_TEXTS, waits=True)
 
     def __init__(self, bundle: Bundle) -> None:
+        if (beyond := bundle.manifest.graph.beyond_rows) is not None:
+            raise DeviceError(f"{bundle.manifest.name} {beyond}, and a GPU's sums of those depend on the batch")
         exact = ExactTable.of(bundle)
         if exact is None or "segments" not in bundle.manifest.graph.inputs:
             raise DeviceError(

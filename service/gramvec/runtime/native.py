@@ -29,7 +29,8 @@ class NativeRuntime:
     """A Runtime (see gramvec.runtime) over the table of a bundle, mapped from its file.
 
     width: the most bits of a processor's vectors that the loops may use, 512, 256 or 0; sums are the same to the bit.
-    Raises DeviceError if the loops were not built, BundleError if the bundle does not say where its table is.
+    Raises DeviceError if the loops were not built or the model is more than a sum of rows, BundleError if the bundle
+    does not say where its table is.
     """
 
     name = "native"
@@ -43,6 +44,8 @@ class NativeRuntime:
         if loops is None:
             raise DeviceError(f"runtime native: {native.MISSING}; or take runtime onnx")
         graph, mapped = bundle.manifest.graph, bundle.weights
+        if graph.beyond_rows is not None:
+            raise DeviceError(f"runtime native: {bundle.manifest.name} {graph.beyond_rows}; take runtime onnx")
         if mapped is None:
             raise BundleError(f"{bundle.path}: made before runtime native; export it again, or take runtime onnx")
         (rows, d), item = mapped.table.shape, mapped.table.itemsize

@@ -88,6 +88,9 @@ class OnnxRuntime:
             (vectors,) = session.run(["vectors"], feed, options)
         except Exception as error:  # onnxruntime raises its own classes, RuntimeError and ValueError
             raise BackendError(f"onnxruntime failed on cpu: {quoted(error)}") from error
+        if not np.isfinite(vectors).all():
+            # A state that grows with each word can overflow in a long text. It has no vector then, and harms no other.
+            vectors[~np.isfinite(vectors).all(axis=1)] = 0
         return np.asarray(vectors, np.float32)
 
     def close(self) -> None:

@@ -16,6 +16,8 @@ from gramvec.vocab import hashing
 from gramvec.vocab.arrays import bytes_of, read_arrays, write_arrays
 from gramvec.vocab.characters import (
     MAX_ALPHABET,
+    SYMBOL,
+    WORD,
     CharacterTable,
     class_ranges,
     lower,
@@ -58,7 +60,8 @@ class Vocabulary:
     Make one with `build` (training) or `open` (serving). The arrays are read-only: n-gram i has the key `ngram_keys[i]`
     (see hashing.pack) and the row `ngram_rows[i]`; word i the character ids `word_chars[word_starts[i] :
     word_starts[i + 1]]` and the row `word_rows[i]`, both by ascending row. `table` gives the class and the id of a
-    character, `bits` are what an id takes in a key; `unknown_row` or -1, `longest_word` in characters.
+    character, `bits` are what an id takes in a key; `unknown_row` or -1, `longest_word` in characters. `symbols`: see
+    `build`.
     """
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -67,6 +70,7 @@ class Vocabulary:
         self._arrays = arrays
         self.rows, self.bits, self.unknown_row, self.longest_word, lowercase = (int(v) for v in arrays["meta"])
         self.lowercase = bool(lowercase)
+        self.symbols = bool(np.any(arrays["range_classes"] == SYMBOL))
         self.alphabet: NDArray[np.uint32] = arrays["alphabet"]
         self.ngram_keys: NDArray[np.uint64] = arrays["ngram_keys"]
         self.ngram_rows: NDArray[np.int32] = arrays["ngram_rows"]
@@ -109,10 +113,12 @@ class Vocabulary:
         return self.rows - self.n_words - (self.unknown_row >= 0)
 
     @classmethod
-    def build(cls, entries: Sequence[Entry], *, lowercase: bool = True) -> Vocabulary:
+    def build(cls, entries: Sequence[Entry], *, lowercase: bool = True, symbols: bool = True) -> Vocabulary:
         """A vocabulary in which row i of the table belongs to entries[i].
 
         lowercase: upper-case code points share the id of their lower case.
+        symbols: whether characters that are neither letters nor their like are words by themselves; without, a word is
+        what stands between white space (the word rules runs-and-symbols/1 and white-space/1 of a FeatureSpec).
         Raises InputError for an empty or repeated entry, upper case under lowercase, or an alphabet too large
         for the longest n-gram: at n characters, 64 // n bits hold an id, so order 4 takes 65,535 different
         characters, order 5 4,095 and order 6 1,023.
@@ -135,6 +141,8 @@ class Vocabulary:
         keys = [hashing.pack([ids[character] for character in text], bits) for _, text in ngrams]
         folded = [(cp, ids[chr(low)]) for cp, low in lower_case_pairs() if lowercase and chr(low) in ids]
         firsts, classes = class_ranges()
+        if not symbols:
+            classes = np.where(classes == SYMBOL, WORD, classes)
         lengths = [len(text) for _, text in words]
         arrays: dict[str, NDArray[Any]] = {
             "meta": np.array([len(entries), bits, unknown[0] if unknown else -1, max(lengths, default=0), lowercase]),

@@ -11,9 +11,11 @@ import click
 from gramvec_training.cli.adapt import adapt
 from gramvec_training.cli.convert import convert
 from gramvec_training.cli.evaluate import card, evaluate, report
+from gramvec_training.cli.inputs import count, parameters, tokens
+from gramvec_training.cli.papers import papers
+from gramvec_training.cli.sif import sif
 from gramvec_training.cli.support import (
     DATA,
-    OVERWRITE,
     PATH,
     Notes,
     carry_out,
@@ -145,55 +147,6 @@ def fit(
 
 
 @main.command()
-@click.option("--vectors", type=PATH, required=True, help="Run folder of a word model, or word vectors as text.")
-@click.option("--freq", type=PATH, required=True, help='Frequencies: "word count" a line, or word<TAB>centibels.')
-@click.option("--texts", type=PATH, multiple=True, help="Text, one a line, to take the components from; repeatable.")
-@click.option("-a", type=click.FloatRange(min=0, min_open=True), default=1e-3, show_default=True,
-              help="Words weigh a / (a + p(word)).")  # fmt: skip
-@click.option("--components", type=click.IntRange(min=0), default=1, show_default=True,
-              help="Common components to remove; 0 for none (the paper's W without R).")  # fmt: skip
-@click.option("--no-weights", is_flag=True, help="Give every word the weight 1 (the paper's R without W).")
-@click.option("--sample", type=click.IntRange(min=1), default=100_000, show_default=True,
-              help="At most so many of the texts are used.")  # fmt: skip
-@click.option("--max-words", type=click.IntRange(min=1), help="Keep the most frequent words alone.")
-@click.option("--out", type=PATH, required=True, help="Run folder to write.")
-@OVERWRITE
-@one_sentence
-def sif(
-    vectors: Path, freq: Path, texts: tuple[Path, ...], a: float, components: int, no_weights: bool, sample: int,
-    max_words: int | None, out: Path, overwrite: bool,
-) -> None:  # fmt: skip
-    """Make a SIF model from word vectors and word frequencies.
-
-    The common components are taken once, from the texts given here, and stored in the model. A word of a sentence
-    that has no vector is skipped; a word that has no frequency weighs 1.
-
-    \b
-    gramvec-train sif --vectors runs/paragram-phrase --freq enwiki_vocab_min200.txt.gz \\
-        --texts sentences.txt.gz --out runs/sif
-    gramvec-train export runs/sif -o models/sif
-    """
-    if components and not texts:
-        raise click.UsageError("Give --texts to take the components from, or --components 0.")
-    from gramvec_training.runs import command_line, shown, sif_config
-
-    config = sif_config(
-        vectors,
-        freq,
-        texts,
-        name="sif",
-        a=a,
-        components=components,
-        weighted=not no_weights,
-        sample=sample,
-        max_words=max_words,
-    )
-    sources = ["--vectors", shown(vectors), "--freq", shown(freq)]
-    sources += [word for path in texts for word in ("--texts", shown(path))]
-    carry_out(out, config, Path(), command_line("sif", *sources), how=How(), overwrite=overwrite)
-
-
-@main.command()
 @click.argument("run", type=PATH)
 @click.option("-o", "--out", type=PATH, required=True, help="Bundle folder to write; replaced where it exists.")
 @click.option("--precision", type=click.Choice(["float32", "float16", "int8"]),
@@ -271,6 +224,11 @@ main.add_command(evaluate)
 main.add_command(report)
 main.add_command(card)
 main.add_command(sweep)
+main.add_command(sif)
+main.add_command(count)
+main.add_command(parameters)
+main.add_command(tokens)
+main.add_command(papers)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from gramvec_training.cli.support import PATH, one_sentence
 
 # scipy, onnxruntime and matplotlib are imported inside the commands, so that --help answers at once.
 if TYPE_CHECKING:
-    from gramvec_training.evaluation import SimilaritySet, Typos
+    from gramvec_training.configuration import Measure
+    from gramvec_training.evaluation import ScoredModel, Sides, SimilaritySet, Typos
 
 OUTPUT = click.Path(path_type=Path, allow_dash=True)
 _SETS_HELP = "Folder of tasks, or of sets, or a set: score<TAB>text<TAB>text; repeatable."
@@ -41,8 +42,12 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
 
 
 @click.command()
-@click.argument("bundles", nargs=-1)
+@click.argument("models", nargs=-1)
 @click.option("--sets", type=PATH, multiple=True, help=_SETS_HELP)
+@click.option("--components-of-sets", "components", type=click.IntRange(min=1),
+              help="Take so many common components of each set out of its vectors, as SIF's paper does.")  # fmt: skip
+@click.option("--of-sides", type=click.Choice(["both", "each"]), default="both", show_default=True,
+              help="With --components-of-sets: from both sides together, or from each by itself.")  # fmt: skip
 @family_options
 @click.option("--typos", callback=_percentages, metavar="PERCENT,...",
               help="Score also with so many of the words misspelt: 10,20,50.")  # fmt: skip
@@ -55,10 +60,12 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
 @DEVICE
 @one_sentence
 def evaluate(
-    bundles: tuple[str, ...], sets: tuple[Path, ...], typos: tuple[int, ...], misspellings: tuple[Path, ...],
-    seed: int, json_path: Path | None, markdown_path: Path | None, plot: Path | None, device: str, **named: Any,
+    models: tuple[str, ...], sets: tuple[Path, ...], components: int | None, of_sides: Sides, typos: tuple[int, ...],
+    misspellings: tuple[Path, ...], seed: int, json_path: Path | None, markdown_path: Path | None, plot: Path | None,
+    device: str, **named: Any,
 ) -> None:  # fmt: skip
-    """Score BUNDLES (names or folders) and rivals side by side, on one family of tests or on several.
+    """Score MODELS (bundles' names or folders, or finished run folders) and rivals side by side, on one family of tests
+    or on several.
 
     Similarity: a folder is a task and a .tsv file in it a set. Pearson and Spearman times 100 of each set, their mean
     over the task's sets (the papers' way), and over the pairs of all its sets pooled (MTEB's way); then how much of
@@ -69,6 +76,8 @@ def evaluate(
     nearest neighbour, of the centroid of 5 examples a class, and of logistic regression. Spelling: how often the right
     word is among the 3 nearest. docs/evaluation.md has the files' forms and the shipped models' scores.
 
+    A bundle is scored as it is served, a run as its trainer computes it.
+
     With --typos each word of three letters and more is misspelt with that probability, by a neighbouring key, a
     swap, a loss, an insertion or, with --misspellings, as people misspell it: both texts of a pair,
     the left table, the queries, the texts that are classified. Sets of single words stay as they are.
@@ -76,19 +85,21 @@ def evaluate(
     \b
     gramvec-train evaluate models/charagram-phrase models/sif --sets ../shared/data/dev
     gramvec-train evaluate sif --sets ../shared/data/dev/sts16 --json scores.json --plot scores.png
+    gramvec-train evaluate runs/glove-w --sets ../shared/data/dev/sts12 --components-of-sets 1
     gramvec-train evaluate sif --sets ../shared/data/dev --typos 10,20,50 \\
         --misspellings ../shared/data/dev/typos/wikipedia.tsv --markdown -
     gramvec-train evaluate gramvec-en --matching ../shared/data/dev/matching --peer all --typos 20
     """
     families = Named(**named)
-    if not bundles and not families.peers:
-        raise click.UsageError("Name BUNDLES, or a rival with --peer.")
+    if not models and not families.peers:
+        raise click.UsageError("Name MODELS, or a rival with --peer.")
     families.check(with_sets=bool(sets))
     if misspellings and not typos:
         raise click.UsageError("--misspellings belongs to --typos.")
+    if components is None and of_sides != "both":
+        raise click.UsageError("--of-sides belongs to --components-of-sets.")
     _check_places(json_path, markdown_path, plot, with_sets=bool(sets))
-    import gramvec
-    from gramvec_training.evaluation import evaluate_bundles
+    from gramvec_training.evaluation import evaluate_models
     from gramvec_training.reporting import check_matplotlib, markdown, plot_scores, table, to_json
 
     if plot is not None:
@@ -96,10 +107,10 @@ def evaluate(
     found = _sets(sets) if sets else []
     opened, peers = open_families(families, seed), open_peers(families.peers)
     noise = _typos(typos, misspellings, seed, families.seen)
-    bundles = tuple(dict.fromkeys(bundles))
-    embedders = [gramvec.load(bundle, device=device) for bundle in bundles]  # type: ignore[arg-type]
-    reports = evaluate_bundles(embedders, bundles, found, noise)
-    score_all(reports, embedders, peers, found, opened, noise)
+    models = tuple(dict.fromkeys(models))
+    scored = [_model(one, device, components, of_sides) for one in models]
+    reports = evaluate_models(scored, models, found, noise)
+    score_all(reports, scored, peers, found, opened, noise)
     for name, report in reports.items():
         for note in report["notes"]:
             click.echo(f"{name}: {note}", err=True)
@@ -117,8 +128,9 @@ def evaluate(
 @click.argument("run", type=PATH)
 @click.option("-o", "--out", type=PATH, help="PNG file to draw into.  [default: RUN/report.png]")
 @click.option("--no-plot", is_flag=True, help="Print the summary alone.")
+@click.option("--measure", type=click.Choice(["pearson", "spearman"]), default="pearson", show_default=True)
 @one_sentence
-def report(run: Path, out: Path | None, no_plot: bool) -> None:
+def report(run: Path, out: Path | None, no_plot: bool, measure: Measure) -> None:
     """Print what a finished RUN did, and draw its loss and development scores over steps.
 
     \b
@@ -134,9 +146,9 @@ def report(run: Path, out: Path | None, no_plot: bool) -> None:
         check_matplotlib()
     if not no_plot and (record.get("loss") or record.get("dev") or out):
         path = out or run / "report.png"
-        plot_run(record, path)
+        plot_run(record, path, measure)
         click.echo(f"drawn in {path}", err=True)
-    click.echo(summary(record))
+    click.echo(summary(record, measure))
 
 
 @click.command()
@@ -185,6 +197,19 @@ def card(
     for note in evaluation["notes"]:
         click.echo(note, err=True)
     click.echo(f"{embedder.bundle.path}: card of {manifest.name} written, {len(found)} sets scored")
+
+
+def _model(name: str, device: str, components: int | None, sides: Sides) -> ScoredModel:
+    """A run folder's model or a bundle's, by the folder's files or the bundle's name."""
+    import gramvec
+    from gramvec_training.evaluation import served_model, without_components_of_sets
+    from gramvec_training.runs import is_begun, load_run, run_model
+
+    if is_begun(Path(name)):
+        model = run_model(load_run(Path(name)), device)
+    else:
+        model = served_model(gramvec.load(name, device=device))  # type: ignore[arg-type]
+    return model if components is None else without_components_of_sets(model, components, sides)
 
 
 def _sets(paths: Sequence[Path]) -> list[SimilaritySet]:

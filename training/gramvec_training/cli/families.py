@@ -13,8 +13,7 @@ from gramvec.errors import InputError
 from gramvec_training.cli.support import PATH
 
 if TYPE_CHECKING:
-    from gramvec import Embedder
-    from gramvec_training.evaluation import SimilaritySet, Typos
+    from gramvec_training.evaluation import ScoredModel, SimilaritySet, Typos
     from gramvec_training.families import Families, Model
 
 P = ParamSpec("P")
@@ -118,18 +117,18 @@ def open_peers(names: Sequence[str]) -> dict[str, Model]:
 
 def score_all(
     reports: dict[str, dict[str, Any]],
-    embedders: Sequence[Embedder],
+    scored: Sequence[ScoredModel],
     peers: Mapping[str, Model],
     sets: Sequence[SimilaritySet],
     families: Families,
     typos: Typos,
 ) -> None:
-    """Add to the bundles' reports (in the order of `embedders`) their families, and a report for each peer."""
+    """Add to the models' reports (in the order of `scored`) their families, and a report for each peer."""
     from tqdm import tqdm
 
-    from gramvec_training.families import of_bundle, score_families, score_similarity
+    from gramvec_training.families import of_scored, score_families, score_similarity
 
-    models = {label: of_bundle(embedder) for label, embedder in zip(reports, embedders, strict=True)}
+    models = {label: of_scored(one) for label, one in zip(reports, scored, strict=True)}
     rounds = (len(models) + len(peers)) * len(families) + len(peers) * bool(sets)
     with tqdm(total=rounds, unit=" sets", disable=None) as bar:
 

@@ -45,6 +45,8 @@ class _Numbers(click.ParamType):  # type: ignore[type-arg]
 @click.option("--sizes", type=_Numbers(int), help="So many n-grams of each order.  [default: 100,1000,50000]")
 @click.option("-a", "values", type=_Numbers(float),
               help="Of a [sif] config.  [default: 3 and 1 times 10^-1 to 10^-5]")  # fmt: skip
+@click.option("--mean-of", multiple=True, metavar="TASK",
+              help="Mean over the sets of this task, or this task/set; repeatable.  [default: all]")  # fmt: skip
 @click.option("--out", type=PATH, help="Folder of the runs.  [default: runs/NAME-sweep]")
 @click.option("--json", "json_path", type=click.Path(path_type=Path, allow_dash=True),
               help="Write the results here too; - for stdout, instead of the tables.")  # fmt: skip
@@ -53,18 +55,19 @@ class _Numbers(click.ParamType):  # type: ignore[type-arg]
 @one_sentence
 def sweep(
     config: Path, orders: tuple[tuple[int, ...], ...], sizes: tuple[int, ...] | None, values: tuple[float, ...] | None,
-    out: Path | None, json_path: Path | None, data: Path, resume: bool, overwrite: bool, save_every: float,
-    device: str, threads: int,
+    mean_of: tuple[str, ...], out: Path | None, json_path: Path | None, data: Path, resume: bool, overwrite: bool,
+    save_every: float, device: str, threads: int,
 ) -> None:  # fmt: skip
     """Train CONFIG once for each of several settings and compare the scores on its development sets.
 
     A config with [training] varies the orders of n-grams and how many of each order have a row (CHARAGRAM, Table 5),
-    one with [sif] varies a (SIF, Figure 1). Each setting is a run folder in --out, as fit would write it; sweep.json
+    one with [sif] varies a (SIF, Figure 2a). Each setting is a run folder in --out, as fit would write it; sweep.json
     beside them holds the results. Stopped, the sweep continues with --resume: finished settings are not repeated.
 
     \b
     gramvec-train sweep training/configs/charagram-research.toml --orders 2 --orders 2,3,4 --sizes 1000,10000
     gramvec-train sweep training/configs/sif.toml --out runs/sif-sweep
+    gramvec-train sweep training/configs/charagram-table-5-words.toml --mean-of words/simlex999
     """
     if resume and overwrite:
         raise click.UsageError("Give --resume or --overwrite, not both.")
@@ -72,10 +75,11 @@ def sweep(
         raise click.UsageError("-a belongs to a [sif] config, --orders and --sizes to a [training] one.")
     from gramvec_training.configuration import load_config
     from gramvec_training.files import write_atomically
-    from gramvec_training.runs import command_line, result, shown, tables, to_json
+    from gramvec_training.runs import check_mean, command_line, result, shown, tables, to_json
 
     wanted = load_config(config)
     cells = _cells(wanted, orders, sizes, values)
+    check_mean(mean_of, wanted, data)
     folder = out or Path("runs") / f"{wanted.model.name}-sweep"
     how = How(device=device, threads=threads, save_every=save_every)
     _check_way(folder, cells, resume=resume, overwrite=overwrite)
@@ -85,7 +89,7 @@ def sweep(
         click.echo(f"{number} of {len(cells)}: {cell.folder}", err=True)
         command = command_line("sweep", shown(config))
         record = _record(folder / cell.folder, cell.config, data, command, how, overwrite=overwrite)
-        results.append(result(cell, record))
+        results.append(result(cell, record, mean_of))
         write_atomically(folder / "sweep.json", lambda handle: handle.write(to_json(results)))
     if json_path is not None and str(json_path) != "-":
         json_path.write_bytes(to_json(results))
@@ -98,10 +102,10 @@ def _cells(
     sizes: tuple[int, ...] | None,
     values: tuple[float, ...] | None,
 ) -> list[Cell]:
-    from gramvec_training.runs import FIGURE_1_A, TABLE_5_ORDERS, TABLE_5_SIZES, ngram_cells, sif_cells
+    from gramvec_training.runs import FIGURE_2A, TABLE_5_ORDERS, TABLE_5_SIZES, ngram_cells, sif_cells
 
     if values or (config.sif is not None and not (orders or sizes)):
-        return sif_cells(config, values or FIGURE_1_A)
+        return sif_cells(config, values or FIGURE_2A)
     return ngram_cells(config, tuple(dict.fromkeys(orders)) or TABLE_5_ORDERS, sizes or TABLE_5_SIZES)
 
 

@@ -11,14 +11,18 @@ from pydantic import ValidationError, model_validator
 from gramvec.errors import InputError
 from gramvec_training.configuration.methods import Distillation, Sif, Start, Training
 from gramvec_training.configuration.model import (
+    SEQUENCES,
     BagSettings,
+    CharCnnSettings,
     EncoderSettings,
     Export,
     Features,
+    IrnnSettings,
     Model,
+    TwoLayerSettings,
     VocabularyLimits,
 )
-from gramvec_training.configuration.sources import DataSet, Dev, TextSource
+from gramvec_training.configuration.sources import DataSet, Dev, Select, TextSource
 from gramvec_training.configuration.strict import Strict
 
 
@@ -36,6 +40,7 @@ class Config(Strict):
     data: tuple[DataSet, ...] = ()
     texts: tuple[TextSource, ...] = ()
     dev: Dev = Dev()
+    select: Select | None = None  # the last step's model is kept without it
     export: Export = Export()
 
     @model_validator(mode="after")
@@ -50,6 +55,8 @@ class Config(Strict):
             raise ValueError("[distillation] needs at least one [[texts]] with a path")
         if self.start is not None and self.sif is not None:
             raise ValueError("[start] belongs to [training] or [distillation]")
+        if self.select is not None and self.sif is not None:
+            raise ValueError("[select] belongs to [training] or [distillation]; [sif] has nothing to select from")
         if self.sif is not None and self.sif.components and not self.texts:
             raise ValueError("[sif] needs at least one [[texts]] with a path to take its components from")
         return self
@@ -59,6 +66,25 @@ class Config(Strict):
         for name in ("pooling", "activation", "bias") if self.encoder is not None else ():
             if getattr(self.model, name) != Model.model_fields[name].default:
                 raise ValueError(f"model.{name} belongs to a model without [encoder]; leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _encoder_and_features(self) -> Config:
+        settings, model, features = self.composition, self.model, self.features
+        if isinstance(settings, SEQUENCES):
+            words, characters = (features.orders, features.words) == ((), True), features.orders == (1,)
+            if not (words or (characters and not features.words)):
+                raise ValueError(
+                    f'encoder "{settings.kind}" reads words or characters in order: set features.orders = [] and words '
+                    "= true, or orders = [1] and words = false"
+                )
+        same = isinstance(settings, (BagSettings, TwoLayerSettings, IrnnSettings))
+        if same and model.table_width != model.dimension:
+            raise ValueError(f'encoder "{settings.kind}" has vectors as wide as its rows: leave model.width out')
+        if isinstance(settings, CharCnnSettings):
+            found = sum(count for _, count in settings.counts)
+            if not settings.layer and model.dimension != found:
+                raise ValueError(f"without encoder.layer a vector is the {found} filters: set model.dimension to that")
         return self
 
     @property
@@ -85,7 +111,15 @@ def _without_folders(value: Any) -> Any:
 
 
 def load_config(path: Path) -> Config:
-    """Read a TOML config. Raises InputError, one sentence naming the file and the key, for whatever is wrong in it."""
+    """Read a TOML config. Raises InputError, one sentence naming the file and the key, for whatever is wrong in it.
+
+    `base = "other.toml"`, before the first section, names a config beside it that this one changes: sections are
+    merged key by key, but [encoder] and lists such as [[data]] take the place of the other's.
+    """
+    return parse_config(_values(path, ()), source=str(path))
+
+
+def _values(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -94,7 +128,22 @@ def load_config(path: Path) -> Config:
         raise InputError(f"The config {path} cannot be read: {error}.") from error
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"The config {path} is not TOML: {error}.") from error
-    return parse_config(values, source=str(path))
+    base = values.pop("base", None)
+    if base is None:
+        return values
+    if not isinstance(base, str):
+        raise InputError(f"{path}: base names another config in quotes (given: {base!r}).")
+    if path in above:
+        raise InputError(f"{path}: base leads back to this config.")
+    return _merged(_values(path.parent / base, (*above, path)), values)
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in changes.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict) and key != "encoder"
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged
 
 
 def parse_config(values: dict[str, Any], *, source: str) -> Config:

@@ -7,10 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from gramvec_training.configuration.schedule import Every
 from gramvec_training.configuration.strict import Count, Strict
 
 Layout = Literal["pairs", "groups", "ppdb"]
-TextLayout = Literal["lines", "columns", "words"]
+TextLayout = Literal["lines", "columns", "words", "similarity"]
+Measure = Literal["pearson", "spearman"]
 OnBad = Literal["skip", "refuse"]
 
 
@@ -33,7 +35,8 @@ class DataSet(Strict):
 
 
 class TextSource(Strict):
-    """A file of texts. `columns` takes the columns of a TSV file, `words` the first word of each line of a counts file.
+    """A file of texts. `columns` takes the columns of a TSV file, `words` the first word of each line of a counts file,
+    `similarity` the texts of score<TAB>text<TAB>text lines, from a file or from all .tsv files of a folder.
 
     `sentences` cuts a line where a sentence ends. Texts shorter than two characters (but for words) or longer than
     `max_characters` are left out; of the others at most `cap` are taken, at random, or, of words, the first. The texts
@@ -59,4 +62,16 @@ class Dev(Strict):
     """Development sets (folders of score<TAB>text<TAB>text files), scored at the end and every so many steps."""
 
     sets: tuple[Path, ...] = ()
-    every: Count | None = None
+    every: Every | None = None
+
+
+class Select(Strict):
+    """The model that is kept: of those after every so many steps, the one with the best score on a development set.
+
+    `set` is a file of score<TAB>text<TAB>text lines, or a folder of them, whose mean counts. The papers: every quarter
+    of an epoch, Spearman, on an annotated sample of PPDB or on a set of words.
+    """
+
+    set: Path
+    measure: Measure = "spearman"
+    every: Every = "quarter"

@@ -6,11 +6,12 @@ It imports configuration and readers, and the serving side's features. A new way
 from __future__ import annotations
 
 from gramvec_training.data.corpus import Batch, Corpus, Features, Featurise, Ids, Ints
+from gramvec_training.data.counting import count_documents, count_words
 from gramvec_training.data.held_out import HeldOut, read_held_out, read_kept
 from gramvec_training.data.misspelling import misspelt
 from gramvec_training.data.mixture import Mixture, SourceGroups
 from gramvec_training.data.repeated import Repeated, count_repeated
-from gramvec_training.data.texts import collect_texts
+from gramvec_training.data.texts import collect_texts, source_texts
 from gramvec_training.data.vocabulary import build_vocabulary, extended_vocabulary, vocabulary_for
 
 __all__ = [
@@ -26,10 +27,13 @@ __all__ = [
     "SourceGroups",
     "build_vocabulary",
     "collect_texts",
+    "count_documents",
     "count_repeated",
+    "count_words",
     "extended_vocabulary",
     "misspelt",
     "read_held_out",
     "read_kept",
+    "source_texts",
     "vocabulary_for",
 ]

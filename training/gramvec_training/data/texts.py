@@ -53,12 +53,21 @@ def collect_texts(
     return kept, counts
 
 
-def _taken(source: TextSource, data: Path, rng: random.Random) -> list[str]:
+def source_texts(source: TextSource, data: Path) -> list[str]:
+    """All texts of a source that are neither too short nor too long, repeated ones too, in the order of its file.
+
+    Raises InputError where the file is missing or gives no text.
+    """
     path = data / source.path
     shortest, longest = 1 if source.layout == "words" else 2, source.max_characters or sys.maxsize
     texts = [text for text in _read(source, path) if shortest <= len(text) <= longest]
     if not texts:
         raise InputError(f"{path} gives no text that is wanted; check its layout and max_characters.")
+    return texts
+
+
+def _taken(source: TextSource, data: Path, rng: random.Random) -> list[str]:
+    texts = source_texts(source, data)
     if source.cap is None or len(texts) <= source.cap:
         return texts
     return texts[: source.cap] if source.layout == "words" else rng.sample(texts, source.cap)
@@ -69,14 +78,17 @@ def _read(source: TextSource, path: Path) -> Iterable[str]:
         return (line.split()[0] for line in read_texts(path))
     if source.layout == "columns":
         return dict.fromkeys(_columns(path, source.columns))
+    if source.layout == "similarity":
+        files = sorted(path.glob("*.tsv")) if path.is_dir() else [path]
+        return (text for file in files for text in _columns(file, 3, first=1))
     if source.sentences:
         return dict.fromkeys(sentence for line in read_texts(path) for sentence in _SENTENCE_END.split(line))
     return read_texts(path)
 
 
-def _columns(path: Path, most: int | None) -> Iterator[str]:
+def _columns(path: Path, end: int | None, *, first: int = 0) -> Iterator[str]:
     for _, raw in numbered_lines(path):
-        for column in raw.decode("utf-8", "ignore").split("\t")[:most]:
+        for column in raw.decode("utf-8", "ignore").split("\t")[first:end]:
             if text := column.strip():
                 yield text
 

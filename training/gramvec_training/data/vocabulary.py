@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-from tqdm import tqdm
-
 from gramvec.errors import InputError
-from gramvec.features import Characters, FeatureSpec, characters, code_points, compose, ngram_keys, word_spans
-from gramvec.vocab import ID_MASK, MAX_ALPHABET, Entry, Vocabulary, hashing, lower
+from gramvec.features import FeatureSpec
+from gramvec.vocab import MAX_ALPHABET, Entry, Vocabulary
 from gramvec_training.configuration import Config, Start
-from gramvec_training.readers import read_vectors
-
-CHUNK_TEXTS = 50_000
+from gramvec_training.data.counting import count_ngrams, frequent_characters, most_frequent, words_of
+from gramvec_training.readers import read_vectors, vectors_at
 
 
 def build_vocabulary(
@@ -43,25 +37,25 @@ def build_vocabulary(
     """
     kept = list(texts)
     given = None if words is None else list(words)
-    alphabet = _frequent_characters([*kept, *(given or ())], spec)
+    alphabet = frequent_characters([*kept, *(given or ())], spec)
     if alphabet is None:
         raise InputError("the texts hold no characters; give texts to build a vocabulary from")
     entries: list[Entry] = []
     if spec.orders:
-        counts = _count_ngrams(kept, spec, alphabet)
+        counts = count_ngrams(kept, spec, alphabet)
         if max_ngrams_each is not None:
             counts = _most_frequent_of_each_order(counts, spec, min_count, max_ngrams_each)
-        entries += [Entry("ngram", text, n) for text, n in _most_frequent(counts, min_count, max_ngrams)]
+        entries += [Entry("ngram", text, n) for text, n in most_frequent(counts, min_count, max_ngrams)]
     if spec.words:
-        found: dict[str, int] = _count_words(kept, alphabet)
+        found: dict[str, int] = words_of(kept, alphabet)
         if given is not None:
             whole = set(given)
-            found, min_count = {word: found.get(word, 0) for word in _count_words(given, alphabet) if word in whole}, 0
-        entries += [Entry("word", text, n) for text, n in _most_frequent(found, min_count, max_words)]
+            found, min_count = {word: found.get(word, 0) for word in words_of(given, alphabet) if word in whole}, 0
+        entries += [Entry("word", text, n) for text, n in most_frequent(found, min_count, max_words)]
     entries.sort(key=lambda entry: (-entry.count, entry.kind, entry.text))
     if spec.unknown_words == "row":
         entries.append(Entry("unknown", "", 0))
-    return Vocabulary.build(entries, lowercase=spec.lowercase)
+    return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
 
 
 def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data: Path) -> Vocabulary:
@@ -71,7 +65,7 @@ def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data
     if limits.words_of_vectors:
         if config.model.vectors is None or not spec.words:
             raise InputError("vocabulary.words_of_vectors needs model.vectors and features.words; set both.")
-        words = read_vectors(data / config.model.vectors)[0]
+        words = read_vectors(vectors_at(config.model.vectors, data))[0]
     return build_vocabulary(
         texts,
         spec,
@@ -86,7 +80,9 @@ def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data
 def extended_vocabulary(start: Start, known: Vocabulary, texts: Iterable[str], spec: FeatureSpec) -> Vocabulary:
     """The bundle's rows in their order, then new ones for `texts`; the unknown word's row, if any, stays last."""
     found = build_vocabulary(texts, spec).entries()
-    return Vocabulary.build(_extended(start, known.entries(), found, spec), lowercase=spec.lowercase)
+    return Vocabulary.build(
+        _extended(start, known.entries(), found, spec), lowercase=spec.lowercase, symbols=spec.has_symbols
+    )
 
 
 def _extended(start: Start, known: Sequence[Entry], found: Sequence[Entry], spec: FeatureSpec) -> list[Entry]:
@@ -107,78 +103,10 @@ def _extended(start: Start, known: Sequence[Entry], found: Sequence[Entry], spec
     return [*rows, *added, *(entry for entry in known if entry.kind == "unknown")]
 
 
-def _frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary | None:
-    """A vocabulary of single characters: only its alphabet and table are of use."""
-    seen: Counter[str] = Counter()
-    for text in texts:
-        seen.update(compose(text))
-    counts: Counter[str] = Counter({" ": len(texts)})  # the padding
-    for character, count in seen.items():
-        if not "\ud800" <= character <= "\udfff":
-            one = " " if character.isspace() else character
-            counts[lower(one) if spec.lowercase else one] += count
-    longest = max(spec.orders, default=1)
-    most = min((1 << 64 // longest) - 1, MAX_ALPHABET)
-    if counts.keys() == {" "}:
-        return None
-    entries = [Entry("ngram", text, count) for text, count in _most_frequent(counts, 1, most)]
-    return Vocabulary.build(entries, lowercase=spec.lowercase)
-
-
-def _chunks(texts: Sequence[str], alphabet: Vocabulary, title: str) -> Iterator[Characters]:
-    with tqdm(total=len(texts), desc=title, unit=" texts", disable=None) as bar:
-        for start in range(0, len(texts), CHUNK_TEXTS):
-            chunk = texts[start : start + CHUNK_TEXTS]
-            yield characters(code_points(chunk), alphabet.table)
-            bar.update(len(chunk))
-
-
-def _count_ngrams(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) -> dict[str, int]:
-    keys, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    for chars in _chunks(texts, alphabet, "counting n-grams"):
-        found, valid = ngram_keys(chars, spec.orders, alphabet.bits)
-        new_keys, new_counts = np.unique(found[valid], return_counts=True)
-        keys, counts = _merge(keys, counts, new_keys, new_counts)
-    letters = ["", *map(chr, alphabet.alphabet.tolist())]
-    return {
-        "".join(letters[one] for one in hashing.unpack(key, alphabet.bits)): count
-        for key, count in zip(keys.tolist(), counts.tolist(), strict=True)
-    }
-
-
-def _merge(
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    new_keys: NDArray[np.uint64],
-    new_counts: NDArray[np.int64],
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    merged, inverse = np.unique(np.append(keys, new_keys), return_inverse=True)
-    total = np.zeros(len(merged), np.int64)
-    np.add.at(total, inverse, np.append(counts, new_counts))
-    return merged, total
-
-
-def _count_words(texts: Sequence[str], alphabet: Vocabulary) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    outside = 0x10FFFF  # a code point that Unicode promises never to assign stands for id 0
-    letters = np.append(outside, alphabet.alphabet).astype(np.uint32)
-    for chars in _chunks(texts, alphabet, "counting words"):
-        text = letters[chars.codes & ID_MASK].tobytes().decode("utf-32-le")
-        spans = word_spans(chars)
-        counts.update(text[a:b] for a, b in zip(spans.start.tolist(), spans.end.tolist(), strict=True))
-    return Counter({word: count for word, count in counts.items() if chr(outside) not in word})
-
-
 def _most_frequent_of_each_order(
     counts: dict[str, int], spec: FeatureSpec, min_count: int, most: int
 ) -> dict[str, int]:
     kept: dict[str, int] = {}
     for order in spec.orders:
-        kept.update(_most_frequent({text: n for text, n in counts.items() if len(text) == order}, min_count, most))
+        kept.update(most_frequent({text: n for text, n in counts.items() if len(text) == order}, min_count, most))
     return kept
-
-
-def _most_frequent(counts: dict[str, int], min_count: int, most: int | None) -> list[tuple[str, int]]:
-    kept = [(text, count) for text, count in counts.items() if count >= min_count]
-    kept.sort(key=lambda pair: (-pair[1], pair[0]))
-    return kept[:most]

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gramvec_training.configuration import Activation, BagSettings, Pooling
-from gramvec_training.encoders.base import Encoder
+from gramvec_training.encoders.base import ACTIVATIONS, Encoder
 from gramvec_training.types import Floats
 
 
@@ -17,7 +17,7 @@ class Bag(Encoder):
     CHARAGRAM (Wieting et al., 2016a, equation 1): sum, tanh, with bias, a row an n-gram. PARAGRAM-PHRASE (2016b):
     mean, linear, no bias, a row a word. SIF (Arora et al., 2017, Algorithm 1): the same with weighted rows, and with
     common components u, orthonormal rows float32[k, d], which are not learned. A feature that occurs twice counts
-    twice. A text without features pools to zeros.
+    twice, or with settings.presence once. A text without features pools to zeros.
     """
 
     def __init__(self, table: Tensor, settings: BagSettings, *, components: Tensor | None = None) -> None:
@@ -32,12 +32,24 @@ class Bag(Encoder):
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
         """See Encoder."""
         rows = self.table if table is None else table  # [rows, d]
+        if self.settings.presence:
+            ids, offsets = distinct(ids, offsets)
         x = functional.embedding_bag(ids, rows, offsets, mode=self.settings.pooling, include_last_offset=True)  # [n, d]
         if self.components is not None:
             x = x - (x @ self.components.T) @ self.components  # [n, d]
         if self.bias is not None:
             x = x + self.bias  # [n, d]
-        return torch.tanh(x) if self.settings.activation == "tanh" else x  # [n, d]
+        return ACTIVATIONS[self.settings.activation](x)  # [n, d]
+
+
+def distinct(ids: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
+    """The bags with each feature once, ascending."""
+    counts = offsets.diff()
+    texts = torch.arange(len(counts), device=ids.device).repeat_interleave(counts.long())
+    most = int(ids.max()) + 1 if len(ids) else 1
+    kept = torch.unique(texts * most + ids)
+    lengths = torch.bincount(kept // most, minlength=len(counts))
+    return (kept % most).to(ids.dtype), torch.cat([offsets[:1], lengths.cumsum(0).to(offsets.dtype)])
 
 
 def bag_of(

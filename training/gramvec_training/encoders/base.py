@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ class Encoder(nn.Module, ABC):
 
     table: nn.Parameter  # [rows, width]
     dimension: int  # of the vectors
+    draws: bool = False  # whether learning draws at random, by torch's generator: dropout
 
     @abstractmethod
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
@@ -31,6 +32,10 @@ class Encoder(nn.Module, ABC):
     def dense(self) -> dict[str, nn.Parameter]:
         """The parameters besides the table, by name."""
         return {name: parameter for name, parameter in self.named_parameters() if name != "table"}
+
+    def parameter_counts(self) -> dict[str, int]:
+        """The number of entries of each parameter, by name; the table is "table"."""
+        return {name: parameter.numel() for name, parameter in self.named_parameters()}
 
     def arrays(self) -> dict[str, npt.NDArray[np.float32]]:
         """Everything that the encoder is made of, by name, float32: what a run folder stores and an export reads."""
@@ -41,7 +46,20 @@ class Encoder(nn.Module, ABC):
         self.load_state_dict({name: torch.from_numpy(np.asarray(value)) for name, value in arrays.items()})
 
 
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "linear": lambda x: x,
+    "tanh": torch.tanh,
+    "relu": torch.relu,
+    "sigmoid": torch.sigmoid,
+}
+
+
 def glorot(rows: int, columns: int, generator: torch.Generator) -> Tensor:
     """float32[rows, columns], uniform within sqrt(6 / (rows + columns)) (Glorot and Bengio, 2010)."""
     half = (6 / (rows + columns)) ** 0.5
     return torch.empty(rows, columns).uniform_(-half, half, generator=generator)
+
+
+def normal(*shape: int, generator: torch.Generator) -> Tensor:
+    """float32 of this shape, normal with standard deviation 0.1: how the authors' library begins LSTMs and DANs."""
+    return torch.empty(*shape).normal_(0, 0.1, generator=generator)

@@ -33,12 +33,23 @@ def encoder_function(encoder: Encoder, featurise: Featurise) -> Encode:
     return encode
 
 
-def unit_vectors(encode: Encode, featurise: Featurise) -> Encode:
-    """The same vectors at length 1, or zero for a text without a known feature."""
+def known_vectors(encode: Encode, featurise: Featurise) -> Encode:
+    """The same vectors, or zero for a text without a known feature."""
 
-    def unit(texts: Sequence[str]) -> Floats:
+    def known(texts: Sequence[str]) -> Floats:
         vectors = encode(texts)
         vectors[np.diff(featurise(texts).offsets) == 0] = 0
+        return vectors
+
+    return known
+
+
+def unit_vectors(encode: Encode, featurise: Featurise) -> Encode:
+    """The same vectors at length 1, or zero for a text without a known feature."""
+    known = known_vectors(encode, featurise)
+
+    def unit(texts: Sequence[str]) -> Floats:
+        vectors = known(texts)
         scaled: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return scaled
 

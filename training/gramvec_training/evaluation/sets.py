@@ -117,6 +117,21 @@ def score_sets(sets: Sequence[SimilaritySet], similarity: Similarity) -> dict[st
     return {"tasks": tasks, "notes": notes}
 
 
+def logged(scores: dict[str, Any]) -> dict[str, Any]:
+    """Of what `score_sets` gave, what a log keeps: task -> `mean` and `sets`, Pearson and Spearman to three digits."""
+
+    def rounded(result: dict[str, Any]) -> dict[str, float | None]:
+        return {
+            measure: None if result[measure] is None else round(result[measure], 3)
+            for measure in ("pearson", "spearman")
+        }
+
+    return {
+        task: {"mean": rounded(one["mean"]), "sets": {name: rounded(result) for name, result in one["sets"].items()}}
+        for task, one in scores["tasks"].items()
+    }
+
+
 def _note(folder: Path, names: Sequence[str]) -> str:
     shown = f"{folder / names[0]} is" if len(names) == 1 else f"{folder}: {len(names)} files are"
     return f"{shown} left out: not rows of score<TAB>text<TAB>text."

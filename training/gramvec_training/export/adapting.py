@@ -7,8 +7,7 @@ few of them share, and that differs from shop to shop.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from gramvec.bundles import Manifest, open_bundle
 from gramvec.errors import InputError
 from gramvec.features import Featuriser
-from gramvec_training.data import count_repeated
+from gramvec_training.data import count_documents, count_repeated
 from gramvec_training.encoders import bag_of
 from gramvec_training.export.bundle import export_bundle
 from gramvec_training.export.memo import Chosen, can_have_memo, choose
@@ -25,7 +24,6 @@ from gramvec_training.types import Floats
 
 # Between 1e-3 and 1e-2 the matching sets of docs/evaluation.md differ by a point; none was chosen on.
 A = 3e-3
-BLOCK = 4_096
 
 
 def adapt(
@@ -65,7 +63,12 @@ def adapt(
         kind=manifest.kind,
         spec=bundle.spec,
         vocabulary=bundle.vocabulary,
-        encoder=bag_of(table * weights[:, None], bias, pooling=graph.pooling, activation=graph.activation),
+        encoder=bag_of(
+            table * weights[:, None],
+            bias,
+            pooling="mean" if graph.pooling == "mean" else "sum",
+            activation="tanh" if graph.activation == "tanh" else "linear",
+        ),
         precision=graph.precision,
         parity_texts=lines[:1_000],
         memo=memo,
@@ -75,15 +78,7 @@ def adapt(
     return written, len(lines)
 
 
-def feature_weights(featuriser: Featuriser, texts: Iterable[str], rows: int, a: float) -> Floats:
+def feature_weights(featuriser: Featuriser, texts: Sequence[str], rows: int, a: float) -> Floats:
     """float32[rows]: a / (a + p) of each row, where p is the share of the texts that have it; 1 where none has."""
-    found, count = np.zeros(rows, np.int64), 0
-    iterator = iter(texts)
-    while block := list(islice(iterator, BLOCK)):
-        batch = featuriser(block)
-        texts_of = np.repeat(np.arange(len(block)), batch.counts)
-        # Each row once a text: a feature that a text repeats is no commoner among texts.
-        once = np.unique(texts_of * rows + batch.ids) % rows
-        found += np.bincount(once, minlength=rows)
-        count += len(block)
-    return (a / (a + found / max(count, 1))).astype(np.float32)
+    shares = count_documents(texts, featuriser, rows) / max(len(texts), 1)
+    return (a / (a + shares)).astype(np.float32)

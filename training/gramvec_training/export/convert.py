@@ -57,7 +57,12 @@ def convert(
         kind=manifest.kind,
         spec=bundle.spec,
         vocabulary=bundle.vocabulary,
-        encoder=bag_of(table, bias, pooling=graph.pooling, activation=graph.activation),
+        encoder=bag_of(
+            table,
+            bias,
+            pooling="mean" if graph.pooling == "mean" else "sum",
+            activation="tanh" if graph.activation == "tanh" else "linear",
+        ),
         precision=precision or graph.precision,
         parity_texts=[golden.text for golden in manifest.golden],
         memo=memo,

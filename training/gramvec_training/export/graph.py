@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -34,6 +34,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from gramvec.bundles import CPU_GRAPH, GRAPH, Graph, Precision, Stored
 from gramvec.runtime import MOST_WEIGHT, weights_and_step
+from gramvec_training.configuration import LayerActivation
 
 OPSET = 18
 IR_VERSION = 10  # what onnxruntime 1.22, the oldest that pyproject.toml allows, still reads
@@ -44,7 +45,9 @@ _TYPES = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "int8": 
 _BYTES = {"float32": 4, "float16": 2, "int8": 1}
 
 Floats = NDArray[np.float32]
-Layers = Sequence[tuple[Floats, Floats]]
+# Matrices float32[d, e], biases float32[e], and how they are activated.
+Layers = Sequence[tuple[Floats, Floats, LayerActivation]]
+ACTIVATIONS: dict[LayerActivation, str] = {"linear": "Identity", "tanh": "Tanh", "relu": "Relu", "sigmoid": "Sigmoid"}
 
 
 def write_graph(
@@ -52,18 +55,19 @@ def write_graph(
     *,
     table: Floats,
     bias: Floats | None,
-    pooling: str,
-    activation: str,
+    pooling: Literal["sum", "mean"],
+    activation: LayerActivation,
     precision: Precision,
     layers: Layers = (),
 ) -> Graph:
     """Write the weights and their graphs into `folder`; returns the manifest's record of them.
 
-    table: float32[rows, d]; bias: float32[d] or None; pooling "sum" | "mean"; activation "linear" | "tanh".
+    table: float32[rows, d]; bias: float32[d] or None; pooling "sum" | "mean"; activation "linear" | "tanh",
+    with layers any of ACTIVATIONS.
     precision: of the table in the file; sums are in float32 always. int8 has a scale for each row, a whole multiple of
     one step, and one for each column, applied to the sums: in a memo's rows one column can be much larger than all
     others and take their bits.
-    layers: matrices float32[d, e] and biases float32[e] of tanh(x W + b), one after the other, on the activated sum.
+    layers: f(x W + b), one after the other, on the activated sum.
     """
     columns = scales = None
     if precision == "int8":
@@ -77,8 +81,8 @@ def write_graph(
         inputs=[],
         output="vectors",
         precision=precision,
-        pooling="mean" if pooling == "mean" else "sum",
-        activation="tanh" if activation == "tanh" else "linear",
+        pooling=pooling,
+        activation=activation,
         stored=stored,
     )
     return write_graphs(folder, graph, table.shape[1], layers)
@@ -129,7 +133,10 @@ def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()
     _save(folder / GRAPH, nodes, weights, graph, dimension, inputs, outputs, with_scales=scales is not None)
     written = graph.model_copy(update={"opset": OPSET, "inputs": list(inputs), "output": "vectors"})
     if layers:
-        return written.model_copy(update={"stored": None, "cpu": False})
+        activation = layers[-1][2]
+        return written.model_copy(
+            update={"composition": "layers", "activation": activation, "stored": None, "cpu": False}
+        )
     return written.model_copy(update={"cpu": write_cpu_graph(folder, written, dimension)})
 
 
@@ -193,12 +200,12 @@ def _write_end(node: Any, weights: dict[str, NDArray[Any]], last: str, graph: Gr
     if graph.stored.bias is not None:
         weights["bias"] = np.array(graph.stored.bias, np.float32)
         last = node("Add", [last, "bias"], "biased")
-    last = node("Tanh" if graph.activation == "tanh" else "Identity", [last], "activated" if layers else "vectors")
-    for index, (matrix, bias) in enumerate(layers, start=1):
-        weights[f"matrix_{index}"], weights[f"layer_bias_{index}"] = matrix, bias
+    last = node(ACTIVATIONS[graph.activation], [last], "activated" if layers else "vectors")
+    for index, (matrix, layer_bias, f) in enumerate(layers, start=1):
+        weights[f"matrix_{index}"], weights[f"layer_bias_{index}"] = matrix, layer_bias
         node("MatMul", [last, f"matrix_{index}"], f"product_{index}")
         node("Add", [f"product_{index}", f"layer_bias_{index}"], f"layer_{index}")
-        last = node("Tanh", [f"layer_{index}"], "vectors" if index == len(layers) else f"activated_{index}")
+        last = node(ACTIVATIONS[f], [f"layer_{index}"], "vectors" if index == len(layers) else f"activated_{index}")
 
 
 def _save(

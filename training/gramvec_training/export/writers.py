@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,30 +12,33 @@ import numpy as np
 
 from gramvec.bundles import Graph, Precision
 from gramvec.errors import InputError
-from gramvec_training.encoders import Bag, Encoder, TwoLayer
+from gramvec_training.encoders import Arrays, Average, Bag, CharCnn, Encoder, Lstm, Rnn, TwoLayer
 from gramvec_training.export.graph import write_graph
+from gramvec_training.export.sequences import write_char_cnn_graph, write_recurrent_graph
 from gramvec_training.types import Floats
 
 
 @dataclass(frozen=True)
 class Graphed:
-    """An encoder as its graph has it: `table` float32[rows, width], and what `write_graph` takes besides.
+    """An encoder as its graph has it: `table` float32[rows, width], and what writes the graph.
 
     sums: whether a vector is a function of the sum of the text's rows, so that rows may stand for sums of others.
+    in_order: whether the order of the rows counts.
     """
 
     table: Floats
-    rest: dict[str, Any]
+    writer: Callable[..., Graph]
     sums: bool
+    in_order: bool = False
 
     def write(self, folder: Path, precision: Precision, *, table: Floats | None = None) -> Graph:
         """Write model.onnx and its data; `table` is another than the encoder's, with further rows, say."""
         rows = self.table if table is None else table
-        return write_graph(folder, table=rows, precision=precision, **self.rest)
+        return self.writer(folder, table=rows, precision=precision)
 
 
 def graphed(encoder: Encoder) -> Graphed:
-    """An encoder as its graph has it. Raises InputError for weights with NaN or infinity.
+    """An encoder as its graph has it. Raises InputError for weights with NaN or infinity, and for what has no graph.
 
     The common components of a bag (SIF, Algorithm 1, with u fixed here and not computed from the sentences at hand) are
     removed from the rows, which for a sum or mean of them is the same.
@@ -43,17 +48,33 @@ def graphed(encoder: Encoder) -> Graphed:
         raise InputError("the weights hold NaN or infinity: training diverged; lower the learning rate")
     table = np.ascontiguousarray(arrays["table"], np.float32)
     if isinstance(encoder, Bag):
-        settings, u = encoder.settings, arrays.get("components")
-        if u is not None:
-            table = np.asarray(table - (table @ u.T) @ u, np.float32)
-        rest: dict[str, Any] = {
-            "pooling": settings.pooling,
-            "activation": settings.activation,
-            "bias": arrays.get("bias"),
-        }
-        return Graphed(table, rest, settings.pooling == "sum")
+        return _of_bag(encoder, table, arrays)
     if isinstance(encoder, TwoLayer):
-        layers = [(arrays["second"], arrays["second_bias"])]
-        rest = {"pooling": "sum", "activation": "tanh", "bias": arrays["bias"], "layers": layers}
-        return Graphed(table, rest, True)
+        activation = encoder.settings.activation
+        second = [(arrays["second"], arrays["second_bias"], activation)]
+        rest: dict[str, Any] = {"pooling": "sum", "activation": activation, "bias": arrays["bias"], "layers": second}
+        return Graphed(table, partial(write_graph, **rest), True)
+    if isinstance(encoder, Average):
+        layers = [
+            (arrays[f"matrices.{i}"], arrays[f"biases.{i}"], encoder.settings.activation)
+            for i in range(len(encoder.matrices))
+        ]
+        rest = {"pooling": "mean", "activation": "linear", "bias": None, "layers": layers}
+        return Graphed(table, partial(write_graph, **rest), False)
+    if isinstance(encoder, (Rnn, Lstm)):
+        return Graphed(table, partial(write_recurrent_graph, encoder=encoder), False, in_order=True)
+    if isinstance(encoder, CharCnn):
+        return Graphed(table, partial(write_char_cnn_graph, encoder=encoder), False, in_order=True)
     raise InputError(f"there is no graph for {type(encoder).__name__}; it cannot be exported")
+
+
+def _of_bag(encoder: Bag, table: Floats, arrays: Arrays) -> Graphed:
+    settings, u = encoder.settings, arrays.get("components")
+    if settings.presence:
+        raise InputError("the service counts a feature as often as it is there, the model once: not to be exported")
+    if u is not None:
+        table = np.asarray(table - (table @ u.T) @ u, np.float32)
+    if settings.activation == "relu":
+        raise InputError("a bag with relu is for taggers, which are not exported; take linear or tanh")
+    rest: dict[str, Any] = {"pooling": settings.pooling, "activation": settings.activation, "bias": arrays.get("bias")}
+    return Graphed(table, partial(write_graph, **rest), settings.pooling == "sum")

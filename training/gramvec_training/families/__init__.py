@@ -9,7 +9,7 @@ from __future__ import annotations
 from gramvec_training.families.classification import read_classification_set
 from gramvec_training.families.comparison import Model
 from gramvec_training.families.matching_sets import find_matching_sets
-from gramvec_training.families.peers import OF_A_FOLDER, PEERS, installed_peers, of_bundle, open_peer
+from gramvec_training.families.peers import OF_A_FOLDER, PEERS, installed_peers, of_scored, open_peer
 from gramvec_training.families.retrieval import find_retrieval_sets
 from gramvec_training.families.scoring import Families, score_families, score_similarity
 from gramvec_training.families.spelling import read_spelling_set, read_words
@@ -22,7 +22,7 @@ __all__ = [
     "find_matching_sets",
     "find_retrieval_sets",
     "installed_peers",
-    "of_bundle",
+    "of_scored",
     "open_peer",
     "read_classification_set",
     "read_spelling_set",

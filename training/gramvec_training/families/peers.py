@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gramvec import Embedder
 from gramvec.errors import InputError
+from gramvec_training.evaluation import ScoredModel
 from gramvec_training.families.comparison import (
     SCORES_A_BLOCK,
     Comparison,
@@ -34,9 +34,9 @@ class NotInstalledError(InputError):
     """A peer's library is not installed."""
 
 
-def of_bundle(embedder: Embedder) -> Model:
-    """One of ours as it is served; texts that are too long are cut."""
-    return fixed(lambda texts: unit(embedder.embed(texts, truncate=True)))
+def of_scored(model: ScoredModel) -> Model:
+    """One of ours, a bundle as it is served or a run."""
+    return fixed(lambda texts: unit(model.encode(texts)))
 
 
 def open_peer(name: str) -> Model:

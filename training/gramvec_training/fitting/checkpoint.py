@@ -10,7 +10,7 @@ import torch
 from gramvec.errors import InputError
 from gramvec_training.files import write_atomically
 
-_VERSION = 2  # 1: parameters without names
+_VERSION = 3  # 1: parameters without names; 2: no kept model
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:

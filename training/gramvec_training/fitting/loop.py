@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import torch
 from tqdm import tqdm
 
 from gramvec.errors import GramvecError, InputError
-from gramvec_training.encoders import Encoder
 from gramvec_training.fitting.checkpoint import load_checkpoint, save_checkpoint
 from gramvec_training.fitting.signals import noted_signals
 from gramvec_training.fitting.trainer import Trainer
+from gramvec_training.fitting.watching import Log, Selection, is_due
 from gramvec_training.objectives import Examples, Objective
 
 LOG_EVERY = 100  # steps over which one entry of the loss log is the mean
-
-Score = Callable[[Encoder], dict[str, float]]
 
 
 class Interrupted(GramvecError):
@@ -36,13 +35,18 @@ class Interrupted(GramvecError):
 
 @dataclass
 class History:
-    """What a run did: steps, examples, wall seconds over all its parts, and the logs as (step, value)."""
+    """What a run did: steps, examples, wall seconds over all its parts, and the logs as (step, value).
+
+    selection: the scores that the kept model was chosen by; kept: the step after which it was that model.
+    """
 
     steps: int = 0
     examples: int = 0
     seconds: float = 0.0
     losses: list[tuple[int, float]] = field(default_factory=list)
-    dev: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+    dev: list[tuple[int, Any]] = field(default_factory=list)
+    selection: list[tuple[int, float]] = field(default_factory=list)
+    kept: int | None = None
 
 
 def fit(
@@ -52,33 +56,20 @@ def fit(
     identity: str,
     resume: bool = False,
     save_every: float = 60.0,
-    score: Score | None = None,
-    score_every: int | None = None,
+    log: Log | None = None,
+    selection: Selection | None = None,
 ) -> History:
     """Train to the last step, writing `checkpoint` every `save_every` seconds and when stopped.
 
     Resumed from the checkpoint, the model ends with the bytes of an uninterrupted run on the same machine with the
     same number of threads. `identity` names config and data: a checkpoint of another is refused with InputError.
+    With a `selection` the trainer ends with the best model, not with the last.
     Raises Interrupted after SIGINT or SIGTERM, and InputError where the loss is not finite.
     """
-    history = History()
-    window = torch.zeros((), device=trainer.device)
+    run = _Fit(trainer, checkpoint, identity, log, selection)
     if resume:
-        state = load_checkpoint(checkpoint)
-        if state["identity"] != identity:
-            raise InputError(
-                f"The checkpoint {checkpoint} is of another config or other data; "
-                "go back to those, or start the run anew with --overwrite."
-            )
-        trainer.restore(state)
-        history = History(**state["history"])
-        window.copy_(state["window"])
-
-    def save() -> None:
-        state = trainer.state() | {"identity": identity, "history": asdict(history), "window": window}
-        save_checkpoint(checkpoint, state)
-
-    steps, batch = trainer.objective.steps, trainer.objective.schedule.batch
+        run.restore()
+    history, steps, batch = run.history, trainer.objective.steps, trainer.objective.schedule.batch
     with (
         noted_signals() as caught,
         tqdm(
@@ -92,28 +83,84 @@ def fit(
     ):
         clock = saved = time.monotonic()
         for examples in _examples(trainer.objective, range(history.steps, steps)):
-            window += trainer.take(examples)
-            history.steps, history.examples = examples.step + 1, history.examples + examples.count
+            mean = run.take(examples)
             bar.update(batch)
-            if history.steps % LOG_EVERY == 0 or history.steps == steps:
-                mean = float(window) / ((history.steps - 1) % LOG_EVERY + 1)
-                if not np.isfinite(mean):
-                    raise InputError(f"The loss is not finite at step {history.steps}; lower the rate.")
-                history.losses.append((history.steps, mean))
-                window.zero_()
+            if mean is not None:
                 bar.set_postfix(loss=f"{mean:.4f}", refresh=False)
-            if score is not None and score_every and history.steps % score_every == 0:
-                history.dev.append((history.steps, score(trainer.encoder)))
+            run.look()
             now = time.monotonic()
             history.seconds, clock = history.seconds + now - clock, now
             if caught:
-                save()
+                run.save()
                 raise Interrupted(history.steps, steps, caught[0])
             if now - saved >= save_every:
-                save()
+                run.save()
                 saved = time.monotonic()
-        save()
+        run.save()
+    if run.best:
+        trainer.take_values(run.best)
     return history
+
+
+class _Fit:
+    """What a run has done and found so far, and its checkpoint."""
+
+    def __init__(
+        self, trainer: Trainer, checkpoint: Path, identity: str, log: Log | None, selection: Selection | None
+    ) -> None:
+        self.trainer = trainer
+        self.history = History()
+        self.best: dict[str, torch.Tensor] = {}  # what Trainer.values gave after the step history.kept
+        self._most = -math.inf
+        self._window = torch.zeros((), device=trainer.device)
+        self._checkpoint = checkpoint
+        self._identity = identity
+        self._log = log
+        self._selection = selection
+
+    def take(self, examples: Examples) -> float | None:
+        """Learn from the examples of a step; gives the mean loss of the steps since it was last written down."""
+        history = self.history
+        self._window += self.trainer.take(examples)
+        history.steps, history.examples = examples.step + 1, history.examples + examples.count
+        if history.steps % LOG_EVERY and history.steps != self.trainer.objective.steps:
+            return None
+        mean = float(self._window) / ((history.steps - 1) % LOG_EVERY + 1)
+        if not math.isfinite(mean):
+            raise InputError(f"The loss is not finite at step {history.steps}; lower the rate.")
+        history.losses.append((history.steps, mean))
+        self._window.zero_()
+        return mean
+
+    def look(self) -> None:
+        """Score the model for the log and for the selection where these are due."""
+        history, objective = self.history, self.trainer.objective
+        done = history.steps, objective.steps, objective.steps_per_epoch
+        if self._log is not None and is_due(self._log.every, *done):
+            history.dev.append((history.steps, self._log.score(self.trainer.encoder)))
+        if self._selection is not None and is_due(self._selection.every, *done):
+            score = float(self._selection.score(self.trainer.encoder))
+            score = -math.inf if math.isnan(score) else score
+            history.selection.append((history.steps, score))
+            if not self.best or score > self._most:
+                self._most, history.kept = score, history.steps
+                self.best = {name: value.clone() for name, value in self.trainer.values().items()}
+
+    def save(self) -> None:
+        own = {"identity": self._identity, "history": asdict(self.history), "window": self._window}
+        save_checkpoint(self._checkpoint, self.trainer.state() | own | {"best": self.best, "most": self._most})
+
+    def restore(self) -> None:
+        state = load_checkpoint(self._checkpoint)
+        if state["identity"] != self._identity:
+            raise InputError(
+                f"The checkpoint {self._checkpoint} is of another config or other data; "
+                "go back to those, or start the run anew with --overwrite."
+            )
+        self.trainer.restore(state)
+        self.history = History(**state["history"])
+        self.best, self._most = state["best"], state["most"]
+        self._window.copy_(state["window"])
 
 
 def _examples(objective: Objective, steps: range) -> Iterator[Examples]:

@@ -1,4 +1,4 @@
-"""Lazy Adam and lazy AdaGrad: a step reads and writes only the rows that its batch touches.
+"""Lazy Adam, AdaGrad and SGD: a step reads and writes only the rows that its batch touches.
 
 On a table of 100,000 n-grams a batch touches a few thousand, so a dense step would spend most of its time on rows
 whose gradient is zero.
@@ -7,11 +7,12 @@ whose gradient is zero.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from gramvec_training.configuration import Centre, Decay, Optimiser
+from gramvec_training.configuration import Centre, Decay, Schedule
 
 # Rows that are updated at a time: with 300 columns they stay in a core's cache through the dozen passes of Adam,
 # which takes 9 ms for 5,700 rows instead of 13 to 17.
@@ -23,8 +24,8 @@ class LazyOptimiser(ABC):
 
     `l2` adds l2 * (row - centre) to the gradient of the touched rows, that is 0.5 * l2 * ||row - centre||^2 to the
     loss: `centre` "zero" (CHARAGRAM) or "initial", the values of the table when the optimiser was made
-    (PARAGRAM-PHRASE). The factor 0.5 is in the authors' code and not in the papers' formula; here l2 is the lambda
-    of the code, half of the formula's. It too is lazy: an untouched row is not pulled.
+    (PARAGRAM-PHRASE, iRNN). The factor 0.5 is in the authors' code and not in the papers' formula; here l2 is the
+    lambda of the code, half of the formula's. It too is lazy: an untouched row is not pulled.
 
     `clip` scales the gradient of the whole table, L2 included, so that its Euclidean length is at most `clip` (the
     norm constraint of PARAGRAM-PHRASE's code, one length for each tensor of parameters).
@@ -91,7 +92,10 @@ class LazyAdam(LazyOptimiser):
 
     moments = ("first", "second")
     _betas = (0.9, 0.999)
-    _epsilon = 1e-8
+
+    def __init__(self, table: Tensor, *, epsilon: float = 1e-8, **shared: Any) -> None:
+        super().__init__(table, **shared)
+        self._epsilon = epsilon
 
     def _update(self, rows: Tensor, values: Tensor, gradient: Tensor, rate: float) -> None:
         beta1, beta2 = self._betas
@@ -108,22 +112,55 @@ class LazyAdam(LazyOptimiser):
 
 
 class LazyAdaGrad(LazyOptimiser):
-    """AdaGrad (Duchi et al., 2011): row -= rate * g / (sqrt(sum of all g^2 so far) + 1e-10), each entry by itself.
+    """AdaGrad (Duchi et al., 2011): row -= rate * g / (sqrt(sum of all g^2 so far) + epsilon), each entry by itself.
 
+    in_root: row -= rate * g / sqrt(sum + epsilon), as Lasagne has it, with 1e-6: the code of PARAGRAM-PHRASE. An
+    entry's first step is then rate * |g| / 1e-3 where |g| is far below 1e-3, and not the whole rate.
     Without L2 it is dense AdaGrad exactly, since that leaves a row alone whose gradient is zero.
     """
 
     moments = ("squares",)
-    _epsilon = 1e-10
+
+    def __init__(self, table: Tensor, *, epsilon: float = 1e-10, in_root: bool = False, **shared: Any) -> None:
+        super().__init__(table, **shared)
+        self._epsilon = epsilon
+        self._in_root = in_root
 
     def _update(self, rows: Tensor, values: Tensor, gradient: Tensor, rate: float) -> None:
         squares = self._moments["squares"].index_select(0, rows).addcmul_(gradient, gradient)
         self._moments["squares"].index_copy_(0, rows, squares)
-        scale = squares.sqrt_().add_(self._epsilon)
+        scale = squares.add_(self._epsilon).sqrt_() if self._in_root else squares.sqrt_().add_(self._epsilon)
         self._table.index_copy_(0, rows, values.addcdiv_(gradient, scale, value=-rate))
 
 
-OPTIMISERS: dict[Optimiser, type[LazyOptimiser]] = {"adam": LazyAdam, "adagrad": LazyAdaGrad}
+class LazySgd(LazyOptimiser):
+    """Stochastic gradient descent with classical momentum: v = momentum * v - rate * g, row += v (Polyak, 1964).
+
+    A row's velocity neither fades nor moves it while it is untouched; without momentum it is dense SGD exactly.
+    """
+
+    moments = ("velocity",)
+
+    def __init__(self, table: Tensor, *, momentum: float = 0.0, **shared: Any) -> None:
+        super().__init__(table, **shared)
+        self._momentum = momentum
+
+    def _update(self, rows: Tensor, values: Tensor, gradient: Tensor, rate: float) -> None:
+        velocity = self._moments["velocity"].index_select(0, rows).mul_(self._momentum).sub_(gradient, alpha=rate)
+        self._moments["velocity"].index_copy_(0, rows, velocity)
+        self._table.index_copy_(0, rows, values.add_(velocity))
+
+
+def optimiser_for(table: Tensor, schedule: Schedule, *, l2: float, centre: Centre) -> LazyOptimiser:
+    """The schedule's optimiser over one table, float32[rows, d]."""
+    shared: dict[str, Any] = {"l2": l2, "centre": centre, "clip": schedule.clip}
+    if schedule.optimiser == "sgd":
+        return LazySgd(table, momentum=schedule.momentum, **shared)
+    if schedule.epsilon is not None:
+        shared["epsilon"] = schedule.epsilon
+    if schedule.optimiser == "adagrad":
+        return LazyAdaGrad(table, in_root=schedule.epsilon_in_root, **shared)
+    return LazyAdam(table, **shared)
 
 
 def rate_at(step: int, steps: int, rate: float, decay: Decay) -> float:

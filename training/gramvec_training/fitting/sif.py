@@ -24,21 +24,44 @@ def word_weights(words: Sequence[str], frequencies: Mapping[str, float], a: floa
     return np.asarray(a / (a + p), dtype=np.float32)
 
 
+def idf_weights(containing: npt.NDArray[np.int64], documents: int) -> Floats:
+    """log((1 + N) / (1 + N_w)), float32[n], of N documents, int64[n] of which hold each word (equation 7)."""
+    return np.asarray(np.log((1 + documents) / (1 + containing)), dtype=np.float32)
+
+
 def word_table(
-    words: Sequence[str], vectors: Floats, frequencies: Mapping[str, float], *, max_words: int | None = None
+    words: Sequence[str],
+    vectors: Floats,
+    frequencies: Mapping[str, float],
+    *,
+    max_words: int | None = None,
+    unknown: str | None = None,
+    symbols: bool = True,
 ) -> tuple[Vocabulary, Floats]:
     """Vocabulary and table, float32[rows, d], of the lower-cased words, the most frequent first.
 
-    Of words that fall together by lower-casing the first is kept. The entries' counts are occurrences in 10^9 words.
+    unknown: the word whose vector is the last row, that of unknown words. symbols: see Vocabulary.build.
+
+    Of words that fall together by lower-casing the one that is lower-case already is kept, as by whoever looks up
+    lower-cased tokens; without one, the first. The entries' counts are occurrences in 10^9 words.
     """
     rows: dict[str, int] = {}
+    exact: dict[str, int] = {}
     for row, word in enumerate(words):
-        text = "".join(lower(one) for one in compose(word))
+        composed = compose(word)
+        text = "".join(lower(one) for one in composed)
         if text:
             rows.setdefault(text, row)
+            if text == composed:
+                exact.setdefault(text, row)
+    rows |= exact
     order = sorted(rows, key=lambda text: (-frequencies.get(text, 0.0), text))[:max_words]
     entries = [Entry("word", text, round(1e9 * frequencies.get(text, 0.0))) for text in order]
-    return Vocabulary.build(entries), vectors[[rows[text] for text in order]]
+    places = [rows[text] for text in order]
+    if unknown is not None:
+        entries.append(Entry("unknown", "", 0))
+        places.append(words.index(unknown))
+    return Vocabulary.build(entries, symbols=symbols), vectors[places]
 
 
 def common_components(sentences: Floats, components: int) -> Floats:

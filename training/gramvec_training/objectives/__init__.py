@@ -6,7 +6,7 @@ configuration/methods.py, and a plan in runs that makes one.
 
 from __future__ import annotations
 
-from gramvec_training.objectives.base import Examples, Objective, Schedule, moved
+from gramvec_training.objectives.base import Examples, Objective, moved
 from gramvec_training.objectives.distillation import TeacherObjective, distillation_loss
 from gramvec_training.objectives.margin import margin_loss
 from gramvec_training.objectives.negatives import choose_negatives, mega_batch_negatives
@@ -16,7 +16,6 @@ __all__ = [
     "Examples",
     "Objective",
     "PairObjective",
-    "Schedule",
     "TeacherObjective",
     "choose_negatives",
     "distillation_loss",

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from gramvec_training.configuration import Centre, Decay, Optimiser
+from gramvec_training.configuration import Schedule
 from gramvec_training.data import Batch
-
-
-class Schedule(Protocol):
-    """Rate, decay and L2, see gramvec_training.configuration.Training."""
-
-    @property
-    def batch(self) -> int: ...  # noqa: D102
-    @property
-    def rate(self) -> float: ...  # noqa: D102
-    @property
-    def decay(self) -> Decay: ...  # noqa: D102
-    @property
-    def l2(self) -> float: ...  # noqa: D102
-    @property
-    def l2_centre(self) -> Centre: ...  # noqa: D102
-    @property
-    def l2_composition(self) -> float: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -44,14 +27,15 @@ class Examples:
 class Objective(ABC):
     """The step number alone decides the batch, the draws and the rate.
 
-    schedule, optimiser, clip: how the encoder's parameters are learned. steps: of the whole run.
+    schedule: how the encoder's parameters are learned. steps: of the whole run; steps_per_epoch: of one pass.
+    l2_own: the weight of the L2 term, towards zero, on the objective's own parameters.
     ahead: whether `examples_at` may be asked for a step before the one before it is learned, and in another thread.
     """
 
     schedule: Schedule
-    optimiser: Optimiser = "adam"
-    clip: float | None = None
     steps: int
+    steps_per_epoch: int
+    l2_own: float = 0.0
     ahead: bool = True
 
     @abstractmethod

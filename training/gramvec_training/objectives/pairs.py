@@ -32,7 +32,6 @@ class PairObjective(Objective):
         self.steps_per_epoch = max((mixture.pairs_per_epoch - 2) // settings.batch + 1, 1)
         self.steps = settings.steps or (settings.epochs or 1) * self.steps_per_epoch
         self.schedule = self.settings = settings
-        self.optimiser, self.clip = settings.optimiser, settings.clip
         self.ahead = settings.mega_batch == 1
         self.encoder = encoder
         self.corpus = corpus
@@ -69,11 +68,23 @@ class PairObjective(Objective):
         if examples.targets is None:
             same = torch.from_numpy(texts).to(vectors.device)
             generator = self._generator(examples.step)
-            negatives = choose_negatives(unit, same, settings.negatives, generator=generator)  # [2b]
-            return margin_loss(left, right, negatives, settings.margin)
-        numbers = examples.targets  # [2b]
-        places = np.where(numbers >= 0, phrases + np.searchsorted(texts[phrases:], numbers), -1)
-        return margin_loss(left, right, torch.from_numpy(places).to(vectors.device), settings.margin, candidates=unit)
+            negatives = choose_negatives(
+                unit, same, settings.negatives, among=settings.negatives_among, generator=generator
+            )  # [2b]
+        else:
+            numbers = examples.targets  # [2b]
+            places = np.where(numbers >= 0, phrases + np.searchsorted(texts[phrases:], numbers), -1)
+            negatives = torch.from_numpy(places).to(vectors.device)
+        lengths = vectors.norm(dim=1) if settings.cosine_epsilon else None
+        return margin_loss(
+            left,
+            right,
+            negatives,
+            settings.margin,
+            candidates=unit,
+            lengths=lengths,
+            epsilon=settings.cosine_epsilon,
+        )
 
     def state(self) -> dict[str, Any]:
         """The negatives of the mega-batch that is under way."""
@@ -92,7 +103,12 @@ class PairObjective(Objective):
             pairs = self.pairs_at(self._sought_at, settings.mega_batch)
             generator = self._generator(self._sought_at)
             self._negatives = mega_batch_negatives(
-                self.encoder, self.corpus, pairs, settings.negatives, generator=generator
+                self.encoder,
+                self.corpus,
+                pairs,
+                settings.negatives,
+                among=settings.negatives_among,
+                generator=generator,
             )
         start = within * settings.batch
         return self._negatives[:, start : start + settings.batch].reshape(-1)

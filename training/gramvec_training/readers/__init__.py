@@ -1,4 +1,4 @@
-"""Files -> records: paraphrases, texts, word vectors, frequencies, misspellings.
+"""Files -> records: paraphrases, texts, labelled and tagged ones, word vectors, frequencies, misspellings.
 
 Every file may be plain or gzip; lines are split on newline alone. A new format is a file here.
 """
@@ -6,23 +6,33 @@ Every file may be plain or gzip; lines are split on newline alone. A new format 
 from __future__ import annotations
 
 from gramvec_training.readers.frequencies import read_frequencies
+from gramvec_training.readers.labelled import Labelled, read_labelled
 from gramvec_training.readers.misspellings import read_misspellings
 from gramvec_training.readers.pairs import Group, read_groups, read_pairs, read_paraphrases, read_ppdb
 from gramvec_training.readers.rows import BadRows, numbered_lines, open_binary, read_rows, read_texts
-from gramvec_training.readers.vectors import read_vectors
+from gramvec_training.readers.tagged import TagColumn, TaggedSentence, read_tagged
+from gramvec_training.readers.treebank import treebank_tokens
+from gramvec_training.readers.vectors import read_vectors, vectors_at
 
 __all__ = [
     "BadRows",
     "Group",
+    "Labelled",
+    "TagColumn",
+    "TaggedSentence",
     "numbered_lines",
     "open_binary",
     "read_frequencies",
     "read_groups",
+    "read_labelled",
     "read_misspellings",
     "read_pairs",
     "read_paraphrases",
     "read_ppdb",
     "read_rows",
+    "read_tagged",
     "read_texts",
     "read_vectors",
+    "treebank_tokens",
+    "vectors_at",
 ]

@@ -1,7 +1,9 @@
-"""Word vectors as text: one word and its numbers a line, with or without a first line of counts."""
+"""Word vectors: as text, as an array of NumPy with a list of words beside it, or in an installed package."""
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +12,95 @@ import numpy.typing as npt
 from gramvec.errors import InputError
 from gramvec_training.readers.rows import numbered_lines
 
+Floats = npt.NDArray[np.float32]
 
-def read_vectors(path: Path) -> tuple[list[str], npt.NDArray[np.float32]]:
+
+def vectors_at(path: Path, data: Path = Path()) -> Path:
+    """Where a config's word vectors are: below `data`, or the folder of an installed package of that name.
+
+    Gives data / path where there is neither, which `read_vectors` refuses.
+    """
+    found = data / path
+    if not found.exists() and path.name.isidentifier() and path.parent == Path():
+        package = find_spec(path.name) if path.name not in sys.stdlib_module_names else None
+        if package is not None and package.submodule_search_locations:
+            return Path(package.submodule_search_locations[0])
+    return found
+
+
+def read_vectors(path: Path) -> tuple[list[str], Floats]:
     """Words and their vectors, float32[n, d], in file order; a repeated word keeps its first row.
 
-    A first line of two whole numbers is taken as counts (word2vec's header). A word may hold spaces: the last d
-    columns are the numbers. Raises InputError naming the line that is not UTF-8 or has another number of columns.
+    Text has one word and its numbers a line. A first line of two whole numbers is taken as counts (word2vec's header).
+    A word may hold spaces: the last d columns are the numbers. A file ending in .npy is an array [n, d] of floats,
+    whose words are the lines of the file of the same name ending in .txt. A folder, such as a package's, holds one .npy
+    file and, in a .parquet file of one column (which needs pyarrow) or a .txt file, its words.
+
+    Raises InputError, naming the file and the line, for what is none of these or holds a number that is not finite.
     """
+    if path.is_dir():
+        return _from_folder(path)
+    if path.suffix == ".npy":
+        return _from_array(path, path.with_suffix(".txt"))
+    return _from_text(path)
+
+
+def _from_folder(folder: Path) -> tuple[list[str], Floats]:
+    arrays = sorted(folder.rglob("*.npy"))
+    lists = sorted(folder.rglob("*.parquet")) or sorted(folder.rglob("*.txt"))
+    if len(arrays) != 1 or len(lists) != 1:
+        raise InputError(f"{folder} does not hold one .npy file and one list of its words; name the .npy file.")
+    return _from_array(arrays[0], lists[0])
+
+
+def _from_array(path: Path, listed: Path) -> tuple[list[str], Floats]:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}; check the path, or the folder given as --data.") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path} is not an array of NumPy: {error}.") from error
+    if array.ndim != 2 or array.dtype.kind != "f" or not array.size:
+        raise InputError(f"{path} is {array.dtype}{list(array.shape)}; word vectors are floats, a row a word.")
+    vectors = np.ascontiguousarray(array, dtype=np.float32)
+    if not np.isfinite(vectors).all():
+        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise InputError(f"{path} row {row} holds a number that is not finite; remove the word.")
+    words = _listed(listed)
+    if len(words) != len(vectors):
+        raise InputError(f"{path} has {len(vectors)} rows and {listed.name} {len(words)} words; give one word a row.")
+    first = {word: row for row, word in reversed(list(enumerate(words)))}
+    if len(first) == len(words):
+        return words, vectors
+    rows = sorted(first.values())
+    return [words[row] for row in rows], vectors[rows]
+
+
+def _listed(path: Path) -> list[str]:
+    if path.suffix != ".parquet":
+        try:
+            return [raw.decode("utf-8") for _, raw in numbered_lines(path)]
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not UTF-8: {error}.") from error
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise InputError(f"{path.name} needs pyarrow: pip install 'gramvec[papers]', or pip install pyarrow.") from None
+    try:
+        table = parquet.read_table(path)
+        (column,) = table.columns
+        words: list[str] = column.cast("string").to_pylist()
+    except (OSError, ValueError, ArrowException) as error:
+        raise InputError(f"{path} is not one column of words: {error}.") from error
+    if None in words:
+        raise InputError(f"{path} has a word that is missing, at row {words.index(None)}.")  # type: ignore[arg-type]
+    return words
+
+
+def _from_text(path: Path) -> tuple[list[str], Floats]:
     words: list[str] = []
     seen: set[str] = set()
-    rows: list[npt.NDArray[np.float32]] = []
+    rows: list[Floats] = []
     dimension: int | None = None
     for number, raw in numbered_lines(path):
         fields = raw.rstrip().split(b" ")

@@ -12,7 +12,7 @@ from gramvec.bundles import GRAPH, MANIFEST, Manifest, staged_folder, write_mani
 from gramvec.embedding import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.explaining import nearest_words_of
-from gramvec_training.evaluation import PHRASES, WORDS, SimilaritySet, Typos, evaluate_bundles
+from gramvec_training.evaluation import PHRASES, WORDS, SimilaritySet, Typos, evaluate_models, served_model
 from gramvec_training.reporting.card import write_card
 
 CARD = "README.md"
@@ -38,7 +38,8 @@ def assess(
 ) -> dict[str, Any]:
     """All figures of a card, as values for JSON, each computed through the bundle."""
     models = [embedder] if beside is None else [embedder, beside]
-    reports = evaluate_bundles(models, [str(index) for index in range(len(models))], sets, typos)
+    labels = [str(index) for index in range(len(models))]
+    reports = evaluate_models([served_model(one) for one in models], labels, sets, typos)
     assessed: dict[str, Any] = {
         key: reports["0"][key] for key in ("tasks", "notes", "coverage", "typos") if key in reports["0"]
     }

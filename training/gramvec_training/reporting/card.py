@@ -6,42 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gramvec_training.reporting.families import number
+from gramvec_training.reporting.systems import LIMITS, PAPER_CONFIGS, SYSTEMS
 from gramvec_training.reporting.tables import markdown_table, share
-
-_SYSTEMS = {
-    "charagram-phrase": "Character n-grams, summed (CHARAGRAM-PHRASE, Wieting et al., 2016).",
-    "charagram-2-layer": "Character n-grams, summed, and a second layer (CHARAGRAM, Wieting et al., 2016).",
-    "paragram-phrase": "Averaged word vectors (PARAGRAM-PHRASE, Wieting et al., 2016).",
-    "gramvec": "Character n-grams and whole words in one table, summed; learned from a transformer's vectors.",
-    "sif": "Averaged word vectors, weighted by rarity, less their common component (SIF, Arora et al., 2017).",
-}
-_LIMITS = {
-    "charagram-phrase": [
-        "The order of words hardly counts: only n-grams that cross a space see it.",
-        "Negation and numbers change a vector little: a sentence and its denial are close.",
-        "Words that look alike are drawn together even where they mean different things, unless training held them "
-        "apart.",
-        "Long texts add up many n-grams and saturate; it is made for phrases and sentences.",
-    ],
-    "paragram-phrase": [
-        "The order of words does not count: the same words in any order have the same vector.",
-        "All words outside the vocabulary share one vector, so misspelt and rare words lose their meaning.",
-        "Negation and numbers change a vector little: a sentence and its denial are close.",
-    ],
-    "gramvec": [
-        "The order of words hardly counts: only n-grams that cross a space see it.",
-        "Negation and numbers change a vector little: a sentence and its denial are close.",
-        "It knows what its teacher knows, and inherits the teacher's mistakes and biases.",
-        "Long texts are a plain sum of many features; it is made for phrases and sentences.",
-    ],
-    "sif": [
-        "The order of words does not count: the same words in any order have the same vector.",
-        "Words outside the vocabulary are skipped; a text of such words alone is a zero vector, similar to nothing.",
-        "The common component is that of the sentences named above; text of a quite different kind gains less.",
-        "Negation and numbers change a vector little: a sentence and its denial are close.",
-    ],
-}
-_LIMITS["charagram-2-layer"] = _LIMITS["charagram-phrase"]
 
 
 def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_bytes: int) -> str:
@@ -52,14 +18,15 @@ def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_by
     """
     kind = str(record["kind"])
     evaluation = record.get("evaluation")
-    dimension = record["config"]["model"]["dimension"]
+    dimension = record.get("dimension") or record["config"]["model"]["dimension"]
     size = f"a table of {table_bytes / 1e6:.1f} MB"
     if evaluation is not None:
         size += f", {evaluation['bytes'] / 1e6:.1f} MB in all to serve it"
     parts = [
         f"# {name}",
-        f"{_SYSTEMS[kind]} English, lower-cased, {dimension} dimensions, {record['rows']:,} rows in {precision}, "
+        f"{SYSTEMS[kind]} English, lower-cased, {dimension} dimensions, {record['rows']:,} rows in {precision}, "
         f"{size}.",
+        *_not_the_papers(record),
         "Made by gramvec-train; manifest.json beside this file holds the settings in full.",
         *_scores(record.get("scores") if evaluation is None else evaluation, of_bundle=evaluation is not None),
         *(_typos(evaluation, name) if evaluation and evaluation.get("typos") else []),
@@ -68,9 +35,23 @@ def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_by
         "## How it was made",
         *_recipe(record),
         "## What it is bad at",
-        "\n".join(f"- {line}" for line in [*_LIMITS[kind], "English alone: other languages were not trained on."]),
+        "\n".join(f"- {line}" for line in [*LIMITS[kind], "English alone: other languages were not trained on."]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _not_the_papers(record: Mapping[str, Any]) -> list[str]:
+    """Where a system of the papers was learned otherwise than there: that it was, and what would be the papers' way."""
+    kind = str(record["kind"])
+    taught = record.get("teacher") or (record.get("vectors") or {}).get("teacher")
+    if not taught or kind not in PAPER_CONFIGS:
+        return []
+    what = "word vectors" if kind == "sif" else "weights"
+    return [
+        f"The architecture is the paper's. The {what} are not: they were learned from a teacher, {taught['model']}, so "
+        "these scores stand for this model and not for the paper's. The paper's own training is one command, on the "
+        f"paper's data: `gramvec-train fit training/configs/{PAPER_CONFIGS[kind]}.toml`."
+    ]
 
 
 def _scores(scores: Mapping[str, Any] | None, *, of_bundle: bool) -> list[str]:
@@ -184,8 +165,8 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
         parts.append(
             f"Margin loss, margin {training['margin']}, {training['negatives'].upper()} negatives from "
             f"{_batches(training)}; lazy {_optimiser(training)} at {training['rate']:g}, decay {training['decay']}; "
-            f"{record['steps']:,} steps, {record['pairs']:,} pairs, seed {training['seed']}; pooling "
-            f"{model['pooling']}, activation {model['activation']}. L2 on the table {training['l2']:g}, towards "
+            f"{record['steps']:,} steps, {record['pairs']:,} pairs, seed {training['seed']}; "
+            f"{_composition(record['config'])}. L2 on the table {training['l2']:g}, towards "
             f"{'the initial values' if training['l2_centre'] == 'initial' else 'zero'}. "
             f"{record['seconds']:.0f} s on {record['device']} with {record['threads']} thread(s), "
             f"{record['pairs_per_second']:,} pairs a second."
@@ -209,7 +190,11 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
     if shape.get("whitening"):
         parts.append(f"Whitened by {shape['whitening']:g} at export (0 is none, 1 is full).")
     if sif is not None:
-        weights = f"a / (a + p(w)) with a = {sif['a']:g}" if sif["weighted"] else "1 for every word"
+        weights = {
+            "sif": f"a / (a + p(w)) with a = {sif['a']:g}",
+            "idf": "log((1 + N) / (1 + N_w))",
+            "none": "1 for every word",
+        }[sif.get("weights") or ("sif" if sif["weighted"] else "none")]  # older records say weighted
         parts.append(
             f"Weights {weights}; {sif['components']} common component(s) of {record['sentences']:,} sentences, "
             f"fixed in the model. {record['seconds']:.0f} s."
@@ -233,5 +218,13 @@ def _batches(training: Mapping[str, Any]) -> str:
     return f"{among} of {training['batch']} pairs"
 
 
+def _composition(config: Mapping[str, Any]) -> str:
+    encoder = config.get("encoder")
+    if encoder is None:
+        return f"pooling {config['model']['pooling']}, activation {config['model']['activation']}"
+    settings = [f"{name} {value}" for name, value in encoder.items() if name != "kind"]
+    return ", ".join([f"encoder {encoder['kind']}", *settings])
+
+
 def _optimiser(training: Mapping[str, Any]) -> str:
-    return {"adam": "Adam", "adagrad": "AdaGrad"}[training.get("optimiser", "adam")]
+    return {"adam": "Adam", "adagrad": "AdaGrad", "sgd": "SGD"}[training.get("optimiser", "adam")]

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.errors import InputError
+from gramvec_training.configuration import Measure
+from gramvec_training.reporting.run import scores_over_steps
 
 _INCHES = 3.6  # the height of every panel
 
@@ -36,12 +38,13 @@ def plot_scores(reports: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     _save(figure, path)
 
 
-def plot_run(record: Mapping[str, Any], path: Path) -> None:
+def plot_run(record: Mapping[str, Any], path: Path, measure: Measure = "pearson") -> None:
     """The loss over steps and, where it was measured, each development task's score over steps.
 
     Raises InputError where the record has neither.
     """
-    losses, scores = record.get("loss") or [], record.get("dev") or []
+    losses = record.get("loss") or []
+    scores = {task: curve for task, curve in scores_over_steps(record, measure).items() if "/" not in task}
     if not losses and not scores:
         raise InputError("The run has no loss and no scores over steps to draw; it was built, not trained.")
     figure = _figure(2 if scores and losses else 1)
@@ -52,9 +55,9 @@ def plot_run(record: Mapping[str, Any], path: Path) -> None:
         axes.set_xlabel("step")
     if scores:
         axes = figure.axes[-1]
-        for task in scores[0][1]:
-            axes.plot([step for step, _ in scores], [one.get(task) for _, one in scores], marker=".", label=task)
-        axes.set_ylabel("Pearson x 100")
+        for task, curve in scores.items():
+            axes.plot(*zip(*curve, strict=True), marker=".", label=task)
+        axes.set_ylabel(f"{measure.capitalize()} x 100")
         axes.set_xlabel("step")
         _legend(axes)
     figure.axes[0].set_title(record["name"])

@@ -12,6 +12,7 @@ from gramvec_training.runs.folder import (
     Run,
     begin_run,
     begun_run,
+    is_begun,
     is_finished,
     load_run,
     make_way,
@@ -19,12 +20,15 @@ from gramvec_training.runs.folder import (
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.quick import command_line, pairs_config, shown, sif_config, texts_config, with_teacher
 from gramvec_training.runs.run import carry_out
+from gramvec_training.runs.scoring import run_model
+from gramvec_training.runs.sif import word_vectors
 from gramvec_training.runs.start import Started, read_start
 from gramvec_training.runs.sweep import (
-    FIGURE_1_A,
+    FIGURE_2A,
     TABLE_5_ORDERS,
     TABLE_5_SIZES,
     Cell,
+    check_mean,
     ngram_cells,
     result,
     sif_cells,
@@ -34,7 +38,7 @@ from gramvec_training.runs.sweep import (
 
 __all__ = [
     "CHECKPOINT",
-    "FIGURE_1_A",
+    "FIGURE_2A",
     "TABLE_5_ORDERS",
     "TABLE_5_SIZES",
     "Begun",
@@ -45,8 +49,10 @@ __all__ = [
     "begin_run",
     "begun_run",
     "carry_out",
+    "check_mean",
     "command_line",
     "export_run",
+    "is_begun",
     "is_finished",
     "load_run",
     "make_way",
@@ -54,6 +60,7 @@ __all__ = [
     "pairs_config",
     "read_start",
     "result",
+    "run_model",
     "shown",
     "sif_cells",
     "sif_config",
@@ -61,4 +68,5 @@ __all__ = [
     "texts_config",
     "to_json",
     "with_teacher",
+    "word_vectors",
 ]

@@ -68,6 +68,6 @@ def _shaped(run: Run, export: Export, featuriser: Featuriser) -> Encoder:
     arrays = run.encoder.arrays()
     table = scaled(arrays["table"], run.vocabulary.entries(), scales)
     if export.whitening:  # which the config allows for a linear bag alone
-        bag = restored_encoder(run.config.composition, arrays | {"table": table})
+        bag = restored_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)
         table = table @ whitening_transform(encoder_function(bag, featuriser)(run.texts), export.whitening)
-    return restored_encoder(run.config.composition, arrays | {"table": table})
+    return restored_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)

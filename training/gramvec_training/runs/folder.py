@@ -65,6 +65,7 @@ def spec_of(config: Config) -> FeatureSpec:
         words=features.words,
         unknown_words=features.unknown_words,
         lowercase=features.lowercase,
+        word_rule=features.word_rule,
     )
 
 
@@ -87,6 +88,11 @@ def begun_run(folder: Path) -> Begun:
         raise InputError(f"There is no run in {folder}; give a folder that gramvec-train fit wrote.") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged or of another version; start the run anew.") from error
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether a folder is that of a run, finished or not."""
+    return (folder / _CONFIG).is_file()
 
 
 def is_finished(folder: Path) -> bool:
@@ -143,7 +149,7 @@ def load_run(folder: Path) -> Run:
         )
     try:
         with np.load(folder / _WEIGHTS, allow_pickle=False) as arrays:
-            encoder = restored_encoder(config.composition, dict(arrays))
+            encoder = restored_encoder(config.composition, dict(arrays), config.model.dimension)
         record = orjson.loads((folder / _RECORD).read_bytes())
         texts = (folder / _TEXTS).read_text(encoding="utf-8").split("\n")[:-1]
         counted = (folder / _REPEATED).read_text(encoding="utf-8").split("\n")[:-1]

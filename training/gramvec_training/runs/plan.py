@@ -12,7 +12,7 @@ from gramvec.features import Featuriser
 from gramvec.vocab import Vocabulary
 from gramvec_training.data import Repeated
 from gramvec_training.encoders import Encoder
-from gramvec_training.fitting import History
+from gramvec_training.fitting import History, Selection
 from gramvec_training.objectives import Objective
 
 
@@ -23,7 +23,8 @@ class Plan:
     texts: a sample of those that it learns from, for the export's parity check. repeated: counts for its memo.
     make_encoder: the encoder with its first values, on the CPU. record: what the record says of the data, given what
     the loop did and the encoder that came of it. make_objective: what is learned, on a device; None where the first
-    values are the last. digests: of what it is trained on, for the checkpoint.
+    values are the last. selection: by what the kept model is chosen where the config does not say. digests: of what it
+    is trained on, for the checkpoint.
     """
 
     vocabulary: Vocabulary
@@ -33,4 +34,5 @@ class Plan:
     make_encoder: Callable[[], Encoder]
     record: Callable[[History, Encoder], dict[str, Any]]
     make_objective: Callable[[Encoder, torch.device], Objective] | None = None
+    selection: Selection | None = None
     digests: tuple[str, ...] = ()

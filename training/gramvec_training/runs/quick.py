@@ -6,7 +6,8 @@ import shlex
 from pathlib import Path
 
 from gramvec.errors import InputError
-from gramvec_training.configuration import Config, Start, parse_config
+from gramvec_training.configuration import Config, Start, UnknownWords, Weights, WordRule, parse_config
+from gramvec_training.readers import vectors_at
 from gramvec_training.runs.start import read_start
 
 _SOURCE = "the options"
@@ -59,6 +60,7 @@ def pairs_config(
                 "words": bundle.spec.words,
                 "unknown_words": bundle.spec.unknown_words,
                 "lowercase": bundle.spec.lowercase,
+                "word_rule": bundle.spec.word_rule,
             },
             "training": {**training, "l2": _L2_FROM, "l2_centre": "initial"},
             "start": {"bundle": bundle.path.resolve(), "digest": bundle.digest},
@@ -77,20 +79,24 @@ def sif_config(
     name: str,
     a: float,
     components: int,
-    weighted: bool,
+    weights: Weights,
+    documents: tuple[Path, ...],
+    unknown_words: UnknownWords,
+    word_rule: WordRule,
     sample: int,
     max_words: int | None,
 ) -> Config:
-    """SIF over a run's words or a file of vectors; unknown words are skipped."""
+    """SIF over a run's words or a file of vectors."""
     return parse_config(
         {
             "model": {"name": name, "kind": "sif", "pooling": "mean", "activation": "linear", "bias": False},
-            "features": {"orders": [], "words": True},
+            "features": {"orders": [], "words": True, "unknown_words": unknown_words, "word_rule": word_rule},
             "sif": {
-                "vectors": vectors.resolve(),
+                "vectors": vectors_at(vectors).resolve(),
                 "frequencies": frequencies.resolve(),
                 "a": a,
-                "weighted": weighted,
+                "weights": weights,
+                "documents": [{"path": path.resolve(), "layout": _text_layout(path)} for path in documents],
                 "components": components,
                 "sample": sample,
                 "max_words": max_words,
@@ -99,6 +105,10 @@ def sif_config(
         },
         source=_SOURCE,
     )
+
+
+def _text_layout(path: Path) -> str:
+    return "similarity" if path.is_dir() or path.suffix == ".tsv" else "lines"
 
 
 def texts_config(texts: tuple[Path, ...], teacher: str, *, dimension: int, epochs: int) -> Config:

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from gramvec.features import Featuriser
-from gramvec_training.configuration import Config, How
+from gramvec_training.configuration import Config, Dev, How, Select
 from gramvec_training.encoders import Encoder, cosines, encoder_function
-from gramvec_training.evaluation import SimilaritySet, find_sets, score_sets
-from gramvec_training.fitting import History, Trainer, choose_device, fit, settle
+from gramvec_training.evaluation import SimilaritySet, find_sets, logged, score_sets
+from gramvec_training.fitting import History, Log, Selection, Trainer, choose_device, fit, settle
 from gramvec_training.runs.distil import prepare_distillation
 from gramvec_training.runs.folder import CHECKPOINT, Begun, finish_run, save_inputs, versions
 from gramvec_training.runs.pairs import prepare_pairs
@@ -33,11 +34,14 @@ def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
     device = choose_device(how.device)
     settle(device, how.threads)
     dev = find_sets([data / path for path in config.dev.sets])[0] if config.dev.sets else []
+    chosen_by = find_sets([data / config.select.set])[0] if config.select is not None else []
 
     plan = _preparation(config)(begun, folder, how)
     save_inputs(folder, plan.vocabulary, plan.texts, plan.repeated)
     encoder = plan.make_encoder().to(device)
-    history = History()
+    history, selection = History(), plan.selection
+    if config.select is not None:
+        selection = _selection(config.select, chosen_by, plan.featuriser)
     if plan.make_objective is not None:
         history = fit(
             Trainer(encoder, plan.make_objective(encoder, device), device),
@@ -45,8 +49,8 @@ def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
             identity=_identity(config, *plan.digests),
             resume=how.resume,
             save_every=how.save_every,
-            score=lambda model: _means(_scores(dev, model, plan.featuriser)),
-            score_every=config.dev.every if dev else None,
+            log=_log(config.dev, dev, plan.featuriser),
+            selection=selection,
         )
     record = {
         "name": config.model.name,
@@ -54,6 +58,8 @@ def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
         "command": begun.command,
         "config": config.public(),
         "rows": len(plan.vocabulary),
+        "dimension": encoder.dimension,
+        "parameters": encoder.parameter_counts(),
         "steps": history.steps,
         "seconds": round(history.seconds, 1),
         "device": str(device),
@@ -61,6 +67,7 @@ def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
         "versions": versions(),
         "loss": history.losses,
         "dev": history.dev,
+        **({"selection": {"scores": history.selection, "kept": history.kept}} if selection is not None else {}),
         **plan.record(history, encoder),
         "scores": _scores(dev, encoder, plan.featuriser),
     }
@@ -79,9 +86,19 @@ def _scores(sets: Sequence[SimilaritySet], encoder: Encoder, featuriser: Featuri
     return score_sets(sets, cosines(encoder_function(encoder, featuriser), featuriser))
 
 
-def _means(scores: dict[str, Any]) -> dict[str, float]:
-    """Each task's mean Pearson, rounded, for the log."""
-    return {task: round(result["mean"]["pearson"], 2) for task, result in scores["tasks"].items()}
+def _log(dev: Dev, sets: Sequence[SimilaritySet], featuriser: Featuriser) -> Log | None:
+    """The mean of each task and the score of each of its sets, every so many steps."""
+    if not sets or dev.every is None:
+        return None
+    return Log(lambda encoder: logged(_scores(sets, encoder, featuriser)), dev.every)
+
+
+def _selection(select: Select, sets: Sequence[SimilaritySet], featuriser: Featuriser) -> Selection:
+    def score(encoder: Encoder) -> float:
+        tasks = _scores(sets, encoder, featuriser)["tasks"]
+        return float(np.mean([task["mean"][select.measure] for task in tasks.values()]))
+
+    return Selection(score, select.every)
 
 
 def _identity(config: Config, *digests: str) -> str:

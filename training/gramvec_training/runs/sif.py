@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from gramvec.errors import InputError
-from gramvec.features import Featuriser
-from gramvec_training.configuration import BagSettings, How
-from gramvec_training.data import Repeated, collect_texts
+from gramvec.features import FeatureSpec, Featuriser
+from gramvec.vocab import Vocabulary
+from gramvec_training.configuration import BagSettings, How, Sif
+from gramvec_training.data import Repeated, collect_texts, count_documents, source_texts
 from gramvec_training.encoders import Bag, Encoder, encoder_function
-from gramvec_training.fitting import History, common_components, word_table, word_weights
-from gramvec_training.readers import read_frequencies, read_vectors
-from gramvec_training.runs.folder import PARITY_TEXTS, Begun, load_run, spec_of
+from gramvec_training.fitting import History, common_components, idf_weights, word_table, word_weights
+from gramvec_training.readers import read_frequencies, read_vectors, vectors_at
+from gramvec_training.runs.beginning import UNKNOWN_WORD
+from gramvec_training.runs.folder import PARITY_TEXTS, Begun, is_begun, load_run, spec_of
 from gramvec_training.runs.plan import Plan
 from gramvec_training.types import Floats
 
@@ -26,21 +30,21 @@ def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
     config, data = begun.config, begun.data
     sif, settings = config.sif, config.composition
     assert sif is not None
-    if config.features.unknown_words == "row":
-        raise InputError('SIF has no row for unknown words, it skips them; set features.unknown_words = "skip".')
     if not isinstance(settings, BagSettings):
         raise InputError(f"SIF weighs a bag of words; leave out [encoder] {settings.kind}.")
-    source = data / sif.vectors if sif.vectors is not None else folder.resolve().parent / str(sif.run)
-    words, vectors, origin = _word_vectors(source)
+    source = vectors_at(sif.vectors, data) if sif.vectors is not None else folder.resolve().parent / str(sif.run)
+    words, vectors, origin = word_vectors(source)
     frequencies = read_frequencies(data / sif.frequencies)
-    vocabulary, table = word_table(words, vectors, frequencies, max_words=sif.max_words)
-    if sif.weighted:
-        entries = vocabulary.entries()
-        table = table * word_weights([entry.text for entry in entries], frequencies, sif.a)[:, None]
+    unknown = _unknown_word(words) if config.features.unknown_words == "row" else None
+    spec = spec_of(config)
+    vocabulary, table = word_table(
+        words, vectors, frequencies, max_words=sif.max_words, unknown=unknown, symbols=spec.has_symbols
+    )
+    table = table * _weights(sif, vocabulary, frequencies, spec, data, unknown)[:, None]
 
     texts, counts = collect_texts(config.texts, data, spans=0, seed=sif.seed)
     texts = texts[: sif.sample]
-    featuriser = Featuriser(spec_of(config), vocabulary)
+    featuriser = Featuriser(spec, vocabulary)
     encoder = Bag(torch.from_numpy(table), settings)
     if sif.components:
         pooled = Bag(encoder.table.detach(), BagSettings(pooling=settings.pooling, activation="linear", bias=False))
@@ -66,9 +70,32 @@ def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
     )
 
 
-def _word_vectors(source: Path) -> tuple[list[str], Floats, dict[str, Any]]:
+def _unknown_word(words: Sequence[str]) -> str:
+    """The word that stands for those without a vector, as in the authors' code: UUUNKKK, or else the last."""
+    return UNKNOWN_WORD if UNKNOWN_WORD in words else words[-1]
+
+
+def _weights(
+    sif: Sif,
+    vocabulary: Vocabulary,
+    frequencies: Mapping[str, float],
+    spec: FeatureSpec,
+    data: Path,
+    unknown: str | None,
+) -> Floats:
+    """float32[rows]; the row of unknown words has the weight of the word whose vector it is."""
+    words = [entry.text or str(unknown) for entry in vocabulary.entries()]
+    if sif.weights == "none":
+        return np.ones(len(words), np.float32)
+    if sif.weights == "sif":
+        return word_weights(words, frequencies, sif.a)
+    documents = [text for source in sif.documents for text in source_texts(source, data)]
+    return idf_weights(count_documents(documents, Featuriser(spec, vocabulary), len(vocabulary)), len(documents))
+
+
+def word_vectors(source: Path) -> tuple[list[str], Floats, dict[str, Any]]:
     """Words, vectors float32[n, d], and where they are from, for the record."""
-    if not source.is_dir():
+    if not is_begun(source):
         words, vectors = read_vectors(source)
         return words, vectors, {"file": source.name}
     run = load_run(source)

@@ -11,7 +11,7 @@ import numpy as np
 from gramvec.bundles import Bundle, open_bundle
 from gramvec.errors import InputError
 from gramvec.vocab import Vocabulary
-from gramvec_training.configuration import BagSettings, Config, Start
+from gramvec_training.configuration import BagSettings, Config, Pooling, Start
 from gramvec_training.encoders import Bag, bag_of, encoder_function
 from gramvec_training.export import read_weights
 from gramvec_training.runs.folder import spec_of
@@ -34,7 +34,8 @@ class Started:
     def settings(self) -> BagSettings:
         """The encoder's."""
         graph = self.bundle.manifest.graph
-        return BagSettings(pooling=graph.pooling, activation=graph.activation, bias=self.bias is not None)
+        pooling: Pooling = "mean" if graph.pooling == "mean" else "sum"
+        return BagSettings(pooling=pooling, activation=graph.activation, bias=self.bias is not None)
 
     def encode(self) -> Encode:
         """Texts to vectors by the bundle's own features and weights."""
@@ -42,8 +43,8 @@ class Started:
 
     def bag(self, table: Floats) -> Bag:
         """An encoder like the bundle's with another table."""
-        graph = self.bundle.manifest.graph
-        return bag_of(table, self.bias, pooling=graph.pooling, activation=graph.activation)
+        own = self.settings
+        return bag_of(table, self.bias, pooling=own.pooling, activation=own.activation)
 
 
 def read_start(start: Start) -> Started:

@@ -12,12 +12,13 @@ import orjson
 
 from gramvec.errors import InputError
 from gramvec_training.configuration import Config, parse_config
+from gramvec_training.evaluation import find_sets
 
 # CHARAGRAM, Table 5: n-grams of these orders, and of each order the k most frequent.
 TABLE_5_ORDERS = ((2,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 4, 5, 6))
 TABLE_5_SIZES = (100, 1_000, 50_000)
-# SIF, Figure 1a: 10^-i and 3 * 10^-i for i from 1 to 5.
-FIGURE_1_A = tuple(float(f"{m}e-{i}") for i in range(1, 6) for m in (3, 1))
+# SIF, Figure 2a: 10^-i and 3 * 10^-i for i from 1 to 5.
+FIGURE_2A = tuple(float(f"{m}e-{i}") for i in range(1, 6) for m in (3, 1))
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,29 @@ def _changed(config: Config, changes: dict[str, dict[str, Any]]) -> Config:
     return parse_config(values, source="the sweep")
 
 
-def result(cell: Cell, record: dict[str, Any]) -> dict[str, Any]:
+def check_mean(names: Sequence[str], config: Config, data: Path) -> None:
+    """Raise InputError where a sweep is to take its mean over a task, or a task/set, that the config does not score."""
+    sets = find_sets([data / path for path in config.dev.sets])[0]
+    known = {one.task for one in sets} | {f"{one.task}/{one.name}" for one in sets}
+    for name in names:
+        if name not in known:
+            raise InputError(f"The config scores no {name}; there are {', '.join(sorted(known))}.")
+
+
+def result(cell: Cell, record: dict[str, Any], mean_of: Sequence[str] = ()) -> dict[str, Any]:
     """What a finished run says for its cell, for JSON: rows, seconds, and Pearson and Spearman times 100.
 
-    `tasks`: task -> mean over its sets. `all`: the mean over all sets of all tasks, as in Table 5.
+    `tasks`: task -> mean over its sets. `mean`: over all sets of the tasks, or the single task/set, that `mean_of`
+    names, by default of all tasks; Table 5 of CHARAGRAM has the sets of sentences, or one set of words, and no other.
     """
     tasks = record["scores"]["tasks"]
-    sets = [one for task in tasks.values() for one in task["sets"].values()]
+    named = set(mean_of) or set(tasks)
+    sets = [
+        one
+        for task, found in tasks.items()
+        for name, one in found["sets"].items()
+        if task in named or f"{task}/{name}" in named
+    ]
     measures = ("pearson", "spearman")
     return {
         "row": cell.row,
@@ -83,7 +100,8 @@ def result(cell: Cell, record: dict[str, Any]) -> dict[str, Any]:
         "rows": record["rows"],
         "seconds": record["seconds"],
         "tasks": {name: task["mean"] for name, task in tasks.items()},
-        "all": {measure: float(np.mean([one[measure] or 0.0 for one in sets])) for measure in measures},
+        "mean_of": sorted(named),
+        "mean": {measure: float(np.mean([one[measure] or 0.0 for one in sets])) for measure in measures},
     }
 
 
@@ -93,8 +111,10 @@ def to_json(results: Sequence[dict[str, Any]]) -> bytes:
 
 
 def tables(results: Sequence[dict[str, Any]]) -> str:
-    """A text table, Pearson/Spearman, of each task and of all sets; a sweep of one setting is a single table."""
-    tasks = [*results[0]["tasks"], "all"]
+    """A text table, Pearson/Spearman, of each task and of the mean; a sweep of one setting is a single table."""
+    named = results[0]["mean_of"]
+    mean = "all" if named == sorted(results[0]["tasks"]) else f"mean of {', '.join(named)}"
+    tasks = [*results[0]["tasks"], mean]
     columns = list(dict.fromkeys(one["column"] for one in results))
     rows = list(dict.fromkeys(one["row"] for one in results))
     if columns == [""]:
@@ -108,7 +128,7 @@ def tables(results: Sequence[dict[str, Any]]) -> str:
 
 
 def _score(one: dict[str, Any], task: str) -> str:
-    score = one["all"] if task == "all" else one["tasks"][task]
+    score = one["tasks"].get(task, one["mean"])
     return f"{score['pearson']:.1f}/{score['spearman']:.1f}"
 
 

@@ -60,7 +60,10 @@ class Explained(Body):
     """A score and what made it: contributions + rest + residual = score."""
 
     score: float
-    residual: float = Field(description="What no pair of features explains: the model's bias, and rounding.")
+    residual: float = Field(
+        description="What no pair of features explains: the model's bias, and rounding; where the model is more than a "
+        "sum of rows, what features do alone."
+    )
     rest: float = Field(description="The sum of the pairs that are not listed.")
     coverage: list[float] = Field(
         description="Share of each text's characters, white space aside, that lie in a feature of the vocabulary."

@@ -1,0 +1,512 @@
+"""Encoders with layers and with order, by the same loop, export, checks and service as the bags."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import onnx
+import pytest
+import torch
+
+import gramvec
+from gramvec.bundles.bundle import Manifest, open_bundle
+from gramvec.errors import BundleError, DeviceError, InputError
+from gramvec.explaining.contributions import explain
+from gramvec.explaining.neighbours import nearest_ngrams
+from gramvec.explaining.occlusion import MOST_PIECES, shares
+from gramvec.features import FeatureBatch, FeatureSpec
+from gramvec.http.settings.settings import Settings
+from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.runtime.sequences import PLACES, SequenceRuntime, taken
+from gramvec.vocab import Vocabulary
+from gramvec_training.configuration import parse_config
+from gramvec_training.data import build_vocabulary
+from gramvec_training.encoders import LONGEST, Encoder, build_encoder, encoder_function
+from gramvec_training.export import export_bundle
+from gramvec_training.runs import load_run
+from http_support import PATIENCE, running
+from training_support import call, export_table
+
+WORDS, CHARACTERS = {"orders": [], "words": True}, {"orders": [1]}
+# A config's [encoder], [features], dimension; its graph's composition, pooling and activation.
+MODELS: dict[str, tuple[dict[str, Any], dict[str, Any], int, tuple[str, str, str]]] = {
+    "two-layer": ({"kind": "two-layer"}, {"orders": [2, 3]}, 24, ("layers", "sum", "tanh")),
+    "two-layer-relu": ({"kind": "two-layer", "activation": "relu"}, {"orders": [2]}, 24, ("layers", "sum", "relu")),
+    "projection": ({"kind": "projection"}, WORDS, 24, ("layers", "mean", "linear")),
+    "dan": ({"kind": "dan"}, WORDS, 24, ("layers", "mean", "tanh")),
+    "dan-4": ({"kind": "dan", "layers": 4, "activation": "sigmoid"}, WORDS, 24, ("layers", "mean", "sigmoid")),
+    "rnn": ({"kind": "rnn"}, WORDS, 24, ("sequence", "last", "tanh")),
+    "rnn-relu": ({"kind": "rnn", "activation": "relu"}, WORDS, 24, ("sequence", "last", "relu")),
+    "irnn": ({"kind": "irnn"}, WORDS, 24, ("sequence", "last", "linear")),
+    "lstm": ({"kind": "lstm"}, WORDS, 24, ("sequence", "last", "tanh")),
+    "lstm-no-gate": ({"kind": "lstm", "output_gate": False}, WORDS, 24, ("sequence", "last", "tanh")),
+    "charlstm": ({"kind": "lstm"}, CHARACTERS, 24, ("sequence", "last", "tanh")),
+    "charcnn-a": (
+        {"kind": "char-cnn", "filters": "a", "filter_activation": "linear", "activation": "linear"},
+        CHARACTERS, 24, ("sequence", "max", "linear"),
+    ),
+    "charcnn-b": ({"kind": "char-cnn", "filters": "b"}, CHARACTERS, 24, ("sequence", "max", "tanh")),
+    "charcnn-b-no-layer": (
+        {"kind": "char-cnn", "filters": "b", "filter_activation": "relu", "layer": False},
+        CHARACTERS, 525, ("sequence", "max", "relu"),
+    ),
+}  # fmt: skip
+SOME = ("red", "green", "small", "large", "old", "new", "car", "house", "river", "tree", "na\u00efve", "\u03a3\u03bf")
+KINDS = {
+    "two": "charagram-2-layer", "pro": "paragram-projection", "dan": "dan", "rnn": "rnn", "irn": "irnn",
+}  # fmt: skip
+
+
+def kind_of(name: str) -> str:
+    """Of the config's model."""
+    if name.startswith("char"):
+        return name.split("-")[0]
+    return KINDS.get(name[:3], "lstm")
+
+
+def texts_of(n: int, seed: int = 1, longest: int = 12) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(SOME, rng.integers(0, longest))) for _ in range(n)]
+
+
+def made(name: str, seed: int = 3) -> tuple[Encoder, FeatureSpec, Vocabulary]:
+    """A model of this kind with random weights everywhere."""
+    encoder, features, dimension, _ = MODELS[name]
+    values = {
+        "model": {"name": name, "kind": kind_of(name), "dimension": dimension},
+        "encoder": encoder, "features": features, "training": {"steps": 1}, "data": [{"path": "x"}],
+    }  # fmt: skip
+    config = parse_config(values, source="test")
+    spec = FeatureSpec(orders=tuple(config.features.orders), words=config.features.words)
+    vocabulary = build_vocabulary(list(SOME), spec)
+    generator = torch.Generator().manual_seed(seed)
+    table = torch.empty(len(vocabulary), 24).normal_(0, 0.5, generator=generator)
+    built = build_encoder(config.composition, table, dimension, generator)
+    with torch.no_grad():
+        for key, parameter in built.named_parameters():
+            if key != "table":
+                parameter.normal_(0, 0.15, generator=generator)
+    return built, spec, vocabulary
+
+
+def written(path: Path, name: str, **rest: Any) -> tuple[Encoder, Manifest]:
+    encoder, spec, vocabulary = made(name)
+    manifest = export_bundle(
+        path, name=name, kind=name, spec=spec, vocabulary=vocabulary, encoder=encoder,
+        parity_texts=[*texts_of(40), "", "zzz"], provenance={}, card="", **rest,
+    )  # fmt: skip
+    return encoder, manifest
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundles")
+    for name in MODELS:
+        written(folder / name, name)
+    return folder
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_bundle_says_what_it_is_and_gives_the_trainers_vectors(bundles: Path, name: str) -> None:
+    encoder, _, _ = made(name)
+    embedder = gramvec.load(bundles / name, device="cpu")
+    graph = embedder.manifest.graph
+    assert (graph.composition, graph.pooling, graph.activation) == MODELS[name][3]
+    assert graph.stored is None
+    assert embedder.bundle.weights is None
+    assert not graph.cpu
+    assert (embedder.runtime, embedder.device) == ("onnx", "cpu")
+    texts = [*texts_of(60, 2), "", "zzz", " ", "red " * 300, "re"]
+    expected = encoder_function(encoder, embedder.bundle.featuriser)(texts)
+    found = embedder.embed(texts, normalize=False)
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+    embedder.close()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_vectors_bytes_do_not_depend_on_its_batch(bundles: Path, name: str) -> None:
+    """Neither on how long the others are, nor on the order, nor on how many there are."""
+    embedder = gramvec.load(bundles / name, device="cpu")
+    texts = [*texts_of(70, 3), "red " * 900, "", "red", "x", "green river " * 200]
+    together = embedder.embed(texts, normalize=False)
+    for size in (1, 2, 3, 7, 33):
+        parts = [embedder.embed(texts[start : start + size], normalize=False) for start in range(0, len(texts), size)]
+        assert np.concatenate(parts).tobytes() == together.tobytes()
+    order = np.random.default_rng(4).permutation(len(texts))
+    assert embedder.embed([texts[at] for at in order], normalize=False).tobytes() == together[order].tobytes()
+    threaded = gramvec.load(bundles / name, device="cpu", threads=3)
+    many = texts * 25
+    assert threaded.embed(many, normalize=False).tobytes() == np.tile(together, (25, 1)).tobytes()
+    for one in (embedder, threaded):
+        one.close()
+
+
+@pytest.mark.parametrize("name", ["rnn", "irnn", "lstm", "charlstm", "charcnn-b"])
+def test_padding_never_changes_a_byte(bundles: Path, name: str) -> None:
+    """The graph itself pads a text to the longest of its call."""
+    bundle = open_bundle(bundles / name)
+    runtime = OnnxRuntime(bundle.graph_path, bundle.manifest.dimension)
+    text = "small old car"
+    alone = runtime.run(bundle.featuriser([text]))[0]
+    for longer in ("red " * 5, "red " * 60, "house river " * 400):
+        for company in ([text, longer], [longer, text, ""], [longer, text, longer]):
+            batch = bundle.featuriser(company)
+            assert runtime.run(batch)[company.index(text)].tobytes() == alone.tobytes()
+    runtime.close()
+
+
+@pytest.mark.parametrize("name", ["rnn", "irnn", "lstm", "charlstm", "charcnn-a"])
+def test_a_text_is_read_up_to_its_longest_position_in_the_graph_too(bundles: Path, name: str) -> None:
+    bundle = open_bundle(bundles / name)
+    runtime = OnnxRuntime(bundle.graph_path, bundle.manifest.dimension)
+    ids = np.random.default_rng(1).integers(0, bundle.manifest.rows, LONGEST + 50).astype(np.int32)
+    longer = runtime.run(FeatureBatch(ids, np.array([0, len(ids)], np.int64)))
+    cut = runtime.run(FeatureBatch(ids[:LONGEST], np.array([0, LONGEST], np.int64)))
+    if name != "irnn":  # whose states may be of any size after so many steps
+        assert np.isfinite(longer).all()
+    np.testing.assert_array_equal(longer, cut)
+    runtime.close()
+
+
+@pytest.mark.parametrize("name", ["two-layer", "dan", "rnn", "lstm", "charlstm"])
+@pytest.mark.parametrize(("precision", "tolerance"), [("float16", 5e-3), ("int8", 6e-2)])
+def test_tables_in_fewer_bits(tmp_path: Path, name: str, precision: Any, tolerance: float) -> None:
+    encoder, manifest = written(tmp_path / "b", name, precision=precision)
+    assert manifest.graph.precision == precision
+    embedder = gramvec.load(tmp_path / "b", device="cpu")
+    texts = texts_of(50, 5)
+    expected = encoder_function(encoder, embedder.bundle.featuriser)(texts)
+    np.testing.assert_allclose(embedder.embed(texts, normalize=False), expected, atol=tolerance * 3)
+    together = embedder.embed(texts)
+    assert np.concatenate([embedder.embed([text]) for text in texts]).tobytes() == together.tobytes()
+    embedder.close()
+
+
+def test_what_has_no_graph_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a character CNN stores what its filters make"):
+        written(tmp_path / "b", "charcnn-a", precision="int8")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["dan", "lstm", "charcnn-b"])
+def test_other_runtimes_say_why_not(bundles: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    beyond = "has layers above the sum of its rows" if name == "dan" else "reads a text's rows in their order"
+    with pytest.raises(DeviceError, match=f"runtime native: {name} {beyond}; take runtime onnx"):
+        gramvec.load(bundles / name, device="cpu", runtime="native")
+    with pytest.raises(DeviceError, match="device cuda cannot be had"):
+        gramvec.load(bundles / name, device="cuda")
+    caplog.set_level(logging.INFO, "gramvec.runtime")
+    gramvec.load(bundles / name, device="cpu").close()
+    (line,) = [one for one in caplog.records if "runtime auto" in one.message]
+    assert (line.levelno, line.message) == (
+        logging.INFO, f"runtime auto: onnx, because runtime native: {name} {beyond}; take runtime onnx",
+    )  # fmt: skip
+    result = call("convert", bundles / name, "-o", bundles / f"{name}-again", "--precision", "int8")
+    assert result.exit_code == 1
+    assert "no bag of rows" in result.stderr
+
+
+def test_a_bundle_without_a_table_that_is_a_bag_was_made_before(bundles: Path, tmp_path: Path) -> None:
+    """The message about an old bundle is for old bundles alone."""
+    spec = FeatureSpec(orders=(), words=True)
+    vocabulary = build_vocabulary(list(SOME), spec)
+    table = np.random.default_rng(1).normal(size=(len(vocabulary), 8)).astype(np.float32)
+    export_table(
+        tmp_path / "old", name="old", kind="sif", spec=spec, vocabulary=vocabulary, table=table, provenance={}, card=""
+    )
+    changed(tmp_path / "old", stored=None)
+    with pytest.raises(BundleError, match="made before runtime native"):
+        gramvec.load(tmp_path / "old", device="cpu", runtime="native")
+
+
+def changed(folder: Path, **values: Any) -> None:
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["graph"].update(values)
+    path.write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "sentence"),
+    [
+        ("lstm", {"composition": "bag"}, "graph.pooling: last is not for graph.composition bag"),
+        ("lstm", {"pooling": "mean"}, "graph.pooling: mean is not for graph.composition sequence"),
+        ("lstm", {"composition": "tree"}, "graph.composition: Input should be 'bag', 'layers' or 'sequence'"),
+        ("dan", {"pooling": "max"}, "graph.pooling: max is not for graph.composition layers"),
+        ("dan-4", {"composition": "bag"}, "graph.activation: sigmoid is not for graph.composition bag"),
+        ("lstm", {"stored": {"file": "model.onnx.data", "rows": 12, "table": 0}}, "which has neither graph.stored"),
+    ],
+    ids=str,
+)
+def test_manifests_that_contradict_themselves(tmp_path: Path, name: str, values: dict[str, Any], sentence: str) -> None:
+    written(tmp_path / "b", name)
+    changed(tmp_path / "b", **values)
+    with pytest.raises(BundleError, match=sentence):
+        open_bundle(tmp_path / "b")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_graphs_use_no_operator_that_is_not_listed(bundles: Path, name: str) -> None:
+    """Opening checks it; here that these are what the documents say they are made of."""
+    graph = onnx.load(bundles / name / "model.onnx", load_external_data=False).graph
+    operators = {node.op_type for node in graph.node}
+    inputs = [one.name for one in graph.input]
+    kind = MODELS[name][0]["kind"]
+    assert inputs == (["ids", "offsets"] if MODELS[name][3][0] == "sequence" else ["ids", "segments", "counts"])
+    expected = {"lstm": "LSTM", "rnn": "RNN", "irnn": "RNN", "char-cnn": "ReduceMax"}.get(kind, "ScatterND")
+    assert expected in operators
+    assert not operators & {"Loop", "Scan", "If"}
+
+
+def resealed(folder: Path, change: Callable[[onnx.ModelProto], object], **graph: Any) -> None:
+    """Change the graph, and make the digests right again."""
+    model = onnx.load(folder / "model.onnx", load_external_data=False)
+    change(model)
+    data = model.SerializeToString()
+    (folder / "model.onnx").write_bytes(data)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"]["model.onnx"] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    manifest["graph"].update(graph)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def set_attribute(operator: str, name: str, value: Any) -> Callable[[onnx.ModelProto], object]:
+    def change(model: onnx.ModelProto) -> None:
+        (node,) = [one for one in model.graph.node if one.op_type == operator]
+        kept = [one for one in node.attribute if one.name != name]
+        del node.attribute[:]
+        node.attribute.extend([*kept, onnx.helper.make_attribute(name, value)])
+
+    return change
+
+
+def set_constant(name: str, value: Any) -> Callable[[onnx.ModelProto], object]:
+    def change(model: onnx.ModelProto) -> None:
+        (tensor,) = [one for one in model.graph.initializer if one.name == name]
+        tensor.CopyFrom(onnx.numpy_helper.from_array(np.asarray(value, np.int64), name))
+
+    return change
+
+
+def set_operator(before: str, after: str) -> Callable[[onnx.ModelProto], object]:
+    def change(model: onnx.ModelProto) -> None:
+        for node in model.graph.node:
+            node.op_type = after if node.op_type == before else node.op_type
+
+    return change
+
+
+def rename_input(model: onnx.ModelProto) -> None:
+    model.graph.input[1].name = "segments"
+    for node in model.graph.node:
+        node.input[:] = ["segments" if one == "offsets" else one for one in node.input]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "graph", "sentence"),
+    [
+        ("lstm", set_attribute("LSTM", "hidden_size", 2**40), {}, "onnxruntime cannot load it"),
+        ("lstm", set_attribute("LSTM", "hidden_size", 7), {}, "golden texts fail"),
+        ("lstm", set_attribute("LSTM", "activations", ["Odd", "Tanh", "Tanh"]), {}, "onnxruntime cannot load it"),
+        ("lstm", set_attribute("LSTM", "clip", 0.001), {}, "golden texts have other vectors"),
+        ("lstm", set_constant("least", [2**40]), {}, "golden texts fail"),
+        ("lstm", set_constant("stride", 0), {}, "golden texts fail"),
+        ("lstm", set_operator("LSTM", "GRU"), {}, "operator GRU is none that bundles may use"),
+        ("rnn", set_operator("Less", "Greater"), {}, "operator Greater is none that bundles may use"),
+        ("rnn", rename_input, {}, "inputs of ids, offsets, and not segments"),
+        (
+            "lstm", lambda model: None, {"composition": "layers", "pooling": "sum"},
+            "operator LSTM is none that bundles may use",
+        ),
+        ("charcnn-b", set_constant("further", [2**40]), {}, "golden texts fail"),
+    ],
+)  # fmt: skip
+def test_graphs_of_a_stranger_end_in_a_sentence(
+    bundles: Path, tmp_path: Path, name: str, change: Callable[[onnx.ModelProto], object], graph: Any, sentence: str
+) -> None:
+    shutil.copytree(bundles / name, tmp_path / "b")
+    resealed(tmp_path / "b", change, **graph)
+    with pytest.raises(BundleError, match=sentence):
+        gramvec.load(tmp_path / "b", device="cpu")
+
+
+def test_a_vector_that_is_no_number_is_zeros(tmp_path: Path) -> None:
+    """An iRNN whose matrix doubles at each step overflows in a long text, and other texts of the call do not."""
+    encoder, spec, vocabulary = made("irnn")
+    with torch.no_grad():
+        encoder.get_parameter("recurrent").copy_(2 * torch.eye(24))
+    export_bundle(
+        tmp_path / "b", name="b", kind="irnn", spec=spec, vocabulary=vocabulary, encoder=encoder,
+        golden_texts=["red car"], provenance={}, card="",
+    )  # fmt: skip
+    embedder = gramvec.load(tmp_path / "b", device="cpu")
+    texts = ["red green car", "red " * 500]
+    found = embedder.embed(texts)
+    assert np.linalg.norm(found[0]) == pytest.approx(1)
+    assert not found[1].any()
+    assert found[0].tobytes() == embedder.embed(texts[:1]).tobytes()
+    embedder.close()
+
+
+class Recorded:
+    """A runtime that notes the calls that it gets, and answers with the sum of each text's rows."""
+
+    name, device, provider = "onnx", "cpu", "none"
+
+    def __init__(self) -> None:
+        self.calls: list[list[int]] = []
+
+    def run(self, batch: FeatureBatch) -> np.ndarray[Any, Any]:
+        self.calls.append(batch.counts.tolist())
+        parts: Sequence[Any] = np.split(batch.ids, batch.offsets[1:-1]) if len(batch) else []
+        return np.array([[part.sum(), len(part)] for part in parts], np.float32).reshape(-1, 2)
+
+
+def test_texts_of_about_one_length_go_together() -> None:
+    rng = np.random.default_rng(1)
+    counts = np.append(rng.integers(0, 90, 300), [0, 5000, 1])
+    offsets = np.cumsum(np.append(0, counts)).astype(np.int64)
+    ids = rng.integers(0, 9, offsets[-1]).astype(np.int32)
+    recorded = Recorded()
+    runtime = SequenceRuntime(recorded)  # type: ignore[arg-type]
+    found = runtime.run(FeatureBatch(ids, offsets))
+    expected = [[ids[a:b].sum(), b - a] for a, b in pairwise(offsets)]
+    np.testing.assert_array_equal(found, expected)
+    calls = recorded.calls
+    assert [count for one in calls for count in one] == sorted(counts.tolist())
+    assert all(max(one) * len(one) <= PLACES or len(one) == 1 for one in calls)
+    assert runtime.run(FeatureBatch(ids[:0], np.zeros(1, np.int64))).shape == (0, 2)
+    some = taken(FeatureBatch(ids, offsets), np.array([5, 2, 2]))
+    assert some.counts.tolist() == counts[[5, 2, 2]].tolist()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_explanations_leave_features_out(bundles: Path, name: str) -> None:
+    embedder = gramvec.load(bundles / name, device="cpu")
+    texts = ("small red car", "large green  house")
+    found = explain(embedder, *texts, top_k=5)
+    assert found.score == pytest.approx(float(embedder.similarity(texts[:1], texts[1:])[0, 0]), abs=1e-6)
+    assert sum(pair.contribution for pair in found.pairs) + found.rest + found.residual == pytest.approx(found.score)
+    assert len(found.pairs) == 5
+    assert found.by_occlusion
+    # What a feature adds is by how much the score falls without it: embedded again here, by hand.
+    units = []
+    for text in texts:
+        ids = embedder.bundle.featuriser([text]).ids
+        without = [np.delete(ids, index) for index in range(len(ids))]
+        rows = [ids, *without]
+        offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+        vectors = embedder.vectors_of(FeatureBatch(np.concatenate(rows), offsets)).astype(np.float64)
+        vectors[np.diff(offsets) == 0] = 0
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        units.append(vectors / np.where(lengths > 0, lengths, 1))
+    cosines = units[0] @ units[1].T
+    np.testing.assert_allclose(found.source.contributions, cosines[0, 0] - cosines[1:, 0], atol=1e-6)
+    np.testing.assert_allclose(found.target.contributions, cosines[0, 0] - cosines[0, 1:], atol=1e-6)
+    interactions = cosines[0, 0] - cosines[1:, :1] - cosines[:1, 1:] + cosines[1:, 1:]
+    largest = np.sort(np.abs(interactions).ravel())[::-1][:5]
+    np.testing.assert_allclose([abs(pair.contribution) for pair in found.pairs], largest, atol=1e-6)
+    assert found.source.characters.shape == (len(texts[0]),)
+    assert found.source.characters.sum() == pytest.approx(found.source.contributions.sum())
+    nothing = explain(embedder, "", "zzz" if MODELS[name][1] == WORDS else "\u4e00")
+    assert nothing.score == 0
+    assert nothing.pairs == []
+    embedder.close()
+
+
+def test_explanations_of_long_texts_leave_pieces_out(bundles: Path) -> None:
+    embedder = gramvec.load(bundles / "charlstm", device="cpu")
+    rows = embedder.bundle.featuriser(["small red car " * 20]).ids
+    each, whole = shares(embedder, rows)
+    assert each.shape == (len(rows), 24)
+    assert len(np.unique(each, axis=0)) <= MOST_PIECES
+    assert np.linalg.norm(whole) == pytest.approx(1)
+    longest = explain(embedder, "small red car " * 292, "tree")
+    assert len(longest.source.characters) == 14 * 292
+    embedder.close()
+
+
+def test_a_row_has_no_vector_of_its_own(bundles: Path) -> None:
+    embedder = gramvec.load(bundles / "charlstm", device="cpu")
+    with pytest.raises(BundleError, match="reads a text's rows in their order, so no row has a vector of its own"):
+        nearest_ngrams(embedder, "e", k=3)
+    embedder.close()
+
+
+def test_they_are_served_over_http(bundles: Path) -> None:
+    for name in ("dan", "lstm", "charcnn-b"):
+        embedder = gramvec.load(bundles / name, device="cpu")
+        with running(Settings(), embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
+            texts = [*texts_of(40, 6), "red " * 500]
+            answer = client.post("/embed", json={"inputs": texts})
+            assert answer.status_code == 200
+            np.testing.assert_array_equal(np.array(answer.json(), np.float32), embedder.embed(texts))
+            body = {"inputs": {"source_sentence": "red car", "target_sentence": "old house"}}
+            explained = client.post("/explain", json=body).json()
+            assert explained["score"] == pytest.approx(explain(embedder, "red car", "old house").score, abs=1e-6)
+            assert len(explained["characters"][0]) == len("red car")
+        embedder.close()
+
+
+def config_of(name: str, folder: Path, source: str, **sections: dict[str, Any]) -> Path:
+    """The config of a model of this kind; source: "data" or "texts", and the file that it is in."""
+    encoder, features, dimension, _ = MODELS[name]
+    model = {"name": name, "kind": kind_of(name), "dimension": dimension}
+    lines = []
+    for section, values in {"model": model, "encoder": encoder, "features": features, **sections}.items():
+        lines += [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in values.items())]
+    path = folder / f"{name}.toml"
+    path.write_text("\n".join([*lines, f"[[{source}]]", f'path = "{source}.tsv"', ""]))
+    return path
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_they_are_trained_by_the_same_loop(tmp_path: Path, name: str) -> None:
+    texts = [text for text in texts_of(80, 7, 5) if text]
+    (tmp_path / "data.tsv").write_text("".join(f"{one}\t{' '.join(reversed(one.split()))} tree\n" for one in texts))
+    training = {"batch": 8, "steps": 6, "rate": 0.01, "l2": 1e-6, "l2_composition": 1e-5}
+    config = config_of(name, tmp_path, "data", training=training)
+    result = call("fit", config, "--data", tmp_path, "--out", tmp_path / "run", "--export", tmp_path / "bundle")
+    assert result.exit_code == 0, result.output
+    run, embedder = load_run(tmp_path / "run"), gramvec.load(tmp_path / "bundle", device="cpu")
+    expected = encoder_function(run.encoder, embedder.bundle.featuriser)(texts)
+    np.testing.assert_allclose(embedder.embed(texts, normalize=False), expected, atol=2e-5)
+    parity = embedder.manifest.provenance["parity"]
+    assert parity["float32_vs_trainer"] < 1e-6
+    embedder.close()
+
+
+@pytest.mark.parametrize("name", ["lstm", "charlstm", "charcnn-a", "irnn"])
+def test_they_are_distilled(tmp_path: Path, name: str) -> None:
+    """A student that reads in order learns what a bag says of texts."""
+    texts = sorted({text for text in texts_of(150, 8, 4) if text})
+    (tmp_path / "texts.tsv").write_text("\n".join(texts))
+    spec = FeatureSpec(orders=(), words=True)
+    vocabulary = build_vocabulary(texts, spec)
+    table = np.random.default_rng(1).normal(size=(len(vocabulary), 24)).astype(np.float32)
+    export_table(
+        tmp_path / "teacher", name="teacher", kind="gramvec", spec=spec, vocabulary=vocabulary, table=table,
+        provenance={}, card="",
+    )  # fmt: skip
+    teacher_path = str(tmp_path / "teacher")
+    distillation = {"teacher": teacher_path, "batch": 32, "rate": 0.01, "epochs": 60, "spans": 0, "misspelt": 0.0}
+    config = config_of(name, tmp_path, "texts", distillation=distillation)
+    options = ["--data", tmp_path, "--cache", tmp_path / "cache", "--out", tmp_path / "run"]
+    result = call("distill", config, *options)
+    assert result.exit_code == 0, result.output
+    result = call("export", tmp_path / "run", "-o", tmp_path / "student")
+    assert result.exit_code == 0, result.output
+    teacher, student = (gramvec.load(tmp_path / one, device="cpu") for one in ("teacher", "student"))
+    a, b = teacher.similarity(texts, texts), student.similarity(texts, texts)
+    assert np.corrcoef(a.ravel(), b.ravel())[0, 1] > 0.7
+    for one in (teacher, student):
+        one.close()

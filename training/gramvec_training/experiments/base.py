@@ -1,0 +1,57 @@
+"""What every experiment takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+Row = Mapping[str, str | float | None]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What an experiment is made of.
+
+    vectors: word vectors as text, .npy or an installed package; a run folder of a word model; or a bundle of one.
+    frequencies: files of word frequencies, of which the first is used where one is wanted. sets: folders of similarity
+    sets, each a task. norms: vectors of a trained model, whose lengths weigh words.
+    """
+
+    vectors: Path
+    frequencies: tuple[Path, ...]
+    sets: tuple[Path, ...]
+    norms: Path | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the paper found, whether it holds here, and what was seen."""
+
+    claim: str
+    holds: bool
+    seen: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """rows: of a table, each with the same columns; where a paper's value is known, it stands in a column beside."""
+
+    rows: tuple[Row, ...]
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types."""
+        return {"rows": [dict(row) for row in self.rows], "findings": [asdict(one) for one in self.findings]}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """name: as the command takes it. table: the paper's. stands_in: what is used here for the paper's data."""
+
+    name: str
+    table: str
+    title: str
+    stands_in: str
+    run: Callable[[Inputs], Outcome]

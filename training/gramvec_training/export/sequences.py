@@ -1,0 +1,284 @@
+"""The ONNX graphs of encoders that read a text's rows in their order: stock operators only.
+
+    places    = starts + step where a text is long enough, else behind the end     int64[steps, n + 1]
+    rows      = table[(ids, 0)[places]]                                            float32[steps, n + 1, width]
+    vectors   = the last states of LSTM or RNN, for so many steps as each text has
+
+A text of no rows goes along (the + 1): of a single text onnxruntime's RNN takes the product of a vector and a matrix,
+which adds in another order than that of two matrices, and a vector must not depend on its batch.
+
+    products  = table @ the filters' j-th character, at export                     float32[rows + 1, filters], j < w
+    sums      = products_0[ids at t] + products_1[ids at t + 1] + ...              float32[n, steps, filters]
+    maxima    = the largest of the places that the text has
+    vectors   = h(phi(maxima + bias) W + bias)
+
+The operator Conv would do the same, from the rows: but onnxruntime cuts its sums by how many places there are, so that
+a vector would depend on the longest text of the batch, and it multiplies where these look up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from gramvec.bundles import GRAPH, Graph, Precision
+from gramvec.errors import InputError
+from gramvec_training.encoders import LONGEST, Arrays, CharCnn, Lstm, Rnn
+from gramvec_training.export.graph import ACTIVATIONS, IR_VERSION, OPSET, quantised
+from gramvec_training.types import Floats
+
+OPEN = 50.0  # the bias of an output gate that is not there: sigmoid(50) is 1 in float32
+
+
+@dataclass
+class _Writer:
+    """Nodes and initializers as they are written down; those that are `apart` go to the file of weights."""
+
+    nodes: list[Any] = field(default_factory=list)
+    weights: dict[str, NDArray[Any]] = field(default_factory=dict)
+    apart: set[str] = field(default_factory=set)
+
+    def node(self, operator: str, inputs: Sequence[str], output: str, *more: str, **attributes: Any) -> str:
+        """A node of one output, whose name is given back; `more` outputs come before it."""
+        self.nodes.append(helper.make_node(operator, list(inputs), [*more, output], name=output, **attributes))
+        return output
+
+    def constant(self, name: str, value: Any, dtype: Any = np.int64) -> str:
+        """An initializer that lies in the graph."""
+        self.weights[name] = np.asarray(value, dtype)
+        return name
+
+    def weight(self, name: str, value: NDArray[Any]) -> str:
+        """An initializer that lies in the file of weights."""
+        self.weights[name] = np.ascontiguousarray(value)
+        self.apart.add(name)
+        return name
+
+    def save(self, folder: Path, dimension: int) -> None:
+        """Write model.onnx and model.onnx.data."""
+        tensors = [numpy_helper.from_array(value, name) for name, value in self.weights.items()]
+        model = helper.make_model(
+            helper.make_graph(
+                self.nodes,
+                "gramvec",
+                [
+                    helper.make_tensor_value_info("ids", TensorProto.INT32, ["rows"]),
+                    helper.make_tensor_value_info("offsets", TensorProto.INT64, ["texts_plus_one"]),
+                ],
+                [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", dimension])],
+                tensors,
+            ),
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="gramvec",
+        )
+        onnx.checker.check_model(model, full_check=True)
+        for tensor in model.graph.initializer:
+            if tensor.name in self.apart:
+                onnx.external_data_helper.set_external_data(tensor, f"{GRAPH}.data")
+        onnx.save_model(model, str(folder / GRAPH))
+
+
+def write_recurrent_graph(folder: Path, encoder: Rnn | Lstm, *, table: Floats, precision: Precision) -> Graph:
+    """Write model.onnx and model.onnx.data into `folder`; returns the manifest's record of the graph.
+
+    precision: of the table in the file; everything else is float32. int8 has one float32 scale a row.
+    """
+    w, d = _Writer(), encoder.dimension
+    _write_lengths(w)
+    w.constant("no_text", [0])
+    w.node("Concat", ["lengths", "no_text"], "lengths_and_none", axis=0)  # [n + 1]
+    w.node("Concat", ["starts", "no_text"], "starts_and_none", axis=0)
+    _write_steps(w, "lengths_and_none", least=1)
+    w.node("Unsqueeze", ["steps", "minus_one"], "steps_down")  # [steps, 1]
+    w.node("Less", ["steps_down", "lengths_and_none"], "inside")  # [steps, n + 1]
+    w.node("Add", ["steps_down", "starts_and_none"], "places")
+    w.node("Where", ["inside", "places", "row_count"], "places_or_end")
+    w.constant("some_row", [0], np.int32)
+    w.node("Concat", ["ids", "some_row"], "ids_and_one", axis=0)  # what stands behind the end is never looked at
+    w.node("Gather", ["ids_and_one", "places_or_end"], "ids_in_step")
+    _write_rows(w, table, precision)
+    w.node("Cast", ["lengths_and_none"], "lengths_narrow", to=TensorProto.INT32)
+
+    arrays = encoder.arrays()
+    if isinstance(encoder, Lstm):
+        names = _lstm_weights(w, arrays, output_gate=encoder.settings.output_gate)
+        w.node("LSTM", ["rows", *names, "lengths_narrow", "", "", "peepholes"], "last", "states", hidden_size=d)
+        activation = "tanh"
+    else:
+        names = _rnn_weights(w, arrays)
+        activation = encoder.activation
+        operator = {"linear": "Affine", "tanh": "Tanh", "relu": "Relu"}[activation]
+        scale = {"activation_alpha": [1.0], "activation_beta": [0.0]} if operator == "Affine" else {}
+        w.node(
+            "RNN", ["rows", *names, "lengths_narrow"], "last", "states", hidden_size=d, activations=[operator], **scale
+        )
+    w.node("Squeeze", ["last", "zero"], "last_flat")  # [n + 1, d]
+    averages = isinstance(encoder, Rnn) and encoder.averages
+    last = w.node("Slice", ["last_flat", "zero", "minus_one"], "last_of_texts" if averages else "vectors")
+    if averages:
+        w.constant("one", [1])
+        w.node("Max", ["lengths", "one"], "lengths_or_one")
+        w.node("Cast", ["lengths_or_one"], "lengths_float", to=TensorProto.FLOAT)
+        w.node("Unsqueeze", ["lengths_float", "minus_one"], "divisors")
+        w.node("Div", [last, "divisors"], "vectors")
+    w.save(folder, d)
+    return _record(precision, "last", activation)
+
+
+def write_char_cnn_graph(folder: Path, encoder: CharCnn, *, table: Floats, precision: Precision) -> Graph:
+    """Write model.onnx and model.onnx.data into `folder`; returns the manifest's record of the graph.
+
+    The products of the table and the filters are stored in place of these: for the characters of a language one or two
+    megabytes. Raises InputError for another precision than float32.
+    """
+    if precision != "float32":
+        raise InputError(
+            f"a character CNN stores what its filters make of each character, in float32 and not in {precision}: there "
+            'are few characters; set export.precision = "float32"'
+        )
+    w, arrays = _Writer(), encoder.arrays()
+    widest = max(wide for wide, _ in encoder.settings.counts)
+    _write_lengths(w)
+    _write_steps(w, "lengths", least=1)
+    w.constant("further", [widest - 1])
+    w.node("Add", ["longest", "further"], "columns")
+    w.constant("first", 0)
+    w.constant("by_one", 1)
+    w.node("Squeeze", ["columns"], "column_count")
+    w.node("Range", ["first", "column_count", "by_one"], "every_column")  # [steps + widest - 1]
+    w.node("Unsqueeze", ["lengths", "minus_one"], "lengths_down")  # [n, 1]
+    w.node("Unsqueeze", ["starts", "minus_one"], "starts_down")
+    w.node("Less", ["every_column", "lengths_down"], "inside")  # [n, steps + widest - 1]
+    w.node("Add", ["every_column", "starts_down"], "places")
+    w.node("Where", ["inside", "places", "row_count"], "places_or_end")
+    w.constant("nothing", [len(table)], np.int32)
+    w.node("Concat", ["ids", "nothing"], "ids_and_nothing", axis=0)
+    w.node("Gather", ["ids_and_nothing", "places_or_end"], "characters")  # [n, steps + widest - 1]
+    w.constant("across", [1])
+    w.constant("lowest", -3e38, np.float32)
+    maxima = [
+        _write_maxima(w, table, arrays[f"filters.{i}"], wide) for i, (wide, _) in enumerate(encoder.settings.counts)
+    ]
+    w.node("Concat", maxima, "maxima", axis=1)  # [n, filters]
+    w.weight("filter_bias", arrays["filter_bias"])
+    w.node("Add", ["maxima", "filter_bias"], "filters_biased")
+    phi = ACTIVATIONS[encoder.settings.filter_activation]
+    if not encoder.settings.layer:
+        w.node(phi, ["filters_biased"], "vectors")
+    else:
+        w.node(phi, ["filters_biased"], "found")
+        w.node("MatMul", ["found", w.weight("layer", arrays["layer"])], "product")
+        w.node("Add", ["product", w.weight("bias", arrays["bias"])], "biased")
+        w.node(ACTIVATIONS[encoder.settings.activation], ["biased"], "vectors")
+    w.save(folder, encoder.dimension)
+    last = encoder.settings.activation if encoder.settings.layer else encoder.settings.filter_activation
+    return _record(precision, "max", last)
+
+
+def _record(precision: Precision, pooling: Any, activation: Any) -> Graph:
+    return Graph(
+        opset=OPSET,
+        inputs=["ids", "offsets"],
+        output="vectors",
+        precision=precision,
+        pooling=pooling,
+        activation=activation,
+        composition="sequence",
+    )
+
+
+def _write_lengths(w: _Writer) -> None:
+    """offsets [n + 1] -> starts and lengths [n], and how many ids there are."""
+    w.constant("zero", [0])
+    w.constant("minus_one", [-1])
+    w.constant("second", [1])
+    w.constant("end", [np.iinfo(np.int64).max])
+    w.constant("most", [LONGEST])
+    w.node("Slice", ["offsets", "zero", "minus_one"], "starts")
+    w.node("Slice", ["offsets", "second", "end"], "ends")
+    w.node("Sub", ["ends", "starts"], "whole_lengths")
+    w.node("Min", ["whole_lengths", "most"], "lengths")
+    w.node("Shape", ["ids"], "row_count")  # [1]
+
+
+def _write_steps(w: _Writer, lengths: str, *, least: int) -> None:
+    """longest [1], at least so many, and steps int64[longest]."""
+    w.constant("least", [least])
+    w.node("Concat", [lengths, "least"], "lengths_and_least", axis=0)
+    w.node("ReduceMax", ["lengths_and_least"], "longest", keepdims=1)
+    w.node("Squeeze", ["longest"], "step_count")
+    w.constant("begin", 0)
+    w.constant("stride", 1)
+    w.node("Range", ["begin", "step_count", "stride"], "steps")
+
+
+def _write_rows(w: _Writer, table: Floats, precision: Precision) -> None:
+    """ids_in_step [steps, n + 1] -> rows float32[steps, n + 1, width]."""
+    if precision == "float32":
+        w.node("Gather", [w.weight("table", table.astype(np.float32)), "ids_in_step"], "rows")
+        return
+    if precision == "float16":
+        w.node("Gather", [w.weight("table", table.astype(np.float16)), "ids_in_step"], "rows_stored")
+        w.node("Cast", ["rows_stored"], "rows", to=TensorProto.FLOAT)
+        return
+    values, scales = quantised(table)
+    w.node("Gather", [w.weight("table", values), "ids_in_step"], "rows_stored")
+    w.node("Cast", ["rows_stored"], "rows_unscaled", to=TensorProto.FLOAT)
+    w.node("Gather", [w.weight("scales", scales), "ids_in_step"], "row_scales")  # [steps, n + 1, 1]
+    w.node("Mul", ["rows_unscaled", "row_scales"], "rows")
+
+
+def _lstm_weights(w: _Writer, arrays: Arrays, *, output_gate: bool) -> tuple[str, str, str]:
+    """W, R and B as the operator has them: input gate, output gate, forget gate, candidate; and the peepholes."""
+    d = arrays["recurrent"].shape[0]
+
+    def in_order(blocks: Floats, absent: float) -> Floats:
+        found = np.split(blocks, blocks.shape[-1] // d, axis=-1)
+        gate = found[3] if output_gate else np.full_like(found[0], absent)
+        return np.concatenate([found[0], gate, found[1], found[2]], axis=-1)
+
+    peepholes = arrays["peepholes"]
+    into_output = peepholes[2] if output_gate else np.zeros(d, np.float32)
+    w.weight("inputs", in_order(arrays["inputs"], 0).T[np.newaxis])
+    w.weight("recurrent", in_order(arrays["recurrent"], 0).T[np.newaxis])
+    w.weight("bias", np.concatenate([in_order(arrays["bias"], OPEN), np.zeros(4 * d, np.float32)])[np.newaxis])
+    w.weight("peepholes", np.concatenate([peepholes[0], into_output, peepholes[1]])[np.newaxis])
+    return "inputs", "recurrent", "bias"
+
+
+def _rnn_weights(w: _Writer, arrays: Arrays) -> tuple[str, str, str]:
+    w.weight("inputs", arrays["inputs"].T[np.newaxis])
+    w.weight("recurrent", arrays["recurrent"].T[np.newaxis])
+    w.weight("bias", np.concatenate([arrays["bias"], np.zeros_like(arrays["bias"])])[np.newaxis])
+    return "inputs", "recurrent", "bias"
+
+
+def _write_maxima(w: _Writer, table: Floats, filters: Floats, wide: int) -> str:
+    """The name of the largest sums of one width, float32[n, filters]: characters [n, steps + widest - 1]."""
+    products = (table @ filters).reshape(len(table), wide, -1)
+    last = ""
+    for j in range(wide):
+        part = np.concatenate([products[:, j], np.zeros((1, products.shape[2]), np.float32)])
+        w.constant(f"from_{wide}_{j}", [j])
+        w.node("Add", ["longest", f"from_{wide}_{j}"], f"to_{wide}_{j}")
+        w.node("Slice", ["characters", f"from_{wide}_{j}", f"to_{wide}_{j}", "across"], f"characters_{wide}_{j}")
+        w.weight(f"products_{wide}_{j}", part)
+        found = w.node("Gather", [f"products_{wide}_{j}", f"characters_{wide}_{j}"], f"parts_{wide}_{j}")
+        last = w.node("Add", [last, found], f"sums_{wide}_{j}") if last else found
+    # Places where the filter ends within the text, or the first one.
+    w.constant(f"less_{wide}", [1 - wide])
+    w.constant(f"one_{wide}", [1])
+    w.node("Add", ["lengths_down", f"less_{wide}"], f"ends_{wide}")  # [n, 1]
+    w.node("Max", [f"ends_{wide}", f"one_{wide}"], f"counts_{wide}")
+    w.node("Less", ["steps", f"counts_{wide}"], f"known_{wide}")  # [n, steps]
+    w.node("Unsqueeze", [f"known_{wide}", "minus_one"], f"mask_{wide}")  # [n, steps, 1]
+    w.node("Where", [f"mask_{wide}", last, "lowest"], f"masked_{wide}")
+    return w.node("ReduceMax", [f"masked_{wide}", "across"], f"maxima_{wide}", keepdims=0)
