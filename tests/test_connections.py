@@ -11,16 +11,13 @@ from hypothesis import strategies as st
 
 from gramvec.http.connections.bodies import Body, Chunked, Counted
 from gramvec.http.connections.head import CHUNKED, Head, HeadReader
-from gramvec.http.connections.limits import (
-    MAX_EXTENSION_BYTES,
-    MAX_HEAD_BYTES,
-    MAX_HEADER_LINES,
-    MAX_TRAILER_BYTES,
-)
+from gramvec.http.connections.limits import Limits
 from gramvec.http.connections.refusals import Refused
+from gramvec.http.settings.settings import Settings
 
 LINE = b"POST /embed?a=1 HTTP/1.1\r\n"
 HOST = b"host: t\r\n"
+LIMITS = Limits.of(Settings(), 75.0)
 cuts = st.lists(st.integers(1, 60), max_size=12)
 
 
@@ -34,7 +31,7 @@ def pieces(data: bytes, sizes: list[int]) -> list[bytes]:
 
 def read_head(parts: list[bytes]) -> Any:
     """What a head says and how long it is, or why it is refused; None if it does not end."""
-    reader = HeadReader()
+    reader = HeadReader(LIMITS)
     before = 0
     for part in parts:
         try:
@@ -50,7 +47,7 @@ def read_head(parts: list[bytes]) -> Any:
 
 def head_of(*lines: bytes, first: bytes = LINE, host: bytes = HOST) -> Head:
     data = first + host + b"".join(line + b"\r\n" for line in lines) + b"\r\n"
-    reader = HeadReader()
+    reader = HeadReader(LIMITS)
     assert reader.feed(data + b"what follows") == len(data)
     return reader.head
 
@@ -111,19 +108,32 @@ def test_a_head_needs_a_host_and_no_tunnel() -> None:
 
 
 def test_the_limits_of_a_head_are_exact() -> None:
-    assert len(head_of(*[b"x: y"] * (MAX_HEADER_LINES - 1)).headers) == MAX_HEADER_LINES
-    assert refused(*[b"x: y"] * MAX_HEADER_LINES)[0] == 431
-    rest = MAX_HEAD_BYTES - len(LINE + HOST + b"x: \r\n\r\n")
+    assert len(head_of(*[b"x: y"] * (LIMITS.header_lines - 1)).headers) == LIMITS.header_lines
+    assert refused(*[b"x: y"] * LIMITS.header_lines)[0] == 431
+    rest = LIMITS.header_bytes - len(LINE + HOST + b"x: \r\n\r\n")
     head_of(b"x: " + b"y" * rest)
     assert "larger than the limit of 65536 bytes" in refused(b"x: " + b"y" * (rest + 1))[1]
 
 
+def test_the_limits_of_a_head_are_settings() -> None:
+    few = Limits.of(Settings(max_header_lines=10, max_header_bytes=1024), 75.0)
+    for lines, words in ((b"a:\r\n" * 12, "more than 10 header lines"), (b"a: " + b"b" * 1024, "limit of 1024 bytes")):
+        with pytest.raises(Refused, match=words):
+            HeadReader(few).feed(LINE + lines)
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"), [(b"http://t", ("/", b"/", b"")), (b"http://t?a=1", ("/", b"/", b"a=1"))]
+)
+def test_an_absolute_target_without_a_path_is_the_root(target: bytes, expected: tuple[str, bytes, bytes]) -> None:
+    """RFC 9112, 3.2.1."""
+    assert head_of(first=b"GET %b HTTP/1.1\r\n" % target).target[1:] == expected
+
+
 def test_a_head_without_end_is_refused_at_the_limit_and_not_before() -> None:
-    reader = HeadReader()
-    for _ in range(MAX_HEAD_BYTES // 64):
-        reader.feed(LINE if reader.size == 0 else b"")
-        break
-    reader.feed(b"x: " + b"y" * (MAX_HEAD_BYTES - reader.size - 3))
+    reader = HeadReader(LIMITS)
+    reader.feed(LINE)
+    reader.feed(b"x: " + b"y" * (LIMITS.header_bytes - reader.size - 3))
     with pytest.raises(Refused):
         reader.feed(b"y")
 
@@ -241,13 +251,13 @@ def bodies_in_chunks(draw: st.DrawFn) -> bytes:
 
 @given(bodies_in_chunks(), cuts)
 def test_a_body_in_chunks_is_read_alike_however_it_is_cut(data: bytes, sizes: list[int]) -> None:
-    assert read_body(Chunked(), pieces(data, sizes)) == read_body(Chunked(), [data])
+    assert read_body(Chunked(LIMITS), pieces(data, sizes)) == read_body(Chunked(LIMITS), [data])
 
 
 @given(bodies_in_chunks())
 def test_what_is_taken_for_chunks_httptools_takes_for_the_same(data: bytes) -> None:
     """Never more than it takes, so that nobody who reads as it does can be led astray."""
-    content, rest = read_body(Chunked(), [data])
+    content, rest = read_body(Chunked(LIMITS), [data])
     if isinstance(content, int):
         return
     taken = data if rest is None else data[: len(data) - len(rest)]
@@ -265,10 +275,10 @@ def test_what_is_right_is_taken(parts: list[bytes], trailer: bytes) -> None:
     try:
         content, ended = by_httptools(data)
     except httptools.HttpParserError:
-        assert read_body(Chunked(), [data])[0] == 400
+        assert read_body(Chunked(LIMITS), [data])[0] == 400
         return
     assert ended
-    assert read_body(Chunked(), [data + b"next"]) == (content, b"next")
+    assert read_body(Chunked(LIMITS), [data + b"next"]) == (content, b"next")
 
 
 def in_pieces_of(size: int, data: bytes) -> list[bytes]:
@@ -283,15 +293,15 @@ def test_the_limits_of_extensions_and_trailers_are_exact(size: int) -> None:
             for half, content in ((extensions // 2, b"x"), (extensions - extensions // 2, b"y"))
         )
         data = first + second + b"0\r\n" + b"a:" + b"b" * (trailer - 4) + b"\r\n\r\n"
-        return read_body(Chunked(), in_pieces_of(size, data))
+        return read_body(Chunked(LIMITS), in_pieces_of(size, data))
 
-    assert body(MAX_EXTENSION_BYTES, MAX_TRAILER_BYTES) == (b"xy", b"")
-    assert body(MAX_EXTENSION_BYTES + 1, 4)[0] == 431
-    assert body(0, MAX_TRAILER_BYTES + 1)[0] == 431
+    assert body(LIMITS.extension_bytes, LIMITS.trailer_bytes) == (b"xy", b"")
+    assert body(LIMITS.extension_bytes + 1, 4)[0] == 431
+    assert body(0, LIMITS.trailer_bytes + 1)[0] == 431
 
 
 def test_many_small_chunks_are_read_in_turns() -> None:
-    body, count = Chunked(), 0
+    body, count = Chunked(LIMITS), 0
     piece = body.feed(b"1\r\nx\r\n" * 20_000 + b"0\r\n\r\n")
     content = piece.content
     while body.held_up:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gramvec import Embedder
 from gramvec.http.connections.head import Head, HeadReader
 from gramvec.http.connections.known_heads import LONGEST_HEAD, MOST_HEADS, KnownHeads
+from gramvec.http.connections.limits import Limits
 from gramvec.http.settings.settings import Settings
 from http_support import RunningServer, post_bytes, running
 from reliability.support import Wire, answers, closing, received
@@ -25,7 +26,7 @@ def head(target: bytes = b"/embed?x=1", *more: bytes) -> bytes:
 
 
 def read(data: bytes) -> Head:
-    reader = HeadReader()
+    reader = HeadReader(Limits.of(Settings(), 75.0))
     assert reader.feed(data) == len(data)
     return reader.head
 

@@ -148,6 +148,7 @@ LARGE: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
     "numbers behind a surrogate": ("/embed", lambda: filled(b'{"inputs": ["\\ud800",', b"1,", b"1]}"),
                                    422, "inputs[1] must be a string"),
     "commas in a text": ("/embed", lambda: filled(b'{"inputs": "', b"a,", b'"}'), 422, "characters"),
+    "quotes outside of texts": ("/embed", lambda: b"[" + b'\\"' * (2 * MB) + b"," * (3 * MB), 400, "not JSON"),
     "quotes in a text": ("/embed", lambda: filled(b'{"inputs": "', b'\\",', b'"}'), 422, "characters"),
 }  # fmt: skip
 

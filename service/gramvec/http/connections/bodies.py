@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Protocol
 
-from gramvec.http.connections.limits import CHUNKS_A_TURN, MAX_EXTENSION_BYTES, MAX_TRAILER_BYTES
+from gramvec.http.connections.limits import CHUNKS_A_TURN, Limits
 from gramvec.http.connections.refusals import large_extensions, large_trailer, not_http
 
 NEW_LINE = b"\r\n"
@@ -65,9 +65,19 @@ class Chunked:
     on the pieces.
     """
 
-    __slots__ = ("_extension_bytes", "_in_trailer", "_left", "_line", "_read_chunk", "_trailer_bytes", "held_up")
+    __slots__ = (
+        "_extension_bytes",
+        "_in_trailer",
+        "_left",
+        "_limits",
+        "_line",
+        "_read_chunk",
+        "_trailer_bytes",
+        "held_up",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._line = b""
         self._left = 0  # of this chunk
         self._read_chunk = _first_chunk
@@ -110,8 +120,8 @@ class Chunked:
         return Piece(b"".join(contents), None)
 
     def _count_extension(self, size: int) -> None:
-        if self._extension_bytes + size > MAX_EXTENSION_BYTES:
-            raise large_extensions()
+        if self._extension_bytes + size > self._limits.extension_bytes:
+            raise large_extensions(self._limits.extension_bytes)
         self._extension_bytes += size
 
     def _keep_line(self, line: bytes) -> None:
@@ -125,8 +135,8 @@ class Chunked:
                 raise not_http()
             end = line.find(b"\n", begin)
             extension = line[size.end() : end if end > 0 else None]
-            if self._extension_bytes + len(extension) - extension.endswith(b"\r") > MAX_EXTENSION_BYTES:
-                raise large_extensions()
+            if self._extension_bytes + len(extension) - extension.endswith(b"\r") > self._limits.extension_bytes:
+                raise large_extensions(self._limits.extension_bytes)
             if end > 0:
                 raise not_http()
         self._line = line
@@ -135,8 +145,8 @@ class Chunked:
         """What lies behind the trailer, None while that has not ended."""
         while (end := data.find(NEW_LINE, at)) != at:
             size = (end + len(NEW_LINE) if end > 0 else len(data)) - at
-            if self._trailer_bytes + size > MAX_TRAILER_BYTES:
-                raise large_trailer()
+            if self._trailer_bytes + size > self._limits.trailer_bytes:
+                raise large_trailer(self._limits.trailer_bytes)
             if end < 0:
                 self._line = data[at:]
                 return None

@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
         self._patience.heard = self._loop.time()
         if self._deaf:
             return
-        if self._request is not None and self._body is None:
+        if self._ahead or (self._request is not None and self._body is None):
             self._keep(self._ahead + data)
         else:
             self._read_on(data)
@@ -123,10 +123,10 @@ class Connection(asyncio.Protocol):
 
     def sweep(self, now: float) -> None:
         """Close the connection if its client has been waited for too long."""
-        patience = self._patience
-        if patience.takes_nothing(self.unsent, now) or (self._half_closed and self._is_reset()):
+        patience, closing = self._patience, self.transport.is_closing()
+        if patience.takes_nothing(self.unsent, now) or (self._half_closed and not closing and self._is_reset()):
             self.transport.abort()
-        elif self._deaf or self.transport.is_closing():
+        elif self._deaf or closing:
             pass
         elif self.flow.read_paused or (self._request is not None and self._body is None):
             patience.restart(now)
@@ -190,7 +190,7 @@ class Connection(asyncio.Protocol):
             data = data.lstrip(b"\r\n")  # RFC 9112, 2.2: empty lines before a request
             if not data:
                 return
-            reader = self._head = HeadReader()
+            reader = self._head = HeadReader(self._connections.limits)
             self._patience.begin()
         try:
             size = reader.feed(data)
@@ -217,7 +217,7 @@ class Connection(asyncio.Protocol):
             request.body_arrived(rest[:length], more=False)
             self._ahead = rest[length:]
         else:
-            self._body = Chunked() if length == CHUNKED else Counted(length)
+            self._body = Chunked(self._connections.limits) if length == CHUNKED else Counted(length)
             self._discarded = 0
             self._patience.begin()
             if rest:

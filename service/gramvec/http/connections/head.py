@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import httptools
 
-from gramvec.http.connections.limits import MAX_HEAD_BYTES, MAX_HEADER_LINES
+from gramvec.http.connections.limits import Limits
 from gramvec.http.connections.refusals import Refused, ambiguous, large_head, many_lines, not_http
 from gramvec.http.contract import Headers
 
@@ -17,8 +17,8 @@ END = b"\r\n\r\n"
 CHUNKED = -1
 # Of two of these, whoever stands before us may heed the other one (RFC 9112, 3.2 and 6.3).
 SINGLE = frozenset({b"host", b"content-length", b"transfer-encoding", b"authorization"})
-# The request's own, and the empty one.
-MOST_LINES = 1 + MAX_HEADER_LINES + 1
+# The request's own line, and the empty one.
+OTHER_LINES = 2
 # A connection mostly asks for one thing. Longer ones are not kept.
 SHORT_TARGET = 128
 
@@ -37,7 +37,7 @@ class Target(NamedTuple):
         raw_path, _, query = url.partition(b"?")
         if raw_path[:1] != b"/" or raw_path[:2] == b"//" or b"#" in url:
             parsed = httptools.parse_url(url)
-            raw_path, query = parsed.path, parsed.query or b""
+            raw_path, query = parsed.path or b"/", parsed.query or b""  # "http://host" has none
         path = raw_path.decode("ascii")
         return cls(url, unquote(path) if "%" in path else path, raw_path, query)
 
@@ -124,9 +124,11 @@ class HeadReader:
     `size` are its bytes so far. (The parser refers to the head, and not the head to it: no cycle is left to collect.)
     """
 
-    __slots__ = ("_lines", "_parser", "_tail", "head", "size")
+    __slots__ = ("_lines", "_most_bytes", "_most_lines", "_parser", "_tail", "head", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._most_bytes = limits.header_bytes
+        self._most_lines = limits.header_lines + OTHER_LINES
         self.head = Head()
         self.size = 0
         self._lines = 0
@@ -153,10 +155,11 @@ class HeadReader:
         """Parse the first bytes, up to a limit; what is wrong with them."""
         refusal: Refused | None = None
         lines = data.count(b"\n", 0, size)
-        if self._lines + lines > MOST_LINES:
-            size, refusal = _end_of_line(data, MOST_LINES + 1 - self._lines), many_lines()
-        if self.size + size > MAX_HEAD_BYTES:
-            size, refusal = MAX_HEAD_BYTES - self.size, large_head()
+        if self._lines + lines > self._most_lines:
+            size = _end_of_line(data, self._most_lines + 1 - self._lines)
+            refusal = many_lines(self._most_lines - OTHER_LINES)
+        if self.size + size > self._most_bytes:
+            size, refusal = self._most_bytes - self.size, large_head(self._most_bytes)
         self._lines += lines
         try:
             self._parser.feed_data(data if size == len(data) else data[:size])

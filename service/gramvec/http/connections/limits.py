@@ -6,12 +6,6 @@ from typing import NamedTuple
 
 from gramvec.http.settings import Settings
 
-# A request line and its headers: eight times what proxies let through.
-MAX_HEAD_BYTES = 64 * 1024
-MAX_HEADER_LINES = 100
-# Of one body in chunks: all its extensions together, and the fields behind it.
-MAX_EXTENSION_BYTES = 16 * 1024
-MAX_TRAILER_BYTES = 16 * 1024
 # Bytes a second below which a body is too slow, once `body_timeout_seconds` have gone by.
 LEAST_RATE = 500
 # What is read on behind an answer that was given before its request had come: more than that closes the connection.
@@ -28,9 +22,10 @@ CHUNKS_A_TURN = 4096
 
 
 class Limits(NamedTuple):
-    """Seconds for the head of a request, its body, an answer that is not taken, between requests; connections; bytes.
+    """Seconds for the head of a request, its body, an answer that is not taken, between requests; then counts, bytes.
 
-    The bytes are those of unfinished heads and of requests sent ahead, of all connections together.
+    header_bytes: of the request line too. extension_bytes: of all chunks of a body. unread_bytes: of unfinished heads
+    and of requests sent ahead, of all connections together.
     """
 
     head: float
@@ -38,6 +33,10 @@ class Limits(NamedTuple):
     send: float
     idle: float
     connections: int
+    header_lines: int
+    header_bytes: int
+    extension_bytes: int
+    trailer_bytes: int
     unread_bytes: int
 
     @classmethod
@@ -49,5 +48,9 @@ class Limits(NamedTuple):
             settings.send_timeout_seconds,
             idle,
             settings.max_connections,
+            settings.max_header_lines,
+            settings.max_header_bytes,
+            settings.max_extension_bytes,
+            settings.max_trailer_bytes,
             settings.max_unread_bytes,
         )

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from gramvec.http.connections.limits import (
-    MAX_EXTENSION_BYTES,
-    MAX_HEAD_BYTES,
-    MAX_HEADER_LINES,
-    MAX_TRAILER_BYTES,
-)
 from gramvec.http.contract import ErrorType, HttpError, error_reply
 
 
@@ -44,29 +38,26 @@ def ambiguous(what: str) -> Refused:
     return Refused(400, what)
 
 
-def large_head() -> Refused:
+def large_head(limit: int) -> Refused:
     """A request line and headers of too many bytes."""
-    return Refused(
-        431, f"the request line and headers are larger than the limit of {MAX_HEAD_BYTES} bytes; send less in them"
-    )
+    return Refused(431, f"the request line and headers are larger than the limit of {limit} bytes; send less in them")
 
 
-def many_lines() -> Refused:
+def many_lines(limit: int) -> Refused:
     """Too many headers."""
-    return Refused(431, f"the request has more than {MAX_HEADER_LINES} header lines; send fewer")
+    return Refused(431, f"the request has more than {limit} header lines; send fewer")
 
 
-def large_extensions() -> Refused:
+def large_extensions(limit: int) -> Refused:
     """Of a body in chunks."""
     return Refused(
-        431,
-        f"the extensions of the body's chunks are larger than the limit of {MAX_EXTENSION_BYTES} bytes; leave them out",
+        431, f"the extensions of the body's chunks are larger than the limit of {limit} bytes; leave them out"
     )
 
 
-def large_trailer() -> Refused:
+def large_trailer(limit: int) -> Refused:
     """Of a body in chunks."""
-    return Refused(431, f"the trailer is larger than the limit of {MAX_TRAILER_BYTES} bytes; send less in it")
+    return Refused(431, f"the trailer is larger than the limit of {limit} bytes; send less in it")
 
 
 def slow_head(seconds: float) -> Refused:

@@ -14,8 +14,9 @@ _OTHERS = bytes(set(range(256)) - set(_STRUCTURE))
 _CLOSING = {ord("["): b"]", ord("{"): b"}"}
 # As much is looked through before the next look at whether it is enough.
 _STEP = 64 * 1024
-# A string, which is passed over as a whole, or what begins, parts and ends values. Possessive: nothing is tried twice.
-_token = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},]', re.DOTALL)
+# A string, which is passed over as a whole, or what begins, parts and ends values. Nothing is tried twice: possessive,
+# and a string that does not end goes to the end of the text.
+_token = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
 
 
 def holds_more(raw: bytes, most: int) -> bool:

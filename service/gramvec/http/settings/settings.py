@@ -103,6 +103,22 @@ class Settings(BaseModel):
     max_connections: int = Field(
         4096, ge=1, description="Most connections at once to one process; one more is answered 503 and closed."
     )
+    max_header_lines: int = Field(
+        100, ge=10, description="Most header lines of a request; one with more is answered 431."
+    )
+    max_header_bytes: int = Field(
+        64 * 2**10,
+        ge=1024,
+        description="Most bytes of a request line and its headers; one with more is answered 431.",
+    )
+    max_extension_bytes: int = Field(
+        16 * 2**10, ge=0, description="Most bytes of the extensions of a body's chunks; one with more is answered 431."
+    )
+    max_trailer_bytes: int = Field(
+        16 * 2**10,
+        ge=0,
+        description="Most bytes of the trailer behind a body in chunks; one with more is answered 431.",
+    )
     max_unread_bytes: int = Field(
         16 * 2**20,
         ge=1024,
