@@ -13,12 +13,14 @@ import pytest
 
 import gramvec
 from conftest import MODELS, SHIPPED
+from gramvec import native
 from gramvec.bundles.bundle import open_bundle, staged_folder
 from gramvec.bundles.finding import find_bundle
 from gramvec.bundles.folder import Folder
 from gramvec.bundles.manifest import Manifest
 from gramvec.errors import BundleError
 from gramvec.explaining.contributions import explain
+from gramvec.features import Featuriser
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -29,6 +31,18 @@ def test_shipped_bundles_open_and_pass_their_golden_texts(name: str) -> None:
     assert "" in [golden.text for golden in embedder.manifest.golden]
     assert (MODELS / name / "README.md").read_text(encoding="utf-8").startswith("# ")
     embedder.close()
+
+
+@pytest.mark.skipif(
+    native.loops is None, reason="without the loops in C, numpy's indexes are made when a bundle is opened"
+)
+def test_numpy_makes_what_it_searches_when_it_is_first_asked() -> None:
+    bundle = open_bundle(MODELS / "charagram-phrase")
+    indexes = {"ngram_index", "word_index"}
+    assert bundle.memoised(["a fast car"]).counts.all()
+    assert not indexes & vars(bundle.vocabulary).keys()
+    Featuriser(bundle.spec, bundle.vocabulary, compiled=False)
+    assert indexes <= vars(bundle.vocabulary).keys()
 
 
 def edit_manifest(change: Callable[[dict[str, object]], None]) -> Callable[[Path], None]:

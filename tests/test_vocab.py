@@ -140,6 +140,7 @@ def test_too_large_an_alphabet_keeps_its_most_frequent_characters() -> None:
     [
         (lambda data: b"notmagic" + data[8:], "not a gramvec vocabulary"),
         (lambda data: data[:8] + struct.pack("<I", 9) + data[12:], "version 9"),
+        (lambda data: data[:8] + struct.pack("<I", 1) + data[12:], "version 1, but this gramvec reads version 2"),
         (lambda data: data[: len(data) // 2], "bytes where its header says"),
         (lambda data: data[:10], "cut off in its header"),
         (lambda data: b"", "not a gramvec vocabulary"),

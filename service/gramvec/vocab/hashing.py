@@ -54,7 +54,8 @@ def word_hashes(chars: NDArray[Any], starts: Int64s, lengths: Int64s) -> UInt64s
 class Index:
     """Where 64-bit keys stand in a list: sorted, so that no choice of keys makes it slow, as it does a hash table.
 
-    keys: uint64[n]. Of 180,000 it is made in 7 ms; a look-up is as fast as in a table of slots, for few at once faster.
+    keys: uint64[n]. Of 180,000 it is made in 7 to 16 ms. With a table of slots in numpy instead, whose searches would
+    have to be bounded, the featuriser is 1.4 to 1.5 times as fast for 512 texts a call, and 14 % slower for one.
     """
 
     def __init__(self, keys: UInt64s) -> None:
