@@ -156,6 +156,7 @@ quality: $(VENV)/.rivals  ## all families of evaluate on the shipped models and 
 
 figures: $(VENV)/.peers  ## measure and score anew, and put the figures into the README
 	$(BIN)/python -m benchmarks --data $(DATA)/dev --json benchmarks/results/cpu.json
+	$(BIN)/python -m benchmarks --data $(DATA)/dev --only tradeoff --json benchmarks/results/tradeoff.json
 	$(BIN)/python -m benchmarks.plot
 	$(BIN)/gramvec-train evaluate $(addprefix models/,$(MODELS)) --sets $(DATA)/dev --json benchmarks/results/scores.json
 	$(BIN)/python -m benchmarks.readme

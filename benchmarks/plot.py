@@ -1,4 +1,4 @@
-"""python -m benchmarks.plot: the scaling of benchmarks/results/cpu.json as docs/images/scaling.png."""
+"""python -m benchmarks.plot: scaling and quality over speed, from benchmarks/results into docs/images."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot
 
-RESULTS = ROOT / "benchmarks" / "results" / "cpu.json"
+FOLDER = ROOT / "benchmarks" / "results"
+RESULTS = FOLDER / "cpu.json"
 IMAGE = ROOT / "docs" / "images" / "scaling.png"
+TRADEOFF = ROOT / "docs" / "images" / "quality.png"
+TASKS = ("sts12", "sts16", "sick")
+MISSPELT = "50"  # per cent of the words
 AXES = {
     "scaling_length": "characters a text",
     "scaling_batch": "texts a call",
@@ -49,5 +53,40 @@ def draw(results: dict[str, Any], path: Path) -> None:
     pyplot.close(figure)
 
 
+def tradeoff(quality: dict[str, Any], speed: dict[str, Any]) -> dict[str, tuple[float, float, float]]:
+    """System -> texts a CPU second, and Pearson x 100, the mean over three tasks, clean and misspelt."""
+    rows = speed["parts"]["tradeoff"]["groups"]["tradeoff"]["rows"]
+    rates = {row["name"]: row["per_cpu_second"] for row in rows}
+    found = {}
+    for name, report in quality["reports"].items():
+        if name in rates:
+            kinds = (report["tasks"], report["typos"][MISSPELT])
+            clean, misspelt = (sum(kind[task]["mean"]["pearson"] for task in TASKS) / len(TASKS) for kind in kinds)
+            found[name] = (rates[name], clean, misspelt)
+    return found
+
+
+def draw_tradeoff(points: dict[str, tuple[float, float, float]], path: Path) -> None:
+    """Quality over speed: a filled point for clean text, an open one for misspelt text, for each system."""
+    figure, panel = pyplot.subplots(figsize=(8, 4), layout="constrained")
+    for name, (rate, clean, misspelt) in points.items():
+        colour = "tab:blue" if name == "gramvec-en" else "tab:cyan" if "-" in name or name == "sif" else "tab:orange"
+        colour = "tab:orange" if name.startswith("tfidf") else colour
+        panel.plot([rate, rate], [clean, misspelt], color=colour, alpha=0.4)
+        panel.plot(rate, clean, marker="o", color=colour, linestyle="none")
+        panel.plot(rate, misspelt, marker="o", color=colour, linestyle="none", fillstyle="none")
+        panel.annotate(name, (rate, clean), xytext=(4, 4), textcoords="offset points", fontsize=8)
+    panel.set_xscale("log")
+    panel.set_xlabel("texts a CPU second, one thread")
+    panel.set_ylabel("Pearson x 100: sts12, sts16, SICK")
+    panel.set_title("filled: as it is; open: half of the words misspelt", fontsize=9)
+    panel.grid(visible=True, which="both", alpha=0.3)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+    pyplot.close(figure)
+
+
 if __name__ == "__main__":
     draw(orjson.loads(RESULTS.read_bytes()), IMAGE)
+    read = {name: orjson.loads((FOLDER / f"{name}.json").read_bytes()) for name in ("quality", "tradeoff")}
+    draw_tradeoff(tradeoff(read["quality"], read["tradeoff"]), TRADEOFF)

@@ -24,7 +24,7 @@ from gramvec.http.connections import connection
 class InATask:
     def __init__(self, running, start): self.running, self.start = running, start
     def __call__(self): self.start(self.running)
-connection.Steps = InATask
+connection.TaskFree = InATask
 """
 UVICORN = """
 import uvicorn

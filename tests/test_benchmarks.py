@@ -50,6 +50,7 @@ GROUPS: dict[str, dict[str, set[str]]] = {
         "bulk": {"name", "per_second", "per_cpu_second", "peak_mb", "ratio"},
         "dedupe": {"name", "seconds", "cpu_seconds", "peak_mb"},
     },
+    "tradeoff": {"tradeoff": RATES},
     "gpu": {},
 }
 PEERS = {"model2vec": "model2vec", "sentence_transformers": "StaticEmbedding", "fasttext": "fastText"}
@@ -329,6 +330,21 @@ def test_the_plot_is_drawn_from_the_results(results: dict[str, Any], tmp_path: P
     assert drawn == (tmp_path / "images" / "two.png").read_bytes()
     with pytest.raises(SystemExit, match="no scaling"):
         plot.draw({"parts": {}}, tmp_path / "three.png")
+
+
+def test_quality_over_speed_is_drawn_from_the_committed_results(tmp_path: Path) -> None:
+    quality, speed = (orjson.loads((readme.RESULTS / f"{name}.json").read_bytes()) for name in ("quality", "tradeoff"))
+    points = plot.tradeoff(quality, speed)
+    assert {"gramvec-en", "sif", "tfidf", "model2vec"} <= set(points)
+    rate, clean, misspelt = points["gramvec-en"]
+    rows = speed["parts"]["tradeoff"]["groups"]["tradeoff"]["rows"]
+    assert rate == rows[0]["per_cpu_second"]
+    tasks = [quality["reports"]["gramvec-en"]["tasks"][task]["mean"]["pearson"] for task in ("sts12", "sts16", "sick")]
+    assert clean == pytest.approx(sum(tasks) / 3)
+    assert misspelt < clean
+    plot.draw_tradeoff(points, tmp_path / "one.png")
+    plot.draw_tradeoff(points, tmp_path / "two.png")
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
 
 
 def test_the_gpu_part_compares_any_two_embedders(model: str, texts: list[str]) -> None:

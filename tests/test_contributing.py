@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gramvec
 from conftest import ROOT
 from training_support import call
 
@@ -155,3 +156,91 @@ def test_a_layout_of_training_data(tmp_path: Path) -> None:
     result = call("fit", tmp_path / "small.toml", "--data", tmp_path, "--out", tmp_path / "without")
     assert "arrows" in result.stderr  # not known without the change
     assert result.exit_code != 0
+
+
+ENCODER = '''"""A sum of rows, each column of which is scaled."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gramvec_training.encoders.base import Encoder
+
+
+class Scaled(Encoder):
+    """g(x) = w * the sum of the rows of x's features."""
+
+    def __init__(self, table: Tensor) -> None:
+        super().__init__()
+        self.dimension = table.shape[1]
+        self.table = nn.Parameter(table)  # [rows, d]
+        self.scales = nn.Parameter(torch.ones(self.dimension))  # [d]
+
+    def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
+        """See Encoder."""
+        rows = self.table if table is None else table  # [rows, d]
+        x = functional.embedding_bag(ids, rows, offsets, mode="sum", include_last_offset=True)  # [n, d]
+        return x * self.scales  # [n, d]
+'''
+
+
+def test_an_encoder(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "An encoder.")
+    package = "training/gramvec_training"
+    settings = f"{package}/configuration/model.py"
+    copy.replace(settings, '    "gramvec",\n]', '    "gramvec",\n    "scaled",\n]')
+    copy.replace(
+        settings,
+        "EncoderSettings = Annotated[\n    BagSettings\n",
+        'class ScaledSettings(Strict):\n    """Scaled columns."""\n\n    kind: Literal["scaled"] = "scaled"\n\n\n'
+        "EncoderSettings = Annotated[\n    BagSettings\n    | ScaledSettings\n",
+    )
+    copy.write(f"{package}/encoders/scaled.py", ENCODER)
+    build = f"{package}/encoders/build.py"
+    copy.replace(
+        build,
+        "    if isinstance(settings, BagSettings):\n        return Bag(table, settings)\n",
+        '    if settings.kind == "scaled":\n        return Scaled(table)\n'
+        "    if isinstance(settings, BagSettings):\n        return Bag(table, settings)\n",
+    )
+    copy.replace(
+        build,
+        "from gramvec_training.encoders.rnn import Rnn\n",
+        "from gramvec_training.encoders.rnn import Rnn\nfrom gramvec_training.encoders.scaled import Scaled\n",
+    )
+    face = f"{package}/encoders/__init__.py"
+    copy.replace(
+        face,
+        "from gramvec_training.encoders.two_layer import TwoLayer\n",
+        "from gramvec_training.encoders.scaled import Scaled\n"
+        "from gramvec_training.encoders.two_layer import TwoLayer\n",
+    )
+    copy.replace(face, '    "TwoLayer",\n', '    "Scaled",\n    "TwoLayer",\n')
+    writers = f"{package}/export/writers.py"
+    copy.replace(
+        writers,
+        "    if isinstance(encoder, TwoLayer):\n",
+        "    if isinstance(encoder, Scaled):\n"
+        '        writer = partial(write_graph, pooling="sum", activation="linear", bias=None)\n'
+        '        return Graphed(table * arrays["scales"], writer, True)\n'
+        "    if isinstance(encoder, TwoLayer):\n",
+    )
+    copy.replace(writers, "Rnn, TwoLayer\n", "Rnn, Scaled, TwoLayer\n")
+    systems = f"{package}/reporting/systems.py"
+    copy.replace(systems, "SYSTEMS = {\n", 'SYSTEMS = {\n    "scaled": "A sum with scaled columns.",\n')
+    copy.replace(systems, "LIMITS = {\n", 'LIMITS = {\n    "scaled": ["It is an example."],\n')
+    rows = [f"red car {i}\t{i} car that is red" for i in range(40)]
+    (tmp_path / "pairs.tsv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "scaled.toml").write_text(
+        '[model]\nname = "scaled"\nkind = "scaled"\ndimension = 8\n[encoder]\nkind = "scaled"\n'
+        '[training]\nbatch = 8\nsteps = 20\n[[data]]\npath = "pairs.tsv"\n'
+    )
+    paths = ["--data", tmp_path, "--out", tmp_path / "run", "--export", tmp_path / "bundle"]
+    copy.command("gramvec_training.cli", "fit", tmp_path / "scaled.toml", *paths)
+    # What comes of it is served by the sources as they are.
+    embedder = gramvec.load(tmp_path / "bundle", device="cpu")
+    assert embedder.embed(["red car 3"]).shape == (1, 8)
+    assert embedder.runtime == "native"
+    embedder.close()

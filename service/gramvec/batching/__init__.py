@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gramvec.batching.batcher import LOOP_SECONDS, QUEUE_CHARACTERS, Answer, Batcher
 from gramvec.batching.calls import CallRecord
-from gramvec.batching.stepping import Steps
+from gramvec.batching.task_free import TaskFree
 
 __all__ = [
     "LOOP_SECONDS",
@@ -15,5 +15,5 @@ __all__ = [
     "Answer",
     "Batcher",
     "CallRecord",
-    "Steps",
+    "TaskFree",
 ]

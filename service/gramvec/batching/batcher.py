@@ -18,7 +18,7 @@ from gramvec.batching.calls import CallRecord, Model, Outcome, execute, record_o
 from gramvec.batching.line import Call, Line, Request
 from gramvec.batching.pace import Pace
 from gramvec.batching.refusals import is_late, no_room, shutting_down, would_be_late
-from gramvec.batching.stepping import Moment
+from gramvec.batching.task_free import Notify
 from gramvec.embedding import RawEmbeddings
 from gramvec.errors import BackendError, InputError, Overloaded
 
@@ -88,7 +88,7 @@ class Batcher:
         self._pace = Pace()
         self._adapt()
         self._flush_due = False
-        self.flushed = Moment()  # comes after each call on the loop, or the beginning of one on the worker thread
+        self.flushed = Notify()  # comes after each call on the loop, or the beginning of one on the worker thread
         self._look_due = False
         self._call: asyncio.Future[Outcome] | None = None
         self._call_cost = 0
@@ -236,7 +236,7 @@ class Batcher:
         try:
             self._call_model(loop)
         finally:
-            self.flushed.come()
+            self.flushed.notify_all()
 
     def _call_model(self, loop: asyncio.AbstractEventLoop) -> None:
         call = self._cut()

@@ -6,7 +6,7 @@ import asyncio
 import select
 from typing import Any
 
-from gramvec.batching import Steps
+from gramvec.batching import TaskFree
 from gramvec.http.connections.bodies import Body, Chunked, Counted
 from gramvec.http.connections.flow import FlowControl, Reason
 from gramvec.http.connections.head import CHUNKED, Head, HeadReader
@@ -231,7 +231,7 @@ class Connection(asyncio.Protocol):
         scope = request.scope
         running = request.run(app)
         if not request.more_body and scope["method"] == "POST" and scope["path"] in app.prompt_paths:
-            Steps(running, start)()
+            TaskFree(running, start)()
         else:
             start(running)
 

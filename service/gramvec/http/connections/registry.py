@@ -19,7 +19,7 @@ class Application(Protocol):
 
     @property
     def prompt_paths(self) -> Container[str]:
-        """Where a POST may be begun without a task, see `gramvec.batching.stepping`."""
+        """Where a POST may be begun without a task, see `gramvec.batching.task_free`."""
         ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect
 from gramvec import Embedder
 from gramvec.batching.batcher import Batcher
 from gramvec.batching.pace import FIRST_COST_SECONDS
-from gramvec.batching.stepping import Moment, Steps
+from gramvec.batching.task_free import Notify, TaskFree
 from gramvec.http.app import create_app
 from gramvec.http.contract.body import parse
 from gramvec.http.contract.reply import JSON, Reply, reply
@@ -47,40 +47,40 @@ def run(work: Callable[[], Awaitable[None]]) -> list[Any]:
     return told
 
 
-def steps(work: Awaitable[None]) -> tuple[Steps, list[asyncio.Task[None]]]:
-    """The steps of this coroutine, and the tasks that they are given to."""
+def started(work: Awaitable[None]) -> tuple[TaskFree, list[asyncio.Task[None]]]:
+    """This coroutine, and the tasks that they are given to."""
     tasks: list[asyncio.Task[None]] = []
-    return Steps(work, lambda rest: tasks.append(asyncio.create_task(rest))), tasks  # type: ignore[arg-type]
+    return TaskFree(work, lambda rest: tasks.append(asyncio.create_task(rest))), tasks  # type: ignore[arg-type]
 
 
 def test_a_moment_that_comes_again_and_again() -> None:
     async def work() -> None:
-        moment, seen = Moment(), []
+        notify, seen = Notify(), []
 
         async def counted() -> None:
             for number in range(3):
                 seen.append((number, asyncio.current_task()))
-                await moment
+                await notify
 
         async def in_another_task() -> list[tuple[int, Any]]:
-            step, tasks = steps(counted())
-            asyncio.get_running_loop().call_soon(step)
+            go_on, tasks = started(counted())
+            asyncio.get_running_loop().call_soon(go_on)
             await asyncio.sleep(0)
             for _ in range(3):
-                asyncio.get_running_loop().call_soon(moment.come)
+                asyncio.get_running_loop().call_soon(notify.notify_all)
                 await asyncio.sleep(0)
             assert not tasks
             return seen
 
         assert await in_another_task() == [(0, None), (1, None), (2, None)]
-        moment.come()  # nobody waits any more
+        notify.notify_all()  # nobody waits any more
 
     assert run(work) == []
 
 
 def test_in_a_task_a_moment_is_a_turn_of_the_loop() -> None:
     async def work() -> None:
-        moment, turns = Moment(), 0
+        notify, turns = Notify(), 0
 
         def count() -> None:
             nonlocal turns
@@ -88,9 +88,9 @@ def test_in_a_task_a_moment_is_a_turn_of_the_loop() -> None:
             asyncio.get_running_loop().call_soon(count)
 
         asyncio.get_running_loop().call_soon(count)
-        await moment
+        await notify
         assert turns == 1
-        assert moment.waiting == []
+        assert notify.waiting == []
 
     assert run(work) == []
 
@@ -109,8 +109,8 @@ def test_whatever_else_is_awaited_goes_on_in_a_task(done_meanwhile: bool) -> Non
                 found.append(await asyncio.to_thread(lambda: 2))
             found.append(asyncio.current_task())
 
-        step, tasks = steps(waits())
-        loop.call_soon(step)
+        go_on, tasks = started(waits())
+        loop.call_soon(go_on)
         if done_meanwhile:
             loop.call_soon(future.set_result, 1)
         await asyncio.sleep(0)
@@ -138,8 +138,8 @@ def test_a_task_that_took_over_is_cancelled_as_any_other(begun: bool) -> None:
                 seen.append("went on")
                 raise
 
-        step, tasks = steps(stubborn())
-        loop.call_soon(step)
+        go_on, tasks = started(stubborn())
+        loop.call_soon(go_on)
         await asyncio.sleep(0)
         tasks[0].cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -150,14 +150,14 @@ def test_a_task_that_took_over_is_cancelled_as_any_other(begun: bool) -> None:
 
 
 def test_what_is_raised_is_told_to_the_loop() -> None:
-    error = ValueError("of a step")
+    error = ValueError("of a go_on")
 
     async def fails() -> None:
         raise error
 
     async def work() -> None:
-        step, tasks = steps(fails())
-        asyncio.get_running_loop().call_soon(step)
+        go_on, tasks = started(fails())
+        asyncio.get_running_loop().call_soon(go_on)
         await asyncio.sleep(0)
         assert not tasks
 
