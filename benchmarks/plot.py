@@ -18,8 +18,10 @@ FOLDER = ROOT / "benchmarks" / "results"
 RESULTS = FOLDER / "cpu.json"
 IMAGE = ROOT / "docs" / "images" / "scaling.png"
 TRADEOFF = ROOT / "docs" / "images" / "quality.png"
+OURS = ("gramvec-en", "charagram-phrase", "paragram-phrase", "sif")
 TASKS = ("sts12", "sts16", "sick")
 MISSPELT = "50"  # per cent of the words
+BELOW = ("charagram-phrase", "sif")  # where their names have room
 AXES = {
     "scaling_length": "characters a text",
     "scaling_batch": "texts a call",
@@ -70,13 +72,14 @@ def draw_tradeoff(points: dict[str, tuple[float, float, float]], path: Path) -> 
     """Quality over speed: a filled point for clean text, an open one for misspelt text, for each system."""
     figure, panel = pyplot.subplots(figsize=(8, 4), layout="constrained")
     for name, (rate, clean, misspelt) in points.items():
-        colour = "tab:blue" if name == "gramvec-en" else "tab:cyan" if "-" in name or name == "sif" else "tab:orange"
-        colour = "tab:orange" if name.startswith("tfidf") else colour
+        colour = "tab:blue" if name in OURS else "tab:orange"
         panel.plot([rate, rate], [clean, misspelt], color=colour, alpha=0.4)
         panel.plot(rate, clean, marker="o", color=colour, linestyle="none")
         panel.plot(rate, misspelt, marker="o", color=colour, linestyle="none", fillstyle="none")
-        panel.annotate(name, (rate, clean), xytext=(4, 4), textcoords="offset points", fontsize=8)
+        place = (-4, -12) if name in BELOW else (-4, 5)
+        panel.annotate(name, (rate, clean), xytext=place, textcoords="offset points", fontsize=8, ha="right")
     panel.set_xscale("log")
+    panel.margins(0.12)
     panel.set_xlabel("texts a CPU second, one thread")
     panel.set_ylabel("Pearson x 100: sts12, sts16, SICK")
     panel.set_title("filled: as it is; open: half of the words misspelt", fontsize=9)
