@@ -170,7 +170,7 @@ def test_two_sets_of_one_name_are_refused(bundle: Path, data: Path) -> None:
     ("arguments", "message"),
     [
         (["x"], "Name what to score on: --sets, --matching"),
-        (["--matching", "y"], "Name BUNDLES, or a rival with --peer"),
+        (["--matching", "y"], "Name MODELS, or a rival with --peer"),
         (["x", "--spelling", "y"], "--spelling and --words belong together"),
         (["x", "--words", "y", "--matching", "z"], "--spelling and --words belong together"),
         (["x", "--sets", "y", "--columns", "a=b"], "--columns belongs to --matching"),
