@@ -15,7 +15,7 @@ texts = st.text(st.sampled_from('",[]{}:\\ab\n\u00e9'), max_size=6)
 values = st.recursive(
     texts | st.integers(0, 99) | st.none(),
     lambda inner: st.lists(inner, max_size=9) | st.dictionaries(texts, inner, max_size=9),
-    max_leaves=60,
+    max_leaves=30,
 )
 
 

@@ -46,8 +46,14 @@ def _may_hold_more(raw: bytes, most: int) -> bool:
 
 
 def first_values(raw: bytes, most: int) -> bytes:
-    """The beginning of a JSON text with at most twice so many values, closed so that it is one itself."""
+    """The beginning of a JSON text with about twice so many values, closed so that it is one itself.
+
+    A text of so many values or fewer is left as it is; of what is no JSON something comes back that is none either.
+    """
     open_ones: list[bytes] = []
+    # Each value but the first begins after a bracket or a comma; an empty list or object has a bracket for nothing. So
+    # `most` values have fewer than twice as many of both.
+    begun = 0
     for number, token in enumerate(_token.finditer(raw)):
         start, end = token.span()
         one = raw[start]
@@ -55,6 +61,8 @@ def first_values(raw: bytes, most: int) -> bytes:
             open_ones.append(_CLOSING[one])
         elif one in b"]}" and open_ones:
             open_ones.pop()
-        if number >= 2 * most and one != ord('"'):
+        begun += one in b"[{,"
+        # No JSON has so many strings and closing brackets to so few values.
+        if begun >= 2 * most or number > 8 * most:
             return raw[: start if one == ord(",") else end] + b"".join(reversed(open_ones))
     return raw
