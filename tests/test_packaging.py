@@ -124,7 +124,8 @@ def test_the_wheel_has_what_serves_and_nothing_else(built: tuple[Path, Path], ho
     (loops,) = (name for name in files if name.endswith(".so"))
     assert loops.startswith("gramvec/native/loops.")
     assert {
-        "gramvec/py.typed", "gramvec/native/loops.pyi", "gramvec/http/playground.html", "gramvec_training/py.typed",
+        "gramvec/py.typed", "gramvec/native/loops.pyi", "gramvec/http/routes/playground.html",
+        "gramvec_training/py.typed",
     } <= set(files)  # fmt: skip
     for name in (path.name for path in (MODELS / "gramvec-en").iterdir()):
         assert files[f"gramvec/models/gramvec-en/{name}"] == (MODELS / "gramvec-en" / name).read_bytes()

@@ -1,7 +1,7 @@
 """Heads of requests that were read before: a client sends the same bytes again and again, but for the body's length.
 
-`make bench PARTS=protocol` says what it buys: 8 to 16 % of the CPU of a short request, over 1 to 64 connections. To take it
-out, take `find` and `remember` out of `Connection._read_head`.
+`make bench PARTS=protocol` says what it buys: 8 to 16 % of the CPU of a short request over 1 to 64 connections. To take
+it out, take `find` and `remember` out of `Connection._read_head`.
 """
 
 from __future__ import annotations
