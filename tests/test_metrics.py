@@ -175,6 +175,16 @@ def test_clients_that_are_too_slow_are_counted(embedder: Embedder) -> None:
     assert value(found, "gramvec_rejected_total", reason="timeout") == 2
 
 
+@pytest.mark.parametrize("route", ["/embed", "/explain", "/rerank"])
+def test_clients_that_go_before_their_body_has_come_are_no_failures(
+    server: RunningServer, route: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with server.connect() as connection:
+        connection.sendall(post_bytes(b'{"inp', length=100, path=route))
+    until(lambda: value(scraped(server.url), "gramvec_requests_total", route=route, status="499") == 1)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 def test_connections_turned_away_are_counted(embedder: Embedder) -> None:
     with running(Settings(max_connections=1), embedder) as server:
         with server.connect() as first:

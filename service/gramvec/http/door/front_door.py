@@ -19,7 +19,7 @@ from gramvec.errors import GramvecError
 from gramvec.http.contract import HttpError, error_reply, reason_of, too_large_body, unhealthy
 from gramvec.http.door.access import log_request
 from gramvec.http.door.cors import Cors
-from gramvec.http.door.exchange import Exchange
+from gramvec.http.door.exchange import CLIENT_GONE, Exchange
 from gramvec.http.door.keys import Keys
 from gramvec.http.models import Service
 from gramvec.http.routes import REASON, RESERVE, Route, docs_page, embedding, openai
@@ -76,7 +76,7 @@ class FrontDoor:
                 return
             await self._serve(scope, exchange)
         except ClientDisconnect:
-            pass
+            exchange.status = CLIENT_GONE  # the framework behind takes it for a bug, and answers nobody
         except asyncio.CancelledError:
             if not self._service.stopping:
                 raise
