@@ -164,3 +164,23 @@ def test_one_connection_too_many(server: RunningServer) -> None:
             for other in others:
                 other.close()
     until(lambda: httpx.get(f"{server.url}/health").status_code == 200)
+
+
+@pytest.mark.parametrize("size", [60_000, 70_000, 150_000])
+def test_a_body_that_nobody_took_does_not_stop_the_next_request(server: RunningServer, size: int) -> None:
+    refused = post_bytes(b"x" * size).replace(b"application/json", b"text/plain")
+    with server.connect() as connection:
+        connection.settimeout(10)
+        for _ in range(3):
+            connection.sendall(refused)
+            assert b" 415 " in read_some(connection)
+            connection.sendall(b"GET /health HTTP/1.1\r\nhost: t\r\n\r\n")
+            assert b" 200 " in read_some(connection)
+
+
+def read_some(connection: socket.socket) -> bytes:
+    """Until there is a whole short answer."""
+    received = b""
+    while not (received.endswith(b"}")):
+        received += connection.recv(65_536)
+    return received

@@ -233,7 +233,8 @@ class Fuzzer:
         connection = socket.create_connection(("127.0.0.1", self._server.port))
         connection.setblocking(False)
         reader, writer = await asyncio.open_connection(sock=connection)
-        receiving = asyncio.create_task(_read(reader))
+        parts: list[bytes] = []
+        receiving = asyncio.create_task(_read(reader, parts))
         with suppress(ConnectionError):
             for piece in _pieces(random, data):
                 writer.write(piece)
@@ -249,22 +250,21 @@ class Fuzzer:
             writer.transport.abort()
             return b""
         try:
-            return await asyncio.wait_for(receiving, PATIENCE)
+            await asyncio.wait_for(receiving, PATIENCE)
         except TimeoutError:
-            raise Wrong(f"no end after {PATIENCE:.0f} s: {self._told(data, b'')}") from None
+            raise Wrong(f"no end after {PATIENCE:.0f} s: {self._told(data, b''.join(parts))}") from None
         finally:
             writer.transport.abort()
+        return b"".join(parts)
 
     def _told(self, data: bytes, received: bytes) -> str:
-        return f"sent {data[:4_000]!r} ({len(data)} bytes)\nreceived {received[:4_000]!r} ({len(received)} bytes)"
+        return f"sent {data[:2_000]!r} ({len(data)} bytes)\nreceived {received[:2_000]!r} ({len(received)} bytes)"
 
 
-async def _read(reader: asyncio.StreamReader) -> bytes:
-    parts = []
+async def _read(reader: asyncio.StreamReader, parts: list[bytes]) -> None:
     with suppress(ConnectionError):
         while part := await reader.read(65_536):
             parts.append(part)
-    return b"".join(parts)
 
 
 def _pieces(random: Random, data: bytes) -> Iterator[bytes]:

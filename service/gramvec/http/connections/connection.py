@@ -307,10 +307,11 @@ class Connection(asyncio.Protocol):
                 self._part()
             else:
                 self.transport.close()
-        elif self._body is None:
+            return
+        # What nobody has taken of the body is dropped, and what is left of it is read, so that the next one is found.
+        self.flow.resume_reading(Reason.BODY)
+        if self._body is None:
             self._settle()
-        else:  # what is left of the body is read and dropped, so that the next request is found
-            self.flow.resume_reading(Reason.BODY)
 
     def _settle(self) -> None:
         """The request was read and answered: on to the next one."""
