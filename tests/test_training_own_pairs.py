@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -258,7 +260,9 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["gramvec", "sif"])
-def test_from_a_bundle_to_a_bundle_in_one_command(pairs: Path, tmp_path: Path, kind: str) -> None:
+def test_from_a_bundle_to_a_bundle_in_one_command(
+    pairs: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec = BOTH if kind == "gramvec" else replace(WORDS, unknown_words="skip")
     folder, table, _ = bundle(
         tmp_path / "small", spec, precision="int8", kind=kind, pooling="sum" if spec is BOTH else "mean"
@@ -290,15 +294,25 @@ def test_from_a_bundle_to_a_bundle_in_one_command(pairs: Path, tmp_path: Path, k
     held = read_held_out(run.config.data, tmp_path, 1)
     assert not {*held.left, *held.right} & set(run.texts)
 
-    # Begun again from the checkpoint, the end is the same; with another bundle in its place it is refused.
-    (tmp_path / "run" / "run.json").unlink()
-    assert call("fit", "--out", tmp_path / "run", "--resume").exit_code == 0
-    again = load_run(tmp_path / "run")
-    assert again.encoder.arrays()["table"].tobytes() == run.encoder.arrays()["table"].tobytes()
-    assert again.record["held_out"] == found
-    (tmp_path / "run" / "run.json").unlink()
+    assert not (tmp_path / "run" / "checkpoint.pt").exists()
+
+    # Begun again from a checkpoint, the end is the same; with another bundle in its place it is refused.
+    again = ["--out", tmp_path / "again", "--save-every", "0"]
+    with monkeypatch.context() as full:
+        full.setattr("gramvec_training.runs.run.finish_run", _full_disk)
+        assert "No space left" in sentence(call("fit", *options[:-2], *again))
+    assert (tmp_path / "again" / "checkpoint.pt").exists()
+    assert call("fit", *again, "--resume").exit_code == 0
+    repeated = load_run(tmp_path / "again")
+    assert repeated.encoder.arrays()["table"].tobytes() == run.encoder.arrays()["table"].tobytes()
+    assert repeated.record["held_out"] == found
+    (tmp_path / "again" / "run.json").unlink()
     bundle(folder, spec, kind=kind, pooling="mean")
-    assert "has changed since the run began" in sentence(call("fit", "--out", tmp_path / "run", "--resume"))
+    assert "has changed since the run began" in sentence(call("fit", *again, "--resume"))
+
+
+def _full_disk(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_the_default_folder_is_that_of_the_export_and_a_finished_run_is_exported(

@@ -35,6 +35,20 @@ def build_vocabulary(
 
     Raises InputError if nothing is left to keep.
     """
+    entries = _counted(texts, spec, min_count, max_ngrams, max_ngrams_each, max_words, words)
+    return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
+
+
+def _counted(
+    texts: Iterable[str],
+    spec: FeatureSpec,
+    min_count: int = 1,
+    max_ngrams: int | None = None,
+    max_ngrams_each: int | None = None,
+    max_words: int | None = None,
+    words: Iterable[str] | None = None,
+) -> list[Entry]:
+    """The entries of `build_vocabulary`, by row."""
     kept = list(texts)
     given = None if words is None else list(words)
     alphabet = frequent_characters([*kept, *(given or ())], spec)
@@ -55,7 +69,7 @@ def build_vocabulary(
     entries.sort(key=lambda entry: (-entry.count, entry.kind, entry.text))
     if spec.unknown_words == "row":
         entries.append(Entry("unknown", "", 0))
-    return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
+    return entries
 
 
 def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data: Path) -> Vocabulary:
@@ -77,12 +91,17 @@ def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data
     )
 
 
-def extended_vocabulary(start: Start, known: Vocabulary, texts: Iterable[str], spec: FeatureSpec) -> Vocabulary:
-    """The bundle's rows in their order, then new ones for `texts`; the unknown word's row, if any, stays last."""
-    found = build_vocabulary(texts, spec).entries()
-    return Vocabulary.build(
-        _extended(start, known.entries(), found, spec), lowercase=spec.lowercase, symbols=spec.has_symbols
-    )
+def extended_vocabulary(
+    start: Start, known: Vocabulary, texts: Iterable[str], spec: FeatureSpec, *, renew: bool = False
+) -> Vocabulary:
+    """The bundle's rows in their order, then new ones for `texts`; the unknown word's row, if any, stays last.
+
+    Where nothing is new it is `known` itself, unless `renew` asks for the characters of this Unicode version.
+    """
+    entries = _extended(start, known.entries(), _counted(texts, spec), spec)
+    if len(entries) == len(known) and not renew:
+        return known
+    return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
 
 
 def _extended(start: Start, known: Sequence[Entry], found: Sequence[Entry], spec: FeatureSpec) -> list[Entry]:

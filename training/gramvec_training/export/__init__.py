@@ -12,7 +12,7 @@ from gramvec_training.export.golden import golden_texts
 from gramvec_training.export.graph import write_cpu_graph, write_graph, write_graphs
 from gramvec_training.export.memo import Chosen, can_have_memo, choose, memo_of
 from gramvec_training.export.shape import kind_of, scaled, whitening_transform
-from gramvec_training.export.weights import read_weights
+from gramvec_training.export.weights import read_weights, stored_of
 from gramvec_training.export.writers import Graphed, graphed
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "memo_of",
     "read_weights",
     "scaled",
+    "stored_of",
     "whitening_transform",
     "write_cpu_graph",
     "write_graph",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gramvec.bundles import Bundle
+from gramvec.bundles import Bundle, Stored
 from gramvec.errors import BundleError
 from gramvec.explaining import weights_of
 from gramvec_training.types import Floats
@@ -14,8 +14,14 @@ def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
     int8 rows are multiplied by their scales, and columns by theirs; suffixes are taken out of rows that hold them.
     Common components were removed when the bundle was written. Raises BundleError where the bundle is no bag of rows.
     """
-    manifest = bundle.manifest
-    if manifest.graph.stored is None:
-        raise BundleError(f"{bundle.path}: is no bag of rows, and only a bag's weights can be taken up again")
+    stored = stored_of(bundle)
     weights = weights_of(bundle)
-    return weights.rows(slice(manifest.rows)), None if manifest.graph.stored.bias is None else weights.bias
+    return weights.rows(slice(bundle.manifest.rows)), None if stored.bias is None else weights.bias
+
+
+def stored_of(bundle: Bundle) -> Stored:
+    """Where and how the table of a bag of rows lies in its bundle. Raises BundleError where it is none."""
+    stored = bundle.manifest.graph.stored
+    if stored is None:
+        raise BundleError(f"{bundle.path}: is no bag of rows, and only a bag's weights can be taken up again")
+    return stored

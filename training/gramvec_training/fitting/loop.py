@@ -59,7 +59,7 @@ def fit(
     log: Log | None = None,
     selection: Selection | None = None,
 ) -> History:
-    """Train to the last step, writing `checkpoint` every `save_every` seconds and when stopped.
+    """Train to the last step, writing `checkpoint` every `save_every` seconds and when stopped; none at the end.
 
     Resumed from the checkpoint, the model ends with the bytes of an uninterrupted run on the same machine with the
     same number of threads. `identity` names config and data: a checkpoint of another is refused with InputError.
@@ -96,7 +96,6 @@ def fit(
             if now - saved >= save_every:
                 run.save()
                 saved = time.monotonic()
-        run.save()
     if run.best:
         trainer.take_values(run.best)
     return history

@@ -1,8 +1,8 @@
 """The run folder: all that a run leaves behind, from which a bundle is exported.
 
 config.json, vocab.bin, texts.txt (texts for the export's parity check) and repeated.tsv (counts for its memo) are
-written before training; checkpoint.pt while it runs; weights.npz, the arrays that the encoder is made of, by name, and,
-last, run.json when it is finished.
+written before training; checkpoint.pt while it runs, and no longer; weights.npz, the arrays that the encoder is made
+of, by name, and, last, run.json when it is finished.
 """
 
 from __future__ import annotations
@@ -135,9 +135,10 @@ def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repe
 
 
 def finish_run(folder: Path, arrays: Arrays, record: dict[str, Any]) -> None:
-    """Write the arrays that the encoder is made of and, last, the record that marks the run as finished."""
+    """Write the arrays that the encoder is made of, the record that marks the run as finished; the checkpoint goes."""
     write_atomically(folder / _WEIGHTS, lambda handle: np.savez(handle, allow_pickle=False, **arrays))
     write_atomically(folder / _RECORD, lambda handle: handle.write(_json(record)))
+    (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 def load_run(folder: Path) -> Run:

@@ -8,7 +8,7 @@ from pathlib import Path
 from gramvec.errors import InputError
 from gramvec_training.configuration import Config, Start, UnknownWords, Weights, WordRule, parse_config
 from gramvec_training.readers import vectors_at
-from gramvec_training.runs.start import read_start
+from gramvec_training.runs.start import open_start
 
 _SOURCE = "the options"
 _EPOCHS = 10  # the papers' number
@@ -42,8 +42,7 @@ def pairs_config(
         values = {"model": {"name": name, "kind": "charagram-phrase"}, "training": training, "data": data}
         return parse_config(values, source=_SOURCE)
 
-    started = read_start(Start(bundle=Path(start)))
-    bundle = started.bundle
+    bundle, stored = open_start(Start(bundle=Path(start)))
     manifest = bundle.manifest
     return parse_config(
         {
@@ -53,7 +52,7 @@ def pairs_config(
                 "dimension": manifest.dimension,
                 "pooling": manifest.graph.pooling,
                 "activation": manifest.graph.activation,
-                "bias": started.bias is not None,
+                "bias": stored.bias is not None,
             },
             "features": {
                 "orders": bundle.spec.orders,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.bundles import Bundle, open_bundle
+from gramvec.bundles import Bundle, Stored, open_bundle
 from gramvec.errors import InputError
 from gramvec.vocab import Vocabulary
 from gramvec_training.configuration import BagSettings, Config, Pooling, Start
 from gramvec_training.encoders import Bag, bag_of, encoder_function
-from gramvec_training.export import read_weights
+from gramvec_training.export import read_weights, stored_of
 from gramvec_training.runs.folder import spec_of
 from gramvec_training.types import Encode, Floats
 
@@ -47,10 +47,11 @@ class Started:
         return bag_of(table, self.bias, pooling=own.pooling, activation=own.activation)
 
 
-def read_start(start: Start) -> Started:
-    """Open the bundle and read its weights.
+def open_start(start: Start) -> tuple[Bundle, Stored]:
+    """The bundle, and what it says of its weights.
 
-    Raises BundleError where it is missing or damaged, and InputError where it is not the one with `start.digest`.
+    Raises BundleError where it is missing, damaged or no bag of rows, and InputError where it is not the one with
+    `start.digest`.
     """
     bundle = open_bundle(start.bundle)
     if start.digest is not None and bundle.digest != start.digest:
@@ -58,8 +59,13 @@ def read_start(start: Start) -> Started:
             f"The bundle {start.bundle} has changed since the run began; put the old one back, or start the run anew "
             "with --overwrite."
         )
-    table, bias = read_weights(bundle)
-    return Started(bundle, table, bias)
+    return bundle, stored_of(bundle)
+
+
+def read_start(start: Start) -> Started:
+    """Open the bundle and read its weights, in a second for a table of 300 MB. Raises what `open_start` does."""
+    bundle, _ = open_start(start)
+    return Started(bundle, *read_weights(bundle))
 
 
 def begin_from(config: Config) -> Started | None:
@@ -119,6 +125,9 @@ def started_table(started: Started, vocabulary: Vocabulary, seed: int) -> Floats
     new row is uniform within sqrt(6 / (rows + d)), drawn by the seed.
     """
     known = started.bundle.vocabulary
+    if vocabulary is known:
+        _log.info("%s gives all %d rows", started.bundle.manifest.name, len(known))
+        return started.table.copy()
     places = {(entry.kind, entry.text): row for row, entry in enumerate(known.entries())}
     old_rows = np.array([places.get((entry.kind, entry.text), -1) for entry in vocabulary.entries()])
     is_new = old_rows < 0
