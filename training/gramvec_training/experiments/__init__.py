@@ -5,7 +5,7 @@ It imports all rooms but the command line. A new experiment is a function in a f
 
 from __future__ import annotations
 
-from gramvec_training.experiments.base import Experiment, Finding, Inputs, Outcome
+from gramvec_training.experiments.base import Drawing, Experiment, Finding, Inputs, Outcome
 from gramvec_training.experiments.catalogue import EXPERIMENTS, experiment_named
 
-__all__ = ["EXPERIMENTS", "Experiment", "Finding", "Inputs", "Outcome", "experiment_named"]
+__all__ = ["EXPERIMENTS", "Drawing", "Experiment", "Finding", "Inputs", "Outcome", "experiment_named"]

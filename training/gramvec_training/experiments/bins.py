@@ -1,0 +1,117 @@
+"""Pairs by their unknown words and by their length: PARAGRAM-PHRASE and CHARAGRAM (CHARAGRAM, Tables 6 and 7).
+
+Both models are those of the table of all systems, trained on the same pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gramvec_training.evaluation import ScoredModel, correlations, find_sets
+from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
+from gramvec_training.experiments.systems import learned_system
+from gramvec_training.readers import treebank_tokens
+from gramvec_training.runs import load_run, run_model
+
+_COMPARED = ("PP", "CHARAGRAM")
+_FEWEST = 30  # pairs of a bin: fewer say nothing
+_NOT_STS = "sick"  # whose scores the paper leaves out of these tables
+_UNKNOWN: tuple[tuple[str, int, int, float, float], ...] = (
+    ("0", 0, 0, 71.4, 73.8),
+    ("1", 1, 1, 68.8, 78.8),
+    ("2", 2, 2, 66.4, 72.8),
+    ("1 or more", 1, 10**6, 68.6, 77.9),
+    ("all", 0, 10**6, 71.0, 74.0),
+)
+_LENGTHS: tuple[tuple[str, int, int, float, float], ...] = (
+    ("4 or less", 0, 4, 67.9, 72.9),
+    ("5", 5, 5, 71.1, 71.9),
+    ("6", 6, 6, 67.0, 69.7),
+    ("7", 7, 7, 71.5, 74.0),
+    ("8", 8, 8, 74.2, 74.5),
+    ("9", 9, 9, 71.7, 72.7),
+    ("10", 10, 10, 70.7, 74.2),
+    ("11 to 15", 11, 15, 71.8, 73.7),
+    ("16 to 20", 16, 20, 73.0, 75.1),
+    ("21 or more", 21, 10**6, 74.5, 75.4),
+)
+_Ints = npt.NDArray[np.int64]
+_Numbered = Callable[[Sequence[str], Sequence[str], ScoredModel], _Ints]
+
+
+def unknown_words(inputs: Inputs) -> Outcome:
+    """Table 6: bins of the words, of both texts together, for which PARAGRAM-PHRASE has no row of their own."""
+
+    def number(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> _Ints:
+        unknown = words.featuriser.vocabulary.unknown_row
+        counts = np.zeros(len(left), np.int64)
+        for side in (left, right):
+            batch = words.featuriser(side)
+            owners = np.repeat(np.arange(len(side)), batch.counts)
+            counts += np.bincount(owners[batch.ids == unknown], minlength=len(side))
+        return counts
+
+    rows, scores = _table(inputs, "unknown words", _UNKNOWN, number)
+    fallen = {
+        system: found["0"] - found["1 or more"] for system, found in scores.items() if len(found) == len(_UNKNOWN)
+    }
+    seen = ", ".join(f"{system} loses {value:.1f}" for system, value in fallen.items())
+    ahead = all(scores["CHARAGRAM"][name] > scores["PP"][name] for name in scores["PP"])
+    return Outcome(
+        rows,
+        (
+            Finding("unknown words cost PARAGRAM-PHRASE", fallen.get("PP", 0) > 0, seen or "too few unknown words"),
+            Finding(
+                "they cost CHARAGRAM less",
+                len(fallen) == len(_COMPARED) and fallen["CHARAGRAM"] < fallen["PP"],
+                seen or "too few unknown words",
+            ),
+            Finding("CHARAGRAM is ahead in every bin", ahead, "see the table"),
+        ),
+    )
+
+
+def lengths(inputs: Inputs) -> Outcome:
+    """Table 7: bins of the longer text's words."""
+
+    def number(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> _Ints:
+        del words
+        longest = [max(len(treebank_tokens(one).split()) for one in pair) for pair in zip(left, right, strict=True)]
+        return np.array(longest)
+
+    rows, scores = _table(inputs, "words", _LENGTHS, number)
+    ahead = [name for name in scores["PP"] if scores["CHARAGRAM"][name] > scores["PP"][name]]
+    claim = "CHARAGRAM is ahead of PARAGRAM-PHRASE at every length"
+    seen = f"at {len(ahead)} of {len(scores['PP'])}"
+    return Outcome(rows, (Finding(claim, len(ahead) == len(scores["PP"]), seen),))
+
+
+def _table(
+    inputs: Inputs, column: str, bins: Sequence[tuple[str, int, int, float, float]], number: _Numbered
+) -> tuple[tuple[Row, ...], Mapping[str, Mapping[str, float]]]:
+    """Rows, and of each system the score, mean over seeds, of each bin with enough pairs."""
+    sets = [one for one in find_sets(inputs.sets)[0] if one.task != _NOT_STS]
+    left, right = ([text for one in sets for text in getattr(one, side)] for side in ("left", "right"))
+    gold = np.concatenate([one.scores for one in sets])
+    models = {
+        system: [run_model(load_run(learned_system(inputs, system, seed)[0])) for seed in inputs.seeds]
+        for system in _COMPARED
+    }
+    numbers = number(left, right, models["PP"][0])
+    predicted = {system: [model.similarity(left, right) for model in some] for system, some in models.items()}
+    scores: dict[str, dict[str, float]] = {system: {} for system in _COMPARED}
+    rows: list[Row] = []
+    for name, least, most, *paper in bins:
+        within = (numbers >= least) & (numbers <= most)
+        row: dict[str, str | float | None] = {column: name, "pairs": int(within.sum())}
+        for system, expected in zip(_COMPARED, paper, strict=True):
+            enough = within.sum() >= _FEWEST
+            if enough:
+                found = [correlations(values[within], gold[within])[0] for values in predicted[system]]
+                scores[system][name] = 100 * float(np.mean(found))
+            row |= {system: round(scores[system][name], 1) if enough else None, f"{system}, paper": expected}
+        rows.append(row)
+    return tuple(rows), scores
