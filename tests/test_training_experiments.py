@@ -16,6 +16,7 @@ from gramvec.errors import InputError
 from gramvec.features import FeatureSpec
 from gramvec_training.data import build_vocabulary
 from gramvec_training.experiments import EXPERIMENTS, Finding, Inputs, Outcome, experiment_named
+from gramvec_training.experiments.separation import separation
 from gramvec_training.papers import Result, drawings, page, perform, read_results
 from gramvec_training.papers.outline import PAPERS
 from training_support import call, export_table, sentence
@@ -156,6 +157,15 @@ def test_bins_by_hand(folder: Path, tmp_path: Path) -> None:
     assert all(row["PP"] is None for row in unknown.rows)  # too few to score
     lengths = experiment_named("charagram-table-7").run(given).rows
     assert [row["pairs"] for row in lengths] == [2, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_separation_by_hand() -> None:
+    """Two pairs on axes: each text is its partner, and at right angles or opposite to the others."""
+    left = np.array([[1, 0], [0, 2]], np.float32)
+    assert separation(left, left) == pytest.approx(2)
+    assert separation(left, np.array([[0, 1], [0, 2]], np.float32)) == pytest.approx(
+        ((2 * 0 - 0 - 1) + (2 * 1 - 1 - 1)) / 2
+    )
 
 
 def options_of(folder: Path) -> list[str | Path]:

@@ -1,6 +1,6 @@
-"""Pairs by their unknown words and by their length: PARAGRAM-PHRASE and CHARAGRAM (CHARAGRAM, Tables 6 and 7).
+"""Pairs by their unknown words and by their length (CHARAGRAM, Tables 6 and 7; PARAGRAM-PHRASE, Table 5).
 
-Both models are those of the table of all systems, trained on the same pairs.
+The models are those of the table of all systems, trained on the same pairs.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ _LENGTHS: tuple[tuple[str, int, int, float, float], ...] = (
     ("16 to 20", 16, 20, 73.0, 75.1),
     ("21 or more", 21, 10**6, 74.5, 75.4),
 )
+_AVERAGES, _LSTMS = ("PP", "PP-proj"), ("LSTM, no output gate", "LSTM")
 _Ints = npt.NDArray[np.int64]
 _Numbered = Callable[[Sequence[str], Sequence[str], ScoredModel], _Ints]
 
@@ -75,22 +76,47 @@ def unknown_words(inputs: Inputs) -> Outcome:
 
 
 def lengths(inputs: Inputs) -> Outcome:
-    """Table 7: bins of the longer text's words."""
-
-    def number(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> _Ints:
-        del words
-        longest = [max(len(treebank_tokens(one).split()) for one in pair) for pair in zip(left, right, strict=True)]
-        return np.array(longest)
-
-    rows, scores = _table(inputs, "words", _LENGTHS, number)
+    """CHARAGRAM's Table 7: bins of the longer text's words."""
+    rows, scores = _table(inputs, "words", _LENGTHS, _longest)
     ahead = [name for name in scores["PP"] if scores["CHARAGRAM"][name] > scores["PP"][name]]
     claim = "CHARAGRAM is ahead of PARAGRAM-PHRASE at every length"
     seen = f"at {len(ahead)} of {len(scores['PP'])}"
     return Outcome(rows, (Finding(claim, len(ahead) == len(scores["PP"]), seen),))
 
 
+def lengths_of_compositions(inputs: Inputs) -> Outcome:
+    """PARAGRAM-PHRASE's Table 5: averages and LSTMs in the same bins, whose values our text of the paper has lost."""
+    bins = [(name, least, most) for name, least, most, *_ in _LENGTHS]
+    rows, scores = _table(inputs, "words", bins, _longest, (*_AVERAGES, *_LSTMS))
+    gaps = {
+        name: max(scores[one][name] for one in _AVERAGES) - max(scores[one][name] for one in _LSTMS)
+        for name in scores["PP"]
+    }
+    seen = ", ".join(f"{name}: {gap:+.1f}" for name, gap in gaps.items())
+    return Outcome(
+        rows,
+        (
+            Finding("the better average is ahead of the better LSTM at every length", min(gaps.values()) > 0, seen),
+            Finding(
+                "the LSTMs are nearest to the averages on the shortest texts",
+                next(iter(gaps.values())) == min(gaps.values()),
+                seen,
+            ),
+        ),
+    )
+
+
+def _longest(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> _Ints:
+    del words
+    return np.array([max(len(treebank_tokens(one).split()) for one in pair) for pair in zip(left, right, strict=True)])
+
+
 def _table(
-    inputs: Inputs, column: str, bins: Sequence[tuple[str, int, int, float, float]], number: _Numbered
+    inputs: Inputs,
+    column: str,
+    bins: Sequence[tuple[str, int, int, *tuple[float, ...]]],
+    number: _Numbered,
+    compared: Sequence[str] = _COMPARED,
 ) -> tuple[tuple[Row, ...], Mapping[str, Mapping[str, float]]]:
     """Rows, and of each system the score, mean over seeds, of each bin with enough pairs."""
     sets = [one for one in find_sets(inputs.sets)[0] if one.task != _NOT_STS]
@@ -98,20 +124,21 @@ def _table(
     gold = np.concatenate([one.scores for one in sets])
     models = {
         system: [run_model(load_run(learned_system(inputs, system, seed)[0])) for seed in inputs.seeds]
-        for system in _COMPARED
+        for system in compared
     }
     numbers = number(left, right, models["PP"][0])
     predicted = {system: [model.similarity(left, right) for model in some] for system, some in models.items()}
-    scores: dict[str, dict[str, float]] = {system: {} for system in _COMPARED}
+    scores: dict[str, dict[str, float]] = {system: {} for system in compared}
     rows: list[Row] = []
     for name, least, most, *paper in bins:
         within = (numbers >= least) & (numbers <= most)
         row: dict[str, str | float | None] = {column: name, "pairs": int(within.sum())}
-        for system, expected in zip(_COMPARED, paper, strict=True):
-            enough = within.sum() >= _FEWEST
+        enough = within.sum() >= _FEWEST
+        for system in compared:
             if enough:
                 found = [correlations(values[within], gold[within])[0] for values in predicted[system]]
                 scores[system][name] = 100 * float(np.mean(found))
-            row |= {system: round(scores[system][name], 1) if enough else None, f"{system}, paper": expected}
+            row[system] = round(scores[system][name], 1) if enough else None
+        row |= {f"{system}, paper": value for system, value in zip(compared, paper, strict=False)}
         rows.append(row)
     return tuple(rows), scores

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from gramvec.errors import InputError
-from gramvec_training.experiments import amount, bins, convergence, counts, neighbours, norms, sif, systems
+from gramvec_training.experiments import (
+    amount,
+    bins,
+    convergence,
+    counts,
+    neighbours,
+    norms,
+    separation,
+    sif,
+    sizes,
+    systems,
+)
 from gramvec_training.experiments.base import Drawing, Experiment
 
 _VECTORS = "GloVe 6B of 50 dimensions for GloVe 840B of 300; sts12, sts16 and SICK's trial part for STS 2012 to 2015"
@@ -28,6 +39,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         drawing=Drawing("pairs", ("CHARAGRAM", "charCNN", "charLSTM")),
     ),
     Experiment(
+        "charagram-table-5", "CHARAGRAM, Table 5", "Number and orders of n-grams, on SL999",
+        "60,000 pairs of PPDB's words, two epochs, 100 dimensions, for 770,007, five epochs and 300", sizes.table,
+        learns=True,
+    ),
+    Experiment(
         "charagram-table-6", "CHARAGRAM, Table 6", "Pairs by their number of unknown words",
         "models of all-systems; sts12 and sts16; unknown is what GloVe 6B's first 50,000 words lack",
         bins.unknown_words, learns=True,
@@ -46,6 +62,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         "charagram-parameters", "CHARAGRAM, section 4.4", "Numbers of parameters", "the paper's own sizes",
         counts.parameters,
+    ),
+    Experiment(
+        "paragram-table-5", "PARAGRAM-PHRASE, Table 5", "Averages and LSTMs by length",
+        "models of all-systems; sts12 and sts16", bins.lengths_of_compositions, learns=True,
+    ),
+    Experiment(
+        "paragram-separation", "PARAGRAM-PHRASE, section 5", "How well training pairs are kept from other texts",
+        "models of all-systems; 2,000 of the pairs that they learned from", separation.table, learns=True,
     ),
     Experiment(
         "paragram-amount", "PARAGRAM-PHRASE, Figure 2", "PARAGRAM-PHRASE over the amount of data",

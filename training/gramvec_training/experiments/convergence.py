@@ -28,7 +28,7 @@ _SYSTEMS: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] 
     ),
 }  # fmt: skip
 _WIDE = 100
-_DATA = [{"path": "ppdb_xl_lexical.pairs.tsv.gz", "max_groups": 60_000}]
+WORDS = [{"path": "ppdb_xl_lexical.pairs.tsv.gz", "max_groups": 60_000}]
 # Table 1, SL999 and WS353, each tuned on the same.
 _PAPER = {"CHARAGRAM": (63.33, 58.35), "charCNN": (30.64, 33.19), "charLSTM": (54.54, 51.43)}
 _EARLY, _LATE = 1, 3  # the quarters of an epoch that are compared: half an epoch, and a whole
@@ -85,7 +85,7 @@ def _learned(inputs: Inputs, name: str, seed: int) -> dict[str, Any]:
         "features": features,
         "encoder": encoder,
         "training": {**_TRAINING, **changes},
-        "data": _DATA,
+        "data": WORDS,
         "dev": {"sets": [str(path.resolve()) for path in inputs.word_sets], "every": "quarter"},
     }
     return learned(inputs, f"words-{name.lower()}", settings, seed)[1]

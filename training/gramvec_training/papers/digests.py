@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -37,6 +38,7 @@ def _files(folder: Path | None, pattern: str) -> Iterable[Path]:
     return sorted(folder.glob(pattern)) if folder is not None else ()
 
 
+@functools.cache  # what runs is what was there when it began
 def commit() -> str | None:
     """The commit that this code is of, with "-dirty" where it was changed since; None where it is no checkout."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--match="]

@@ -22,7 +22,7 @@ Cell = str | float | None
 class Result:
     """An outcome, and where it comes from. seeds: of what was learned. quick: of a cut of the data, no result to show.
 
-    digests: see digests_of. commit: of the code. seconds: what it took, on a machine that may have been busy.
+    digests: see digests_of. commit: of the code. seconds: what it took, less what had been learned before.
     """
 
     experiment: str
@@ -47,10 +47,10 @@ def perform(experiment: Experiment, inputs: Inputs, folder: Path, *, quick: bool
         old = _read(path)
         if (old.quick, old.seeds, old.digests) == (quick, seeds, digests):
             return old, True
-    begin = time.perf_counter()
+    begun_at, begin = commit(), time.perf_counter()
     outcome = experiment.run(inputs)
     seconds = round(time.perf_counter() - begin, 1)
-    result = Result(experiment.name, quick, commit(), seeds, seconds, digests, outcome)
+    result = Result(experiment.name, quick, begun_at, seeds, seconds, digests, outcome)
     folder.mkdir(parents=True, exist_ok=True)
     values = {**asdict(result), "outcome": outcome.to_dict()}
     data = orjson.dumps(values, option=orjson.OPT_INDENT_2) + b"\n"
