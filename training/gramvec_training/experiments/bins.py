@@ -106,6 +106,29 @@ def lengths_of_compositions(inputs: Inputs) -> Outcome:
     )
 
 
+def shares(inputs: Inputs) -> Outcome:
+    """CHARAGRAM's section 5.1: each set's share of words without a row, and its scores."""
+    models = _models(inputs, _COMPARED)
+    words = models["PP"][0].featuriser
+    rows: list[Row] = []
+    for one in find_sets(inputs.sets)[0]:
+        batch = words([*one.left, *one.right])
+        share = float(np.mean(batch.ids == words.vocabulary.unknown_row))
+        row: dict[str, str | float | None] = {"set": f"{one.task}/{one.name}", "unknown, %": round(100 * share, 2)}
+        for system, some in models.items():
+            found = [correlations(model.similarity(one.left, one.right), one.scores)[0] for model in some]
+            row[system] = round(100 * float(np.mean(found)), 1)
+        rows.append(row)
+    unknown, *scores = (np.array([row[column] or 0 for row in rows], float) for column in ("unknown, %", *_COMPARED))
+    together = [correlations(unknown, score)[0] for score in scores]
+    seen = ", ".join(f"{system} {value:+.2f}" for system, value in zip(_COMPARED, together, strict=True))
+    claims = (
+        ("the more unknown words a set has, the lower PARAGRAM-PHRASE's score (-0.45 in the paper)", together[0] < 0),
+        ("CHARAGRAM's score falls less with them", together[1] > together[0]),
+    )
+    return Outcome(tuple(rows), tuple(Finding(claim, bool(holds), seen) for claim, holds in claims))
+
+
 def _longest(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> _Ints:
     del words
     return np.array([max(len(treebank_tokens(one).split()) for one in pair) for pair in zip(left, right, strict=True)])
@@ -122,10 +145,7 @@ def _table(
     sets = [one for one in find_sets(inputs.sets)[0] if one.task != _NOT_STS]
     left, right = ([text for one in sets for text in getattr(one, side)] for side in ("left", "right"))
     gold = np.concatenate([one.scores for one in sets])
-    models = {
-        system: [run_model(load_run(learned_system(inputs, system, seed)[0])) for seed in inputs.seeds]
-        for system in compared
-    }
+    models = _models(inputs, compared)
     numbers = number(left, right, models["PP"][0])
     predicted = {system: [model.similarity(left, right) for model in some] for system, some in models.items()}
     scores: dict[str, dict[str, float]] = {system: {} for system in compared}
@@ -142,3 +162,11 @@ def _table(
         row |= {f"{system}, paper": value for system, value in zip(compared, paper, strict=False)}
         rows.append(row)
     return tuple(rows), scores
+
+
+def _models(inputs: Inputs, systems: Sequence[str]) -> dict[str, list[ScoredModel]]:
+    """Of each system the model of each seed."""
+    return {
+        system: [run_model(load_run(learned_system(inputs, system, seed)[0])) for seed in inputs.seeds]
+        for system in systems
+    }

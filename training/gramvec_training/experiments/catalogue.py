@@ -64,6 +64,15 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         counts.parameters,
     ),
     Experiment(
+        "charagram-filters", "CHARAGRAM, section 4.1", "Number of charCNN's filters",
+        "60,000 pairs of PPDB's words, four epochs, 100 dimensions", convergence.filters, learns=True,
+    ),
+    Experiment(
+        "charagram-unknown", "CHARAGRAM, section 5.1", "Shares of unknown words and scores, set by set",
+        "models of all-systems; 11 sets for 22; unknown is what GloVe 6B's first 50,000 words lack", bins.shares,
+        learns=True,
+    ),
+    Experiment(
         "paragram-table-5", "PARAGRAM-PHRASE, Table 5", "Averages and LSTMs by length",
         "models of all-systems; sts12 and sts16", bins.lengths_of_compositions, learns=True,
     ),

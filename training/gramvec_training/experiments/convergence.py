@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ _SYSTEMS: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] 
     ),
 }  # fmt: skip
 _WIDE = 100
+_SCALES, _FILTERS = (0.25, 0.5, 1.0), 525  # of filter set A
 WORDS = [{"path": "ppdb_xl_lexical.pairs.tsv.gz", "max_groups": 60_000}]
 # Table 1, SL999 and WS353, each tuned on the same.
 _PAPER = {"CHARAGRAM": (63.33, 58.35), "charCNN": (30.64, 33.19), "charLSTM": (54.54, 51.43)}
@@ -75,7 +79,23 @@ def table(inputs: Inputs) -> Outcome:
     )
 
 
-def _learned(inputs: Inputs, name: str, seed: int) -> dict[str, Any]:
+def filters(inputs: Inputs) -> Outcome:
+    """Section 4.1: charCNN with so many times the filters, Spearman over the sets of words, mean over seeds."""
+    found = {}
+    for scale in _SCALES:
+        records = [_learned(inputs, "charCNN", seed, {} if scale == 1 else {"scale": scale}) for seed in inputs.seeds]
+        found[scale] = float(np.mean([list(tasks_of(one, "spearman").values()) for one in records]))
+    rows: tuple[Row, ...] = tuple(
+        {"filters": round(_FILTERS * scale), "spearman": round(score, 1)} for scale, score in found.items()
+    )
+    rising = all(one < other for one, other in pairwise(found.values()))
+    seen = ", ".join(f"{score:.1f}" for score in found.values())
+    return Outcome(rows, (Finding("more filters are better", rising, seen),))
+
+
+def _learned(
+    inputs: Inputs, name: str, seed: int, changes_of_encoder: Mapping[str, float] = MappingProxyType({})
+) -> dict[str, Any]:
     if not inputs.word_sets:
         raise InputError("This experiment scores single words: give --word-sets, a folder or file of such pairs.")
     kind, features, encoder, changes = _SYSTEMS[name]
@@ -83,7 +103,7 @@ def _learned(inputs: Inputs, name: str, seed: int) -> dict[str, Any]:
     settings = {
         "model": {"kind": kind, "dimension": _WIDE, "initial": initial},
         "features": features,
-        "encoder": encoder,
+        "encoder": {**encoder, **changes_of_encoder},
         "training": {**_TRAINING, **changes},
         "data": WORDS,
         "dev": {"sets": [str(path.resolve()) for path in inputs.word_sets], "every": "quarter"},
