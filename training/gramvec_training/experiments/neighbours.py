@@ -55,11 +55,15 @@ def negations(inputs: Inputs) -> Outcome:
         for phrase, one, other in zip(PHRASES, characters, words, strict=True)
     )
     said = [phrase for phrase, near in zip(PHRASES, characters, strict=True) if set(near) & _NEGATIONS[phrase][2]]
-    kept = [phrase for phrase, near in zip(PHRASES, words, strict=True) if set(near[:2]) & set(phrase.split())]
+    kept = [
+        phrase
+        for phrase, near in zip(PHRASES, words, strict=True)
+        if near and near[0] in phrase.split() and not set(near) & _NEGATIONS[phrase][2]
+    ]
     most = len(PHRASES) // 2
     claims = (
         (f"a word that says the same is among the {_SHOWN} nearest by n-grams", said),
-        ("by words one of the phrase's own is among the two nearest", kept),
+        ("by words one of the phrase's own is nearest, and none that says the same is near", kept),
     )
     return Outcome(
         rows,
