@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import MODELS
+from conftest import MODELS, ROOT
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec
 from gramvec_training.data import build_vocabulary
@@ -237,15 +237,27 @@ def test_the_outline_names_every_experiment_and_says_why_something_is_not_there(
     assert all(item.experiments or item.missing for item in items)
 
 
+def test_what_the_outline_says_of_a_claim_is_the_claim_of_a_committed_result() -> None:
+    results = read_results(ROOT / "docs" / "papers")
+    for item in (item for paper in PAPERS for item in paper.items):
+        there = [results[name] for name in item.experiments if name in results]
+        claims = [finding.claim for one in there for finding in one.outcome.findings]
+        assert all(any(claim.startswith(start) for claim in claims) for start in item.about if there), item.where
+
+
 def test_the_page_says_no_and_what_is_lacking() -> None:
     outcome = Outcome(({"a": 0.1, "pearson": 2.0}, {"a": "none (avg)", "pearson": 1.0}), (Finding("f", False, "s"),))
     results = {"sif-figure-2a": Result("sif-figure-2a", False, "abc", (), 1.0, {}, outcome)}
     text = page(results)
-    assert "| [sif-figure-2a](#sif-figure-2a); lacks two other kinds of vectors | no: 0 of 1 |" in text
+    assert "| [sif-figure-2a](#sif-figure-2a); in part: one kind of vectors for three | no: 0 of 1 |" in text
     assert "sif-table-6: not run yet" in text
     assert "cannot be had: SNLI" in text
     assert "- **no**: f (s)" in text
     assert drawings(results) == {"sif-figure-2a": ("a", {"pearson": [(0.1, 2.0)], "none (avg)": [(0.0, 1.0)]})}
+
+
+def test_the_committed_page_is_what_the_committed_results_give() -> None:
+    assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == page(read_results(ROOT / "docs" / "papers"))
 
 
 def test_the_commands(folder: Path, tmp_path: Path) -> None:

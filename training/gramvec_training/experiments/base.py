@@ -76,3 +76,4 @@ class Experiment:
     run: Callable[[Inputs], Outcome]
     learns: bool = False  # so it takes minutes, and has seeds
     drawing: Drawing | None = None
+    note: str = ""  # what was tried, in sentences

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Item:
     """where: the table, figure or section. paper: its main values. experiments: by name, those that make it here.
 
-    missing: what is not made here, or of it, and why; "" where all of it is.
+    missing: what is not made here, or of it, and why; "" where all of it is. about: what the claims begin with that
+    belong to it, where an experiment makes several things.
     """
 
     where: str
@@ -17,6 +18,7 @@ class Item:
     paper: str
     experiments: tuple[str, ...] = ()
     missing: str = ""
+    about: tuple[str, ...] = ("",)
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,9 @@ class Paper:
     items: tuple[Item, ...]
 
 
-_22 = "all but sts12 of the paper's sets are kept apart from this work, and 2013/SMT cannot be had"
+_22 = "of the paper's sets STS 2012 alone is here: the others are kept apart from this work, or cannot be had"
+_BY_CHARACTERS = ("CHARAGRAM",)
+_BY_WORDS = ("PARAGRAM-PHRASE", "the best of PP", "plain PP", "RNN", "the LSTM")
 _TAGGER = "not done: there is no tagger here"
 _HEADS = "not done: there are no heads for labelled texts in the papers' three regimes"
 
@@ -42,7 +46,7 @@ PAPERS: tuple[Paper, ...] = (
             Item("Table 2", "SL999 and Rare Words against earlier work", "70.6; 47.1",
                  missing="not done: 173,881 n-grams on PPDB XXL, which cannot be had; Rare Words is kept apart"),
             Item("Table 3", "four systems over 22 sets", "CHARAGRAM-PHRASE 68.7, PP 66.2, charCNN 59.2, charLSTM 41.9",
-                 ("all-systems",), _22),
+                 ("all-systems",), _22, _BY_CHARACTERS),
             Item("Table 4", "part-of-speech tagging", "charCNN 97.02, charLSTM 96.90, CHARAGRAM 96.99, 2 layers 97.10",
                  missing=_TAGGER),
             Item("Figure 1", "how soon each model learns, on words and on tagging", "CHARAGRAM first on both",
@@ -63,10 +67,11 @@ PAPERS: tuple[Paper, ...] = (
                  ("charagram-parameters",)),
             Item("Section 4.1", "more filters of charCNN", "better with more of them",
                  ("charagram-filters",)),
-            Item("Footnote 4", "a second layer of CHARAGRAM", "worse on similarity", ("all-systems",)),
+            Item("Footnote 4", "a second layer of CHARAGRAM", "worse on similarity", ("all-systems",),
+                 about=("a second layer",)),
             Item("Section 5.1", "share of unknown words against score", "correlation -0.45", ("charagram-unknown",)),
             Item("Supplement, Table 1", "each of the 22 sets, with the official quantiles",
-                 "CHARAGRAM-PHRASE above PP on 15 of 22", ("all-systems",), _22),
+                 "CHARAGRAM-PHRASE above PP on 15 of 22", ("all-systems",), _22, _BY_CHARACTERS),
         ),
     ),
     Paper(
@@ -76,9 +81,9 @@ PAPERS: tuple[Paper, ...] = (
             Item("Table 1", "words nearest to a word, against PARAGRAM-SL999", "unlike, 2, disagree and others",
                  missing="cannot be had: PARAGRAM-SL999; charagram-table-9 has two other models side by side"),
             Item("Table 2", "22 sets, averages against LSTMs", "PP 66.8, average of PARAGRAM-SL999 54.9",
-                 ("all-systems",), _22),
+                 ("all-systems",), _22, _BY_WORDS),
             Item("Table 3", "phrases like those of training", "all four nearly the same", ("all-systems",),
-                 "Annotated-PPDB cannot be had"),
+                 "Annotated-PPDB cannot be had", ("on pairs like",)),
             Item("Table 4", "supervised similarity on SICK", "PP-proj .8668 from universal parameters", missing=_HEADS),
             Item("Table 5", "pairs by length, four models", "averages best at every length", ("paragram-table-5",)),
             Item("Section 5", "over-fitting of the training pairs", ".7535, .7572, .7565, .7463",
@@ -105,7 +110,7 @@ PAPERS: tuple[Paper, ...] = (
             Item("Table 2", "supervised similarity, entailment, sentiment", "SIF 86.0, 84.6, 82.2", missing=_HEADS),
             Item("Table 3", "order of words shuffled", "every recurrent model falls", missing=_HEADS),
             Item("Figure 2a", "the parameter a", "best from 1e-3 to 1e-4", ("sif-figure-2a",),
-                 "two other kinds of vectors"),
+                 "one kind of vectors for three"),
             Item("Figure 2b", "the source of word frequencies", "almost the same", ("sif-figure-2b",)),
             Item("Section 4.1", "words nearest to the common component", "just, when, even, one, up, little",
                  ("sif-common-words",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gramvec_training.experiments import EXPERIMENTS, Experiment, Finding, experiment_named
+from gramvec_training.experiments import EXPERIMENTS, Experiment, experiment_named
 from gramvec_training.papers.outline import PAPERS, Item
 from gramvec_training.papers.results import Result, as_text
 from gramvec_training.reporting import markdown_table, plot_curves
@@ -89,12 +89,12 @@ def _row(item: Item, results: Mapping[str, Result]) -> list[str]:
     links = [f"[{one.experiment}](#{one.experiment})" for one in there]
     links += [f"{name}: not run yet" for name in item.experiments if name not in results]
     if item.missing:
-        links.append(f"lacks {item.missing}" if there else item.missing)
-    return [item.where, item.what, item.paper, "; ".join(links), _holds(there)]
+        links.append(f"in part: {item.missing}" if item.experiments else item.missing)
+    return [item.where, item.what, item.paper, "; ".join(links), _holds(item, there)]
 
 
-def _holds(results: list[Result]) -> str:
-    findings: list[Finding] = [finding for one in results for finding in one.outcome.findings]
+def _holds(item: Item, results: list[Result]) -> str:
+    findings = [finding for one in results for finding in one.outcome.findings if finding.claim.startswith(item.about)]
     if not findings:
         return "-"
     holding = sum(finding.holds for finding in findings)
@@ -105,10 +105,11 @@ def _holds(results: list[Result]) -> str:
 
 def _section(experiment: Experiment, result: Result) -> str:
     seeds = f"; seeds {', '.join(map(str, result.seeds))}" if result.seeds else ""
+    note = f" {experiment.note}" if experiment.note else ""
     picture = f"![{experiment.title}]({_IMAGES}/{experiment.name}.png)\n\n" if experiment.drawing is not None else ""
     return (
         f"### {experiment.name}\n\n{experiment.title} ({experiment.table}). In place of the paper's data: "
-        f"{experiment.stands_in}.\n\n{as_text(experiment, result.outcome)}\n\n{picture}"
+        f"{experiment.stands_in}.{note}\n\n{as_text(experiment, result.outcome)}\n\n{picture}"
         f"`gramvec-train papers run {experiment.name}`{seeds}; commit {result.commit or 'unknown'}; "
         f"[result with digests of the data](papers/{experiment.name}.json).\n"
     )
