@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from conftest import MODELS, ROOT
+from gramvec.errors import InputError
 from gramvec.features import FeatureSpec
 from gramvec_training.data import build_vocabulary
-from gramvec_training.experiments import EXPERIMENTS, Inputs, experiment_named
+from gramvec_training.experiments import EXPERIMENTS, Finding, Inputs, Outcome, experiment_named
+from gramvec_training.experiments.separation import separation
+from gramvec_training.papers import Result, drawings, page, perform, read_results
+from gramvec_training.papers.outline import PAPERS
 from training_support import call, export_table, sentence
 
 SUBJECTS = ("cat", "dog", "car", "tree", "river", "house")
 FILLERS = ("the", "of", "and", "to")
+LEARNED = (
+    "mined_phrases.pairs", "tatoeba_pivot.groups", "cf_ppdb_synonyms.pairs", "mqr.groups", "ppdb_xl_lexical.pairs",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -29,21 +40,38 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     counts = {**dict.fromkeys(FILLERS, 100_000), **dict.fromkeys(SUBJECTS, 10)}
     (path / "f.txt").write_text("".join(f"{word} {count}\n" for word, count in counts.items()))
     (path / "g.txt").write_text("".join(f"{word} {count + 5}\n" for word, count in counts.items()))
-    for task in ("one", "two"):
-        (path / task).mkdir()
-        pairs = []
-        for _ in range(80):
+
+    def pairs(number: int) -> list[str]:
+        found = []
+        for _ in range(number):
             left, right = rng.choice(SUBJECTS, 2), rng.choice(SUBJECTS, 2)
             score = len(set(left) & set(right))
-            a, b = (" ".join([*side, *rng.choice(FILLERS, rng.integers(1, 6))]) for side in (left, right))
-            pairs.append(f"{score}\t{a}\t{b}\n")
-        (path / task / "set.tsv").write_text("".join(pairs))
+            unknown = ["zyzzyva"] * int(rng.integers(0, 2))
+            a, b = (" ".join([*side, *unknown, *rng.choice(FILLERS, rng.integers(1, 6))]) for side in (left, right))
+            found.append(f"{score}\t{a}\t{b}\n")
+        return found
+
+    for task in ("one", "two"):
+        (path / task).mkdir()
+        (path / task / "set.tsv").write_text("".join(pairs(80)))
+    (path / "phrases").mkdir()
+    (path / "phrases" / "phrases.tsv").write_text("".join(pairs(40)))
+    (path / "words").mkdir()
+    couples = [f"{int(rng.integers(0, 9))}\t{a}\t{b}\n" for a in SUBJECTS for b in SUBJECTS if a < b]
+    (path / "words" / "simlex999.tsv").write_text("".join(couples))
+    (path / "data").mkdir()
+    for name in LEARNED:
+        rows = "".join(row.split("\t", 1)[1] for row in pairs(300) if row[0] == "2")
+        (path / "data" / f"{name}.tsv.gz").write_bytes(gzip.compress(rows.encode()))
     return path
 
 
 def inputs(folder: Path) -> Inputs:
-    sets = (folder / "one", folder / "two")
-    return Inputs(folder / "v.txt", (folder / "f.txt", folder / "g.txt"), sets, folder / "v.txt")
+    return Inputs(
+        folder / "v.txt", (folder / "f.txt", folder / "g.txt"), (folder / "one", folder / "two"), folder / "v.txt",
+        folder / "data", folder / "phrases" / "phrases.tsv", (folder / "words" / "simlex999.tsv",), MODELS,
+        folder / "work", (1,),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [one.name for one in EXPERIMENTS])
@@ -98,22 +126,161 @@ def test_vectors_of_a_bundle_and_of_a_run(folder: Path, tmp_path: Path) -> None:
         assert found == expected
 
 
+def test_what_is_learned_is_learned_once(folder: Path) -> None:
+    """The second time no run is written again; other pairs have other runs."""
+    given = replace(inputs(folder), work=folder / "again")
+    first = experiment_named("paragram-amount").run(given)
+    written = {path: path.stat().st_mtime_ns for path in given.work.glob("*/run.json")}
+    assert len(written) == 2
+    assert experiment_named("paragram-amount").run(given) == first
+    assert {path: path.stat().st_mtime_ns for path in given.work.glob("*/run.json")} == written
+    shutil.copytree(folder / "data", folder / "other")
+    (folder / "other" / "mined_phrases.pairs.tsv.gz").write_bytes(gzip.compress(b"cat of\tcat to\ndog\tdog the\n" * 70))
+    experiment_named("paragram-amount").run(replace(given, data=folder / "other"))
+    assert len(list(given.work.glob("*/run.json"))) > len(written)
+
+
+def test_the_papers_numbers_of_parameters(folder: Path) -> None:
+    rows = {row["what"]: row for row in experiment_named("charagram-parameters").run(inputs(folder)).rows}
+    assert rows["charLSTM, with output gate"]["parameters"] == 4 * (2 * 300**2 + 300) + 3 * 300 + 134 * 300
+    assert rows["LSTM over words, with output gate"]["parameters"] == rows["LSTM over words, with output gate"]["paper"]
+
+
+def test_bins_by_hand(folder: Path, tmp_path: Path) -> None:
+    """Words without a row, of both texts; the longer text's words."""
+    (tmp_path / "sts").mkdir()
+    rows = ["1\tcat of zyzzyva\tdog qwx", "2\tcat the dog to\tdog of", "3\tcat\tcat of of of zyzzyva"]
+    (tmp_path / "sts" / "set.tsv").write_text("".join(f"{row}\n" for row in rows))
+    given = replace(inputs(folder), sets=(tmp_path / "sts",))
+    unknown = experiment_named("charagram-table-6").run(given)
+    assert [row["pairs"] for row in unknown.rows] == [1, 1, 1, 2, 3]
+    assert all(row["PP"] is None for row in unknown.rows)  # too few to score
+    lengths = experiment_named("charagram-table-7").run(given).rows
+    assert [row["pairs"] for row in lengths] == [2, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_separation_by_hand() -> None:
+    """Two pairs on axes: each text is its partner, and at right angles or opposite to the others."""
+    left = np.array([[1, 0], [0, 2]], np.float32)
+    assert separation(left, left) == pytest.approx(2)
+    assert separation(left, np.array([[0, 1], [0, 2]], np.float32)) == pytest.approx(
+        ((2 * 0 - 0 - 1) + (2 * 1 - 1 - 1)) / 2
+    )
+
+
+def options_of(folder: Path) -> list[str | Path]:
+    given = inputs(folder)
+    return [
+        "--vectors", given.vectors, "--freq", folder / "f.txt", "--freq", folder / "g.txt", "--sets", folder / "one",
+        "--sets", folder / "two", "--data", folder / "data", "--in-domain", folder / "phrases" / "phrases.tsv",
+        "--word-sets", folder / "words" / "simlex999.tsv", "--models", MODELS, "--norms-of", folder / "v.txt",
+        "--seeds", "1",
+    ]  # fmt: skip
+
+
+def test_all_quickly_then_not_again_and_the_page(folder: Path, tmp_path: Path) -> None:
+    options = [*options_of(folder), "--out", tmp_path / "results"]
+    done = call("papers", "run", "all", "--quick", *options)
+    names = {f"{one.name}.json" for one in EXPERIMENTS}
+    assert {path.name for path in (tmp_path / "results").glob("*.json")} == names, done.stderr
+    again = call("papers", "run", "all", "--quick", *options)
+    assert again.stdout.count("--again runs it anew") == len(EXPERIMENTS)
+    # Nothing of a cut of the data is shown.
+    assert "holds no result" in sentence(call("papers", "page", "--results", tmp_path / "results"))
+
+    one = ["papers", "run", "sif-figure-2a", *options]
+    assert call(*one).exit_code == 0
+    written = json.loads((tmp_path / "results" / "sif-figure-2a.json").read_text())
+    assert written["quick"] is False
+    assert written["seeds"] == []
+    assert {"vectors", "frequencies f.txt", "set one"} < set(written["digests"])
+    where = ["--results", tmp_path / "results", "--out", tmp_path / "docs" / "papers.md"]
+    assert call("papers", "page", *where).exit_code == 0
+    assert (tmp_path / "docs" / "images" / "papers" / "sif-figure-2a.png").read_bytes().startswith(b"\x89PNG")
+    assert call("papers", "page", *where, "--check").exit_code == 0
+    text = (tmp_path / "docs" / "papers.md").read_text()
+    assert "### sif-figure-2a" in text
+    (tmp_path / "docs" / "papers.md").write_text(text + "more\n")
+    assert "is not what the results give" in sentence(call("papers", "page", *where, "--check"))
+
+
+def test_a_result_is_made_anew_when_its_inputs_change(folder: Path, tmp_path: Path) -> None:
+    experiment = experiment_named("sif-table-6")
+    assert perform(experiment, inputs(folder), tmp_path, quick=False, again=False)[1] is False
+    assert perform(experiment, inputs(folder), tmp_path, quick=False, again=False)[1] is True
+    assert perform(experiment, inputs(folder), tmp_path, quick=False, again=True)[1] is False
+    other = replace(inputs(folder), sets=(folder / "one",))
+    assert perform(experiment, other, tmp_path, quick=False, again=False)[1] is False
+    assert set(read_results(tmp_path)) == {"sif-table-6"}
+    (tmp_path / "sif-table-6.json").write_text("{}")
+    with pytest.raises(InputError, match=r"is no result of gramvec-train papers run .*; remove it"):
+        read_results(tmp_path)
+
+
+def test_quick_fails_where_a_sure_finding_does_not_hold(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unsound = replace(
+        EXPERIMENTS[-1], run=lambda _: Outcome(({"a": 1},), (Finding("water is wet", False, "dry", sure=True),))
+    )
+    monkeypatch.setattr("gramvec_training.experiments.experiment_named", lambda _: unsound)
+    run = ["papers", "run", unsound.name, *options_of(folder)]
+    result = call(*run, "--quick", "--out", tmp_path / "quick")
+    assert result.exit_code == 1
+    assert f"1 of 1 failed: {unsound.name}" in result.stderr
+    assert call(*run, "--out", tmp_path / "full").exit_code == 0
+
+
+def test_the_outline_names_every_experiment_and_says_why_something_is_not_there() -> None:
+    items = [item for paper in PAPERS for item in paper.items]
+    assert {name for item in items for name in item.experiments} == {one.name for one in EXPERIMENTS}
+    assert all(item.experiments or item.missing for item in items)
+
+
+def test_what_the_outline_says_of_a_claim_is_the_claim_of_a_committed_result() -> None:
+    results = read_results(ROOT / "docs" / "papers")
+    for item in (item for paper in PAPERS for item in paper.items):
+        there = [results[name] for name in item.experiments if name in results]
+        claims = [finding.claim for one in there for finding in one.outcome.findings]
+        assert all(any(claim.startswith(start) for claim in claims) for start in item.about if there), item.where
+
+
+def test_the_page_says_no_and_what_is_lacking() -> None:
+    outcome = Outcome(({"a": 0.1, "pearson": 2.0}, {"a": "none (avg)", "pearson": 1.0}), (Finding("f", False, "s"),))
+    results = {"sif-figure-2a": Result("sif-figure-2a", False, "abc", (), 1.0, {}, outcome)}
+    text = page(results)
+    assert "| [sif-figure-2a](#sif-figure-2a); in part: one kind of vectors for three | no: 0 of 1 |" in text
+    assert "sif-table-6: not run yet" in text
+    assert "cannot be had: SNLI" in text
+    assert "- **no**: f (s)" in text
+    assert drawings(results) == {"sif-figure-2a": ("a", {"pearson": [(0.1, 2.0)], "none (avg)": [(0.0, 1.0)]})}
+
+
+def test_the_committed_page_is_what_the_committed_results_give() -> None:
+    assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == page(read_results(ROOT / "docs" / "papers"))
+
+
 def test_the_commands(folder: Path, tmp_path: Path) -> None:
     listed = call("papers", "list")
     assert listed.exit_code == 0
     for one in EXPERIMENTS:
         assert f"{one.name} " in listed.stdout
         assert one.stands_in in listed.stdout
-    options = ["--vectors", folder / "v.txt", "--freq", folder / "f.txt", "--sets", folder / "one"]
-    result = call("papers", "run", "sif-table-6", *options, "--json", tmp_path / "out.json")
+    options: list[str | Path] = ["--vectors", folder / "v.txt", "--freq", folder / "f.txt", "--sets", folder / "one"]
+    options += ["--out", tmp_path / "out", "--models", tmp_path / "none", "--data", tmp_path / "none"]
+    result = call("papers", "run", "sif-table-6", *options)
     assert result.exit_code == 0, result.output
     assert "| one | WR |" in result.stdout
     assert "avg < W < WR on the mean of the tasks (" in result.stdout
-    written = json.loads((tmp_path / "out.json").read_text())
+    written = json.loads((tmp_path / "out" / "sif-table-6.json").read_text())
     assert written["experiment"] == "sif-table-6"
-    assert len(written["rows"]) == 5
-    assert "There is no experiment t6; there are sif-table-6" in sentence(call("papers", "run", "t6", *options))
+    assert len(written["outcome"]["rows"]) == 5
+    assert "There is no experiment t6; there are all-systems, " in sentence(call("papers", "run", "t6", *options))
     assert "give --norms-of" in sentence(call("papers", "run", "paragram-norms", *options))
+    assert "give --data" in sentence(call("papers", "run", "all-systems", *options))
+    assert "give --models" in sentence(call("papers", "run", "charagram-table-8", *options))
+    assert "--quick goes behind" in call("papers", "--quick", "list").stderr
+    assert "Commands:" in call("papers").stdout
     (tmp_path / "other.txt").write_text("zebra 1 2\n")
     options[1] = tmp_path / "other.txt"
     assert "has a vector for no word" in sentence(call("papers", "run", "sif-table-6", *options))

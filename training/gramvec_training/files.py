@@ -1,7 +1,9 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and digests of what files and folders hold."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,3 +21,20 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@functools.cache
+def digest(path: Path) -> str:
+    """64 hex digits: the SHA-256 of a file, or of the names and digests of all files below a folder but Python's own.
+
+    Read once in a process: whoever writes the file again does not ask again.
+    """
+    state = hashlib.sha256()
+    for file in [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file()):
+        if file.suffix in (".py", ".pyc"):
+            continue
+        if path.is_dir():
+            state.update(file.relative_to(path).as_posix().encode() + b"\0")
+        with file.open("rb") as handle:
+            state.update(hashlib.file_digest(handle, "sha256").digest())
+    return state.hexdigest()

@@ -1,11 +1,12 @@
 """The papers' tables and figures -> ours beside them, and whether what the paper found holds here.
 
-It imports all rooms but the command line. A new experiment is a function in a file here, with a line in the catalogue.
+It imports all rooms but papers and the command line. A new experiment is a function in a file here, with a line in the
+catalogue and its name in papers/outline.py.
 """
 
 from __future__ import annotations
 
-from gramvec_training.experiments.base import Experiment, Finding, Inputs, Outcome
+from gramvec_training.experiments.base import Drawing, Experiment, Finding, Inputs, Outcome
 from gramvec_training.experiments.catalogue import EXPERIMENTS, experiment_named
 
-__all__ = ["EXPERIMENTS", "Experiment", "Finding", "Inputs", "Outcome", "experiment_named"]
+__all__ = ["EXPERIMENTS", "Drawing", "Experiment", "Finding", "Inputs", "Outcome", "experiment_named"]

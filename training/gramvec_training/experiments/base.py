@@ -16,22 +16,32 @@ class Inputs:
 
     vectors: word vectors as text, .npy or an installed package; a run folder of a word model; or a bundle of one.
     frequencies: files of word frequencies, of which the first is used where one is wanted. sets: folders of similarity
-    sets, each a task. norms: vectors of a trained model, whose lengths weigh words.
+    sets, each a task. norms: vectors of a trained model, whose lengths weigh words. data: the folder of training
+    files. in_domain: a set of phrases such as are trained on. word_sets: sets of single words. models: the folder of
+    the shipped bundles. work: where learned models are kept, so that a second call finds them. seeds: of what is
+    learned.
     """
 
     vectors: Path
     frequencies: tuple[Path, ...]
     sets: tuple[Path, ...]
     norms: Path | None = None
+    data: Path | None = None
+    in_domain: Path | None = None
+    word_sets: tuple[Path, ...] = ()
+    models: Path = Path("models")
+    work: Path = Path("runs/papers/models")
+    seeds: tuple[int, ...] = (1, 2)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the paper found, whether it holds here, and what was seen."""
+    """What the paper found, whether it holds here, and what was seen; a sure one holds at any size."""
 
     claim: str
     holds: bool
     seen: str
+    sure: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,15 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """Of an outcome's rows a curve for each of the columns y over x; a row whose x is no number is a level."""
+
+    x: str
+    y: tuple[str, ...]
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True)
 class Experiment:
     """name: as the command takes it. table: the paper's. stands_in: what is used here for the paper's data."""
 
@@ -55,3 +74,6 @@ class Experiment:
     title: str
     stands_in: str
     run: Callable[[Inputs], Outcome]
+    learns: bool = False  # so it takes minutes, and has seeds
+    drawing: Drawing | None = None
+    note: str = ""  # what was tried, in sentences

@@ -50,7 +50,9 @@ def weights(inputs: Inputs) -> Outcome:
     return Outcome(
         tuple(rows),
         (
-            Finding("lengths of trained vectors as weights are above avg", mean["x norm"] > mean["avg"], seen),
+            Finding(
+                "lengths of trained vectors as weights are above avg", mean["x norm"] > mean["avg"], seen, sure=True
+            ),
             Finding("reciprocal frequencies are below avg", mean["1 / frequency"] < mean["avg"], seen),
             Finding(
                 "common words have short vectors",

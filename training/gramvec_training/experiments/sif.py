@@ -46,7 +46,7 @@ def ablation(inputs: Inputs) -> Outcome:
         rows,
         (
             Finding("avg < W < WR on the mean of the tasks", mean["avg"] < mean["W"] < mean["WR"], seen),
-            Finding("avg < R < WR on the mean of the tasks", mean["avg"] < mean["R"] < mean["WR"], seen),
+            Finding("avg < R < WR on the mean of the tasks", mean["avg"] < mean["R"] < mean["WR"], seen, sure=True),
             Finding("R gains more than W over GloVe", mean["R"] > mean["W"], seen),
             Finding("tf-idf is between avg and WR", mean["avg"] < mean["tf-idf"] < mean["WR"], seen),
         ),
@@ -64,7 +64,9 @@ def subsampling(inputs: Inputs) -> Outcome:
     apart = float(np.abs(kept - weight).max())
     falls = bool(np.all(np.diff(kept) <= 0) and np.all(np.diff(weight) < 0))
     seen = f"both fall from {kept[0]:.2f} and {weight[0]:.2f}; at most {apart:.2f} apart"
-    return Outcome(rows, (Finding("the curves are alike: both near 1 for rare words, and falling", falls, seen),))
+    return Outcome(
+        rows, (Finding("the curves are alike: both near 1 for rare words, and falling", falls, seen, sure=True),)
+    )
 
 
 def parameter(inputs: Inputs) -> Outcome:

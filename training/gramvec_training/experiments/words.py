@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -66,6 +67,7 @@ class Words:
         return {name: float(task["mean"]["pearson"]) for name, task in tasks.items()}
 
 
+@functools.lru_cache(maxsize=2)  # a run of all experiments asks ten times for the same
 def vectors_of(place: Path) -> tuple[list[str], Floats]:
     """Words and vectors float32[n, d] of a file, an installed package, a run, or a bundle of a bag of words."""
     found = vectors_at(place)

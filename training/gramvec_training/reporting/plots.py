@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,25 @@ def plot_run(record: Mapping[str, Any], path: Path, measure: Measure = "pearson"
         axes.set_xlabel("step")
         _legend(axes)
     figure.axes[0].set_title(record["name"])
+    _save(figure, path)
+
+
+def plot_curves(
+    curves: Mapping[str, Sequence[tuple[float, float]]], path: Path, *, x: str, y: str, logarithmic: bool = False
+) -> None:
+    """A curve of (x, y) points for each name; a curve of one point is drawn as a level."""
+    figure = _figure(1)
+    axes = figure.axes[0]
+    for number, (name, points) in enumerate(curves.items()):
+        if len(points) == 1:
+            axes.axhline(points[0][1], linestyle="--", color=f"C{number % 10}", label=name)
+        else:
+            axes.plot(*zip(*points, strict=True), marker=".", color=f"C{number % 10}", label=name)
+    if logarithmic:
+        axes.set_xscale("log")
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    _legend(axes)
     _save(figure, path)
 
 

@@ -1,0 +1,72 @@
+"""A cut of all that experiments read, so that every one of them runs in seconds."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from gramvec_training.experiments import Inputs
+from gramvec_training.files import write_atomically
+from gramvec_training.readers import numbered_lines, read_vectors, vectors_at
+
+_PAIRS, _LEARNED, _WORDS = 100, 2_000, 20_000  # rows of a set, of a training file, of the vectors
+
+
+def cut(inputs: Inputs, folder: Path) -> Inputs:
+    """The same inputs with small copies below `folder`: of sets and training files rows from all over, of vectors the
+    first words. One seed.
+    """
+    sets = tuple(_folder(path, folder / "sets" / path.name) for path in inputs.sets)
+    words = tuple(_folder(path, folder / "words" / path.name) for path in inputs.word_sets)
+    data, in_domain = inputs.data, inputs.in_domain
+    if data is not None:
+        for file in sorted(data.glob("*.tsv.gz")):
+            _rows(file, folder / "train" / file.name, _LEARNED)
+        data = folder / "train"
+    if in_domain is not None:
+        in_domain = _rows(in_domain, folder / "phrases" / in_domain.name, _PAIRS)
+    return replace(
+        inputs,
+        vectors=_vectors(inputs.vectors, folder / "vectors.npy"),
+        sets=sets,
+        word_sets=words,
+        data=data,
+        in_domain=in_domain,
+        work=folder / "models",
+        seeds=inputs.seeds[:1],
+    )
+
+
+def _folder(path: Path, out: Path) -> Path:
+    if path.is_file():
+        return _rows(path, out, _PAIRS)
+    for file in sorted(path.glob("*.tsv")):
+        _rows(file, out / file.name, _PAIRS)
+    return out
+
+
+def _rows(path: Path, out: Path, number: int) -> Path:
+    lines = [line.rstrip(b"\r\n") + b"\n" for _, line in numbered_lines(path)]
+    data = b"".join(_spread(lines, number))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    packed = gzip.compress(data, mtime=0) if out.suffix == ".gz" else data
+    write_atomically(out, lambda handle: handle.write(packed))
+    return out
+
+
+def _spread(lines: list[bytes], number: int) -> Iterable[bytes]:
+    step = max(1, len(lines) // number)
+    return lines[::step][:number]
+
+
+def _vectors(place: Path, out: Path) -> Path:
+    words, vectors = read_vectors(vectors_at(place))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{word}\n" for word in words[:_WORDS])
+    write_atomically(out.with_suffix(".txt"), lambda handle: handle.write(text.encode()))
+    write_atomically(out, lambda handle: np.save(handle, vectors[:_WORDS], allow_pickle=False))
+    return out
