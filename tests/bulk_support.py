@@ -64,9 +64,11 @@ main()
 """
 
 
-def killed(number: signal.Signals, source: Path, output: Path, *options: str) -> None:
+def killed(
+    number: signal.Signals, source: Path, output: Path, *options: str, command: Sequence[str] = ("embed",)
+) -> None:
     """Run until the journal speaks of rows, and then end it by this signal."""
-    command = [sys.executable, "-c", SLOW_EMBED, "embed", "--model", MODEL, str(source), "-o", str(output), *options]
+    command = [sys.executable, "-c", SLOW_EMBED, *command, "--model", MODEL, str(source), "-o", str(output), *options]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + PATIENCE
         while rows_kept(output) == 0 and process.poll() is None and time.monotonic() < deadline:

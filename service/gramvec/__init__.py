@@ -23,6 +23,7 @@ from gramvec.errors import (
 if TYPE_CHECKING:
     from gramvec import explain, neighbours
     from gramvec.embedding import Embedder, load
+    from gramvec.search import Index
 
 __all__ = [
     "BackendError",
@@ -30,6 +31,7 @@ __all__ = [
     "DeviceError",
     "Embedder",
     "GramvecError",
+    "Index",
     "InputError",
     "Overloaded",
     "__version__",
@@ -42,12 +44,14 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`Embedder`, `load` and the modules `explain` and `neighbours`, imported when they are wanted.
+    """`Embedder`, `load`, `Index` and the modules `explain` and `neighbours`, imported when they are wanted.
 
     They bring numpy, for which `gramvec serve` sets something first.
     """
     if name in ("Embedder", "load"):
         return getattr(import_module("gramvec.embedding"), name)
+    if name == "Index":
+        return import_module("gramvec.search").Index
     if name in ("explain", "neighbours"):
         return import_module(f"gramvec.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,7 @@ May import files, embedding and below. A new adapter is a file here. docs/bulk.m
 from __future__ import annotations
 
 from gramvec.bulk.dedupe import Pairs, groups, near_pairs, one_blas_thread
-from gramvec.bulk.embedding import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Interrupted, Watcher, cores, embed_file
+from gramvec.bulk.embedding import COLUMN, EMBEDDING, OUTPUT_FORMS, Done, Files, Interrupted, Watcher, cores, embed_file
 from gramvec.bulk.lines import Ids, Texts, read_texts, spooled, units_of, write_kept
 from gramvec.bulk.pipeline import OnError, Options
 
@@ -14,6 +14,7 @@ __all__ = [
     "COLUMN",
     "EMBEDDING",
     "OUTPUT_FORMS",
+    "Done",
     "Files",
     "Ids",
     "Interrupted",

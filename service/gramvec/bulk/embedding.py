@@ -100,6 +100,8 @@ def embed_file(
     rows: int | None = None,
     threads: int | None = None,
     watch: Watcher | None = None,
+    written: Writes | None = None,
+    also: Job | None = None,
 ) -> Done:
     """Embed the texts of a file into another.
 
@@ -107,7 +109,8 @@ def embed_file(
     was stopped, and keep what is done if this one fails. rows: the most of a block; None for 2,048, or for as many as
     the model's runtime takes at once where those are more. threads: blocks at a time, None for as many as this process
     has cores; open the embedder with threads=1, or they compete.
-    watch: called with the reader and the rows done so far, after each block.
+    watch: called with the reader and the rows done so far, after each block. written: another form than those of
+    OUTPUT_FORMS, always to a file and with the other columns; also: what decides its bytes besides.
     Raises InputError for what cannot be read, embedded or written, OSError for what the system refuses while writing,
     Interrupted for KeyboardInterrupt.
     """
@@ -118,13 +121,15 @@ def embed_file(
             source,
             files.form or form_of(files.source),
             files.column,
-            keep=output_form != "npy",
+            keep=written is not None or output_form != "npy",
             rows=rows or max(BLOCK_ROWS, embedder.batching.texts),
         )
-        form = _form(output_form, files, provenance(embedder, asdict(options)), dtype, width)
+        form = written or _form(output_form, files, provenance(embedder, asdict(options)), dtype, width)
         work = Work(embedder, options, on_error, reader.unit)
         run: Run = partial(pieces, reader, form, work, threads or cores())
         if files.output == STDIN or (files.output.exists() and not files.output.is_file()):
+            if written is not None:
+                raise InputError(f"{files.output} is no file; choose another one to write")
             if output_form != "jsonl":
                 raise InputError(f"{output_form} needs a file to write to; choose another --output, or --format jsonl")
             if resume:
@@ -133,7 +138,7 @@ def embed_file(
         can_resume = source.is_file and files.source != STDIN
         if resume and not can_resume:
             raise InputError("--resume needs a file to read from: a pipe cannot be read twice")
-        job = _job(reader, files, embedder, options, rows) if can_resume else None
+        job = _job(reader, files, embedder, options, rows) | (also or {}) if can_resume else None
         stage = open_stage(files.output, job, resume=resume)
         return _staged(reader, run, stage, form, resume=resume, watch=watch)
 

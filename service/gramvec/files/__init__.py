@@ -8,7 +8,7 @@ from __future__ import annotations
 from gramvec.files.arrow import pyarrow, texts_of, vector_column, with_metadata
 from gramvec.files.bad_lines import BadLines
 from gramvec.files.blocks import BLOCK_ROWS, START, Block, Position, Reader
-from gramvec.files.forms import JsonForm, NpyForm, OutputForm, Writes
+from gramvec.files.forms import JsonForm, NpyForm, OutputForm, Writes, json_line, records_of
 from gramvec.files.parquet import ParquetForm, ParquetReader
 from gramvec.files.readers import CsvReader, open_reader
 from gramvec.files.sources import FORMS, STDIN, Form, Source, form_of
@@ -37,10 +37,12 @@ __all__ = [
     "Stage",
     "Writes",
     "form_of",
+    "json_line",
     "open_reader",
     "open_stage",
     "pyarrow",
     "read_lines",
+    "records_of",
     "texts_of",
     "vector_column",
     "whole",

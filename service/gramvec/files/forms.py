@@ -13,7 +13,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError
-from gramvec.files.blocks import Block
+from gramvec.files.blocks import Block, Records
 
 OutputForm = Literal["jsonl", "npy", "parquet"]
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
@@ -98,23 +98,29 @@ class JsonForm:
 
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
         """See Writes. Raises InputError, with the line, if it has a member of the vector's name."""
-        records = block.batch.to_pylist() if block.batch is not None else block.records or []
         lines = []
-        for number, record, vector, no in zip(block.numbers, records, vectors, missing.tolist(), strict=True):
+        for number, record, vector, no in zip(block.numbers, records_of(block), vectors, missing.tolist(), strict=True):
             if self._embedding in record:
                 raise InputError(
                     f"line {number} has {self._embedding!r} already; name another one with --embedding-column"
                 )
             record.setdefault(self._column, None)
             record[self._embedding] = None if no else vector
-            lines.append(_line(number, record))
+            lines.append(json_line(number, record))
         return b"".join(lines)
 
     def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
         """See Writes."""
 
 
-def _line(number: int, record: dict[str, Any]) -> bytes:
+def records_of(block: Block) -> Records:
+    """The columns of each row by name, of a reader that keeps them."""
+    records: Records = block.batch.to_pylist() if block.batch is not None else block.records or []
+    return records
+
+
+def json_line(number: int, record: dict[str, Any]) -> bytes:
+    """A record as a line of JSON. Raises InputError, with the line's number, for what has no form there."""
     try:
         return orjson.dumps(record, _as_text, OPTIONS)
     except TypeError as error:

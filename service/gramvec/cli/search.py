@@ -1,0 +1,124 @@
+"""`gramvec search`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import orjson
+
+from gramvec.cli.embed import threads_option, truncate_option
+from gramvec.cli.index import index_argument
+from gramvec.cli.options import device_option, printable
+from gramvec.errors import InputError
+from gramvec.files import BLOCK_ROWS, read_lines
+from gramvec.runtime import Device
+from gramvec.search import MOST_HITS, Hit, Index, text_of
+
+Format = Literal["tsv", "json", "csv"]
+Lines = Callable[[str, list[Hit]], Iterator[str]]
+
+
+@click.command(short_help="Find the nearest texts of an index.")
+@index_argument
+@click.argument("queries", nargs=-1, metavar="[QUERY]...")
+@click.option("--file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Queries, one a line.")
+@click.option("-k", "k", type=click.IntRange(1, MOST_HITS), default=10, show_default=True, help="How many for each.")
+@click.option("--format", "form", type=click.Choice(["tsv", "json", "csv"]), default="tsv", show_default=True)
+@click.option("-m", "--model", help="A name in models/, or a bundle's folder. [the index's]")
+@device_option
+@truncate_option
+@threads_option
+def search(
+    index: Path,
+    queries: tuple[str, ...],
+    file: Path | None,
+    k: int,
+    form: Format,
+    model: str | None,
+    device: Device,
+    truncate: bool,
+    threads: int | None,
+) -> None:
+    """Print the texts of INDEX that are nearest to each QUERY, the nearest first: score, id, text and other columns.
+
+    With several queries, or --file, the query comes first. CSV has a header; JSON is an object a line. The columns of
+    TSV and CSV are those of the index's first row. In TSV, tabs and line feeds are spaces.
+
+    \b
+    Examples:
+      gramvec search tickets.gvi 'forgot my pasword'
+      gramvec search tickets.gvi --file queries.txt -k 3 --format csv > hits.csv
+    """  # noqa: D301 - click takes the character, not its escape
+    if bool(queries) == (file is not None):
+        raise click.UsageError("Give a query or several, or a file of them with --file.")
+    found = Index(index, model=model, device=device, threads=threads)
+    several = len(queries) > 1 or file is not None
+    lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form](found.columns, several)
+    asked: list[str] = []
+    for hits in found.stream(_remembered(queries if file is None else _lines_of(file), asked), k, truncate=truncate):
+        for line in lines(asked.pop(0), hits):
+            click.echo(line, nl=False)
+
+
+def _remembered(queries: Any, asked: list[str]) -> Iterator[str]:
+    for query in queries:
+        asked.append(query)
+        yield query
+
+
+def _lines_of(path: Path) -> Iterator[str]:
+    with path.open("rb") as file:
+        try:
+            for _, lines in read_lines(file, BLOCK_ROWS):
+                yield from lines
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+
+
+def _tsv(columns: list[str], several: bool) -> Lines:
+    # On a terminal a stranger's text must not move the cursor; a program gets it as it is.
+    shown = printable if sys.stdout.isatty() else str
+
+    def lines(query: str, hits: list[Hit]) -> Iterator[str]:
+        for hit in hits:
+            cells = [f"{hit.score:.4f}", hit.id, *_cells(hit, columns)]
+            yield "\t".join(shown(" ".join(one.split())) for one in ([query, *cells] if several else cells)) + "\n"
+
+    return lines
+
+
+def _json(columns: list[str], several: bool) -> Lines:
+    def lines(query: str, hits: list[Hit]) -> Iterator[str]:
+        for rank, hit in enumerate(hits, start=1):
+            yield orjson.dumps(
+                {"query": query, "rank": rank, "score": round(hit.score, 6), "id": hit.id, "record": hit.record},
+                option=orjson.OPT_APPEND_NEWLINE,
+            ).decode()
+
+    return lines
+
+
+def _csv(columns: list[str], several: bool) -> Lines:
+    click.echo(_row(["query", "rank", "score", "id", *columns]), nl=False)
+
+    def lines(query: str, hits: list[Hit]) -> Iterator[str]:
+        for rank, hit in enumerate(hits, start=1):
+            yield _row([query, str(rank), f"{hit.score:.6f}", hit.id, *_cells(hit, columns)])
+
+    return lines
+
+
+def _row(cells: list[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
+
+
+def _cells(hit: Hit, columns: list[str]) -> list[str]:
+    return [text_of(hit.record.get(name)) for name in columns]

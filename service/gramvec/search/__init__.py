@@ -1,0 +1,21 @@
+"""A file of texts into one file that answers searches: vectors, ids and records, mapped, checked, without code in it.
+
+May import bulk, embedding and below. A new way to find candidates belongs in `scan`, a part of the file in `layout`.
+"""
+
+from __future__ import annotations
+
+from gramvec.search.building import add_to_index, build_index, remove_from_index
+from gramvec.search.index import MOST_HITS, Hit, Index
+from gramvec.search.layout import IndexHeader, text_of
+
+__all__ = [
+    "MOST_HITS",
+    "Hit",
+    "Index",
+    "IndexHeader",
+    "add_to_index",
+    "build_index",
+    "remove_from_index",
+    "text_of",
+]

@@ -1,0 +1,129 @@
+"""`build_index`, `add_to_index` and `remove_from_index`: each writes a new file, which takes the old one's place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.bulk import COLUMN, Done, Files, OnError, Options, Watcher, embed_file, units_of
+from gramvec.embedding import Embedder, Vectors
+from gramvec.errors import InputError, quoted
+from gramvec.files import Form, open_stage
+from gramvec.search.form import IndexForm, Removal
+from gramvec.search.layout import MOST_LABEL, IndexHeader, Layout
+
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class _Units(Options):
+    """Vectors of length 1, or 0 for a text without any known feature, which resembles nothing."""
+
+    precision: str = "int8"  # type: ignore[assignment]
+
+    def embed(self, embedder: Embedder, texts: list[str]) -> Vectors:
+        return units_of(embedder, texts, truncate=self.truncate, watch=lambda _: None)
+
+
+def build_index(
+    embedder: Embedder,
+    source: Path,
+    output: Path,
+    *,
+    form: Form | None = None,
+    column: str = COLUMN,
+    id_column: str | None = None,
+    truncate: bool = False,
+    on_error: OnError = "stop",
+    resume: bool = False,
+    threads: int | None = None,
+    watch: Watcher | None = None,
+) -> Done:
+    """Make an index of the rows of a file; what is at `output` is replaced when it is whole.
+
+    id_column: of different ids; None takes the numbers of the lines. The other arguments and errors are embed_file's;
+    InputError also for a file without a text, and for two rows with one id. The embedder should have threads=1.
+    """
+    for name in (column, id_column or ""):
+        if len(name) > MOST_LABEL:
+            raise InputError(f"a column's name of over {MOST_LABEL} characters cannot be kept; give it a shorter one")
+    header = IndexHeader(
+        model=embedder.name, digest=embedder.digest, dimensions=embedder.dimension, column=column, id=id_column
+    )
+    header.packed()  # names that are too long are refused before the work
+    files = Files(source, output, form, None, column)
+    return embed_file(
+        embedder, files, _Units(truncate=truncate), on_error=on_error, resume=resume, threads=threads, watch=watch,
+        written=IndexForm(header, lambda: None), also={"index": None, "id": id_column},
+    )  # fmt: skip
+
+
+def add_to_index(
+    embedder: Embedder,
+    path: Path,
+    source: Path,
+    *,
+    form: Form | None = None,
+    truncate: bool = False,
+    on_error: OnError = "stop",
+    resume: bool = False,
+    threads: int | None = None,
+    watch: Watcher | None = None,
+) -> Done:
+    """Add the rows of a file to an index; its columns of texts and ids are the index's.
+
+    Arguments and errors as build_index; InputError for another model, and for an id that is there already.
+    """
+    former = Layout(path, verify=False)
+    check_model(former, embedder)
+
+    def base() -> Layout:
+        now = Layout(path)
+        if now.digest != former.digest:
+            raise InputError(f"{path}: another run has changed it meanwhile; call again")
+        return now
+
+    files = Files(source, path, form, None, former.header.column)
+    return embed_file(
+        embedder, files, _Units(truncate=truncate), on_error=on_error, resume=resume, threads=threads, watch=watch,
+        written=IndexForm(former.header, base), also={"index": former.digest, "id": former.header.id},
+    )  # fmt: skip
+
+
+def remove_from_index(path: Path, ids: Collection[str]) -> int:
+    """Take rows out of an index by their ids; how many rows are left.
+
+    Raises InputError for an id that is not there and if none would be left; then nothing has changed.
+    """
+    wanted = set(ids)
+
+    def kept(former: Layout) -> NDArray[np.bool_]:
+        found = np.fromiter((one in wanted for one in former.every_id()), np.bool_, former.header.rows)
+        if int(found.sum()) < len(wanted):
+            absent = sorted(wanted.difference(former.every_id()))
+            named = ", ".join(map(quoted, absent[:MOST_NAMED])) + (", ..." if len(absent) > MOST_NAMED else "")
+            raise InputError(f"{path}: {len(absent):,} ids are not there ({named}); nothing was removed")
+        return ~found
+
+    Layout(path, verify=False)  # what is no index is named before a file is put beside it
+    removal = Removal(path, kept)
+    stage = open_stage(path, None, resume=False)
+    try:
+        stage.finish(removal, 0)
+    except BaseException:
+        stage.discard()
+        raise
+    return removal.left
+
+
+def check_model(layout: Layout, embedder: Embedder) -> None:
+    """Raise InputError unless this model made the vectors."""
+    if embedder.digest != layout.header.digest:
+        raise InputError(
+            f"{layout.path} was made with {quoted(layout.header.model)} {layout.header.digest[:12]}, not with "
+            f"{embedder.name} {embedder.digest[:12]}; name that model, or build the index again"
+        )

@@ -1,0 +1,275 @@
+"""The index file: a header of 4,096 bytes, then plain arrays one after the other; docs/search.md has the table.
+
+A file may be a stranger's. Its size must be the one that the header's numbers give, before anything is taken from it;
+offsets must rise; all bytes are under a digest. Nothing in it is followed as a pointer or run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gramvec.errors import InputError, quoted
+
+MAGIC = b"gvindex1"
+HEADER_BYTES = 4096
+DIGEST_BYTES = 32
+JSON_BEGIN = len(MAGIC) + DIGEST_BYTES
+MOST_ROWS = 2**31 - 1
+COPIED_BYTES = 4 << 20
+SMALL_NUMBERS = 2**48
+MOST_LABEL = 200
+
+Size = Annotated[int, Field(ge=0, le=SMALL_NUMBERS)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Label = Annotated[str, Field(max_length=MOST_LABEL)]
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+
+class IndexHeader(BaseModel):
+    """What an index says of itself.
+
+    model, digest: the bundle that made the vectors. column: of the texts; id: of the ids, None for numbers that were
+    counted, of which `next` is the first free one. body: SHA-256 of all that follows the header.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    version: Literal[1] = 1
+    model: Label
+    digest: Digest
+    dimensions: Annotated[int, Field(ge=1, le=65_536)]
+    column: Label
+    id: Label | None = None
+    next: Size = 1
+    rows: Annotated[int, Field(ge=0, le=MOST_ROWS)] = 0
+    id_bytes: Size = 0
+    record_bytes: Size = 0
+    body: Digest = "0" * 64
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int, int]:
+        """The bytes of vectors, places of ids, ids, places of records, records."""
+        places = 8 * (self.rows + 1)
+        # Padded, so that the numbers behind them lie at multiples of eight.
+        return _padded(self.rows * self.dimensions), places, _padded(self.id_bytes), places, self.record_bytes
+
+    def packed(self) -> bytes:
+        """The 4,096 bytes. Raises InputError for names that do not fit."""
+        text = orjson.dumps(self.model_dump())
+        if len(text) > HEADER_BYTES - JSON_BEGIN:
+            raise InputError("the names of the columns are too long for an index; give shorter ones")
+        text = text.ljust(HEADER_BYTES - JSON_BEGIN)
+        return MAGIC + hashlib.sha256(text).digest() + text
+
+
+class Part(NamedTuple):
+    """Some rows: vectors int8[n, d]; lengths of ids and records int64[n] in bytes, and those bytes (uint8)."""
+
+    vectors: NDArray[np.int8]
+    id_lengths: Ints
+    ids: Bytes
+    record_lengths: Ints
+    records: Bytes
+
+
+class Layout:
+    """An index file that is mapped and checked.
+
+    vectors int8[rows, d]: 127 times the components of vectors of length 1. id_places, record_places: int64[rows + 1].
+    """
+
+    def __init__(self, path: Path, *, verify: bool = True) -> None:
+        """verify: compare the digest of the body, which reads all of the file once.
+
+        Raises InputError for what is no whole index.
+        """
+        self.path = path
+        data = _mapped(path)
+        self.header, self.digest = _header(path, data)
+        vectors, id_places, ids, record_places, records = self.header.sizes
+        if HEADER_BYTES + vectors + id_places + ids + record_places + records != len(data):
+            raise _damaged(path, "its size is not what its header says")
+        if verify and hashlib.sha256(data[HEADER_BYTES:].data).hexdigest() != self.header.body:
+            raise _damaged(path, "its digest differs")
+        rows, d = self.header.rows, self.header.dimensions
+        at = HEADER_BYTES
+        self.vectors = data[at : at + rows * d].view(np.int8).reshape(rows, d)
+        self.id_places = data[at + vectors : at + vectors + id_places].view("<i8")
+        at += vectors + id_places
+        self.ids = data[at : at + self.header.id_bytes]
+        at += ids
+        self.record_places = data[at : at + record_places].view("<i8")
+        self.records = data[at + record_places :]
+        _check_places(path, self.id_places, self.header.id_bytes)
+        _check_places(path, self.record_places, self.header.record_bytes)
+
+    def id(self, row: int) -> str:
+        """The id of a row."""
+        begin, end = self.id_places[row : row + 2].tolist()
+        return self.ids[begin:end].tobytes().decode("utf-8", "replace")
+
+    def record(self, row: int) -> dict[str, Any]:
+        """What was stored with a row, the text under the header's column. Raises InputError where that is no JSON."""
+        begin, end = self.record_places[row : row + 2].tolist()
+        try:
+            found = orjson.loads(self.records[begin:end].tobytes())
+        except orjson.JSONDecodeError as error:
+            raise _damaged(self.path, f"record {row} is no JSON") from error
+        if not isinstance(found, dict):
+            raise _damaged(self.path, f"record {row} is no object")
+        return found
+
+    def every_id(self) -> Iterator[str]:
+        """The ids in the order of the rows."""
+        for row in range(self.header.rows):
+            yield self.id(row)
+
+    def parts(self, kept: NDArray[np.bool_] | None = None) -> Iterator[Part]:
+        """The rows in runs; kept: bool[rows], which of them, None for all."""
+        kept = np.ones(self.header.rows, np.bool_) if kept is None else kept
+        edges = np.flatnonzero(np.diff(kept, prepend=False, append=False))
+        for first, last in edges.reshape(-1, 2).tolist():
+            ids, records = self.id_places[first : last + 1], self.record_places[first : last + 1]
+            yield Part(
+                self.vectors[first:last],
+                np.diff(ids),
+                self.ids[int(ids[0]) : int(ids[-1])],
+                np.diff(records),
+                self.records[int(records[0]) : int(records[-1])],
+            )
+
+
+def write_index(out: BinaryIO, header: IndexHeader, parts: Callable[[], Iterator[Part]]) -> IndexHeader:
+    """Write an index of these parts, which are gone through several times; give back the header as it was written.
+
+    Raises InputError if there is no row, or if two have one id.
+    """
+    id_lengths = _joined([part.id_lengths for part in parts()])
+    record_lengths = _joined([part.record_lengths for part in parts()])
+    _check_ids(parts, len(id_lengths))
+    header = header.model_copy(
+        update={
+            "rows": len(id_lengths),
+            "id_bytes": int(id_lengths.sum()),
+            "record_bytes": int(record_lengths.sum()),
+        }
+    )
+    out.write(bytes(HEADER_BYTES))
+    body = _Hashed(out)
+    for part in parts():
+        body.write(part.vectors.reshape(-1).view(np.uint8))
+    body.pad(header.rows * header.dimensions)
+    body.write(_places(id_lengths))
+    for part in parts():
+        body.write(part.ids)
+    body.pad(header.id_bytes)
+    body.write(_places(record_lengths))
+    for part in parts():
+        body.write(part.records)
+    header = header.model_copy(update={"body": body.hash.hexdigest()})
+    out.seek(0)
+    out.write(header.packed())
+    out.seek(0, os.SEEK_END)
+    return header
+
+
+def text_of(value: Any) -> str:
+    """A value of a record as a cell of a table: a string as it is, nothing for null, JSON for the rest."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+class _Hashed:
+    def __init__(self, out: BinaryIO) -> None:
+        self.hash = hashlib.sha256()
+        self._out = out
+
+    def write(self, data: Bytes) -> None:
+        view = data.data
+        for at in range(0, len(view), COPIED_BYTES):
+            piece = view[at : at + COPIED_BYTES]
+            self.hash.update(piece)
+            self._out.write(piece)
+
+    def pad(self, size: int) -> None:
+        self.write(np.zeros(_padded(size) - size, np.uint8))
+
+
+def _padded(size: int) -> int:
+    return -(-size // 8) * 8
+
+
+def _joined(lengths: list[Ints]) -> Ints:
+    return np.concatenate([np.empty(0, np.int64), *lengths])
+
+
+def _places(lengths: Ints) -> Bytes:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype("<i8").view(np.uint8)
+
+
+def _ids_of(part: Part) -> Iterator[bytes]:
+    data, at = part.ids.tobytes(), 0
+    for length in part.id_lengths.tolist():
+        yield data[at : at + length]
+        at += length
+
+
+def _check_ids(parts: Callable[[], Iterator[Part]], rows: int) -> None:
+    """Eight bytes a row: hashes first, and the ids themselves only of those that are equal."""
+    if not rows:
+        raise InputError("no row has a text; an index needs at least one")
+    if rows > MOST_ROWS:
+        raise InputError(f"{rows:,} rows; an index holds at most {MOST_ROWS:,}: make several")
+    hashes = np.fromiter((hash(one) for part in parts() for one in _ids_of(part)), np.int64, rows)
+    hashes.sort()
+    equal = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+    seen: set[bytes] = set()
+    for one in (one for part in parts() for one in _ids_of(part)) if equal else ():
+        if one in seen:
+            raise InputError(f"two rows have the id {quoted(one.decode('utf-8', 'replace'))}; ids must differ")
+        if hash(one) in equal:
+            seen.add(one)
+
+
+def _mapped(path: Path) -> Bytes:
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < HEADER_BYTES:
+                raise InputError(f"{path}: no index of gramvec; build one with gramvec index build")
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{path}: cannot be read ({why}); give a file that gramvec index build made") from error
+
+
+def _header(path: Path, data: Bytes) -> tuple[IndexHeader, str]:
+    magic, digest, text = (part.tobytes() for part in np.split(data[:HEADER_BYTES], [len(MAGIC), JSON_BEGIN]))
+    if magic != MAGIC:
+        raise InputError(f"{path}: no index of gramvec, or of another version; build one with gramvec index build")
+    if hashlib.sha256(text).digest() != digest:
+        raise _damaged(path, "the digest of its header differs")
+    try:
+        return IndexHeader.model_validate(orjson.loads(text)), digest.hex()
+    except (ValidationError, orjson.JSONDecodeError) as error:
+        raise _damaged(path, "its header has no meaning") from error
+
+
+def _check_places(path: Path, places: Ints, size: int) -> None:
+    if places[0] != 0 or places[-1] != size or (places[1:] < places[:-1]).any():
+        raise _damaged(path, "places of its rows are out of order")
+
+
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(f"{path}: a damaged index ({why}); copy or build it again")

@@ -1,0 +1,95 @@
+"""The nearest rows of a table of int8 vectors, all of which are looked at.
+
+Products of int8 are added as integers, exactly, so neither the processor nor the number of threads shows in a result.
+What has the largest products is scored again with the query as it was before it was rounded.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.embedding import Vectors, quantize
+from gramvec.errors import InputError
+
+Ids = NDArray[np.int64]
+Table = NDArray[np.int8]
+
+# Rows and queries of a tile: 64 columns of 8,192 int32 are 2 MB, in a core's cache.
+TILE_ROWS, TILE_QUERIES = 8192, 64
+# Under so many rows a thread costs more than it saves.
+THREAD_ROWS = 65_536
+# Of the rows that are scored again, beyond k: rounding the query moves a cosine by some 0.001.
+SPARE, SPARE_TIMES = 64, 4
+ROW_BITS = 32
+
+
+def kernels() -> Any:
+    """numkong. Raises InputError where it is not installed."""
+    try:
+        return import_module("numkong")
+    except ImportError as error:
+        raise InputError("searching needs numkong: pip install 'gramvec[search]'") from error
+
+
+def nearest(units: Vectors, table: Table, k: int, *, threads: int = 1) -> tuple[Ids, Vectors]:
+    """The k nearest rows of int8[n, d] for each of float32[q, d] (length 1, or 0), the nearest first.
+
+    Rows int64[q, min(k, n)] and their cosines float32 with the stored int8 vectors; equal ones by row. A row or query
+    of zeros has cosine 0.
+    """
+    found = min(k, len(table))
+    rows = np.empty((len(units), found), np.int64)
+    scores = np.empty((len(units), found), np.float32)
+    for start in range(0, len(units), TILE_QUERIES):
+        some = units[start : start + TILE_QUERIES]
+        for at, candidates in enumerate(_candidates(some, table, SPARE_TIMES * k + SPARE, threads), start):
+            cosines = _cosines(units[at], table[candidates])
+            order = np.lexsort((candidates, -cosines))[:found]
+            rows[at], scores[at] = candidates[order], cosines[order]
+    return rows, scores
+
+
+def _candidates(units: Vectors, table: Table, most: int, threads: int) -> list[Ids]:
+    """For each query the `most` rows of the largest products of integers, of equal ones the first."""
+    queries = np.ascontiguousarray(quantize(units, "int8"))
+    parts = max(1, min(threads, len(table) // THREAD_ROWS))
+    edges = np.linspace(0, len(table), parts + 1).astype(int).tolist()
+    cdist = kernels().cdist
+    with ThreadPoolExecutor(parts, thread_name_prefix="gramvec-search") as pool:
+        strips = list(pool.map(lambda a, b: _strip(cdist, queries, table, a, b, most), edges[:-1], edges[1:]))
+    joined = [_largest(np.concatenate(keys), most) for keys in zip(*strips, strict=True)]
+    return [np.sort((1 << ROW_BITS) - 1 - (keys & ((1 << ROW_BITS) - 1))) for keys in joined]
+
+
+def _strip(cdist: Any, queries: NDArray[Any], table: Table, first: int, last: int, most: int) -> list[Ids]:
+    """For each query the keys of its best rows from first to last: the product, and the lower the row the higher."""
+    kept = [np.empty(0, np.int64) for _ in queries]
+    least = np.full(len(queries), np.iinfo(np.int64).min)
+    for start in range(first, last, TILE_ROWS):
+        tile = np.asarray(cdist(queries, table[start : min(start + TILE_ROWS, last)], "dot"))
+        for at, products in enumerate(tile):
+            rows = np.flatnonzero(products > least[at])
+            if len(rows):
+                keys = (products[rows].astype(np.int64) << ROW_BITS) | ((1 << ROW_BITS) - 1 - (rows + start))
+                kept[at] = _largest(np.concatenate([kept[at], keys]), most)
+                if len(kept[at]) == most:
+                    least[at] = kept[at].min() >> ROW_BITS
+    return kept
+
+
+def _largest(keys: Ids, most: int) -> Ids:
+    return keys if len(keys) <= most else np.partition(keys, len(keys) - most)[len(keys) - most :]
+
+
+def _cosines(one: Vectors, rows: Table) -> Vectors:
+    """float32[n]: the cosine with each row, added in numpy's fixed order."""
+    wide = rows.astype(np.float32)
+    lengths = np.sqrt(np.add.reduce(wide * wide, axis=1))
+    cosines = np.add.reduce(wide * one, axis=1) / np.where(lengths == 0, np.float32(1), lengths)
+    found: Vectors = np.clip(cosines, -1, 1, dtype=np.float32)
+    return found
