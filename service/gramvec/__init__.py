@@ -21,7 +21,7 @@ from gramvec.errors import (
 )
 
 if TYPE_CHECKING:
-    from gramvec import explain, neighbours
+    from gramvec import explain, neighbours, sparse
     from gramvec.embedding import Embedder, load
 
 __all__ = [
@@ -36,19 +36,20 @@ __all__ = [
     "explain",
     "load",
     "neighbours",
+    "sparse",
 ]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`Embedder`, `load` and the modules `explain` and `neighbours`, imported when they are wanted.
+    """`Embedder`, `load` and the modules `explain`, `neighbours` and `sparse`, imported when they are wanted.
 
     They bring numpy, for which `gramvec serve` sets something first.
     """
     if name in ("Embedder", "load"):
         return getattr(import_module("gramvec.embedding"), name)
-    if name in ("explain", "neighbours"):
+    if name in ("explain", "neighbours", "sparse"):
         return import_module(f"gramvec.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
