@@ -21,7 +21,7 @@ from gramvec.errors import (
 )
 
 if TYPE_CHECKING:
-    from gramvec import explain, neighbours
+    from gramvec import explain, neighbours, sparse
     from gramvec.embedding import Embedder, load
     from gramvec.search import Index
 
@@ -38,13 +38,14 @@ __all__ = [
     "explain",
     "load",
     "neighbours",
+    "sparse",
 ]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`Embedder`, `load`, `Index` and the modules `explain` and `neighbours`, imported when they are wanted.
+    """`Embedder`, `load`, `Index` and the modules `explain`, `neighbours` and `sparse`, imported when they are wanted.
 
     They bring numpy, for which `gramvec serve` sets something first.
     """
@@ -52,7 +53,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("gramvec.embedding"), name)
     if name == "Index":
         return import_module("gramvec.search").Index
-    if name in ("explain", "neighbours"):
+    if name in ("explain", "neighbours", "sparse"):
         return import_module(f"gramvec.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -11,10 +11,11 @@ from gramvec.features.featuriser import Featuriser, can_be_memoised
 from gramvec.features.located import Located, locate
 from gramvec.features.plain import Characters, characters, ngram_keys, word_spans
 from gramvec.features.spec import FeatureSpec
-from gramvec.features.text import code_points, has_surrogate
+from gramvec.features.text import CodePoints, code_points, has_surrogate
 
 __all__ = [
     "Characters",
+    "CodePoints",
     "FeatureBatch",
     "FeatureSpec",
     "Featuriser",

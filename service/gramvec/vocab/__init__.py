@@ -6,13 +6,25 @@ May import errors and native. A new array is checked in `checks` before anything
 from __future__ import annotations
 
 from gramvec.vocab import hashing
-from gramvec.vocab.characters import CLASS_SHIFT, ID_MASK, MAX_ALPHABET, SPACE, WORD, CharacterTable, lower
+from gramvec.vocab.characters import (
+    CLASS_SHIFT,
+    CODE_POINTS,
+    ID_MASK,
+    MAX_ALPHABET,
+    SPACE,
+    WORD,
+    CharacterTable,
+    class_ranges,
+    lower,
+    lower_case_pairs,
+)
 from gramvec.vocab.memo import Memo, edges_of, longest_reach, ngrams_across, ngrams_by_end
 from gramvec.vocab.suffixes import suffix_rows, summed
 from gramvec.vocab.vocabulary import Entry, EntryKind, Vocabulary
 
 __all__ = [
     "CLASS_SHIFT",
+    "CODE_POINTS",
     "ID_MASK",
     "MAX_ALPHABET",
     "SPACE",
@@ -22,10 +34,12 @@ __all__ = [
     "EntryKind",
     "Memo",
     "Vocabulary",
+    "class_ranges",
     "edges_of",
     "hashing",
     "longest_reach",
     "lower",
+    "lower_case_pairs",
     "ngrams_across",
     "ngrams_by_end",
     "suffix_rows",

@@ -1,0 +1,13 @@
+"""Texts into sparse vectors: every n-gram and word hashed to a column, weighed by how rare it is among texts at hand.
+
+May import features, vocab and below. A new weighting is a branch of `weights_of` in `embedder`, a new kind of feature a
+function in `hashed`.
+"""
+
+from __future__ import annotations
+
+from gramvec.sparse.embedder import SparseEmbedder, Weighting, fit
+from gramvec.sparse.hashed import COLUMNS
+from gramvec.sparse.vectors import SparseVectors
+
+__all__ = ["COLUMNS", "SparseEmbedder", "SparseVectors", "Weighting", "fit"]

@@ -1,0 +1,73 @@
+"""Sparse vectors: compressed rows, as scipy.sparse has them, without SciPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.errors import InputError
+
+BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class SparseVectors:
+    """n sparse rows (CSR): row i has values[indptr[i]:indptr[i + 1]] in the columns indices[indptr[i]:indptr[i + 1]].
+
+    indptr: int64[n + 1]. indices: int32[m], below `columns`, ascending within a row. values: float32[m].
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float32]
+    columns: int
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def __iter__(self) -> Iterator[dict[int, float]]:
+        """Each row as column -> value."""
+        for begin, end in zip(self.indptr[:-1].tolist(), self.indptr[1:].tolist(), strict=True):
+            yield dict(zip(self.indices[begin:end].tolist(), self.values[begin:end].tolist(), strict=True))
+
+    def to_scipy(self) -> Any:
+        """scipy.sparse.csr_array of shape (n, columns), over the same memory. Raises InputError without SciPy."""
+        try:
+            sparse = import_module("scipy.sparse")
+        except ImportError as error:
+            raise InputError("to_scipy needs SciPy, which is not installed: pip install 'gramvec[match]'") from error
+        return sparse.csr_array((self.values, self.indices, self.indptr), shape=(len(self), self.columns))
+
+    def dots(self, left: NDArray[np.int64], other: SparseVectors, right: NDArray[np.int64]) -> NDArray[np.float32]:
+        """float32[p]: the product of each row left[i] of this with the row right[i] of the other.
+
+        Added in float64 in the columns' order, so a pair has the same bytes in any batch. For vectors of length 1 it
+        is their cosine, at most 1. Raises InputError where the two have other columns.
+        """
+        if self.columns != other.columns:
+            raise InputError(f"vectors of {self.columns:,} and of {other.columns:,} columns have no product")
+        scores = np.zeros(len(left), np.float32)
+        for start in range(0, len(left), BLOCK):
+            part = slice(start, start + BLOCK)
+            a, b = self._keys(left[part]), other._keys(right[part])
+            at = np.minimum(np.searchsorted(b[0], a[0]), max(len(b[0]) - 1, 0))
+            if not len(a[0]) or not len(b[0]):
+                continue
+            same = b[0][at] == a[0]
+            products = a[1][same].astype(np.float64) * b[1][at[same]]
+            pairs = a[0][same] // self.columns
+            sums = np.bincount(pairs, products, minlength=len(left[part]))
+            scores[part] = np.minimum(sums, 1)
+        return scores
+
+    def _keys(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """(place in `rows` times columns plus the column, ascending, and the value) of all entries of these rows."""
+        lengths = self.indptr[rows + 1] - self.indptr[rows]
+        places = np.repeat(self.indptr[rows] - np.append(0, np.cumsum(lengths[:-1]))[: len(rows)], lengths)
+        places += np.arange(len(places))
+        return np.repeat(np.arange(len(rows)) * self.columns, lengths) + self.indices[places], self.values[places]
