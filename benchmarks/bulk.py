@@ -36,20 +36,21 @@ def run(setting: Setting) -> Part:
     part = Part()
     with TemporaryDirectory(prefix="gramvec-bench-") as name:
         folder = Path(name)
-        lines = _lines(setting, LINES_A_SENTENCE)
+        lines = numbered(setting, LINES_A_SENTENCE)
         source = folder / "in.txt"
         source.write_text("\n".join(lines) + "\n", encoding="utf-8")
         costs = {LIMIT: _median([_library(setting, lines) for _ in range(setting.rounds)])}
         for form in ("npy", "parquet", "jsonl"):
             command = ["embed", str(source), "-o", str(folder / f"out.{form}"), "--device", "cpu"]
-            costs[f".txt to .{form}"] = _median([_command(setting, *command) for _ in range(setting.rounds)])
+            costs[f".txt to .{form}"] = _median([command_cost(setting, *command) for _ in range(setting.rounds)])
         title = "bulk: lines of a file a second, all cores, with the start of the process"
         part.add("bulk", Group(title, "lines", _rates(costs, len(lines)), LIMIT))
         part.add("dedupe", Group("dedupe: all pairs of lines at 0.9", "seconds", _dedupe(setting, folder)))
     return part
 
 
-def _lines(setting: Setting, times: int) -> list[str]:
+def numbered(setting: Setting, times: int) -> list[str]:
+    """Lines, each different."""
     return [f"{number} {' '.join(text.split())}" for number in range(times) for text in setting.texts]
 
 
@@ -63,16 +64,17 @@ def _library(setting: Setting, lines: list[str]) -> Cost:
     return cost
 
 
-def _command(setting: Setting, command: str, *arguments: str) -> Cost:
+def command_cost(setting: Setting, *arguments: str) -> Cost:
+    """What a run of the command took, in a process of its own."""
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "gramvec.cli", command, "--model", setting.model, *arguments],
+        [sys.executable, "-m", "gramvec.cli", *arguments, "--model", setting.model],
         cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise RuntimeError(f"gramvec {command} ended with {process.returncode}")
+        raise RuntimeError(f"gramvec {arguments[0]} ended with {process.returncode}")
     return Cost(time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3)
 
 
@@ -96,10 +98,10 @@ def _rates(costs: dict[str, Cost], lines: int) -> list[Row]:
 def _dedupe(setting: Setting, folder: Path) -> list[Row]:
     rows: list[Row] = []
     for times in DEDUPE_A_SENTENCE:
-        lines = _lines(setting, times)
+        lines = numbered(setting, times)
         source = folder / "dedupe.txt"
         source.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        cost = _command(setting, "dedupe", str(source), "--keep", str(folder / "kept.txt"), "--device", "cpu")
+        cost = command_cost(setting, "dedupe", str(source), "--keep", str(folder / "kept.txt"), "--device", "cpu")
         rows.append(
             {"name": f"{len(lines):,} lines"} | {name: round(value, 2) for name, value in cost._asdict().items()}
         )

@@ -50,6 +50,10 @@ GROUPS: dict[str, dict[str, set[str]]] = {
         "bulk": {"name", "per_second", "per_cpu_second", "peak_mb", "ratio"},
         "dedupe": {"name", "seconds", "cpu_seconds", "peak_mb"},
     },
+    "index": {
+        "index": {"name", "per_second", "per_cpu_second", "peak_mb", "ratio"},
+        "index_search": {"name", "build_seconds", "ms", "ms_of_many", "recall", "ratio"},
+    },
     "tradeoff": {"tradeoff": RATES},
     "gpu": {},
 }

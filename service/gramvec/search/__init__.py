@@ -8,6 +8,7 @@ from __future__ import annotations
 from gramvec.search.building import add_to_index, build_index, remove_from_index
 from gramvec.search.index import MOST_HITS, Hit, Index
 from gramvec.search.layout import IndexHeader, text_of
+from gramvec.search.scan import nearest
 
 __all__ = [
     "MOST_HITS",
@@ -16,6 +17,7 @@ __all__ = [
     "IndexHeader",
     "add_to_index",
     "build_index",
+    "nearest",
     "remove_from_index",
     "text_of",
 ]
