@@ -23,6 +23,7 @@ from gramvec.errors import (
 if TYPE_CHECKING:
     from gramvec import explain, neighbours, sparse
     from gramvec.embedding import Embedder, load
+    from gramvec.matching import match
 
 __all__ = [
     "BackendError",
@@ -35,6 +36,7 @@ __all__ = [
     "__version__",
     "explain",
     "load",
+    "match",
     "neighbours",
     "sparse",
 ]
@@ -43,12 +45,14 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`Embedder`, `load` and the modules `explain`, `neighbours` and `sparse`, imported when they are wanted.
+    """`Embedder`, `load`, `match` and the modules `explain`, `neighbours` and `sparse`, imported when they are wanted.
 
     They bring numpy, for which `gramvec serve` sets something first.
     """
     if name in ("Embedder", "load"):
         return getattr(import_module("gramvec.embedding"), name)
+    if name == "match":
+        return import_module("gramvec.matching").match
     if name in ("explain", "neighbours", "sparse"):
         return import_module(f"gramvec.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

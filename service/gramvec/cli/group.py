@@ -19,6 +19,7 @@ LATER = {
     "embed": ("gramvec.cli.embed", "embed"),
     "explain": ("gramvec.cli.explain", "explain_command"),
     "inspect": ("gramvec.cli.model", "inspect"),
+    "match": ("gramvec.cli.match", "match_command"),
     "neighbors": ("gramvec.cli.explain", "neighbors_command"),
     "serve": ("gramvec.cli.serve", "serve"),
     "similarity": ("gramvec.cli.model", "similarity"),

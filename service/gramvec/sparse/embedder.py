@@ -46,7 +46,7 @@ class SparseEmbedder:
         lengths, columns, values = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
         for block in _blocks(texts):
             indptr, found, counts = counted(block, self.orders, words=self.words)
-            weighed = counts * self.weights[found].astype(np.float64)
+            weighed = counts.astype(np.float64) * self.weights[found]
             if normalize:
                 row = np.repeat(np.arange(len(block)), np.diff(indptr))
                 weighed /= np.sqrt(np.bincount(row, weighed**2, minlength=len(block)))[row]
