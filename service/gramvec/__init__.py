@@ -23,6 +23,7 @@ from gramvec.errors import (
 if TYPE_CHECKING:
     from gramvec import explain, neighbours, sparse
     from gramvec.embedding import Embedder, load
+    from gramvec.matching import match
     from gramvec.search import Index
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "__version__",
     "explain",
     "load",
+    "match",
     "neighbours",
     "sparse",
 ]
@@ -44,16 +46,21 @@ __all__ = [
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
-    """`Embedder`, `load`, `Index` and the modules `explain`, `neighbours` and `sparse`, imported when they are wanted.
+# These bring numpy, for which `gramvec serve` sets something first: they are imported when they are wanted.
+_WHERE = {
+    "Embedder": "gramvec.embedding",
+    "Index": "gramvec.search",
+    "load": "gramvec.embedding",
+    "match": "gramvec.matching",
+}
+_MODULES = ("explain", "neighbours", "sparse")
 
-    They bring numpy, for which `gramvec serve` sets something first.
-    """
-    if name in ("Embedder", "load"):
-        return getattr(import_module("gramvec.embedding"), name)
-    if name == "Index":
-        return import_module("gramvec.search").Index
-    if name in ("explain", "neighbours", "sparse"):
+
+def __getattr__(name: str) -> Any:
+    """What is listed above and not imported yet."""
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
+    if name in _MODULES:
         return import_module(f"gramvec.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

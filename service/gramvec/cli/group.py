@@ -20,6 +20,7 @@ LATER = {
     "explain": ("gramvec.cli.explain", "explain_command"),
     "index": ("gramvec.cli.index", "index"),
     "inspect": ("gramvec.cli.model", "inspect"),
+    "match": ("gramvec.cli.match", "match_command"),
     "neighbors": ("gramvec.cli.explain", "neighbors_command"),
     "search": ("gramvec.cli.search", "search"),
     "serve": ("gramvec.cli.serve", "serve"),

@@ -16,6 +16,7 @@ from gramvec.embedding.postprocess import (
     unit,
 )
 from gramvec.embedding.precision import Precision, check_precision, quantize
+from gramvec.embedding.texts import listed
 from gramvec.embedding.verifying import compare, sample_texts
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "cosine_matrix",
     "cosine_pairs",
     "finish",
+    "listed",
     "load",
     "quantize",
     "sample_texts",

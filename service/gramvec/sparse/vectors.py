@@ -43,6 +43,12 @@ class SparseVectors:
             raise InputError("to_scipy needs SciPy, which is not installed: pip install 'gramvec[match]'") from error
         return sparse.csr_array((self.values, self.indices, self.indptr), shape=(len(self), self.columns))
 
+    def rows(self, places: NDArray[np.int64]) -> SparseVectors:
+        """These rows, in this order."""
+        lengths = self.indptr[places + 1] - self.indptr[places]
+        at = _ranges(self.indptr[places], lengths)
+        return SparseVectors(np.append(0, np.cumsum(lengths)), self.indices[at], self.values[at], self.columns)
+
     def dots(self, left: NDArray[np.int64], other: SparseVectors, right: NDArray[np.int64]) -> NDArray[np.float32]:
         """float32[p]: the product of each row left[i] of this with the row right[i] of the other.
 
@@ -68,6 +74,11 @@ class SparseVectors:
     def _keys(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """(place in `rows` times columns plus the column, ascending, and the value) of all entries of these rows."""
         lengths = self.indptr[rows + 1] - self.indptr[rows]
-        places = np.repeat(self.indptr[rows] - np.append(0, np.cumsum(lengths[:-1]))[: len(rows)], lengths)
-        places += np.arange(len(places))
+        places = _ranges(self.indptr[rows], lengths)
         return np.repeat(np.arange(len(rows)) * self.columns, lengths) + self.indices[places], self.values[places]
+
+
+def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64: start, start + 1, ... for each of these, one after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))

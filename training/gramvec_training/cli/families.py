@@ -42,8 +42,8 @@ _OPTIONS = (
                  help="Misspellings that a model was trained on, word<TAB>misspelling: not used for --typos, and "
                  "--spelling is scored without them too; repeatable."),
     click.option("--peer", "peers", multiple=True, metavar="NAME",
-                 help="Score a rival as well: tfidf, tfidf-3-5, tfidf-words, rapidfuzz, all of these that are "
-                 "installed (all), model2vec=FOLDER or transformer=FOLDER; repeatable."),
+                 help="Score a rival as well: tfidf, tfidf-3-5, tfidf-words, rapidfuzz, match (`gramvec match`), all "
+                 "of these that are installed (all), model2vec=FOLDER or transformer=FOLDER; repeatable."),
 )  # fmt: skip
 
 

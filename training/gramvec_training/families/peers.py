@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
+from gramvec.sparse import fit
 from gramvec_training.evaluation import ScoredModel
 from gramvec_training.families.comparison import (
     SCORES_A_BLOCK,
@@ -118,6 +119,16 @@ class _TokenSetRatio:
         return most_alike(blocks(), k)
 
 
+def _sparse() -> Model:
+    """What `gramvec match` compares: n-grams weighed by the texts at hand."""
+
+    def model(texts: Sequence[str]) -> Comparison:
+        made = fit(texts)
+        return Cosines(lambda some: made.embed(some).to_scipy())
+
+    return model
+
+
 def _tfidf(**settings: Any) -> Model:
     library = _library("sklearn.feature_extraction.text", "scikit-learn")
 
@@ -158,5 +169,6 @@ PEERS: Mapping[str, Callable[[], Model]] = {
     "tfidf-3-5": lambda: _of_ngrams(3, 5),
     "tfidf-words": _tfidf,
     "rapidfuzz": _token_set,
+    "match": _sparse,
 }
 OF_A_FOLDER: Mapping[str, Callable[[str], Model]] = {"model2vec": _model2vec, "transformer": _transformer}
