@@ -18,10 +18,11 @@ from gramvec.errors import (
     GramvecError,
     InputError,
     Overloaded,
+    ServiceError,
 )
 
 if TYPE_CHECKING:
-    from gramvec import explain, neighbours
+    from gramvec import client, explain, neighbours
     from gramvec.embedding import Embedder, load
 
 __all__ = [
@@ -32,7 +33,9 @@ __all__ = [
     "GramvecError",
     "InputError",
     "Overloaded",
+    "ServiceError",
     "__version__",
+    "client",
     "explain",
     "load",
     "neighbours",
@@ -42,13 +45,13 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`Embedder`, `load` and the modules `explain` and `neighbours`, imported when they are wanted.
+    """`Embedder`, `load` and the modules `client`, `explain` and `neighbours`, imported when they are wanted.
 
     They bring numpy, for which `gramvec serve` sets something first.
     """
     if name in ("Embedder", "load"):
         return getattr(import_module("gramvec.embedding"), name)
-    if name in ("explain", "neighbours"):
+    if name in ("client", "explain", "neighbours"):
         return import_module(f"gramvec.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
