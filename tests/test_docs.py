@@ -93,7 +93,7 @@ def test_the_explanation_of_the_library_is_what_is_printed(newcomer: Path) -> No
 
 @pytest.mark.parametrize(("text", "lines"), [(README, 2), (LIBRARY, 6)], ids=["README", "library"])
 def test_the_python_examples_print_what_their_comments_say(text: str, lines: int, newcomer: Path) -> None:
-    (script,) = blocks("python", text)
+    script, *_ = blocks("python", text)  # tests/test_client.py has the one of a client
     printed = subprocess.run(
         [sys.executable, "-W", "error", "-c", script], cwd=newcomer, capture_output=True, text=True, check=True
     ).stdout.splitlines()

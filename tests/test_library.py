@@ -176,3 +176,25 @@ def test_explain_and_neighbours_are_there_by_import_gramvec_alone() -> None:
         "gramvec.neighbours.nearest_words.__name__)"  # fmt: skip
     done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\nexplain nearest_words\n"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_real_column_goes_in_as_it_is_and_a_gap_is_named(library: str, embedder: gramvec.Embedder) -> None:
+    series: Any = pytest.importorskip(library, reason=f"{library} is not installed").Series
+    expected = embedder.embed(TEXTS).tobytes()
+    assert embedder.embed(series(TEXTS)).tobytes() == expected
+    assert np.concatenate(list(embedder.stream(series(TEXTS), batch_size=3))).tobytes() == expected
+    assert embedder.encode(series(TEXTS), normalize_embeddings=True).tobytes() == expected
+    holed = series(["a", "b", None, "c"])
+    with pytest.raises(InputError, match=r"text 2 is missing \((None|nan)\); leave it out"):
+        embedder.embed(holed)
+    whole = holed.dropna() if library == "pandas" else holed.drop_nulls()  # whose labels are no longer 0, 1, 2
+    assert embedder.embed(whole).tobytes() == embedder.embed(["a", "b", "c"]).tobytes()
+    with pytest.raises(InputError, match="text 0 is of type int; give str"):
+        embedder.embed(series([1, 2]))
+
+
+def test_joblib_takes_a_model_to_its_processes(embedder: gramvec.Embedder) -> None:
+    joblib = pytest.importorskip("joblib", reason="joblib is not installed")
+    found = joblib.Parallel(n_jobs=2)(joblib.delayed(embedder.embed)([text]) for text in TEXTS)
+    assert np.concatenate(found).tobytes() == embedder.embed(TEXTS).tobytes()

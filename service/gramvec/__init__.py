@@ -18,10 +18,11 @@ from gramvec.errors import (
     GramvecError,
     InputError,
     Overloaded,
+    ServiceError,
 )
 
 if TYPE_CHECKING:
-    from gramvec import explain, neighbours, sparse
+    from gramvec import client, explain, neighbours, sparse
     from gramvec.embedding import Embedder, load
     from gramvec.matching import match
     from gramvec.search import Index
@@ -35,7 +36,9 @@ __all__ = [
     "Index",
     "InputError",
     "Overloaded",
+    "ServiceError",
     "__version__",
+    "client",
     "explain",
     "load",
     "match",
@@ -53,7 +56,7 @@ _WHERE = {
     "load": "gramvec.embedding",
     "match": "gramvec.matching",
 }
-_MODULES = ("explain", "neighbours", "sparse")
+_MODULES = ("client", "explain", "neighbours", "sparse")
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ GramvecError
  +-- DeviceError    the requested device or onnxruntime itself cannot be had
  +-- Overloaded     the service has more work waiting than it accepts
  +-- BackendError   the runtime failed while computing
+ +-- ServiceError   a service over HTTP cannot be had, or will not answer
 """
 
 from __future__ import annotations
@@ -55,6 +56,18 @@ class Overloaded(GramvecError):
 
 class BackendError(GramvecError):
     """The runtime failed while computing these texts."""
+
+
+class ServiceError(GramvecError):
+    """A service that gramvec.client asks cannot be had, or will not answer; the message has its own sentence.
+
+    `status` is the answer's, None where there was none; `retry_after` its seconds, where it names some.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
 
 
 def quoted(value: object) -> str:

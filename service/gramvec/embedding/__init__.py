@@ -6,6 +6,7 @@ May import runtime, bundles and below. A new way to finish vectors is a function
 from __future__ import annotations
 
 from gramvec.embedding.embedder import MAX_CHARACTERS, Embedder, load
+from gramvec.embedding.encode import Encodes
 from gramvec.embedding.postprocess import (
     RawEmbeddings,
     Vectors,
@@ -16,14 +17,16 @@ from gramvec.embedding.postprocess import (
     unit,
 )
 from gramvec.embedding.precision import Precision, check_precision, quantize
-from gramvec.embedding.texts import listed
+from gramvec.embedding.texts import TruncationDirection, in_batches, iterated, listed, prepared
 from gramvec.embedding.verifying import compare, sample_texts
 
 __all__ = [
     "MAX_CHARACTERS",
     "Embedder",
+    "Encodes",
     "Precision",
     "RawEmbeddings",
+    "TruncationDirection",
     "Vectors",
     "check_dimensions",
     "check_precision",
@@ -31,8 +34,11 @@ __all__ = [
     "cosine_matrix",
     "cosine_pairs",
     "finish",
+    "in_batches",
+    "iterated",
     "listed",
     "load",
+    "prepared",
     "quantize",
     "sample_texts",
     "unit",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +12,13 @@ from numpy.typing import NDArray
 from gramvec.bundles import DEFAULT_MODEL, Bundle, Manifest, open_bundle
 from gramvec.embedding.encode import Encodes
 from gramvec.embedding.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish, unit
-from gramvec.embedding.texts import iterated, listed, no_text
+from gramvec.embedding.texts import TruncationDirection, in_batches, prepared
 from gramvec.errors import BundleError, DeviceError, InputError
-from gramvec.features import FeatureBatch, has_surrogate
+from gramvec.features import FeatureBatch
 from gramvec.runtime import Batching, Device, Runtime, RuntimeName, open_runtime
 
 Vectors = NDArray[np.float32]
-TruncationDirection = Literal["left", "right"]
 
-DIRECTIONS = get_args(TruncationDirection)
 MAX_CHARACTERS = 65_536
 # Of a component of a vector of length 1.
 UNIT_TOLERANCE = 1e-6
@@ -119,37 +115,7 @@ class Embedder(Encodes):
         Raises InputError, with the text's index, for anything but str, for a lone surrogate, and for a text
         over max_characters without `truncate`.
         """
-        texts = listed(texts)
-        if truncation_direction not in DIRECTIONS:
-            raise InputError("truncation_direction must be 'left' or 'right'", field="truncation_direction")
-        if self._as_they_are(texts):
-            return list(texts)
-        return [self._checked(index, text, truncate, truncation_direction) for index, text in enumerate(texts)]
-
-    def _as_they_are(self, texts: Sequence[str]) -> bool:
-        """Whether it is plain that no text has to be refused or cut; to look at 256 one by one takes 60 us."""
-        try:
-            return all(map(str.isascii, texts)) and max(map(len, texts), default=0) <= self.max_characters
-        except TypeError:
-            return False
-
-    def _checked(self, index: int, text: str, truncate: bool, direction: TruncationDirection) -> str:
-        if not isinstance(text, str):
-            raise no_text(index, text)
-        if len(text) > self.max_characters:
-            if not truncate:
-                raise InputError(
-                    f"text {index} has {len(text)} characters, the limit is {self.max_characters}: "
-                    "shorten it or pass truncate=true",
-                    index=index,
-                )
-            text = text[: self.max_characters] if direction == "right" else text[-self.max_characters :]
-        if not text.isascii() and has_surrogate(text):
-            raise InputError(
-                f"text {index} has a lone surrogate, which is no character; remove it or decode it properly",
-                index=index,
-            )
-        return text
+        return prepared(texts, self.max_characters, truncate=truncate, truncation_direction=truncation_direction)
 
     def raw(self, texts: Sequence[str]) -> RawEmbeddings:
         """The model's vectors of prepared texts, before normalisation, and how many rows were summed for each.
@@ -267,30 +233,17 @@ class Embedder(Encodes):
 
         batch_size: None for as many as the runtime takes at once.
         """
-        if batch_size is not None and batch_size < 1:
-            raise InputError(f"batch_size must be at least 1, not {batch_size}", field="batch_size")
-        iterator = iterated(texts)
 
-        def blocks() -> Iterator[Vectors]:
-            first = 0
-            while batch := list(islice(iterator, batch_size or self.batching.texts)):
-                try:
-                    vectors = self.embed(
-                        batch,
-                        normalize=normalize,
-                        dimensions=dimensions,
-                        truncate=truncate,
-                        truncation_direction=truncation_direction,
-                    )
-                except InputError as error:
-                    if error.index is None or not first:
-                        raise
-                    said = f"of the texts from number {first} on (the first is 0), {error}"
-                    raise InputError(said, index=first + error.index) from error
-                yield vectors
-                first += len(batch)
+        def embed(batch: list[str]) -> Vectors:
+            return self.embed(
+                batch,
+                normalize=normalize,
+                dimensions=dimensions,
+                truncate=truncate,
+                truncation_direction=truncation_direction,
+            )
 
-        return blocks()
+        return in_batches(texts, self.batching.texts if batch_size is None else batch_size, embed)
 
     def close(self) -> None:
         """Release the runtime and the threads; later calls raise BackendError."""
