@@ -126,7 +126,7 @@ def test_periodic_checkpoints_do_not_change_the_model(tmp_path: Path) -> None:
     fit(often, tmp_path / "often.pt", identity="x", save_every=0)
     fit(once, tmp_path / "once.pt", identity="x")
     assert bytes_of(often) == bytes_of(once)
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["often.pt", "once.pt"]
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["often.pt"]  # none is due within a minute
 
 
 def test_signals_act_as_before_when_the_loop_is_left(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_signals_act_as_before_when_the_loop_is_left(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_of_other_data_is_refused(tmp_path: Path) -> None:
-    fit(trainer(steps=2), tmp_path / "c.pt", identity="x")
+    fit(trainer(steps=2), tmp_path / "c.pt", identity="x", save_every=0)
     with pytest.raises(InputError, match="another config or other data"):
         fit(trainer(steps=2), tmp_path / "c.pt", identity="y", resume=True)
 
@@ -144,7 +144,7 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path: Path) -> None:
 def test_missing_and_damaged_checkpoints_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="There is no checkpoint"):
         fit(trainer(), tmp_path / "c.pt", identity="x", resume=True)
-    fit(trainer(steps=2), tmp_path / "c.pt", identity="x")
+    fit(trainer(steps=2), tmp_path / "c.pt", identity="x", save_every=0)
     data = (tmp_path / "c.pt").read_bytes()
     for damaged in (b"", b"rubbish", data[: len(data) // 2]):
         (tmp_path / "c.pt").write_bytes(damaged)

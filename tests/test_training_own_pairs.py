@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -359,3 +361,50 @@ def test_without_holding_out_there_is_no_report(pairs: Path, tmp_path: Path) -> 
     assert "held_out" not in record
     assert record["pairs"] == 30
     assert record["command"] == "gramvec-train fit --pairs my.tsv --held-out 0.0 --epochs 1"
+
+
+def test_a_vocabulary_to_which_nothing_is_added_is_the_bundles_own(tmp_path: Path) -> None:
+    started = read_start(Start(bundle=bundle(tmp_path / "m")[0]))
+    known, start = started.bundle.vocabulary, Start(bundle=tmp_path / "m")
+    assert extended_vocabulary(start, known, ["a man"], BOTH, same_unicode=True) is known
+    written = extended_vocabulary(start, known, ["a man"], BOTH)  # with this Python's Unicode data
+    assert written is not known
+    assert written.entries() == known.entries()
+    np.testing.assert_array_equal(started_table(started, known, 1), started_table(started, written, 1))
+    assert started_table(started, known, 1) is not started.table  # which `before` is scored with
+    assert extended_vocabulary(start, known, ["dog dog"], BOTH, same_unicode=True) is not known
+
+
+def test_a_finished_run_keeps_neither_checkpoint_nor_leftovers(tmp_path: Path) -> None:
+    (tmp_path / "my.tsv").write_text("a man\ta human\nthe car\tan automobile\n" * 3)
+    source = bundle(tmp_path / "m")[0]
+    options = ["--from", source, "--out", tmp_path / "run", "--save-every", "0"]
+    done = call("fit", "--pairs", tmp_path / "my.tsv", *options)
+    assert done.exit_code == 0, done.stderr
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {"config.json", "vocab.bin", "texts.txt", "repeated.tsv", "weights.npz", "run.json"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--pairs", "nowhere.tsv"], "There is no file nowhere.tsv"),
+        (["--pairs", "one.tsv"], "no usable row"),
+        (["--pairs", "mixed.tsv", "--bad-rows", "refuse"], "mixed.tsv line 2: one column"),
+        (["--pairs", "mixed.tsv", "--from", "no-such-model"], "no model 'no-such-model'"),
+    ],
+)
+def test_bad_input_is_refused_before_torch_is_loaded(tmp_path: Path, options: list[str], said: str) -> None:
+    (tmp_path / "one.tsv").write_text("alone\n")
+    (tmp_path / "mixed.tsv").write_text("a man\ta human\nalone\n")
+    program = (
+        "import sys\nfrom gramvec_training.cli import main\n"
+        "try:\n    main(sys.argv[1:])\nfinally:\n    assert not {'torch', 'scipy', 'onnx'} & sys.modules.keys()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "fit", *options], cwd=tmp_path, text=True, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "runs").exists()

@@ -77,12 +77,19 @@ def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data
     )
 
 
-def extended_vocabulary(start: Start, known: Vocabulary, texts: Iterable[str], spec: FeatureSpec) -> Vocabulary:
-    """The bundle's rows in their order, then new ones for `texts`; the unknown word's row, if any, stays last."""
+def extended_vocabulary(
+    start: Start, known: Vocabulary, texts: Iterable[str], spec: FeatureSpec, *, same_unicode: bool = False
+) -> Vocabulary:
+    """The bundle's rows in their order, then new ones for `texts`; the unknown word's row, if any, stays last.
+
+    same_unicode: `known` has this Python's Unicode data. It is then given back itself where nothing is added.
+    """
     found = build_vocabulary(texts, spec).entries()
-    return Vocabulary.build(
-        _extended(start, known.entries(), found, spec), lowercase=spec.lowercase, symbols=spec.has_symbols
-    )
+    entries = known.entries()
+    extended = _extended(start, entries, found, spec)
+    if same_unicode and extended == entries:
+        return known
+    return Vocabulary.build(extended, lowercase=spec.lowercase, symbols=spec.has_symbols)
 
 
 def _extended(start: Start, known: Sequence[Entry], found: Sequence[Entry], spec: FeatureSpec) -> list[Entry]:

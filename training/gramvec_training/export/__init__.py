@@ -12,7 +12,7 @@ from gramvec_training.export.golden import golden_texts
 from gramvec_training.export.graph import write_cpu_graph, write_graph, write_graphs
 from gramvec_training.export.memo import Chosen, can_have_memo, choose, memo_of
 from gramvec_training.export.shape import kind_of, scaled, whitening_transform
-from gramvec_training.export.weights import read_weights
+from gramvec_training.export.weights import has_bias, read_weights
 from gramvec_training.export.writers import Graphed, graphed
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "feature_weights",
     "golden_texts",
     "graphed",
+    "has_bias",
     "kind_of",
     "memo_of",
     "read_weights",

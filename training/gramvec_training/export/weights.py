@@ -14,8 +14,14 @@ def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
     int8 rows are multiplied by their scales, and columns by theirs; suffixes are taken out of rows that hold them.
     Common components were removed when the bundle was written. Raises BundleError where the bundle is no bag of rows.
     """
-    manifest = bundle.manifest
-    if manifest.graph.stored is None:
-        raise BundleError(f"{bundle.path}: is no bag of rows, and only a bag's weights can be taken up again")
+    biased = has_bias(bundle)
     weights = weights_of(bundle)
-    return weights.rows(slice(manifest.rows)), None if manifest.graph.stored.bias is None else weights.bias
+    return weights.rows(slice(bundle.manifest.rows)), weights.bias if biased else None
+
+
+def has_bias(bundle: Bundle) -> bool:
+    """Whether the bundle adds a bias, by its manifest alone. Raises BundleError where it is no bag of rows."""
+    stored = bundle.manifest.graph.stored
+    if stored is None:
+        raise BundleError(f"{bundle.path}: is no bag of rows, and only a bag's weights can be taken up again")
+    return stored.bias is not None

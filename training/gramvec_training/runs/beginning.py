@@ -29,7 +29,9 @@ def begun_vocabulary(
     """The vocabulary of the texts, or that of the bundle which training goes on from with what the texts add."""
     if config.start is None or started is None:
         return vocabulary_for(config, texts, spec, data)
-    return extended_vocabulary(config.start, started.bundle.vocabulary, texts, spec)
+    bundle = started.bundle
+    same = bundle.spec.unicode == spec.unicode
+    return extended_vocabulary(config.start, bundle.vocabulary, texts, spec, same_unicode=same)
 
 
 def begun_encoder(config: Config, started: Started | None, seed: int, vocabulary: Vocabulary, data: Path) -> Encoder:

@@ -1,7 +1,7 @@
 """The run folder: all that a run leaves behind, from which a bundle is exported.
 
 config.json, vocab.bin, texts.txt (texts for the export's parity check) and repeated.tsv (counts for its memo) are
-written before training; checkpoint.pt while it runs; weights.npz, the arrays that the encoder is made of, by name, and,
+written before training; checkpoint.pt only while it runs; weights.npz, the arrays that the encoder is made of, by name, and,
 last, run.json when it is finished.
 """
 
@@ -135,9 +135,13 @@ def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repe
 
 
 def finish_run(folder: Path, arrays: Arrays, record: dict[str, Any]) -> None:
-    """Write the arrays that the encoder is made of and, last, the record that marks the run as finished."""
+    """Write the arrays that the encoder is made of and, last, the record that marks the run as finished.
+
+    The checkpoint, four times the arrays with Adam and L2, is then of no more use and is removed.
+    """
     write_atomically(folder / _WEIGHTS, lambda handle: np.savez(handle, allow_pickle=False, **arrays))
     write_atomically(folder / _RECORD, lambda handle: handle.write(_json(record)))
+    (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 def load_run(folder: Path) -> Run:

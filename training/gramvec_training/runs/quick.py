@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from gramvec.bundles import open_bundle
 from gramvec.errors import InputError
-from gramvec_training.configuration import Config, Start, UnknownWords, Weights, WordRule, parse_config
+from gramvec_training.configuration import Config, UnknownWords, Weights, WordRule, parse_config
+from gramvec_training.export import has_bias
 from gramvec_training.readers import vectors_at
-from gramvec_training.runs.start import read_start
 
 _SOURCE = "the options"
 _EPOCHS = 10  # the papers' number
@@ -42,8 +43,7 @@ def pairs_config(
         values = {"model": {"name": name, "kind": "charagram-phrase"}, "training": training, "data": data}
         return parse_config(values, source=_SOURCE)
 
-    started = read_start(Start(bundle=Path(start)))
-    bundle = started.bundle
+    bundle = open_bundle(Path(start))
     manifest = bundle.manifest
     return parse_config(
         {
@@ -53,7 +53,7 @@ def pairs_config(
                 "dimension": manifest.dimension,
                 "pooling": manifest.graph.pooling,
                 "activation": manifest.graph.activation,
-                "bias": started.bias is not None,
+                "bias": has_bias(bundle),
             },
             "features": {
                 "orders": bundle.spec.orders,

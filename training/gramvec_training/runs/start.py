@@ -119,6 +119,9 @@ def started_table(started: Started, vocabulary: Vocabulary, seed: int) -> Floats
     new row is uniform within sqrt(6 / (rows + d)), drawn by the seed.
     """
     known = started.bundle.vocabulary
+    if vocabulary is known:
+        _log.info("%s gives %d rows; none is new", started.bundle.manifest.name, len(known))
+        return started.table.copy()
     places = {(entry.kind, entry.text): row for row, entry in enumerate(known.entries())}
     old_rows = np.array([places.get((entry.kind, entry.text), -1) for entry in vocabulary.entries()])
     is_new = old_rows < 0
