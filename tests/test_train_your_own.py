@@ -60,7 +60,7 @@ def test_the_commands_of_the_page_do_what_it_says(newcomer: Path) -> None:
     shown = PAGE.split("```\nmy.tsv: ")[1].split("\n```")[0].splitlines()
     labels = [re.split(r"\s{2,}", line)[0] for line in shown[1:6]]
     assert [re.split(r"\s{2,}", line)[0] for line in lines[:5]] == ["5 held-out pairs", *labels[1:]]
-    assert re.fullmatch(r"runs/mine: [\d,]+ rows \([\d,]+ new\), \d+ s", lines[5])
+    assert re.fullmatch(r"runs/mine: [\d,]+ rows \([\d,]+ new\), \d+ s, of which training \d+ s", lines[5])
     assert lines[6].startswith("models/mine: ")
     assert len(lines) == len(shown) - 1 == 7
 

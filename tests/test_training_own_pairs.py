@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -373,3 +375,28 @@ def test_without_holding_out_there_is_no_report(pairs: Path, tmp_path: Path) -> 
     assert "held_out" not in record
     assert record["pairs"] == 30
     assert record["command"] == "gramvec-train fit --pairs my.tsv --held-out 0.0 --epochs 1"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--pairs", "nowhere.tsv"], "There is no file nowhere.tsv"),
+        (["--pairs", "one.tsv"], "no usable row"),
+        (["--pairs", "mixed.tsv", "--bad-rows", "refuse"], "mixed.tsv line 2: one column"),
+        (["--pairs", "mixed.tsv", "--from", "no-such-model"], "no model 'no-such-model'"),
+    ],
+)
+def test_bad_input_is_refused_before_torch_is_loaded(tmp_path: Path, options: list[str], said: str) -> None:
+    (tmp_path / "one.tsv").write_text("alone\n")
+    (tmp_path / "mixed.tsv").write_text("a man\ta human\nalone\n")
+    program = (
+        "import sys\nfrom gramvec_training.cli import main\n"
+        "try:\n    main(sys.argv[1:])\nfinally:\n    assert not {'torch', 'scipy', 'onnx'} & sys.modules.keys()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "fit", *options], cwd=tmp_path, text=True, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "runs").exists()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gramvec.errors import BundleError, InputError
 from gramvec.features import FeatureSpec
 from gramvec.vocab import Entry, Vocabulary, hashing
-from gramvec.vocab.characters import character_class, lower
+from gramvec.vocab.characters import CODE_POINTS, character_class, class_ranges, lower, lower_case_pairs
 from gramvec_training.data import build_vocabulary
 
 ENTRIES = [
@@ -164,3 +164,11 @@ def test_a_damaged_file_is_refused_by_name(tmp_path: Path, damage: object, messa
 def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match=r"vocab\.bin: cannot be read"):
         Vocabulary.open(tmp_path / "vocab.bin")
+
+
+def test_classes_and_lower_case_of_all_code_points_are_those_of_each() -> None:
+    characters = [chr(cp) for cp in range(CODE_POINTS)]
+    assert lower_case_pairs() == tuple((ord(one), ord(lower(one))) for one in characters if lower(one) != one)
+    firsts, classes = class_ranges()
+    lengths = np.diff(firsts, append=np.uint32(CODE_POINTS))
+    assert np.repeat(classes, lengths).tolist() == [character_class(one) for one in characters]

@@ -15,6 +15,8 @@ from gramvec.vocab import suffix_rows
 
 Floats = NDArray[np.float32]
 
+_PART_ROWS = 4096
+
 _opened: WeakKeyDictionary[Bundle, Weights] = WeakKeyDictionary()
 
 
@@ -40,11 +42,21 @@ class Weights:
 
         Where the table's rows hold suffixes (see gramvec.vocab.suffixes), these are taken out again.
         """
+        if isinstance(ids, slice):
+            return self._many(np.arange(*ids.indices(len(self._table))))
         found = self._stored(ids)
         if self._vocabulary is None:
             return found
         parents = self._parents[ids]
         return np.subtract(found, self._stored(parents) * (parents >= 0)[:, None], dtype=np.float32)
+
+    def _many(self, ids: NDArray[np.int64]) -> Floats:
+        # By parts: each step of a whole table's arithmetic would take another 300 MB from the system.
+        found: Floats = np.empty((len(ids), self._table.shape[1]), np.float32)
+        for begin in range(0, len(ids), _PART_ROWS):
+            part = slice(begin, begin + _PART_ROWS)
+            found[part] = self.rows(ids[part])
+        return found
 
     @cached_property
     def _parents(self) -> NDArray[np.int32]:

@@ -19,14 +19,16 @@ from gramvec_training.cli.support import (
     PATH,
     Notes,
     carry_out,
+    check_input,
     given_options,
     may_replace,
     one_sentence,
+    start_clock,
     training_options,
     write_bundle,
 )
 from gramvec_training.cli.sweep import sweep
-from gramvec_training.configuration import How
+from gramvec_training.configuration import How, Layout, OnBad
 
 # torch, scipy and onnx are imported inside the commands, so that --help answers at once.
 
@@ -47,6 +49,7 @@ def main() -> None:
     gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
     gramvec serve --model mine
     """
+    start_clock()
     notes = logging.getLogger("gramvec_training")
     if not notes.handlers:
         notes.addHandler(Notes())
@@ -81,7 +84,7 @@ def main() -> None:
 @training_options
 @one_sentence
 def fit(
-    config: Path | None, pairs: Path | None, start: str | None, layout: str | None, bad_rows: str, held_out: float,
+    config: Path | None, pairs: Path | None, start: str | None, layout: Layout | None, bad_rows: OnBad, held_out: float,
     epochs: int | None, rate: float | None, out: Path | None, bundle: Path | None, data: Path, resume: bool,
     overwrite: bool, save_every: float, device: str, threads: int,
 ) -> None:  # fmt: skip
@@ -119,6 +122,7 @@ def fit(
 
         wanted = load_config(config)
     elif pairs is not None:
+        check_input(pairs, start, layout=layout, bad_rows=bad_rows)
         from gramvec_training.runs import pairs_config
 
         wanted = pairs_config(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import logging
 import shlex
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -16,12 +18,13 @@ from gramvec.files import why_not_written
 
 # torch, scipy and onnx are imported inside the functions, so that --help answers at once.
 if TYPE_CHECKING:
-    from gramvec_training.configuration import Config, How
+    from gramvec_training.configuration import Config, How, Layout, OnBad
     from gramvec_training.runs import Begun
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_BEGAN = "gramvec_training.began"
 TRAIN_EXTRA = {"torch", "onnx", "scipy", "matplotlib"}  # what the extra of that name brings
 
 PATH = click.Path(path_type=Path)
@@ -104,6 +107,34 @@ def given_options(*names: str) -> list[str]:
         if parameter.name in names and source is not None and source.name != "DEFAULT":
             words += [parameter.opts[0], str(context.params[parameter.name])]
     return words
+
+
+def start_clock() -> None:
+    """The command begins now; see `seconds_taken`."""
+    click.get_current_context().find_root().meta[_BEGAN] = time.monotonic()
+
+
+def seconds_taken() -> float:
+    """Wall seconds since the command began, which whoever typed it has waited."""
+    began: float = click.get_current_context().find_root().meta[_BEGAN]
+    return time.monotonic() - began
+
+
+def check_input(pairs: Path, start: str | None, *, layout: Layout | None, bad_rows: OnBad) -> None:
+    """Read the pairs once and find the bundle to go on from, before a library that is slow to import is loaded.
+
+    Raises InputError where there is no such file, no usable row in it or one that is refused, and BundleError where
+    there is no such bundle. On a terminal it says what was found.
+    """
+    from gramvec.bundles import find_bundle
+    from gramvec_training.readers import read_paraphrases
+
+    if start is not None:
+        find_bundle(start)
+    groups, _ = read_paraphrases(pairs, layout=layout, on_bad=bad_rows)
+    if sys.stderr.isatty():
+        origin = f", going on from {start}" if start is not None else ""
+        click.echo(f"{pairs}: {len(groups):,} usable rows{origin}; loading ...", err=True)
 
 
 def may_replace(bundle: Path, start: str | None = None) -> None:
@@ -199,7 +230,8 @@ def _report(record: dict[str, Any], folder: Path) -> None:
         click.echo(table({record["name"]: record["scores"]}))
     report_held_out(record)
     new = f" ({record['rows'] - record['start']['rows']:,} new)" if "start" in record else ""
-    click.echo(f"{folder}: {record['rows']:,} rows{new}, {record['seconds']:.0f} s")
+    taken = f"{seconds_taken():.0f} s, of which training {record['seconds']:.0f} s"
+    click.echo(f"{folder}: {record['rows']:,} rows{new}, {taken}")
 
 
 def report_held_out(record: dict[str, Any]) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from gramvec.errors import InputError
 from gramvec_training.readers import numbered_lines
@@ -82,6 +81,8 @@ def correlations(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[n
     values = np.asarray(predicted, dtype=np.float64)
     if not np.isfinite(values).all() or np.ptp(values) == 0:
         return math.nan, math.nan
+    from scipy import stats  # half a second, of which a run without similarity sets has no use
+
     return float(stats.pearsonr(values, scores).statistic), float(stats.spearmanr(values, scores).statistic)
 
 
