@@ -148,12 +148,13 @@ def _records(
     found: Matches, left: Table, right: Table, fields: Sequence[Field], *, explain: bool
 ) -> Iterator[dict[str, Any]]:
     for a, b, score in zip(found.left.tolist(), found.right.tolist(), found.scores.tolist(), strict=True):
-        texts = [" | ".join(field[:2][side][row] for field in fields) for side, row in enumerate((a, b))]
+        columns = [[field[:2][side][row] for field in fields] for side, row in enumerate((a, b))]
+        texts = [" | ".join(values) for values in columns]
         record = {
             "left_id": left.ids[a], "right_id": right.ids[b], "score": round(score, 4),
             "left": texts[0], "right": texts[1],
         }  # fmt: skip
-        yield record | (explained(*texts)._asdict() if explain else {})
+        yield record | (explained(*map(" ".join, columns))._asdict() if explain else {})
 
 
 def _write(output: Path | None, form: str, records: Iterator[dict[str, Any]], *, explain: bool) -> None:

@@ -48,7 +48,8 @@ class Weights:
         if self._vocabulary is None:
             return found
         parents = self._parents[ids]
-        return np.subtract(found, self._stored(parents) * (parents >= 0)[:, None], dtype=np.float32)
+        own: Floats = np.subtract(found, self._stored(parents) * (parents >= 0)[:, None], dtype=np.float32)
+        return own
 
     def _many(self, ids: NDArray[np.int64]) -> Floats:
         # By parts: each step of a whole table's arithmetic would take another 300 MB from the system.
