@@ -6,7 +6,11 @@ import asyncio
 import base64
 import io
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from gramvec import Embedder
 from gramvec.http.app import create_app
 from gramvec.http.contract import answers
-from gramvec.http.door.front_door import HOT_ROUTES, FrontDoor
+from gramvec.http.door.front_door import HOT_ROUTES, PROBES, FrontDoor
 from gramvec.http.settings.settings import Settings
 from http_support import PATIENCE, post_bytes, read_all, running, running_app
 from test_http import bodies
@@ -51,7 +55,7 @@ def seen(answer: httpx.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
 def both(embedder: Embedder, request: pytest.FixtureRequest) -> Iterator[Both]:
     chosen = Settings.model_validate({**LIMITS, "api_key": [request.param] if request.param else []})
     front, other = create_app(chosen, embedder), create_app(chosen, embedder)
-    through = FrontDoor(other.behind, other.state.service, routes={})
+    through = FrontDoor(other.behind, other.state.service, routes={}, probes={})
     with (
         running_app(front) as first,
         running_app(through) as second,
@@ -179,6 +183,33 @@ def test_a_bug_has_the_same_answer_of_both(embedder: Embedder, caplog: pytest.Lo
     assert caplog.text.count("request bug failed") == 2
 
 
+@pytest.mark.parametrize("path", [*PROBES, "/health?x=1", "/ready/"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS"])
+def test_probes_are_answered_alike(both: Both, path: str, method: str) -> None:
+    both.ask(method, path)
+    both.ask(method, path, headers={"authorization": ""})
+
+
+def test_fastapi_comes_with_the_first_request_for_it_alone() -> None:
+    script = (
+        "import sys, httpx\n"
+        "from gramvec.http.app import create_app\n"
+        "import gramvec\n"
+        "from http_support import running_app\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "def loaded(): return 'fastapi' in sys.modules\n"
+        "with running_app(create_app(embedder=gramvec.load('sif'))) as server:\n"
+        "    found = [httpx.get(server.url + path).status_code for path in ('/health', '/ready')]\n"
+        "    found += [httpx.post(server.url + '/embed', json={'inputs': 'x'}).status_code, loaded()]\n"
+        "    with ThreadPoolExecutor(8) as pool:\n"
+        "        found += pool.map(lambda _: httpx.get(server.url + '/info').status_code, range(8))\n"
+        "    print(found, loaded())\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{[200, 200, 200, False] + 8 * [200]} True\n"
+
+
 def test_hot_requests_do_not_reach_the_application_behind(embedder: Embedder) -> None:
     reached: list[tuple[str, str]] = []
     app = create_app(Settings(), embedder)
@@ -193,12 +224,15 @@ def test_hot_requests_do_not_reach_the_application_behind(embedder: Embedder) ->
     with running_app(app) as server, httpx.Client(base_url=server.url) as client:
         assert client.post("/embed", json=EMBED).status_code == 200
         assert client.post("/similarity", json=MATRIX).status_code == 200
+        assert client.get("/health").json() == {"status": "alive"}
+        assert client.get("/ready").status_code == 200
         assert reached == []
         assert client.get("/embed").status_code == 405
-        assert client.get("/health").status_code == 200
-        assert reached == [("GET", "/embed"), ("GET", "/health")]
+        assert client.get("/info").status_code == 200
+        assert reached == [("GET", "/embed"), ("GET", "/info")]
         document = client.get("/openapi.json").json()
     assert {path for path, operations in document["paths"].items() if "post" in operations} >= set(HOT_ROUTES)
+    assert {path for path, operations in document["paths"].items() if "get" in operations} >= set(PROBES)
 
 
 def test_large_answers_are_the_same_bytes_in_every_form(embedder: Embedder) -> None:

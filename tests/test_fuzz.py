@@ -55,7 +55,7 @@ from fuzz import build
 build.install()
 import numpy as np
 from gramvec import native
-print(native.loops.__file__)
+print(native.loops.__file__, flush=True)  # before an end that flushes nothing
 floats = np.zeros((8, 4), np.float32)
 longer = np.lib.stride_tricks.as_strided(floats, ({rows}, 4), (16, 4))
 native.loops.unit(longer, np.zeros(longer.shape, np.float32))

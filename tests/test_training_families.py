@@ -422,7 +422,7 @@ def test_rapidfuzz_is_its_token_set_ratio() -> None:
 
 
 def test_rivals_without_their_library_are_refused_by_name_and_left_out_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("rapidfuzz", "rapidfuzz.fuzz", "sklearn", "sklearn.feature_extraction.text"):
+    for module in ("rapidfuzz", "rapidfuzz.fuzz", "sklearn", "sklearn.feature_extraction.text", "scipy.sparse"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match="rapidfuzz is not installed; pip install rapidfuzz"):
         open_peer("rapidfuzz")

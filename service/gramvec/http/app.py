@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from fastapi import FastAPI, Request
-from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from gramvec import __version__
 from gramvec.embedding import Embedder
-from gramvec.errors import GramvecError
-from gramvec.http.contract import HttpError, error_reply, from_starlette, openapi, reason_of
-from gramvec.http.door import BUG, PUBLIC_PATHS, FrontDoor
+from gramvec.http.door import FrontDoor
 from gramvec.http.models import Service, check_names
-from gramvec.http.routes import REASON, ROUTERS, as_response
 from gramvec.http.settings import Settings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 
 def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[Embedder] | None = None) -> FrontDoor:
@@ -37,84 +32,60 @@ def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[E
     given = embedder if isinstance(embedder, Sequence) else [embedder] if embedder is not None else []
     check_names(given)
     service = Service(settings or Settings(), given)
-    return FrontDoor(_application(service, loads=embedder is None), service)
+    return FrontDoor(_Behind(service, loads=embedder is None), service)
 
 
-def _application(service: Service, *, loads: bool) -> FastAPI:
+class _Behind:
+    """The service's life, and FastAPI from the first request for it on.
 
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    Texts and probes never reach it: who serves these alone saves its 15 MB, and 0.2 s of every start.
+    """
+
+    def __init__(self, service: Service, *, loads: bool) -> None:
+        self._service = service
+        self._loads = loads
+        self._made: FastAPI | None = None
+        self._making: asyncio.Future[FastAPI] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        made = self._made or await self._application()
+        await made(scope, receive, send)
+
+    async def _application(self) -> FastAPI:
+        # In a thread, and once for all who wait; a client that goes meanwhile ends nobody's waiting.
+        if self._making is None:
+            self._making = asyncio.ensure_future(asyncio.to_thread(self._make))
+        try:
+            self._made = await asyncio.shield(self._making)
+        finally:
+            if self._making is not None and self._making.done():
+                self._making = None
+        return self._made
+
+    def _make(self) -> FastAPI:
+        from gramvec.http.behind import application
+
+        made = application(self._service)
+        if self._service.on_loaded is not None:
+            self._service.on_loaded()
+        return made
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        service = self._service
+        await receive()
         loading: asyncio.Task[None] | None = None
         if service.given:
             service.attach(*service.given)
-        elif loads:
+        elif self._loads:
             loading = asyncio.create_task(service.load())
-        yield
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
         service.stop()
         if loading is not None:
             loading.cancel()  # it may read for a long time yet
             await asyncio.wait([loading])
         await service.close()
-
-    app = FastAPI(
-        title="gramvec",
-        version=__version__,
-        description="Sentence embeddings from character n-grams and words, in the shapes of Text Embeddings Inference"
-        " and of OpenAI.",
-        lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        # FastAPI has OpenTelemetry built in, on by default, with exceptions' messages: what we tell is in /metrics.
-        telemetry={
-            "tracing": False,
-            "metrics": False,
-            "logs": False,
-            "operation_spans": False,
-            "auto_configure": False,
-        },
-    )
-    app.state.service = service
-    for router in ROUTERS:
-        app.include_router(router)
-    app.add_exception_handler(HttpError, _answer_error)
-    app.add_exception_handler(GramvecError, _answer_error)
-    app.add_exception_handler(HTTPException, _answer_starlette_error)
-    # Starlette raises the error again after this answer, so that the front door puts it into the log.
-    app.add_exception_handler(Exception, _answer_bug)
-    app.openapi = partial(openapi.describe, app, PUBLIC_PATHS)  # type: ignore[method-assign]
-    return app
-
-
-# Starlette types its handlers by `Exception`; it calls each with the class that it is registered for.
-async def _answer_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HttpError | GramvecError)
-    return _answer(request, error)
-
-
-async def _answer_starlette_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    path = request.url.path
-    if error.status_code == 405:
-        # Starlette names the methods of the path's first route alone.
-        error.headers = {"Allow": ", ".join(sorted(_methods(request.app.routes, path)))}
-    return _answer(request, from_starlette(error, request.method, path))
-
-
-def _methods(routes: Iterable[Any], path: str) -> set[str]:
-    found: set[str] = set()
-    for route in routes:
-        if (included := getattr(route, "original_router", None)) is not None:
-            found |= _methods(included.routes, path)
-        elif route.path_regex.match(path):
-            found |= route.methods
-    return found
-
-
-def _answer(request: Request, error: HttpError | GramvecError) -> Response:
-    request.scope[REASON] = reason_of(error, stopping=request.app.state.service.stopping)
-    return as_response(error_reply(error, request.url.path))
-
-
-async def _answer_bug(request: Request, error: Exception) -> Response:
-    return as_response(error_reply(BUG, request.url.path))
+        await send({"type": "lifespan.shutdown.complete"})

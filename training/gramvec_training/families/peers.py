@@ -121,6 +121,7 @@ class _TokenSetRatio:
 
 def _sparse() -> Model:
     """What `gramvec match` compares: n-grams weighed by the texts at hand."""
+    _library("scipy.sparse", "scipy")
 
     def model(texts: Sequence[str]) -> Comparison:
         made = fit(texts)

@@ -22,7 +22,7 @@ from gramvec.http.door.cors import Cors
 from gramvec.http.door.exchange import CLIENT_GONE, Exchange
 from gramvec.http.door.keys import Keys
 from gramvec.http.models import Service
-from gramvec.http.routes import REASON, RESERVE, Route, docs_page, embedding, openai
+from gramvec.http.routes import DOCS_PATHS, REASON, RESERVE, Route, embedding, openai, probes
 from gramvec.http.telemetry import UNKNOWN_ROUTE
 
 HOT_ROUTES: Mapping[str, Route] = {
@@ -32,7 +32,8 @@ HOT_ROUTES: Mapping[str, Route] = {
     "/": embedding.embed_or_compare,
 }
 # Probes have no key to show, and the page that explains how to send one must open without it.
-PUBLIC_PATHS = docs_page.PUBLIC_PATHS | {"/health", "/ready", "/"}
+PROBES: Mapping[str, Route] = {"/health": probes.health, "/ready": probes.ready}
+PUBLIC_PATHS = DOCS_PATHS | {"/health", "/ready", "/"}
 BUG = HttpError(500, "backend", "the service failed on this request; its log says why")
 
 
@@ -43,13 +44,20 @@ class FrontDoor:
         behind: answers every request that is none of a hot route, and is told when the server starts and ends.
         service: what the routes share.
         routes: the hot routes, by path; all are POST.
+        probes: more of them, which are GET: an orchestrator asks them every second and needs no more than is here.
     """
 
-    def __init__(self, behind: ASGIApp, service: Service, routes: Mapping[str, Route] = HOT_ROUTES) -> None:
+    def __init__(
+        self,
+        behind: ASGIApp,
+        service: Service,
+        routes: Mapping[str, Route] = HOT_ROUTES,
+        probes: Mapping[str, Route] = PROBES,
+    ) -> None:
         self.behind = behind
         self.state = State({"service": service})
         self._service = service
-        self._routes = routes
+        self._routes = {"POST": routes, "GET": probes}
         # A POST there runs our own code up to its first pause, so that it may be begun without a task.
         self.prompt_paths = frozenset(routes)
         self._limit = service.settings.max_body_bytes
@@ -126,7 +134,8 @@ class FrontDoor:
         return True
 
     async def _serve(self, scope: Scope, exchange: Exchange) -> None:
-        route = self._routes.get(scope["path"]) if scope["method"] == "POST" else None
+        known = self._routes.get(scope["method"])
+        route = known.get(scope["path"]) if known is not None else None
         if route is not None:
             exchange.route = scope["path"]
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 
+from gramvec.http.processes.allocator import trim
+
 # What a request makes is freed by its reference counts, so the collector finds next to nothing: it may look seldom.
 YOUNG_OBJECTS = 5_000
 
@@ -17,3 +19,4 @@ def settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
+    trim()

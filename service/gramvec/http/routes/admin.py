@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from gramvec.http.contract import JSON, HttpError, openapi, reply, to_json
 from gramvec.http.models import Service
-from gramvec.http.routes.shells import as_response
+from gramvec.http.routes.passing import as_response
 
 router = APIRouter()
 

@@ -12,12 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.responses import Response
 
-ASSETS = {
-    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
-    "swagger-ui.css": "text/css; charset=utf-8",
-    "favicon-32x32.png": "image/png",
-}
-PUBLIC_PATHS = frozenset({"/docs", "/openapi.json", *(f"/docs/{name}" for name in ASSETS)})
+from gramvec.http.routes.passing import DOCS_ASSETS
 
 router = APIRouter(include_in_schema=False)
 
@@ -31,7 +26,7 @@ async def docs(request: Request) -> Response:
 
 @lru_cache(1)
 def _page(title: str) -> bytes:
-    javascript, style, icon = (f"docs/{name}" for name in ASSETS)
+    javascript, style, icon = (f"docs/{name}" for name in DOCS_ASSETS)
     page = get_swagger_ui_html(
         openapi_url="openapi.json",
         title=title,
@@ -67,8 +62,8 @@ def _headers(page: bytes) -> dict[str, str]:
 async def _asset(request: Request) -> Response:
     name = request.url.path.rpartition("/")[2]
     content = (files("fastapi_swagger.resources") / name).read_bytes()
-    return Response(content, media_type=ASSETS[name], headers={"cache-control": "max-age=86400"})
+    return Response(content, media_type=DOCS_ASSETS[name], headers={"cache-control": "max-age=86400"})
 
 
-for _name in ASSETS:
+for _name in DOCS_ASSETS:
     router.add_api_route(f"/docs/{_name}", _asset)

@@ -1,4 +1,4 @@
-"""GET /health, /ready and /info."""
+"""GET /info."""
 
 from __future__ import annotations
 
@@ -10,29 +10,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from gramvec import __version__
-from gramvec.http.contract import JSON, openapi, reply, to_json, unhealthy
+from gramvec.http.contract import JSON, openapi, reply, to_json
 from gramvec.http.models import Served, Service
-from gramvec.http.routes.shells import as_response
+from gramvec.http.routes.passing import as_response
 
 router = APIRouter()
-
-
-@router.get("/health", responses=openapi.HEALTH)
-async def health(request: Request) -> Response:
-    """Liveness: 200 while the process can answer at all, also while the model loads."""
-    return _json({"status": "alive"})
-
-
-@router.get("/ready", responses=openapi.READY)
-async def ready(request: Request) -> Response:
-    """Readiness: 200 when requests are taken, else 503 with the reason."""
-    service: Service = request.app.state.service
-    if reason := service.unready:
-        raise unhealthy(reason)
-    if service.settings.workers == 1:
-        return _json({"status": "ready"})
-    # Still 200: where one of several is being replaced, the others serve, and nobody should send requests elsewhere.
-    return _json({"status": "ready", "workers": service.settings.workers, "workers_running": service.workers_running})
 
 
 @router.get("/info", responses=openapi.INFO)

@@ -5,23 +5,12 @@ Requests to the hot ones are answered by the front door, before FastAPI; through
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from gramvec.http.contract import JSON, Incoming, Reply, openapi, reply, to_json
-from gramvec.http.models import Service
-from gramvec.http.routes import embedding, openai
-
-Route = Callable[[Service, Incoming], Awaitable[Reply]]
-
-# Where a reply's `Usage` is left in the ASGI scope, for the headers that the front door adds.
-USAGE = "gramvec.usage"
-# And why a request was refused, for the metrics and the log.
-REASON = "gramvec.reason"
-# What counts the bytes that a request is about to hold.
-RESERVE = "gramvec.reserve"
+from gramvec.http.contract import JSON, openapi, reply, to_json
+from gramvec.http.routes import embedding, openai, probes
+from gramvec.http.routes.passing import RESERVE, USAGE, Route, as_response
 
 router = APIRouter()
 
@@ -71,6 +60,18 @@ async def embed_or_compare(request: Request) -> Response:
     return await through(embedding.embed_or_compare, request)
 
 
+@router.get("/health", responses=openapi.HEALTH)
+async def health(request: Request) -> Response:
+    """Liveness: 200 while the process can answer at all, also while the model loads."""
+    return await through(probes.health, request)
+
+
+@router.get("/ready", responses=openapi.READY)
+async def ready(request: Request) -> Response:
+    """Readiness: 200 when requests are taken, else 503 with the reason."""
+    return await through(probes.ready, request)
+
+
 class _Shell:
     """A Starlette request as the routes see it."""
 
@@ -88,10 +89,3 @@ async def through(route: Route, request: Request) -> Response:
     answer = await route(request.app.state.service, _Shell(request))
     request.scope[USAGE] = answer.usage
     return as_response(answer)
-
-
-def as_response(reply: Reply) -> Response:
-    """The same for Starlette."""
-    response = Response(b"".join(reply.body), reply.status)
-    response.raw_headers = list(reply.headers)
-    return response

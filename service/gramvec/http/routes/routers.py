@@ -1,0 +1,17 @@
+"""FastAPI's routers, one a file; imported by the first request for one of them."""
+
+from __future__ import annotations
+
+from gramvec.http.routes import admin, docs_page, explaining, exposition, operations, playground, ranking, shells
+
+# In the order in which /openapi.json has them.
+ROUTERS = (
+    shells.router,
+    ranking.router,
+    explaining.router,
+    playground.router,
+    docs_page.router,
+    operations.router,
+    admin.router,
+    exposition.router,
+)
