@@ -152,7 +152,7 @@ def _loop_of(server: RunningServer) -> asyncio.AbstractEventLoop:
         await behind(scope, receive, send)
 
     server.app.behind = spy
-    httpx.get(f"{server.url}/health")
+    httpx.get(f"{server.url}/info")
     until(lambda: found)
     server.app.behind = behind
     return found[0]
