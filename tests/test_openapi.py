@@ -12,7 +12,7 @@ import pytest
 
 from conftest import MODELS
 from gramvec import Embedder
-from gramvec.http.routes.docs_page import ASSETS
+from gramvec.http.routes.passing import DOCS_ASSETS
 from gramvec.http.settings.settings import Settings
 from http_support import PATIENCE, running, served_process
 
@@ -156,11 +156,11 @@ def test_the_page_needs_nothing_from_outside(client: httpx.Client) -> None:
     assert "http://" not in page.text
     assert "https://" not in page.text
     linked = re.findall(r'(?:src|href)="([^"]+)"', page.text)
-    assert sorted(linked) == sorted(f"docs/{name}" for name in ASSETS)
+    assert sorted(linked) == sorted(f"docs/{name}" for name in DOCS_ASSETS)
     assert "url: 'openapi.json'" in page.text
     for link in linked:
         asset = httpx.get(client.base_url.join(f"/{link}"))
         assert asset.status_code == 200
-        assert asset.headers["content-type"] == ASSETS[link.removeprefix("docs/")]
+        assert asset.headers["content-type"] == DOCS_ASSETS[link.removeprefix("docs/")]
         assert len(asset.content) > 500
     assert "SwaggerUIBundle" in httpx.get(client.base_url.join("/docs/swagger-ui-bundle.js")).text
