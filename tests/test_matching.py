@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,12 +17,15 @@ from hypothesis import strategies as st
 
 import gramvec
 from bulk_support import gramvec_command
+from conftest import ROOT
 from gramvec import sparse
 from gramvec.errors import InputError
 from gramvec.matching import Field, cosines, explained, match_fields, vectors_of
+from test_docs import blocks, shell
 
 pytest.importorskip("scipy", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 
+PAGE = (ROOT / "docs" / "matching.md").read_text(encoding="utf-8")
 LEFT = "id,name,brand,city\na1,canon powershot sd1100,canon,Rome\na2,nikon coolpix s8100,nikon, rome\na3,,,\n"
 RIGHT = (
     "id,title,brand,city\nb1,nikon s8100 coolpix camera,nikon,Oslo\nb2,canon sd1100 powershot,canon,ROME\nb3,sd1100,,\n"
@@ -194,6 +199,15 @@ def test_other_forms_are_read_and_written(form: str, tables: tuple[Path, Path], 
     assert (found.stdout == plain.stdout) is (form != "jsonl")  # whose other row has a part in the weights
     tabbed = gramvec_command("match", tables[0], other, *options, "--format", "tsv").stdout.decode().splitlines()
     assert tabbed[0].split("\t") == ["left_id", "right_id", "score", "left", "right"] and len(tabbed) == 2
+
+
+def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
+    lines = shell(blocks("sh", PAGE)[0], tmp_path).splitlines()
+    assert [line.split(",")[:2] for line in lines[1:3]] == [["a1", "b2"], ["a2", "b1"]]
+    assert [json.loads(line)["shared"] for line in lines[3:]] == [["nikon", "coolpix", "s8100"]]
+    script = blocks("python", PAGE)[0]
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == re.findall(r"\)  # (.*)$", script, re.MULTILINE)
 
 
 def test_lines_of_text_are_matched_by_their_numbers(tmp_path: Path) -> None:

@@ -58,7 +58,8 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
               help="No row is in two matches: greedily, best first, of each row's 10 nearest.")  # fmt: skip
 @click.option("--block", metavar="COLUMN[=OTHER]",
               help="Compare only rows with the same value here, but for case and spaces; none with none.")  # fmt: skip
-@click.option("--id", "id_column", metavar="COLUMN", help='What names a row. ["id" if there is one, or its number]')
+@click.option("--id", "id_column", metavar="COLUMN[=OTHER]",
+              help='What names a row. ["id" if there is one, or its number]')  # fmt: skip
 @click.option("--explain", is_flag=True, help="Add what two texts share, and what each has alone.")
 @click.option("--left-format", type=click.Choice(FORMS), help="[by LEFT's ending, or txt]")
 @click.option("--right-format", type=click.Choice(FORMS), help="[by RIGHT's ending, or txt]")
@@ -95,13 +96,14 @@ def match_command(
     if len({(a, b) for a, b, _ in columns}) < len(columns):
         raise click.UsageError("--on names a column twice; give its weight once")
     form = form or (form_of(output) if output is not None and form_of(output) in OUTPUTS else "csv")
-    blocks = _names(block) if block else None
+    blocks = _names("--block", block) if block else None
+    ids = _names("--id", id_column) if id_column else (None, None)
     with told_to_stop():
         tables = []
         for side, (path, form_in) in enumerate([(left, left_format), (right, right_format)]):
             wanted = [one[:2][side] for one in columns] + ([blocks[side]] if blocks else [])
             with progress(f"reading {path.name}") as watch:
-                tables.append(read_table(path, form_in or form_of(path), wanted, id_column, watch=watch))
+                tables.append(read_table(path, form_in or form_of(path), wanted, ids[side], watch=watch))
         one, other = tables
         fields = [Field(one.columns[a], other.columns[b], weight) for a, b, weight in columns]
         keys = (one.columns[blocks[0]], other.columns[blocks[1]]) if blocks else None
@@ -116,10 +118,10 @@ def match_command(
     click.echo(f"{matched:,} of {len(one.ids):,} rows of {left} have a match, {len(found.left):,} pairs", err=True)
 
 
-def _names(value: str) -> tuple[str, str]:
+def _names(option: str, value: str) -> tuple[str, str]:
     left, equals, right = value.partition("=")
     if not left or (equals and not right):
-        raise click.UsageError(f"--block {value!r} is not COLUMN or COLUMN=OTHER")
+        raise click.UsageError(f"{option} {value!r} is not COLUMN or COLUMN=OTHER")
     return left, right or left
 
 
