@@ -63,6 +63,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in LEARNED:
         rows = "".join(row.split("\t", 1)[1] for row in pairs(300) if row[0] == "2")
         (path / "data" / f"{name}.tsv.gz").write_bytes(gzip.compress(rows.encode()))
+    pairs_of_labels = "".join(f"{'YES' if row[0] == '2' else 'NO'}{row[1:]}" for row in pairs(30))
+    single = "".join(f"{int(row[0] == '2')}\t{row.split(chr(9))[1]}\n" for row in pairs(30))
+    files = {
+        "sick/train.tsv": "".join(pairs(30)), "sick/train.entail.tsv": pairs_of_labels,
+        "sick/trial.entail.tsv": pairs_of_labels, "snli/dev.tsv": pairs_of_labels, "snli/test.tsv": pairs_of_labels,
+        **{f"sst2/binary.{part}.tsv": single for part in ("train", "dev", "test")},
+        **{f"imdb/{part}.tsv": single for part in ("train", "dev", "test")},
+    }  # fmt: skip
+    for name, text in files.items():
+        (path / "supervised" / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / "supervised" / name).write_text(text)
+    (path / "sick").mkdir()
+    (path / "sick" / "trial.tsv").write_text("".join(pairs(30)))
     return path
 
 
@@ -70,7 +83,7 @@ def inputs(folder: Path) -> Inputs:
     return Inputs(
         folder / "v.txt", (folder / "f.txt", folder / "g.txt"), (folder / "one", folder / "two"), folder / "v.txt",
         folder / "data", folder / "phrases" / "phrases.tsv", (folder / "words" / "simlex999.tsv",), MODELS,
-        folder / "work", (1,),
+        folder / "work", (1,), folder / "supervised",
     )  # fmt: skip
 
 
@@ -174,7 +187,7 @@ def options_of(folder: Path) -> list[str | Path]:
         "--vectors", given.vectors, "--freq", folder / "f.txt", "--freq", folder / "g.txt", "--sets", folder / "one",
         "--sets", folder / "two", "--data", folder / "data", "--in-domain", folder / "phrases" / "phrases.tsv",
         "--word-sets", folder / "words" / "simlex999.tsv", "--models", MODELS, "--norms-of", folder / "v.txt",
-        "--seeds", "1",
+        "--labelled", folder / "supervised", "--seeds", "1",
     ]  # fmt: skip
 
 
@@ -251,7 +264,7 @@ def test_the_page_says_no_and_what_is_lacking() -> None:
     text = page(results)
     assert "| [sif-figure-2a](#sif-figure-2a); in part: one kind of vectors for three | no: 0 of 1 |" in text
     assert "sif-table-6: not run yet" in text
-    assert "cannot be had: SNLI" in text
+    assert "SNLI's training part cannot be had" in text
     assert "- **no**: f (s)" in text
     assert drawings(results) == {"sif-figure-2a": ("a", {"pearson": [(0.1, 2.0)], "none (avg)": [(0.0, 1.0)]})}
 
@@ -277,6 +290,7 @@ def test_the_commands(folder: Path, tmp_path: Path) -> None:
     assert len(written["outcome"]["rows"]) == 5
     assert "There is no experiment t6; there are all-systems, " in sentence(call("papers", "run", "t6", *options))
     assert "give --norms-of" in sentence(call("papers", "run", "paragram-norms", *options))
+    assert "give --labelled" in sentence(call("papers", "run", "sif-table-8", *options))
     assert "give --data" in sentence(call("papers", "run", "all-systems", *options))
     assert "give --models" in sentence(call("papers", "run", "charagram-table-8", *options))
     assert "--quick goes behind" in call("papers", "--quick", "list").stderr

@@ -63,6 +63,9 @@ def list_experiments() -> None:
 @click.option("--in-domain", type=PATH, help="Set of phrases like those of training; by default dev/ppdb/pavlick.tsv.")
 @click.option("--word-sets", type=PATH, multiple=True,
               help="Sets of single words; by default dev/words/simlex999.tsv and ws353.tsv.")  # fmt: skip
+@click.option(
+    "--labelled", type=PATH, help="Folder of labelled texts: sick, sst2, snli, imdb; by default dev/supervised."
+)
 @click.option("--models", type=PATH, default=Path("models"), show_default=True, help="Folder of the shipped bundles.")
 @click.option("--norms-of", "norms", type=PATH,
               help="A trained word model, run or bundle, whose lengths weigh words; else the shipped.")  # fmt: skip
@@ -129,6 +132,7 @@ def _inputs(out: Path, options: dict[str, Any]) -> Inputs:
     dev = data.parent / "dev"
     words = tuple(dev / "words" / f"{one}.tsv" for one in ("simlex999", "ws353"))
     phrases = options["in_domain"] or dev / "ppdb" / "pavlick.tsv"
+    labelled = options["labelled"] or dev / "supervised"
     frequencies = options["freq"] or tuple(data / "freq" / one for one in _FREQUENCIES)
     models: Path = options["models"]
     norms = options["norms"] or models / "paragram-phrase"
@@ -143,6 +147,7 @@ def _inputs(out: Path, options: dict[str, Any]) -> Inputs:
         models=models,
         work=options["work"] or out / "models",
         seeds=tuple(range(1, options["seeds"] + 1)),
+        labelled=labelled if labelled.is_dir() or options["labelled"] else None,
     )
     return cut(inputs, inputs.work.parent / "cut") if options["quick"] else inputs
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from gramvec_training.configuration.config import Config, load_config, parse_config
 from gramvec_training.configuration.how import How
-from gramvec_training.configuration.methods import Among, Distillation, Sampling, Sif, Start, Training, Weights
+from gramvec_training.configuration.methods import (
+    Among,
+    Distillation,
+    Sampling,
+    Sif,
+    Start,
+    Supervision,
+    Training,
+    Weights,
+)
 from gramvec_training.configuration.model import (
     SEQUENCES,
     Activation,
@@ -82,6 +91,7 @@ __all__ = [
     "Select",
     "Sif",
     "Start",
+    "Supervision",
     "TextLayout",
     "TextSource",
     "Training",

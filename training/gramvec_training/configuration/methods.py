@@ -42,6 +42,18 @@ class Distillation(Schedule):
     misspellings: tuple[Path, ...] = ()  # files of word<TAB>misspelling
 
 
+class Supervision(Schedule):
+    """Learning a head from labels; `batch` counts labelled texts or pairs. Its own L2 term is towards zero.
+
+    The papers' regimes: words drawn to their first values and the rest to zero; all drawn to a finished model's, which
+    is what the encoder then begins as; or a fixed table of texts' vectors, and the head alone.
+    """
+
+    batch: Annotated[int, Field(ge=2)] = 25
+    hidden: Count = 50
+    l2_head: Penalty = 0.0
+
+
 class Sif(Strict):
     """Word weights and common components over the words of a run, or of a file of vectors.
 

@@ -15,11 +15,11 @@ class Inputs:
     """What an experiment is made of.
 
     vectors: word vectors as text, .npy or an installed package; a run folder of a word model; or a bundle of one.
-    frequencies: files of word frequencies, of which the first is used where one is wanted. sets: folders of similarity
-    sets, each a task. norms: vectors of a trained model, whose lengths weigh words. data: the folder of training
-    files. in_domain: a set of phrases such as are trained on. word_sets: sets of single words. models: the folder of
-    the shipped bundles. work: where learned models are kept, so that a second call finds them. seeds: of what is
-    learned.
+    frequencies: files of word frequencies, of which the first is used where one is wanted. sets: folders of
+    similarity sets, each a task. norms: vectors of a trained model, whose lengths weigh words. data: the folder of
+    training files. in_domain: a set of phrases such as are trained on. word_sets: sets of single words. models: the
+    folder of the shipped bundles. labelled: the folder of labelled texts, SICK, SST, SNLI and IMDB each in its own.
+    work: where learned models are kept, so that a second call finds them. seeds: of what is learned.
     """
 
     vectors: Path
@@ -32,6 +32,7 @@ class Inputs:
     models: Path = Path("models")
     work: Path = Path("runs/papers/models")
     seeds: tuple[int, ...] = (1, 2)
+    labelled: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -75,5 +76,6 @@ class Experiment:
     stands_in: str
     run: Callable[[Inputs], Outcome]
     learns: bool = False  # so it takes minutes, and has seeds
+    labels: bool = False  # of the folder `labelled`
     drawing: Drawing | None = None
     note: str = ""  # what was tried, in sentences

@@ -13,6 +13,7 @@ from gramvec_training.experiments import (
     separation,
     sif,
     sizes,
+    supervised,
     systems,
 )
 from gramvec_training.experiments.base import Drawing, Experiment
@@ -20,6 +21,10 @@ from gramvec_training.experiments.base import Drawing, Experiment
 _VECTORS = "GloVe 6B of 50 dimensions for GloVe 840B of 300; sts12, sts16 and SICK's trial part for STS 2012 to 2015"
 _PAIRS = (
     "121,000 open pairs of phrases and sentences, three epochs, for PPDB; GloVe 6B of 50 dimensions for PARAGRAM-SL999"
+)
+_ENCODERS = (
+    "encoders begin as the models of all-systems or their vectors; one setting of the learning for all, where the "
+    "papers searched"
 )
 _BUNDLES = "the shipped bundles, which learned from a transformer, for the paper's models"
 
@@ -92,6 +97,30 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "paragram-norms", "PARAGRAM-PHRASE, section 6", "Lengths of trained word vectors as weights",
         "GloVe 6B of 50 dimensions for PARAGRAM-SL999; the shipped paragram-phrase, or what --norms-of names",
         norms.weights,
+    ),
+    Experiment(
+        "paragram-table-4", "PARAGRAM-PHRASE, Table 4", "Supervised similarity on SICK in three regimes",
+        f"SICK's trial part is scored; {_ENCODERS}", supervised.regimes, learns=True, labels=True,
+    ),
+    Experiment(
+        "sif-table-2", "SIF, Table 2", "Supervised similarity, entailment and sentiment",
+        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {_ENCODERS}", supervised.table,
+        learns=True, labels=True,
+    ),
+    Experiment(
+        "sif-table-3", "SIF, Table 3", "Supervised tasks with the order of words shuffled",
+        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {_ENCODERS}", supervised.shuffled,
+        learns=True, labels=True,
+    ),
+    Experiment(
+        "sif-table-7", "SIF, Table 7", "Natural language inference",
+        f"SNLI's development part for its training part, and the pair's head for three more layers; {_ENCODERS}",
+        supervised.inferences, learns=True, labels=True,
+    ),
+    Experiment(
+        "sif-table-8", "SIF, Table 8", "Reviews with many and with few labels, SIF against NB-SVM",
+        "1,707 reviews of IMDB for 25,000; GloVe 6B of 50 dimensions for GloVe 840B of 300", supervised.few_labels,
+        learns=True, labels=True,
     ),
     Experiment(
         "sif-table-6", "SIF, Tables 1 and 6", "Averages, tf-idf, weights (W), removal (R) and both (WR)",

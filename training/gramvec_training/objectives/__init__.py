@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from gramvec_training.objectives.base import Examples, Objective, moved
 from gramvec_training.objectives.distillation import TeacherObjective, distillation_loss
+from gramvec_training.objectives.heads import HeadObjective, PairHead, TextHead, score_targets
 from gramvec_training.objectives.margin import margin_loss
 from gramvec_training.objectives.negatives import choose_negatives, mega_batch_negatives
 from gramvec_training.objectives.pairs import PairObjective
 
 __all__ = [
     "Examples",
+    "HeadObjective",
     "Objective",
+    "PairHead",
     "PairObjective",
     "TeacherObjective",
+    "TextHead",
     "choose_negatives",
     "distillation_loss",
     "margin_loss",
     "mega_batch_negatives",
     "moved",
+    "score_targets",
 ]

@@ -15,8 +15,9 @@ _SHOWN = 16  # hex digits of a SHA-256
 _BUNDLES = ("charagram-phrase", "paragram-phrase")
 
 
-def digests_of(inputs: Inputs, *, learns: bool) -> dict[str, str]:
-    """The first 16 hex digits of the SHA-256 of the vectors, frequencies, sets and, where it learns, training files.
+def digests_of(inputs: Inputs, *, learns: bool, labels: bool = False) -> dict[str, str]:
+    """The first 16 hex digits of the SHA-256 of the vectors, frequencies, sets and, where it learns, training files;
+    with `labels` of the labelled texts, too.
 
     Of a folder they are those of its files' names and contents. What is not there is left out: the experiment that
     needs it says so.
@@ -31,6 +32,8 @@ def digests_of(inputs: Inputs, *, learns: bool) -> dict[str, str]:
     if learns:
         named |= {"pairs of phrases": inputs.in_domain}
         named |= {f"data {path.name}": path for path in _files(inputs.data, "*.tsv.gz")}
+    if labels:
+        named |= {"labelled texts": inputs.labelled}
     return {name: digest(path.resolve())[:_SHOWN] for name, path in named.items() if path is not None and path.exists()}
 
 

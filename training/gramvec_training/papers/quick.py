@@ -14,6 +14,7 @@ from gramvec_training.files import write_atomically
 from gramvec_training.readers import numbered_lines, read_vectors, vectors_at
 
 _PAIRS, _LEARNED, _WORDS = 100, 2_000, 20_000  # rows of a set, of a training file, of the vectors
+_LABELLED = 200  # rows of a file of labelled texts
 
 
 def cut(inputs: Inputs, folder: Path) -> Inputs:
@@ -22,7 +23,15 @@ def cut(inputs: Inputs, folder: Path) -> Inputs:
     """
     sets = tuple(_folder(path, folder / "sets" / path.name) for path in inputs.sets)
     words = tuple(_folder(path, folder / "words" / path.name) for path in inputs.word_sets)
-    data, in_domain = inputs.data, inputs.in_domain
+    data, in_domain, labelled = inputs.data, inputs.in_domain, inputs.labelled
+    if labelled is not None:
+        for file in sorted(labelled.glob("*/*.tsv*")):
+            _rows(file, folder / "labelled" / file.relative_to(labelled), _LABELLED)
+        # SICK's scores, which lie beside the labelled texts as they are.
+        trial = labelled.parent / "sick" / "trial.tsv"
+        if trial.is_file():
+            _rows(trial, folder / "sick" / "trial.tsv", _LABELLED)
+        labelled = folder / "labelled"
     if data is not None:
         for file in sorted(data.glob("*.tsv.gz")):
             _rows(file, folder / "train" / file.name, _LEARNED)
@@ -36,6 +45,7 @@ def cut(inputs: Inputs, folder: Path) -> Inputs:
         word_sets=words,
         data=data,
         in_domain=in_domain,
+        labelled=labelled,
         work=folder / "models",
         seeds=inputs.seeds[:1],
     )

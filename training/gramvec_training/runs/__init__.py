@@ -5,6 +5,7 @@ It imports all rooms but the command line and the experiments. A new way of lear
 
 from __future__ import annotations
 
+from gramvec_training.runs.beginning import begun_encoder
 from gramvec_training.runs.exporting import export_run
 from gramvec_training.runs.folder import (
     CHECKPOINT,
@@ -47,6 +48,7 @@ __all__ = [
     "Run",
     "Started",
     "begin_run",
+    "begun_encoder",
     "begun_run",
     "carry_out",
     "check_mean",
