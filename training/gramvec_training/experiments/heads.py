@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,10 +20,10 @@ from gramvec_training.experiments.base import Inputs
 from gramvec_training.experiments.labelled import Task
 from gramvec_training.experiments.systems import learned_system
 from gramvec_training.experiments.words import vectors_of
-from gramvec_training.files import write_atomically
+from gramvec_training.files import digest, write_atomically
 from gramvec_training.fitting import Selection, Trainer, choose_device, fit, word_table, word_weights
 from gramvec_training.objectives import HeadObjective, PairHead, TextHead
-from gramvec_training.readers import read_frequencies, treebank_tokens
+from gramvec_training.readers import read_frequencies, treebank_tokens, vectors_at
 from gramvec_training.runs import begun_encoder, load_run, run_model
 from gramvec_training.types import Floats
 
@@ -98,8 +99,11 @@ def averages(inputs: Inputs, texts: list[str], a: float | None = _A) -> Floats:
     vocabulary, table = word_table([words[row] for row in kept], vectors[kept], {}, symbols=False)
     if a is not None:
         listed = [entry.text for entry in vocabulary.entries()]
-        table = table * word_weights(listed, read_frequencies(inputs.frequencies[0]), a)[:, None]
+        table = table * word_weights(listed, _frequencies(inputs.frequencies[0]), a)[:, None]
     return encoder_function(bag_of(table, pooling="mean", activation="linear"), Featuriser(_WORDS, vocabulary))(tokens)
+
+
+_frequencies = functools.lru_cache(1)(read_frequencies)  # a second, and the same for each fit
 
 
 def _settings(task: Task, system: str, regime: Regime, seed: int) -> Supervision:
@@ -112,7 +116,7 @@ def _settings(task: Task, system: str, regime: Regime, seed: int) -> Supervision
 
 def _origin(inputs: Inputs, system: str, seed: int) -> str:
     if system == SIF:
-        return f"{inputs.vectors}-{inputs.frequencies[0]}"
+        return "-".join(digest(path.resolve()) for path in (vectors_at(inputs.vectors), inputs.frequencies[0]))
     return learned_system(inputs, system, seed)[0].name  # which has a digest of all that it was learned from
 
 
