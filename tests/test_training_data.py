@@ -100,7 +100,7 @@ def test_a_file_without_a_usable_row_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"pairs \(2 rows skipped: 2 one column \(lines 1, 2\)\); write one text, a tab"
     ):
-        read_paraphrases(write(tmp_path / "commas.csv", b"a,b\nc,d\n"))
+        read_paraphrases(write(tmp_path / "commas.tsv", b"a,b\nc,d\n"))
 
 
 def test_a_file_below_the_working_folder_is_named_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

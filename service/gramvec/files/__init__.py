@@ -11,13 +11,14 @@ from gramvec.files.blocks import BLOCK_ROWS, START, Block, Position, Reader
 from gramvec.files.forms import JsonForm, NpyForm, OutputForm, Writes, json_line, records_of
 from gramvec.files.parquet import ParquetForm, ParquetReader
 from gramvec.files.readers import CsvReader, open_reader
-from gramvec.files.sources import FORMS, STDIN, Form, Source, form_of
+from gramvec.files.sources import FORMS, MAX_LINE_BYTES, STDIN, Form, Lines, Source, form_of
 from gramvec.files.stage import Job, Progress, Stage, open_stage, whole
 from gramvec.files.text_lines import read_lines, why_not_written
 
 __all__ = [
     "BLOCK_ROWS",
     "FORMS",
+    "MAX_LINE_BYTES",
     "START",
     "STDIN",
     "BadLines",
@@ -26,6 +27,7 @@ __all__ = [
     "Form",
     "Job",
     "JsonForm",
+    "Lines",
     "NpyForm",
     "OutputForm",
     "ParquetForm",

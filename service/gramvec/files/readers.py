@@ -58,7 +58,7 @@ class LineReader:
 
     def _at(self, start: Position) -> Lines:
         self.source.skip_to(start.offset)
-        return Lines(self.source, *start)
+        return Lines(self.source.stream, *start)
 
     def _take(self, lines: Lines, block: Block) -> bool:
         """Add the next row to the block; False at the end."""
@@ -124,7 +124,7 @@ class CsvReader(LineReader):
 
     def _at(self, start: Position) -> Lines:
         csv.field_size_limit(MAX_LINE_BYTES)
-        lines = Lines(self.source)
+        lines = Lines(self.source.stream)
         self._lines = lines
         self._taken: list[bytes] = []
         self._wrong: str | None = None

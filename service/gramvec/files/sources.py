@@ -95,12 +95,12 @@ def _has_number(file: BinaryIO) -> bool:
 
 
 class Lines:
-    """Lines of a source, at line feeds alone. `offset` is the byte and `number` the line (from 1) that come next."""
+    """Lines of a stream, at line feeds alone. `offset` is the byte and `number` the line (from 1) that come next."""
 
-    def __init__(self, source: Source, offset: int = 0, number: int = 1) -> None:
+    def __init__(self, stream: BinaryIO, offset: int = 0, number: int = 1) -> None:
         self.offset = offset
         self.number = number
-        self._readline = source.stream.readline
+        self._readline = stream.readline
 
     def read(self) -> bytes | None:
         """The next line with its line feed; b"" at the end, None for a line longer than 16 MiB."""

@@ -70,7 +70,8 @@ def main() -> None:
     type=click.Choice(["skip", "refuse"]),
     default="skip",
     show_default=True,
-    help="What to do with rows of --pairs that have one column, an empty side, identical sides, or are not UTF-8.",
+    help="What to do with rows of --pairs that have one column, an empty side, identical sides, are not UTF-8 or "
+    "longer than 16 MiB.",
 )
 @click.option("--held-out", type=click.FloatRange(min=0, max=0.5), default=0.1, show_default=True,
               help="With --pairs: the share that is not trained on, for the report at the end.")  # fmt: skip

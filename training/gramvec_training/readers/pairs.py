@@ -1,4 +1,4 @@
-"""Paraphrases: pairs and groups as TSV, and PPDB's own format.
+"""Paraphrases: pairs and groups, tab-separated or CSV, and PPDB's own format.
 
 A group is the wordings of one meaning; a pair is a group of two.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from gramvec.errors import InputError
+from gramvec.files import form_of
 from gramvec_training.configuration import Layout, OnBad
-from gramvec_training.readers.rows import BadRows, near, numbered_lines
+from gramvec_training.readers.columns import Chosen, chosen_columns, is_zero, table_rows
+from gramvec_training.readers.rows import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near
 
 Group = tuple[str, ...]
 
@@ -17,15 +19,41 @@ _REMEDY = "write one text, a tab and the other text on each line"
 _PPDB_REMEDY = "write LHS ||| phrase ||| paraphrase ||| features on each line"
 _REMEDIES = {"pairs": _REMEDY, "groups": _REMEDY, "ppdb": _PPDB_REMEDY}
 _PPDB_SEPARATOR = " ||| "
+_LEFT = frozenset(
+    {"left", "source", "query", "question", "question1", "anchor", "premise", "phrase"}
+    | {f"{noun}{mark}" for noun in ("text", "sentence", "phrase") for mark in ("1", "_1", " 1", "a", "_a", " a")}
+)
+_RIGHT = frozenset(
+    {"right", "target", "title", "answer", "question2", "positive", "hypothesis", "paraphrase"}
+    | {f"{noun}{mark}" for noun in ("text", "sentence", "phrase") for mark in ("2", "_2", " 2", "b", "_b", " b")}
+)
 
 
 def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:
-    """Groups of two from `a<TAB>b` rows; columns after the second are not read.
+    """Groups of two from `a<TAB>b` rows, or of two columns of a CSV file; other columns are not read.
 
-    Bad rows (one column, an empty side, identical sides, not UTF-8) are skipped and counted, or refused with
-    InputError.
+    A header and a column of scores are recognised and said, see `readers.columns`; rows with a score of 0 among scores
+    of 0 and 1 are left out. Bad rows (one column, an empty side, identical sides, not UTF-8, longer than 16 MiB) are
+    skipped and counted, or refused with InputError.
     """
-    return _read_columns(path, limit=2, on_bad=on_bad)
+    bad = BadRows(path)
+    chosen, rows = chosen_columns(table_rows(path), bad, _LEFT, _RIGHT)
+    groups: list[Group] = []
+    zeros = 0
+    for number, values, why in rows:
+        if why or len(values) <= max(chosen.wanted):
+            bad.note(number, why or _too_few(values, chosen), on_bad=on_bad, remedy=_REMEDY)
+        elif is_zero(chosen, values):
+            zeros += 1
+        else:
+            _keep([values[place] for place in chosen.wanted], number, groups, bad, on_bad, _REMEDY)
+    if zeros:
+        bad.say(f"{zeros:,} row{'s' if zeros > 1 else ''} with a score of 0 left out")
+    return groups, bad
+
+
+def _too_few(values: list[str], chosen: Chosen) -> str:
+    return "one column" if len(values) == 1 else f"fewer than {max(chosen.wanted) + 1} columns"
 
 
 def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:
@@ -33,7 +61,17 @@ def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Bad
 
     Bad rows as in `read_pairs`; an empty column between others is left out without making the row bad.
     """
-    return _read_columns(path, limit=None, on_bad=on_bad)
+    groups: list[Group] = []
+    bad = BadRows(path)
+    rows = table_rows(path)
+    if form_of(path) == "csv" and next(rows, None) is not None:
+        bad.say("line 1 is a header; every column is a wording")
+    for number, values, why in rows:
+        if why or len(values) == 1:
+            bad.note(number, why or "one column", on_bad=on_bad, remedy=_REMEDY)
+        else:
+            _keep([value for value in values if value], number, groups, bad, on_bad, _REMEDY)
+    return groups, bad
 
 
 def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:
@@ -43,7 +81,7 @@ def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRo
     """
     groups: list[Group] = []
     bad = BadRows(path)
-    for number, raw in numbered_lines(path):
+    for number, raw in bounded_lines(path):
         fields = _decode(raw, number, bad, on_bad, _PPDB_REMEDY, _PPDB_SEPARATOR)
         if fields is None:
             continue
@@ -70,27 +108,16 @@ def read_paraphrases(
     return groups, bad
 
 
-def _read_columns(path: Path, *, limit: int | None, on_bad: OnBad) -> tuple[list[Group], BadRows]:
-    groups: list[Group] = []
-    bad = BadRows(path)
-    for number, raw in numbered_lines(path):
-        columns = _decode(raw, number, bad, on_bad, _REMEDY, "\t")
-        if columns is None:
-            continue
-        if len(columns) == 1:
-            bad.note(number, "one column", on_bad=on_bad, remedy=_REMEDY)
-            continue
-        if limit is None:
-            columns = [column for column in columns if column]
-        _keep(columns[:limit], number, groups, bad, on_bad, _REMEDY)
-    return groups, bad
-
-
-def _decode(raw: bytes, number: int, bad: BadRows, on_bad: OnBad, remedy: str, separator: str) -> list[str] | None:
+def _decode(
+    raw: bytes | None, number: int, bad: BadRows, on_bad: OnBad, remedy: str, separator: str
+) -> list[str] | None:
+    if raw is None:
+        bad.note(number, TOO_LONG, on_bad=on_bad, remedy=remedy)
+        return None
     try:
         return [column.strip() for column in raw.decode("utf-8").split(separator)]
     except UnicodeDecodeError:
-        bad.note(number, "not UTF-8", on_bad=on_bad, remedy=remedy)
+        bad.note(number, NOT_UTF8, on_bad=on_bad, remedy=remedy)
         return None
 
 

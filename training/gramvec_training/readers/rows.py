@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from gramvec.errors import InputError
+from gramvec.files import MAX_LINE_BYTES, Lines
 from gramvec_training.configuration import OnBad
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_HEAD_BYTES = 4096  # in which a text has no zero byte, and UTF-16 and binary files have
 _SHOWN_LINES = 5
+NOT_UTF8 = "not UTF-8"
+TOO_LONG = f"longer than {MAX_LINE_BYTES >> 20} MiB"
 
 
 def near(path: Path) -> Path:
@@ -25,16 +30,28 @@ def near(path: Path) -> Path:
 
 @dataclass
 class BadRows:
-    """The rows of one file that were not used: reason -> line numbers, counted from 1."""
+    """The rows of one file that were not used: reason -> line numbers, counted from 1.
+
+    said: what else people should know of how the file was read, a sentence each: its header, its scores.
+    """
 
     path: Path
     lines: dict[str, list[int]] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
 
     def note(self, line: int, reason: str, *, on_bad: OnBad, remedy: str) -> None:
         """Count one bad row; raises InputError naming file and line where `on_bad` is "refuse"."""
         if on_bad == "refuse":
             raise InputError(f"{near(self.path)} line {line}: {reason}; {remedy}")
         self.lines.setdefault(reason, []).append(line)
+
+    def say(self, sentence: str) -> None:
+        """Add a sentence, without the file's name, to `said`."""
+        self.said.append(f"{near(self.path)}: {sentence}")
+
+    def notes(self) -> list[str]:
+        """All lines for people: `said`, and the summary where rows were skipped."""
+        return [*self.said, *([self.summary()] if self.total else [])]
 
     @property
     def total(self) -> int:
@@ -57,7 +74,7 @@ class BadRows:
         return f"{name}{self.total:,} row{'s' if self.total > 1 else ''} skipped: {', '.join(parts)}"
 
 
-def open_binary(path: Path) -> BinaryIO:
+def open_binary(path: Path) -> io.BufferedReader:
     """The bytes of a plain or gzip file; gzip is known by its first two bytes, not by its name.
 
     Raises InputError, naming the path, where there is no such file or it cannot be read.
@@ -65,28 +82,49 @@ def open_binary(path: Path) -> BinaryIO:
     try:
         with path.open("rb") as handle:
             packed = handle.read(2) == _GZIP_MAGIC
-        return gzip.open(path, "rb") if packed else path.open("rb")  # type: ignore[return-value]
+        return io.BufferedReader(gzip.GzipFile(path)) if packed else path.open("rb")
     except FileNotFoundError:
         raise InputError(f"There is no file {path}; check the path, or the folder given as --data.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    r"""(line number from 1, bytes) of every line, split on "\n" alone.
+def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
+    r"""(line number from 1, bytes) of every line, split on "\n" alone; None for a line longer than 16 MiB.
 
     One "\r" at the end of a line and a byte-order mark at the start of the file are dropped. Raises InputError where
-    the file is missing or its gzip data is damaged.
+    the file is missing, UTF-16 or no text, or its gzip data is damaged.
     """
     with open_binary(path) as handle:
-        number = 0
+        lines = Lines(handle)
         try:
-            for number, line in enumerate(handle, start=1):
-                if number == 1:
-                    line = line.removeprefix(_BOM)
-                yield number, line.removesuffix(b"\n").removesuffix(b"\r")
+            _check_text(path, handle.peek(_HEAD_BYTES)[:_HEAD_BYTES])
+            while (line := lines.read()) != b"":
+                if line is not None:
+                    line = line.removeprefix(_BOM) if lines.number == 2 else line
+                    line = line.removesuffix(b"\n").removesuffix(b"\r")
+                yield lines.number - 1, line
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(f"{path} is damaged after line {number} ({error}); fetch or pack it again.") from error
+            after = lines.number - 1
+            raise InputError(f"{path} is damaged after line {after} ({error}); fetch or pack it again.") from error
+
+
+def _check_text(path: Path, head: bytes) -> None:
+    if head.startswith(_UTF_16):
+        raise InputError(f"{near(path)} is UTF-16; save it as UTF-8, for instance with iconv -f UTF-16 -t UTF-8.")
+    if 0 in head:
+        raise InputError(
+            f"{near(path)} is no text: byte {head.index(0) + 1:,} is zero; give UTF-8, plain or gzip, and convert "
+            "UTF-16, spreadsheets and Parquet first."
+        )
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """What `bounded_lines` gives; also raises InputError for a line longer than 16 MiB."""
+    for number, line in bounded_lines(path):
+        if line is None:
+            raise InputError(f"{near(path)} line {number} is {TOO_LONG}; split it.")
+        yield number, line
 
 
 def read_rows(path: Path, *, columns: int) -> Iterator[tuple[int, list[str]]]:

@@ -76,8 +76,8 @@ def prepare_pairs(begun: Begun, folder: Path, how: How) -> Plan:
 
 def _drawn(one: DataSet, data: Path, seed: int, index: int) -> tuple[list[Group], BadRows]:
     groups, bad = read_kept(one, data, seed)
-    if bad.total:
-        _log.warning(bad.summary())
+    for line in bad.notes():
+        _log.warning(line)
     if one.max_groups is not None and one.max_groups < len(groups):
         rng = np.random.default_rng([seed, 2**31, index])
         groups = [groups[i] for i in np.sort(rng.permutation(len(groups))[: one.max_groups])]

@@ -1,0 +1,149 @@
+"""Rows of a table, tab-separated or CSV, and which of their columns are wanted: by a header's names, or the first ones.
+
+A file whose name ends in .csv (or .csv.gz) has a header, quotes and commas (RFC 4180). In any other a line is a row
+without quotes, and its first row is a header where it names the wanted columns in a known way.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from gramvec.errors import InputError
+from gramvec.files import CsvReader, Source, form_of
+from gramvec_training.readers.rows import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near, numbered_lines
+
+Names = frozenset[str]
+
+SCORES: Names = frozenset({"score", "similarity", "gold", "label", "rating", "is_duplicate", "quality"})
+_SAMPLE = 100  # rows by which a column is found to hold scores
+
+
+class Row(NamedTuple):
+    """The number of its line, from 1, its values without white space around them, and why it cannot be read, if so."""
+
+    number: int
+    values: list[str]
+    why: str | None = None
+
+
+class Chosen(NamedTuple):
+    """The places of the wanted columns, of the score if any, and whether scores of 0 say that a row is no example."""
+
+    wanted: tuple[int, int]
+    score: int | None = None
+    zero_is_not: bool = False
+
+
+def table_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file, the header of a CSV file among them.
+
+    Raises InputError where the file is missing or no text, and where a CSV header names one column, or one twice.
+    """
+    if form_of(path) == "csv":
+        yield from _csv_rows(path)
+        return
+    for number, raw in bounded_lines(path):
+        if raw is None:
+            yield Row(number, [], TOO_LONG)
+            continue
+        try:
+            yield Row(number, [value.strip() for value in raw.decode("utf-8").split("\t")])
+        except UnicodeDecodeError:
+            yield Row(number, [], NOT_UTF8)
+
+
+def _csv_rows(path: Path) -> Iterator[Row]:
+    names = _csv_header(path)
+    if not names:
+        return
+    if len(names) < 2:
+        raise InputError(f"{near(path)} has one column, {names[0]!r}; write a header and commas between the columns.")
+    yield Row(1, [name.strip() for name in names])
+    source = Source(path)
+    try:
+        for block in CsvReader(source, names[0], keep=True).blocks():
+            for index, (number, record) in enumerate(zip(block.numbers, block.records or (), strict=True)):
+                why = block.bad.get(index)
+                yield Row(number, [value.strip() for value in record.values()], why and why.split(";")[0])
+    finally:
+        source.close()
+
+
+def _csv_header(path: Path) -> list[str]:
+    try:
+        lines = (raw.decode("utf-8") + "\n" for _, raw in numbered_lines(path))
+        return next(csv.reader(lines, strict=True), [])
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{near(path)} line 1: {error}; its first line must name the columns.") from error
+
+
+def chosen_columns(rows: Iterator[Row], bad: BadRows, first: Names, second: Names) -> tuple[Chosen, Iterator[Row]]:
+    """Where the two wanted columns are, whose names are among `first` and `second`, and the rows below the header.
+
+    Without a header with such names they are the first two that do not hold numbers alone, where a CSV file has a
+    header and where the first or third of three columns, in a tab-separated file, are scores. What was found is said.
+    """
+    header, rows = split_header(rows, bad.path, first, second)
+    sample = list(islice(rows, _SAMPLE))
+    below = chain(sample, rows)
+    readable = [row.values for row in sample if row.why is None]
+    width = min(map(len, readable), default=0)
+    numeric = [column for column in range(width) if all(_number(values[column]) for values in readable)]
+    if header is None:
+        if width < 3 or len(readable) < 2 or not {0, 2} & {*numeric}:
+            return Chosen((0, 1)), below
+        score: int | None = 0 if 0 in numeric else 2
+        wanted = (1, 2) if score == 0 else (0, 1)
+        named = f"column {(score or 0) + 1} holds numbers and is taken for a score"
+    else:
+        named_score = [place for place, name in enumerate(header) if name.lower() in SCORES - first - second]
+        score = named_score[0] if named_score else None
+        free = [place for place in range(len(header)) if place != score and place not in numeric]
+        wanted = named_places(header, first, second) or (*free, *range(len(header)))[:2]
+        named = f"line 1 is a header; the texts are {header[wanted[0]]!r} and {header[wanted[1]]!r}"
+        named += f", the score is {header[score]!r}" if score is not None else ""
+    if score is None:
+        bad.say(named)
+        return Chosen(wanted), below
+    scores = [values[score] for values in readable if len(values) > score]
+    is_binary = bool(scores) and all(_number(value) and float(value) in (0, 1) for value in scores)
+    bad.say(f"{named}, {'so rows with 0 are left out' if is_binary else 'which is not used: every row counts'}")
+    return Chosen(wanted, score, is_binary), below
+
+
+def split_header(
+    rows: Iterator[Row], path: Path, first: Names, second: Names
+) -> tuple[list[str] | None, Iterator[Row]]:
+    """The first row's values, where it is a header, and the rows below; see `chosen_columns`."""
+    top = next(rows, None)
+    if top is None:
+        return None, rows
+    if form_of(path) == "csv" or named_places(top.values, first, second) is not None:
+        return top.values, rows
+    return None, chain([top], rows)
+
+
+def is_zero(chosen: Chosen, values: Sequence[str]) -> bool:
+    """Whether a row is marked as no example."""
+    if not chosen.zero_is_not or chosen.score is None or chosen.score >= len(values):
+        return False
+    return _number(values[chosen.score]) and float(values[chosen.score]) == 0
+
+
+def named_places(header: Sequence[str], first: Names, second: Names) -> tuple[int, int] | None:
+    """Where the columns of a header are that have a name of the first and of the second sort; None without both."""
+    names = [name.lower() for name in header]
+    left = next((place for place, name in enumerate(names) if name in first), None)
+    right = next((place for place, name in enumerate(names) if name in second), None)
+    return None if left is None or right is None else (left, right)
+
+
+def _number(value: str) -> bool:
+    try:
+        return float(value) == float(value)
+    except ValueError:
+        return False
