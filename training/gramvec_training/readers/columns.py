@@ -14,14 +14,20 @@ from typing import NamedTuple
 
 from gramvec.errors import InputError
 from gramvec.files import CsvReader, Source, form_of
-from gramvec_training.configuration import OnBad
-from gramvec_training.readers.rows import TOO_LONG, BadRows, bounded_lines, near, numbered_lines
+from gramvec_training.readers.rows import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near, numbered_lines
 
-Row = tuple[int, list[str]]  # the number of its line, from 1, and its values without white space around them
 Names = frozenset[str]
 
 SCORES: Names = frozenset({"score", "similarity", "gold", "label", "rating", "is_duplicate", "quality"})
 _SAMPLE = 100  # rows by which a column is found to hold scores
+
+
+class Row(NamedTuple):
+    """The number of its line, from 1, its values without white space around them, and why it cannot be read, if so."""
+
+    number: int
+    values: list[str]
+    why: str | None = None
 
 
 class Chosen(NamedTuple):
@@ -32,41 +38,37 @@ class Chosen(NamedTuple):
     zero_is_not: bool = False
 
 
-def table_rows(path: Path, bad: BadRows, *, on_bad: OnBad, remedy: str) -> Iterator[Row]:
-    """The rows of a file, the header of a CSV file among them; those that cannot be read are noted in `bad`.
+def table_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file, the header of a CSV file among them.
 
-    Raises InputError where the file is missing or no text, a CSV header names no two columns or one twice, and for the
-    first bad row where `on_bad` is "refuse".
+    Raises InputError where the file is missing or no text, and where a CSV header names one column, or one twice.
     """
     if form_of(path) == "csv":
-        yield from _csv_rows(path, bad, on_bad, remedy)
+        yield from _csv_rows(path)
         return
     for number, raw in bounded_lines(path):
         if raw is None:
-            bad.note(number, TOO_LONG, on_bad=on_bad, remedy=remedy)
+            yield Row(number, [], TOO_LONG)
             continue
         try:
-            yield number, [value.strip() for value in raw.decode("utf-8").split("\t")]
+            yield Row(number, [value.strip() for value in raw.decode("utf-8").split("\t")])
         except UnicodeDecodeError:
-            bad.note(number, "not UTF-8", on_bad=on_bad, remedy=remedy)
+            yield Row(number, [], NOT_UTF8)
 
 
-def _csv_rows(path: Path, bad: BadRows, on_bad: OnBad, remedy: str) -> Iterator[Row]:
+def _csv_rows(path: Path) -> Iterator[Row]:
     names = _csv_header(path)
     if not names:
         return
     if len(names) < 2:
         raise InputError(f"{near(path)} has one column, {names[0]!r}; write a header and commas between the columns.")
-    yield 1, [name.strip() for name in names]
+    yield Row(1, [name.strip() for name in names])
     source = Source(path)
     try:
         for block in CsvReader(source, names[0], keep=True).blocks():
-            assert block.records is not None
-            for index, (number, record) in enumerate(zip(block.numbers, block.records, strict=True)):
-                if index in block.bad:
-                    bad.note(number, block.bad[index].split(";")[0], on_bad=on_bad, remedy=remedy)
-                else:
-                    yield number, [value.strip() for value in record.values()]
+            for index, (number, record) in enumerate(zip(block.numbers, block.records or (), strict=True)):
+                why = block.bad.get(index)
+                yield Row(number, [value.strip() for value in record.values()], why and why.split(";")[0])
     finally:
         source.close()
 
@@ -86,11 +88,13 @@ def chosen_columns(rows: Iterator[Row], bad: BadRows, first: Names, second: Name
     header and where the first or third of three columns, in a tab-separated file, are scores. What was found is said.
     """
     header, rows = split_header(rows, bad.path, first, second)
-    sample, below = _sampled(rows)
-    width = min((len(values) for _, values in sample), default=0)
-    numeric = [column for column in range(width) if all(_number(values[column]) for _, values in sample)]
+    sample = list(islice(rows, _SAMPLE))
+    below = chain(sample, rows)
+    readable = [row.values for row in sample if row.why is None]
+    width = min(map(len, readable), default=0)
+    numeric = [column for column in range(width) if all(_number(values[column]) for values in readable)]
     if header is None:
-        if width < 3 or len(sample) < 2 or not {0, 2} & {*numeric}:
+        if width < 3 or len(readable) < 2 or not {0, 2} & {*numeric}:
             return Chosen((0, 1)), below
         score: int | None = 0 if 0 in numeric else 2
         wanted = (1, 2) if score == 0 else (0, 1)
@@ -105,26 +109,10 @@ def chosen_columns(rows: Iterator[Row], bad: BadRows, first: Names, second: Name
     if score is None:
         bad.say(named)
         return Chosen(wanted), below
-    scores = [values[score] for _, values in sample if len(values) > score]
+    scores = [values[score] for values in readable if len(values) > score]
     is_binary = bool(scores) and all(_number(value) and float(value) in (0, 1) for value in scores)
     bad.say(f"{named}, {'so rows with 0 are left out' if is_binary else 'which is not used: every row counts'}")
     return Chosen(wanted, score, is_binary), below
-
-
-def _sampled(rows: Iterator[Row]) -> tuple[list[Row], Iterator[Row]]:
-    """The first rows, and all of them; one that is refused ends the sample, and is refused in its turn."""
-    sample: list[Row] = []
-
-    def refused(error: InputError) -> Iterator[Row]:
-        yield from ()
-        raise error
-
-    try:
-        for row in islice(rows, _SAMPLE):
-            sample.append(row)
-    except InputError as error:
-        return sample, chain(sample, refused(error))
-    return sample, chain(sample, rows)
 
 
 def split_header(
@@ -134,8 +122,8 @@ def split_header(
     top = next(rows, None)
     if top is None:
         return None, rows
-    if form_of(path) == "csv" or named_places(top[1], first, second) is not None:
-        return top[1], rows
+    if form_of(path) == "csv" or named_places(top.values, first, second) is not None:
+        return top.values, rows
     return None, chain([top], rows)
 
 

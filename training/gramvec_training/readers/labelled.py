@@ -33,17 +33,18 @@ def read_labelled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labelled]
     """
     found: list[Labelled] = []
     bad = BadRows(path)
-    header, rows = split_header(table_rows(path, bad, on_bad=on_bad, remedy=_REMEDY), path, _LABELS, _TEXTS)
+    header, rows = split_header(table_rows(path), path, _LABELS, _TEXTS)
     places = None
     if header is not None:
         places = named_places(header, _LABELS, _TEXTS) or (0, 1)
         bad.say(f"line 1 is a header; labels are {header[places[0]]!r} and texts {header[places[1]]!r}")
-    for number, values in rows:
-        columns = values
-        if places is not None and len(values) > max(places):
-            columns = [values[place] for place in places]
+    for number, columns, why in rows:
+        if places is not None and len(columns) > max(places):
+            columns = [columns[place] for place in places]
         wanted = {len(found[0].texts) + 1} if found else {2} if places else {2, 3}
-        if len(columns) not in wanted:
+        if why:
+            bad.note(number, why, on_bad=on_bad, remedy=_REMEDY)
+        elif len(columns) not in wanted:
             counted = f"{len(columns)} column{'s' if len(columns) > 1 else ''}"
             bad.note(number, counted, on_bad=on_bad, remedy=_REMEDY)
         elif not all(columns):

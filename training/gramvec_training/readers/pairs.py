@@ -11,7 +11,7 @@ from gramvec.errors import InputError
 from gramvec.files import form_of
 from gramvec_training.configuration import Layout, OnBad
 from gramvec_training.readers.columns import Chosen, chosen_columns, is_zero, table_rows
-from gramvec_training.readers.rows import TOO_LONG, BadRows, bounded_lines, near
+from gramvec_training.readers.rows import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near
 
 Group = tuple[str, ...]
 
@@ -37,12 +37,12 @@ def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadR
     skipped and counted, or refused with InputError.
     """
     bad = BadRows(path)
-    chosen, rows = chosen_columns(table_rows(path, bad, on_bad=on_bad, remedy=_REMEDY), bad, _LEFT, _RIGHT)
+    chosen, rows = chosen_columns(table_rows(path), bad, _LEFT, _RIGHT)
     groups: list[Group] = []
     zeros = 0
-    for number, values in rows:
-        if len(values) <= max(chosen.wanted):
-            bad.note(number, _too_few(values, chosen), on_bad=on_bad, remedy=_REMEDY)
+    for number, values, why in rows:
+        if why or len(values) <= max(chosen.wanted):
+            bad.note(number, why or _too_few(values, chosen), on_bad=on_bad, remedy=_REMEDY)
         elif is_zero(chosen, values):
             zeros += 1
         else:
@@ -63,12 +63,12 @@ def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Bad
     """
     groups: list[Group] = []
     bad = BadRows(path)
-    rows = table_rows(path, bad, on_bad=on_bad, remedy=_REMEDY)
+    rows = table_rows(path)
     if form_of(path) == "csv" and next(rows, None) is not None:
         bad.say("line 1 is a header; every column is a wording")
-    for number, values in rows:
-        if len(values) == 1:
-            bad.note(number, "one column", on_bad=on_bad, remedy=_REMEDY)
+    for number, values, why in rows:
+        if why or len(values) == 1:
+            bad.note(number, why or "one column", on_bad=on_bad, remedy=_REMEDY)
         else:
             _keep([value for value in values if value], number, groups, bad, on_bad, _REMEDY)
     return groups, bad
@@ -82,13 +82,8 @@ def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRo
     groups: list[Group] = []
     bad = BadRows(path)
     for number, raw in bounded_lines(path):
-        if raw is None:
-            bad.note(number, TOO_LONG, on_bad=on_bad, remedy=_PPDB_REMEDY)
-            continue
-        try:
-            fields = [field.strip() for field in raw.decode("utf-8").split(_PPDB_SEPARATOR)]
-        except UnicodeDecodeError:
-            bad.note(number, "not UTF-8", on_bad=on_bad, remedy=_PPDB_REMEDY)
+        fields = _decode(raw, number, bad, on_bad, _PPDB_REMEDY, _PPDB_SEPARATOR)
+        if fields is None:
             continue
         if len(fields) < 3:
             bad.note(number, "fewer than three fields", on_bad=on_bad, remedy=_PPDB_REMEDY)
@@ -111,6 +106,19 @@ def read_paraphrases(
         found = f" ({bad.summary(of_file=False)})" if bad.total else ""
         raise InputError(f"{near(path)} holds no usable row when read as {layout}{found}; {_REMEDIES[layout]}.")
     return groups, bad
+
+
+def _decode(
+    raw: bytes | None, number: int, bad: BadRows, on_bad: OnBad, remedy: str, separator: str
+) -> list[str] | None:
+    if raw is None:
+        bad.note(number, TOO_LONG, on_bad=on_bad, remedy=remedy)
+        return None
+    try:
+        return [column.strip() for column in raw.decode("utf-8").split(separator)]
+    except UnicodeDecodeError:
+        bad.note(number, NOT_UTF8, on_bad=on_bad, remedy=remedy)
+        return None
 
 
 def _keep(columns: list[str], number: int, groups: list[Group], bad: BadRows, on_bad: OnBad, remedy: str) -> None:

@@ -18,6 +18,7 @@ _BOM = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _HEAD_BYTES = 4096  # in which a text has no zero byte, and UTF-16 and binary files have
 _SHOWN_LINES = 5
+NOT_UTF8 = "not UTF-8"
 TOO_LONG = f"longer than {MAX_LINE_BYTES >> 20} MiB"
 
 
