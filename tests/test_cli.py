@@ -81,6 +81,8 @@ def test_a_failure_leaves_the_old_output_and_names_the_line(tmp_path: Path) -> N
         (["similarity", "alone"], 2, "SENTENCES"),
         (["inspect", "nonesuch"], 1, "no model 'nonesuch'"),
         (["nonesuch"], 2, "No such command"),
+        (["serv"], 2, "No such command 'serv'. Did you mean serve?"),
+        (["embed", "-o", "x.csv"], 2, "x.csv: vectors are written as .jsonl, .npy or .parquet"),
     ],
 )
 def test_a_bad_call_says_what_to_do(arguments: list[str], code: int, message: str) -> None:

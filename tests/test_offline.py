@@ -120,9 +120,11 @@ def test_onnx_runtime_tells_nobody(tmp_path: Path, runtime: str) -> None:
 
 
 def test_fastapi_tells_nobody() -> None:
-    from gramvec.http.app import create_app
+    from gramvec.http.behind import application
+    from gramvec.http.models import Service
+    from gramvec.http.settings import Settings
 
-    telemetry = create_app().behind._telemetry  # type: ignore[attr-defined]
+    telemetry = application(Service(Settings()))._telemetry  # type: ignore[attr-defined]
     assert not any(telemetry[name] for name in ("tracing", "metrics", "logs", "operation_spans", "auto_configure"))
 
 

@@ -20,6 +20,8 @@ from gramvec.files import BLOCK_ROWS, FORMS, STDIN, Form, OutputForm, Reader
 from gramvec.runtime import Device
 
 STOPPED = 130
+# Read, and not written: their endings would promise another form than what is in the file.
+OTHER_TABLES = {".csv", ".tsv"}
 
 
 def _there(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
@@ -111,6 +113,8 @@ def embed(
       gramvec embed tickets.csv --column subject -o tickets.parquet --resume
     """  # noqa: D301 - click takes the character, not its escape
     output = output or STDIN
+    if form is None and output.suffix.lower() in OTHER_TABLES:
+        raise click.UsageError(f"{output}: vectors are written as .jsonl, .npy or .parquet; name one, or give --format")
     if output == STDIN and form in ("npy", "parquet"):
         raise click.UsageError(f"--format {form} needs --output FILE: its header or footer is written last")
     embedder = load(model, device=device, max_characters=max_characters, threads=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -44,6 +45,16 @@ class _Commands(click.Group):
             os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
         command: click.Command = imported(*LATER[cmd_name])
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if near := get_close_matches(args[0], LATER, 1):
+                raise click.UsageError(f"{error.message} Did you mean {near[0]}?", ctx) from None
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
