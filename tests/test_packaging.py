@@ -153,8 +153,8 @@ def test_both_have_the_same_bytes_when_built_from_the_sdist_elsewhere_later(
     built: tuple[Path, Path], home: Path
 ) -> None:
     sdist, wheel = built
-    with tarfile.open(sdist) as archive:
-        archive.extractall(home / "two", filter="data")
+    (home / "two").mkdir()
+    subprocess.run(["tar", "-xf", sdist, "-C", home / "two"], check=True)  # extractall's filter came with 3.11.4
     (elsewhere,) = (home / "two").iterdir()
     shutil.copy(ROOT / "Makefile", elsewhere)
     for path in elsewhere.rglob("*.py"):
