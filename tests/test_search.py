@@ -23,7 +23,7 @@ import gramvec
 from bulk_support import MODEL, as_csv, gramvec_command, killed, rows_kept
 from conftest import MODELS, ROOT
 from gramvec.errors import InputError
-from gramvec.search import scan
+from gramvec.search import filters, scan
 from gramvec.search.layout import HEADER_BYTES, JSON_BEGIN, MAGIC, IndexHeader, Layout
 
 pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
@@ -275,6 +275,8 @@ def opened_and_used(path: Path, small: gramvec.Embedder, *, verify: bool) -> boo
         index = gramvec.Index(path, model=small, verify=verify)
         for query in ("flights", ""):
             index.search(query, k=7)
+            for name in index.filters:
+                index.search(query, k=7, where={name: ["a", TEXTS[0]]})
         list(index._layout.parts(np.arange(len(index)) % 2 == 0))
     except InputError as error:
         assert "\n" not in str(error)
@@ -310,7 +312,7 @@ def test_a_file_made_to_harm_does_none(seed: int, fuzzed: tuple[bytes, Path, gra
     header, body = json.loads(sound[JSON_BEGIN:HEADER_BYTES]), bytearray(sound[HEADER_BYTES:])
     sizes = {name: header[name] for name in HEADER_NUMBERS}
     for _ in range(numbers.randrange(1, 4)):
-        way = numbers.randrange(5)
+        way = numbers.randrange(6)
         if way == 0:
             name = numbers.choice(HEADER_NUMBERS)
             header[name] = numbers.choice([0, -1, 1, 2**31, 2**47, 2**63, sizes[name] + 1, sizes[name] * 2, "7", None])
@@ -320,7 +322,10 @@ def test_a_file_made_to_harm_does_none(seed: int, fuzzed: tuple[bytes, Path, gra
             at = numbers.randrange(len(body) // 8) * 8
             value = numbers.choice([0, -1, 2**62, len(body), 3])
             body[at : at + 8] = value.to_bytes(8, "little", signed=True)
-        elif way == 3:
+        elif way == 3 and isinstance(header["filters"], list):
+            one = numbers.choice(header["filters"])
+            one[numbers.choice(list(one))] = numbers.choice(["b", 0, -1, 1, 2**20, 2**63, 7, None])
+        elif way == 4:
             body[numbers.randrange(len(body))] = numbers.randrange(256)
         else:
             del body[numbers.randrange(1, len(body)) :]
@@ -334,7 +339,8 @@ def test_a_file_made_to_harm_does_none(seed: int, fuzzed: tuple[bytes, Path, gra
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -> tuple[bytes, Path, gramvec.Embedder]:
     folder = tmp_path_factory.mktemp("fuzzed")
-    gramvec.Index.build(folder / "sound.gvi", [{"text": text, "n": [text]} for text in TEXTS], model=small)
+    gramvec.Index.build(folder / "sound.gvi", [{"text": text, "n": [text], "a": "a", "b": text} for text in TEXTS],
+                        model=small, filters=["a", "b"])  # fmt: skip
     return (folder / "sound.gvi").read_bytes(), folder / "mutant.gvi", small
 
 
@@ -345,3 +351,99 @@ def test_sizes_are_checked_before_memory_is_taken(path: Path) -> None:
         path.write_bytes(header.model_copy(update=numbers).packed() + data[HEADER_BYTES:])
         with pytest.raises(InputError, match="its size is not what its header says"):
             Layout(path, verify=False)
+
+
+RECORDS = [
+    {"text": "sony tv 40", "brand": "sony", "price": 9},
+    {"text": "lg tv 40", "brand": "lg", "price": "9"},
+    {"text": "sony camera", "brand": "sony", "price": None},
+    {"text": "tv", "sold": True},
+]
+
+
+def test_a_search_is_narrowed_by_columns(tmp_path: Path, small: gramvec.Embedder) -> None:
+    index = gramvec.Index.build(tmp_path / "x.gvi", RECORDS, model=small, filters=["brand", "price", "sold"])
+    assert index.filters == ["brand", "price", "sold"]
+
+    def found(**where: object) -> list[str]:
+        return [hit.id for hit in index.search("tv", where=where)[0]]  # type: ignore[arg-type]
+
+    assert found() == [hit.id for hit in index.search("tv")[0]] == [hit.id for hit in index.search("tv", where={})[0]]
+    assert found(brand="sony") == ["1", "3"]
+    assert found(price=9) == found(price="9") == ["1", "2"]
+    assert found(price=9, brand=["lg", "acer"]) == ["2"]
+    assert found(brand="acer") == found(brand=[]) == found(brand="") == found(price=9, brand="acer") == []
+    assert found(sold=True) == found(sold="true") == ["4"]
+    assert index.add([{"text": "acer tv", "brand": "acer"}]) == 5
+    assert found(brand="acer") == ["5"]
+    assert index.remove(["4"]) == 4
+    assert found(sold=True) == []
+    assert index.filters == ["brand", "price", "sold"]
+    for where in ({"text": "tv"}, {"brand": None}, {"brand": {}}, {"brand": [None]}, {"brand": ["x"] * 1001}):
+        with pytest.raises(InputError, match="brand"):
+            index.search("tv", where=where)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"it can by none: name columns with --filter"):
+        gramvec.Index.build(tmp_path / "y.gvi", RECORDS, model=small).search("tv", where={"brand": "lg"})
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    seed=st.integers(0, 2**32 - 1), share=st.floats(0, 1), tile=st.integers(1, 90), k=st.integers(1, 20),
+)  # fmt: skip
+def test_narrowed_rows_are_searched_as_if_they_were_all(seed: int, share: float, tile: int, k: int) -> None:
+    numbers = np.random.default_rng(seed)
+    table = numbers.integers(-127, 128, (300, 12), np.int8)
+    queries = numbers.normal(size=(3, 12)).astype(np.float32)
+    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    allowed = numbers.random(300) < share
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scan, "TILE_ROWS", tile)
+        patch.setattr(scan, "THREAD_ROWS", 70)
+        rows, scores = scan.nearest(queries, table, k, threads=2, allowed=allowed)
+    among, expected = scan.nearest(queries, table[allowed], k)
+    assert rows.tolist() == np.flatnonzero(allowed)[among].tolist()
+    assert scores.tolist() == expected.tolist()
+
+
+@settings(deadline=None, max_examples=60)
+@given(values=st.lists(st.text(st.characters(codec="utf-8"), max_size=4) | st.none() | st.integers(-3, 3), min_size=1))
+def test_codes_stand_for_the_values(values: list[str | int | None]) -> None:
+    lines = [orjson.dumps({"a": one}) for one in values]
+    (column,) = filters.collect(["a"], lines, len(lines))
+    codes, places, text = column.parts
+    mapped = {"a": filters.FilterColumn(codes.view("<i4"), places.view("<i8"), text)}
+    for one in {*values, "q", "zz"} - {None}:
+        rows = filters.allowed_rows(mapped, {"a": one}, len(values))  # type: ignore[dict-item]
+        assert rows.tolist() == [other is not None and str(other) == str(one) for other in values]
+
+
+def test_columns_that_cannot_narrow_are_refused(tmp_path: Path, small: gramvec.Embedder) -> None:
+    path = tmp_path / "x.gvi"
+    for records, names, sentence in (
+        (RECORDS, ["brandd"], "no row has a value in brandd"),
+        (RECORDS, ["brand", "brand"], "named twice"),
+        (RECORDS, [f"c{n}" for n in range(17)], "an index takes 16"),
+        ([{"text": "x", "a": "y" * 1025}], ["a"], "row 1 has 1,025 bytes in a"),
+        (RECORDS, ["b" * 201], "over 200 characters"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            gramvec.Index.build(path, records, model=small, filters=names)  # type: ignore[arg-type]
+        assert not path.exists()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filters, "MOST_VALUES", 1)
+        with pytest.raises(InputError, match="more than 1 different values"):
+            gramvec.Index.build(path, RECORDS, model=small, filters=["brand"])
+
+
+def test_the_commands_narrow_a_search(tmp_path: Path) -> None:
+    table, path = tmp_path / "x.csv", tmp_path / "x.gvi"
+    table.write_text("text,team,city\nlost parcel,post,Rome\nparcel late,post,Oslo\nparcel app,web,Oslo\n")
+    made = index_command("index", "build", table, "-o", path, "--filter", "team", "--filter", "city", "-m", MODEL)
+    assert made.returncode == 0, made.stderr
+    done = index_command("search", path, "parcel", "--where", "team=post", "--where", "city=Oslo", "-m", MODEL)
+    assert [line.split(b"\t")[1] for line in done.stdout.splitlines()] == [b"3"]
+    either = index_command("search", path, "parcel", "--where", "city=Rome", "--where", "city=Oslo", "-m", MODEL)
+    assert len(either.stdout.splitlines()) == 3
+    assert b'"filters":["team","city"]' in index_command("index", "info", path, "--json").stdout
+    assert "cannot be narrowed by text" in refused("search", path, "parcel", "--where", "text=x", "-m", MODEL)
+    assert index_command("search", path, "parcel", "--where", "team", "-m", MODEL).returncode == 2

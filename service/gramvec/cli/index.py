@@ -43,6 +43,8 @@ def index() -> None:
 @input_format_option
 @column_option
 @click.option("--id", "id_column", metavar="NAME", help="The column of ids, all different. [the lines' numbers]")
+@click.option("--filter", "filters", multiple=True, metavar="NAME",
+              help="A column that searches can be narrowed by, with --where; repeatable.")  # fmt: skip
 @model_option
 @device_option
 @truncate_option
@@ -56,6 +58,7 @@ def build(
     input_format: Form | None,
     column: str,
     id_column: str | None,
+    filters: tuple[str, ...],
     model: str,
     device: Device,
     truncate: bool,
@@ -71,14 +74,14 @@ def build(
     \b
     Examples:
       gramvec index build titles.txt -o titles.gvi
-      gramvec index build tickets.csv --column subject --id number -o tickets.gvi --resume
+      gramvec index build tickets.csv --column subject --id number --filter team -o tickets.gvi --resume
     """  # noqa: D301 - click takes the character, not its escape
     embedder = load(model, device=device, max_characters=max_characters, threads=1)
     try:
         done = _watched(
             lambda watch: build_index(
-                embedder, source, output, form=input_format, column=column, id_column=id_column, truncate=truncate,
-                on_error=on_error, resume=resume, threads=threads, watch=watch,
+                embedder, source, output, form=input_format, column=column, id_column=id_column, filters=filters,
+                truncate=truncate, on_error=on_error, resume=resume, threads=threads, watch=watch,
             )
         )  # fmt: skip
     finally:
@@ -164,6 +167,7 @@ def info(index: Path, as_json: bool) -> None:
         "text column": found.header.column,
         "id column": found.header.id,
         "columns": found.columns,
+        "filters": found.filters,
         "bytes": index.stat().st_size,
         "digest": found.digest,
     }

@@ -28,6 +28,8 @@ Lines = Callable[[str, list[Hit]], Iterator[str]]
 @index_argument
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @click.option("--file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Queries, one a line.")
+@click.option("--where", multiple=True, metavar="COLUMN=VALUE",
+              help="Only rows with this value there; repeatable: all of several columns, any of one's.")  # fmt: skip
 @click.option("-k", "k", type=click.IntRange(1, MOST_HITS), default=10, show_default=True, help="How many for each.")
 @click.option("--format", "form", type=click.Choice(["tsv", "json", "csv"]), default="tsv", show_default=True)
 @click.option("-m", "--model", help="A name in models/, or a bundle's folder. [the index's]")
@@ -38,6 +40,7 @@ def search(
     index: Path,
     queries: tuple[str, ...],
     file: Path | None,
+    where: tuple[str, ...],
     k: int,
     form: Format,
     model: str | None,
@@ -53,6 +56,7 @@ def search(
     \b
     Examples:
       gramvec search tickets.gvi 'forgot my pasword'
+      gramvec search tickets.gvi 'parcel lost' --where team=post
       gramvec search tickets.gvi --file queries.txt -k 3 --format csv > hits.csv
     """  # noqa: D301 - click takes the character, not its escape
     if bool(queries) == (file is not None):
@@ -61,9 +65,20 @@ def search(
     several = len(queries) > 1 or file is not None
     lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form](found.columns, several)
     asked: list[str] = []
-    for hits in found.stream(_remembered(queries if file is None else _lines_of(file), asked), k, truncate=truncate):
+    texts = _remembered(queries if file is None else _lines_of(file), asked)
+    for hits in found.stream(texts, k, where=_wanted(where), truncate=truncate):
         for line in lines(asked.pop(0), hits):
             click.echo(line, nl=False)
+
+
+def _wanted(where: tuple[str, ...]) -> dict[str, list[str]]:
+    wanted: dict[str, list[str]] = {}
+    for one in where:
+        column, equals, value = one.partition("=")
+        if not column or not equals:
+            raise click.UsageError(f"--where {one!r} is not COLUMN=VALUE")
+        wanted.setdefault(column, []).append(value)
+    return wanted
 
 
 def _remembered(queries: Any, asked: list[str]) -> Iterator[str]:

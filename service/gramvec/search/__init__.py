@@ -6,17 +6,23 @@ May import bulk, embedding and below. A new way to find candidates belongs in `s
 from __future__ import annotations
 
 from gramvec.search.building import add_to_index, build_index, remove_from_index
-from gramvec.search.index import MOST_HITS, Hit, Index
-from gramvec.search.layout import IndexHeader, text_of
-from gramvec.search.scan import nearest
+from gramvec.search.filters import Scalar, Where, text_of
+from gramvec.search.index import MOST_HITS, Hit, Index, View
+from gramvec.search.layout import IndexHeader
+from gramvec.search.scan import TILE_QUERIES, kernels, nearest
 
 __all__ = [
     "MOST_HITS",
+    "TILE_QUERIES",
     "Hit",
     "Index",
     "IndexHeader",
+    "Scalar",
+    "View",
+    "Where",
     "add_to_index",
     "build_index",
+    "kernels",
     "nearest",
     "remove_from_index",
     "text_of",

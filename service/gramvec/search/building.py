@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from gramvec.bulk import COLUMN, Done, Files, OnError, Options, Watcher, embed_f
 from gramvec.embedding import Embedder, Vectors
 from gramvec.errors import InputError, quoted
 from gramvec.files import Form, open_stage
+from gramvec.search.filters import MOST_COLUMNS, FilterHeader
 from gramvec.search.form import IndexForm, Removal
 from gramvec.search.layout import MOST_LABEL, IndexHeader, Layout
 
@@ -37,6 +38,7 @@ def build_index(
     form: Form | None = None,
     column: str = COLUMN,
     id_column: str | None = None,
+    filters: Sequence[str] = (),
     truncate: bool = False,
     on_error: OnError = "stop",
     resume: bool = False,
@@ -45,20 +47,26 @@ def build_index(
 ) -> Done:
     """Make an index of the rows of a file; what is at `output` is replaced when it is whole.
 
-    id_column: of different ids; None takes the numbers of the lines. The other arguments and errors are embed_file's;
+    id_column: of different ids; None takes the numbers of the lines. filters: columns that a search can be narrowed by,
+    at most 16, of values as short as a word or a number. The other arguments and errors are embed_file's;
     InputError also for a file without a text, and for two rows with one id. The embedder should have threads=1.
     """
-    for name in (column, id_column or ""):
+    if len(set(filters)) < len(filters):
+        raise InputError("a column to filter by is named twice; leave one out")
+    if len(filters) > MOST_COLUMNS:
+        raise InputError(f"{len(filters)} columns to filter by; an index takes {MOST_COLUMNS}: leave some out")
+    for name in (column, id_column or "", *filters):
         if len(name) > MOST_LABEL:
             raise InputError(f"a column's name of over {MOST_LABEL} characters cannot be kept; give it a shorter one")
     header = IndexHeader(
-        model=embedder.name, digest=embedder.digest, dimensions=embedder.dimension, column=column, id=id_column
-    )
+        model=embedder.name, digest=embedder.digest, dimensions=embedder.dimension, column=column, id=id_column,
+        filters=tuple(FilterHeader(column=name) for name in filters),
+    )  # fmt: skip
     header.packed()  # names that are too long are refused before the work
     files = Files(source, output, form, None, column)
     return embed_file(
         embedder, files, _Units(truncate=truncate), on_error=on_error, resume=resume, threads=threads, watch=watch,
-        written=IndexForm(header, lambda: None), also={"index": None, "id": id_column},
+        written=IndexForm(header, lambda: None), also={"index": None, "id": id_column, "filters": [*filters]},
     )  # fmt: skip
 
 

@@ -11,9 +11,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.errors import InputError
+from gramvec.errors import InputError, quoted
 from gramvec.files import Block, json_line, records_of
-from gramvec.search.layout import IndexHeader, Layout, Part, write_index
+from gramvec.search.layout import IndexHeader, Layout, Part
+from gramvec.search.writing import write_index
 
 # Rows, bytes of their ids, bytes of their records.
 PIECE = struct.Struct("<QQQ")
@@ -74,7 +75,10 @@ class IndexForm:
         return str(value).encode("utf-8", "replace")
 
     def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
-        """See Writes. Raises InputError if two rows have one id, or if there is no row."""
+        """See Writes.
+
+        Raises InputError if two rows have one id, if a column to filter by has no value, and if there is no row.
+        """
         stage.flush()
         size = stage.seek(0, 2)
         data = np.frombuffer(mmap(stage.fileno(), 0, access=ACCESS_READ), np.uint8) if size else np.empty(0, np.uint8)
@@ -88,7 +92,12 @@ class IndexForm:
         if not added:
             raise InputError("there is no text in the input; an index needs at least one")
         last = max((int(one) for one in self._counted(data)), default=0)
-        write_index(out, self._header.model_copy(update={"next": max(self._header.next, last + 1)}), parts)
+        header = write_index(out, self._header.model_copy(update={"next": max(self._header.next, last + 1)}), parts)
+        for one in header.filters if self._former is None else ():
+            if not one.values:
+                raise InputError(
+                    f"no row has a value in {quoted(one.column)}; name a column of the input with --filter"
+                )
 
     def _counted(self, data: NDArray[np.uint8]) -> Iterator[bytes]:
         """The last id of each piece, where ids are counted."""

@@ -10,13 +10,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from gramvec.bulk import cores, units_of
-from gramvec.embedding import Embedder, load
+from gramvec.embedding import Embedder, Vectors, load
 from gramvec.errors import InputError
 from gramvec.runtime import Device
 from gramvec.search.building import add_to_index, build_index, check_model, remove_from_index
+from gramvec.search.filters import Where, allowed_rows
 from gramvec.search.layout import IndexHeader, Layout
 from gramvec.search.scan import TILE_QUERIES, kernels, nearest
 
@@ -83,15 +86,19 @@ class Index:
         model: str | os.PathLike[str] | Embedder = "gramvec-en",
         column: str = "text",
         id_column: str | None = None,
+        filters: Iterable[str] = (),
     ) -> Index:
         """Make an index of texts, or of dicts whose `column` is a text, and open it; a file that is there is replaced.
 
         records: any iterable, taken once, in bounded memory. id_column: of different ids, None to count from 1.
+        filters: columns that a search can be narrowed by.
         Raises InputError for a record without a text, for two with one id and if there is none.
         """
         embedder = model if isinstance(model, Embedder) else load(model)
         with _spooled(records, column) as source:
-            build_index(embedder, source, Path(path), form="jsonl", column=column, id_column=id_column)
+            build_index(
+                embedder, source, Path(path), form="jsonl", column=column, id_column=id_column, filters=[*filters]
+            )
         return cls(path, model=embedder)
 
     @property
@@ -125,29 +132,39 @@ class Index:
         column = self.header.column
         return [column, *(name for name in (self._layout.record(0) if len(self) else {}) if name != column)]
 
-    def search(self, queries: str | Iterable[str], k: int = 10, *, truncate: bool = False) -> list[list[Hit]]:
+    @property
+    def filters(self) -> list[str]:
+        """The columns that a search can be narrowed by."""
+        return [one.column for one in self.header.filters]
+
+    def search(
+        self, queries: str | Iterable[str], k: int = 10, *, where: Where | None = None, truncate: bool = False
+    ) -> list[list[Hit]]:
         """The k nearest rows for each query (a text, or any iterable of them), the nearest first.
 
         Scores are cosines of the query's float32 vector with the stored int8 one; 0 for a query without any known
-        feature. All rows are looked at. truncate: cut long queries instead of refusing them.
-        Raises InputError if k is not 1 to 10,000, or a query is no text.
+        feature. All rows are looked at. where: column -> the value that a row has there, or a list of such, compared as
+        text; of the columns that the index was built to filter by. truncate: cut long queries instead of refusing them.
+        Raises InputError if k is not 1 to 10,000, a query is no text, or `where` names no column to filter by.
         """
-        return list(self.stream([queries] if isinstance(queries, str) else queries, k, truncate=truncate))
+        return list(self.stream([queries] if isinstance(queries, str) else queries, k, where=where, truncate=truncate))
 
-    def stream(self, queries: Iterable[str], k: int = 10, *, truncate: bool = False) -> Iterator[list[Hit]]:
+    def stream(
+        self, queries: Iterable[str], k: int = 10, *, where: Where | None = None, truncate: bool = False
+    ) -> Iterator[list[Hit]]:
         """`search` for any number of queries, in bounded memory."""
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_HITS:
-            raise InputError(f"k must be a whole number from 1 to {MOST_HITS:,}, not {k!r}", field="k")
+        view = self.view(where)
+        _check_k(k)
         kernels()  # what is missing is said before a model is loaded
-        layout, waiting = self._layout, iter(queries)
+        waiting = iter(queries)
         while texts := list(islice(waiting, TILE_QUERIES)):
             units = units_of(self.embedder, texts, truncate=truncate, watch=lambda _: None)
-            rows, scores = nearest(units, layout.vectors, k, threads=self.threads)
-            for some, cosines in zip(rows.tolist(), scores.tolist(), strict=True):
-                yield [
-                    Hit(layout.id(row), score, layout.record(row))
-                    for row, score in zip(some, cosines, strict=True)
-                ]  # fmt: skip
+            for rows, scores in zip(*view.nearest(units, k), strict=True):
+                yield view.hits(rows, scores)
+
+    def view(self, where: Where | None = None) -> View:
+        """The rows as they are now, or those of `where`; adding and removing does not change it. Raises InputError."""
+        return View(self._layout, self.threads, where)
 
     def add(self, records: Iterable[str | Record]) -> int:
         """Add texts, or dicts as `build` takes them; how many rows there are now. The file is replaced as a whole.
@@ -169,6 +186,40 @@ class Index:
     def _reopened(self) -> int:
         self._layout = Layout(self.path, verify=self._verify)
         return len(self)
+
+
+class View:
+    """Some rows of an index, or all of them, asked with vectors instead of texts."""
+
+    def __init__(self, layout: Layout, threads: int, where: Where | None) -> None:
+        self._layout = layout
+        self._threads = threads
+        self._allowed = allowed_rows(layout.filters, where, layout.header.rows) if where else None
+
+    def nearest(self, units: Vectors, k: int) -> tuple[NDArray[np.int64], Vectors]:
+        """Rows int64[q, <= k] and their cosines for float32[q, d] of length 1 or 0; see `scan.nearest`.
+
+        Raises InputError if k is not 1 to 10,000.
+        """
+        _check_k(k)
+        return nearest(units, self._layout.vectors, k, threads=self._threads, allowed=self._allowed)
+
+    def hits(self, rows: NDArray[np.int64], scores: Vectors) -> list[Hit]:
+        """What was stored with these rows. Raises InputError where the file is damaged."""
+        layout = self._layout
+        return [
+            Hit(layout.id(row), score, layout.record(row))
+            for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
+        ]
+
+    def record_bytes(self, rows: NDArray[np.int64]) -> int:
+        """How many bytes the records of these rows have in the file."""
+        return self._layout.record_bytes(rows)
+
+
+def _check_k(k: int) -> None:
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_HITS:
+        raise InputError(f"k must be a whole number from 1 to {MOST_HITS:,}, not {k!r}", field="k")
 
 
 class _spooled:  # noqa: N801 - read as a function

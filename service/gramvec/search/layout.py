@@ -9,23 +9,23 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError
+from gramvec.search.filters import MOST_COLUMNS, FilterColumn, FilterHeader, padded
 
 MAGIC = b"gvindex1"
 HEADER_BYTES = 4096
 DIGEST_BYTES = 32
 JSON_BEGIN = len(MAGIC) + DIGEST_BYTES
 MOST_ROWS = 2**31 - 1
-COPIED_BYTES = 4 << 20
 SMALL_NUMBERS = 2**48
 MOST_LABEL = 200
 
@@ -40,7 +40,8 @@ class IndexHeader(BaseModel):
     """What an index says of itself.
 
     model, digest: the bundle that made the vectors. column: of the texts; id: of the ids, None for numbers that were
-    counted, of which `next` is the first free one. body: SHA-256 of all that follows the header.
+    counted, of which `next` is the first free one. filters: the columns that a search can be narrowed by. body: SHA-256
+    of all that follows the header.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
@@ -55,6 +56,7 @@ class IndexHeader(BaseModel):
     rows: Annotated[int, Field(ge=0, le=MOST_ROWS)] = 0
     id_bytes: Size = 0
     record_bytes: Size = 0
+    filters: Annotated[tuple[FilterHeader, ...], Field(max_length=MOST_COLUMNS, strict=False)] = ()
     body: Digest = "0" * 64
 
     @property
@@ -62,7 +64,13 @@ class IndexHeader(BaseModel):
         """The bytes of vectors, places of ids, ids, places of records, records."""
         places = 8 * (self.rows + 1)
         # Padded, so that the numbers behind them lie at multiples of eight.
-        return _padded(self.rows * self.dimensions), places, _padded(self.id_bytes), places, self.record_bytes
+        records = padded(self.record_bytes) if self.filters else self.record_bytes
+        return padded(self.rows * self.dimensions), places, padded(self.id_bytes), places, records
+
+    @property
+    def filter_sizes(self) -> list[tuple[int, int, int]]:
+        """For each column to filter by the bytes of codes, places of values, values."""
+        return [one.sizes(self.rows) for one in self.filters]
 
     def packed(self) -> bytes:
         """The 4,096 bytes. Raises InputError for names that do not fit."""
@@ -98,7 +106,8 @@ class Layout:
         data = _mapped(path)
         self.header, self.digest = _header(path, data)
         vectors, id_places, ids, record_places, records = self.header.sizes
-        if HEADER_BYTES + vectors + id_places + ids + record_places + records != len(data):
+        filtered = sum(map(sum, self.header.filter_sizes))
+        if HEADER_BYTES + vectors + id_places + ids + record_places + records + filtered != len(data):
             raise _damaged(path, "its size is not what its header says")
         if verify and hashlib.sha256(data[HEADER_BYTES:].data).hexdigest() != self.header.body:
             raise _damaged(path, "its digest differs")
@@ -110,9 +119,29 @@ class Layout:
         self.ids = data[at : at + self.header.id_bytes]
         at += ids
         self.record_places = data[at : at + record_places].view("<i8")
-        self.records = data[at + record_places :]
+        at += record_places
+        self.records = data[at : at + self.header.record_bytes]
+        self.filters = self._filters(data, at + records)
         _check_places(path, self.id_places, self.header.id_bytes)
         _check_places(path, self.record_places, self.header.record_bytes)
+
+    def _filters(self, data: Bytes, at: int) -> dict[str, FilterColumn]:
+        found = {}
+        for one, sizes in zip(self.header.filters, self.header.filter_sizes, strict=True):
+            codes, places, values = (data[at + sum(sizes[:n]) : at + sum(sizes[: n + 1])] for n in range(3))
+            at += sum(sizes)
+            column = FilterColumn(
+                codes[: 4 * self.header.rows].view("<i4"), places.view("<i8"), values[: one.value_bytes]
+            )
+            _check_places(self.path, column.places, one.value_bytes)
+            found[one.column] = column
+        if len(found) < len(self.header.filters):
+            raise _damaged(self.path, "two columns to filter by have one name")
+        return found
+
+    def record_bytes(self, rows: Ints) -> int:
+        """How many bytes the records of these rows have."""
+        return int((self.record_places[rows + 1] - self.record_places[rows]).sum())
 
     def id(self, row: int) -> str:
         """The id of a row."""
@@ -148,99 +177,6 @@ class Layout:
                 np.diff(records),
                 self.records[int(records[0]) : int(records[-1])],
             )
-
-
-def write_index(out: BinaryIO, header: IndexHeader, parts: Callable[[], Iterator[Part]]) -> IndexHeader:
-    """Write an index of these parts, which are gone through several times; give back the header as it was written.
-
-    Raises InputError if there is no row, or if two have one id.
-    """
-    id_lengths = _joined([part.id_lengths for part in parts()])
-    record_lengths = _joined([part.record_lengths for part in parts()])
-    _check_ids(parts, len(id_lengths))
-    header = header.model_copy(
-        update={
-            "rows": len(id_lengths),
-            "id_bytes": int(id_lengths.sum()),
-            "record_bytes": int(record_lengths.sum()),
-        }
-    )
-    out.write(bytes(HEADER_BYTES))
-    body = _Hashed(out)
-    for part in parts():
-        body.write(part.vectors.reshape(-1).view(np.uint8))
-    body.pad(header.rows * header.dimensions)
-    body.write(_places(id_lengths))
-    for part in parts():
-        body.write(part.ids)
-    body.pad(header.id_bytes)
-    body.write(_places(record_lengths))
-    for part in parts():
-        body.write(part.records)
-    header = header.model_copy(update={"body": body.hash.hexdigest()})
-    out.seek(0)
-    out.write(header.packed())
-    out.seek(0, os.SEEK_END)
-    return header
-
-
-def text_of(value: Any) -> str:
-    """A value of a record as a cell of a table: a string as it is, nothing for null, JSON for the rest."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
-
-
-class _Hashed:
-    def __init__(self, out: BinaryIO) -> None:
-        self.hash = hashlib.sha256()
-        self._out = out
-
-    def write(self, data: Bytes) -> None:
-        view = data.data
-        for at in range(0, len(view), COPIED_BYTES):
-            piece = view[at : at + COPIED_BYTES]
-            self.hash.update(piece)
-            self._out.write(piece)
-
-    def pad(self, size: int) -> None:
-        self.write(np.zeros(_padded(size) - size, np.uint8))
-
-
-def _padded(size: int) -> int:
-    return -(-size // 8) * 8
-
-
-def _joined(lengths: list[Ints]) -> Ints:
-    return np.concatenate([np.empty(0, np.int64), *lengths])
-
-
-def _places(lengths: Ints) -> Bytes:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype("<i8").view(np.uint8)
-
-
-def _ids_of(part: Part) -> Iterator[bytes]:
-    data, at = part.ids.tobytes(), 0
-    for length in part.id_lengths.tolist():
-        yield data[at : at + length]
-        at += length
-
-
-def _check_ids(parts: Callable[[], Iterator[Part]], rows: int) -> None:
-    """Eight bytes a row: hashes first, and the ids themselves only of those that are equal."""
-    if not rows:
-        raise InputError("no row has a text; an index needs at least one")
-    if rows > MOST_ROWS:
-        raise InputError(f"{rows:,} rows; an index holds at most {MOST_ROWS:,}: make several")
-    hashes = np.fromiter((hash(one) for part in parts() for one in _ids_of(part)), np.int64, rows)
-    hashes.sort()
-    equal = set(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
-    seen: set[bytes] = set()
-    for one in (one for part in parts() for one in _ids_of(part)) if equal else ():
-        if one in seen:
-            raise InputError(f"two rows have the id {quoted(one.decode('utf-8', 'replace'))}; ids must differ")
-        if hash(one) in equal:
-            seen.add(one)
 
 
 def _mapped(path: Path) -> Bytes:

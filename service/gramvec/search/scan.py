@@ -36,50 +36,70 @@ def kernels() -> Any:
         raise InputError("searching needs numkong: pip install 'gramvec[search]'") from error
 
 
-def nearest(units: Vectors, table: Table, k: int, *, threads: int = 1) -> tuple[Ids, Vectors]:
+def nearest(
+    units: Vectors, table: Table, k: int, *, threads: int = 1, allowed: NDArray[np.bool_] | None = None
+) -> tuple[Ids, Vectors]:
     """The k nearest rows of int8[n, d] for each of float32[q, d] (length 1, or 0), the nearest first.
 
-    Rows int64[q, min(k, n)] and their cosines float32 with the stored int8 vectors; equal ones by row. A row or query
-    of zeros has cosine 0.
+    allowed: bool[n], the rows that may be found; None for all n.
+    Rows int64[q, min(k, allowed rows)] and their cosines float32 with the stored int8 vectors; equal ones by row. A row
+    or query of zeros has cosine 0.
     """
-    found = min(k, len(table))
+    found = min(k, len(table) if allowed is None else int(np.count_nonzero(allowed)))
     rows = np.empty((len(units), found), np.int64)
     scores = np.empty((len(units), found), np.float32)
     for start in range(0, len(units), TILE_QUERIES):
         some = units[start : start + TILE_QUERIES]
-        for at, candidates in enumerate(_candidates(some, table, SPARE_TIMES * k + SPARE, threads), start):
+        for at, candidates in enumerate(_candidates(some, table, SPARE_TIMES * k + SPARE, threads, allowed), start):
             cosines = _cosines(units[at], table[candidates])
             order = np.lexsort((candidates, -cosines))[:found]
             rows[at], scores[at] = candidates[order], cosines[order]
     return rows, scores
 
 
-def _candidates(units: Vectors, table: Table, most: int, threads: int) -> list[Ids]:
+def _candidates(
+    units: Vectors, table: Table, most: int, threads: int, allowed: NDArray[np.bool_] | None = None
+) -> list[Ids]:
     """For each query the `most` rows of the largest products of integers, of equal ones the first."""
     queries = np.ascontiguousarray(quantize(units, "int8"))
     parts = max(1, min(threads, len(table) // THREAD_ROWS))
     edges = np.linspace(0, len(table), parts + 1).astype(int).tolist()
     cdist = kernels().cdist
     with ThreadPoolExecutor(parts, thread_name_prefix="gramvec-search") as pool:
-        strips = list(pool.map(lambda a, b: _strip(cdist, queries, table, a, b, most), edges[:-1], edges[1:]))
+        strips = list(pool.map(lambda a, b: _strip(cdist, queries, table, a, b, most, allowed), edges[:-1], edges[1:]))
     joined = [_largest(np.concatenate(keys), most) for keys in zip(*strips, strict=True)]
     return [np.sort((1 << ROW_BITS) - 1 - (keys & ((1 << ROW_BITS) - 1))) for keys in joined]
 
 
-def _strip(cdist: Any, queries: NDArray[Any], table: Table, first: int, last: int, most: int) -> list[Ids]:
+def _strip(
+    cdist: Any,
+    queries: NDArray[Any],
+    table: Table,
+    first: int,
+    last: int,
+    most: int,
+    allowed: NDArray[np.bool_] | None,
+) -> list[Ids]:
     """For each query the keys of its best rows from first to last: the product, and the lower the row the higher."""
-    kept = [np.empty(0, np.int64) for _ in queries]
+    best = [np.empty(0, np.int64) for _ in queries]
     least = np.full(len(queries), np.iinfo(np.int64).min)
     for start in range(first, last, TILE_ROWS):
-        tile = np.asarray(cdist(queries, table[start : min(start + TILE_ROWS, last)], "dot"))
+        piece = slice(start, min(start + TILE_ROWS, last))
+        vectors, places = table[piece], np.arange(start, piece.stop)
+        if allowed is not None:
+            kept = np.flatnonzero(allowed[piece])
+            if not len(kept):
+                continue
+            vectors, places = vectors[kept], places[kept]
+        tile = np.asarray(cdist(queries, vectors, "dot"))
         for at, products in enumerate(tile):
             rows = np.flatnonzero(products > least[at])
             if len(rows):
-                keys = (products[rows].astype(np.int64) << ROW_BITS) | ((1 << ROW_BITS) - 1 - (rows + start))
-                kept[at] = _largest(np.concatenate([kept[at], keys]), most)
-                if len(kept[at]) == most:
-                    least[at] = kept[at].min() >> ROW_BITS
-    return kept
+                keys = (products[rows].astype(np.int64) << ROW_BITS) | ((1 << ROW_BITS) - 1 - places[rows])
+                best[at] = _largest(np.concatenate([best[at], keys]), most)
+                if len(best[at]) == most:
+                    least[at] = best[at].min() >> ROW_BITS
+    return best
 
 
 def _largest(keys: Ids, most: int) -> Ids:
