@@ -67,8 +67,8 @@ def test_a_route(tmp_path: Path) -> None:
     )
     copy.replace(
         f"{routes}/routers.py",
-        "from gramvec.http.routes import admin, ",
-        "from gramvec.http.routes import admin, count, ",
+        "import (\n    admin,\n",
+        "import (\n    admin,\n    count,\n",
     )
     copy.replace(f"{routes}/routers.py", "    admin.router,\n", "    admin.router,\n    count.router,\n")
     printed = copy.run(

@@ -10,11 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
+import gramvec
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.http.routes.passing import DOCS_ASSETS
 from gramvec.http.settings.settings import Settings
 from http_support import PATIENCE, running, served_process
+
+pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
 
 KEY = "a-key-of-this-test"
 BEARER = {"authorization": f"Bearer {KEY}"}
@@ -23,8 +26,12 @@ OPEN = {"/health", "/ready", "/metrics", "/docs", "/"}
 
 
 @pytest.fixture(scope="module", params=[None, KEY])
-def client(embedder: Embedder, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
-    chosen = Settings.model_validate({"api_key": [request.param] if request.param else []})
+def client(
+    embedder: Embedder, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
+    index = gramvec.Index.build(tmp_path_factory.mktemp("index") / "x.gvi", ["lost parcel"], model=embedder)
+    keys = [request.param] if request.param else []
+    chosen = Settings.model_validate({"api_key": keys, "index": [f"things={index.path}"]})
     headers = BEARER if request.param else {}
     with (
         running(chosen, embedder) as server,
@@ -57,7 +64,9 @@ def test_every_example_works_as_it_stands(client: httpx.Client, document: dict[s
             answer = client.request(method, path, json=example["value"])
             assert answer.status_code == 200, (path, example, answer.text)
             tried.append(path)
-    assert {"/embed", "/similarity", "/v1/embeddings", "/", "/explain", "/rerank", "/v1/rerank"} <= set(tried)
+    assert {"/embed", "/similarity", "/v1/embeddings", "/", "/explain", "/rerank", "/v1/rerank", "/search"} <= set(
+        tried
+    )
 
 
 def test_every_route_without_a_body_answers_what_it_documents(client: httpx.Client, document: dict[str, Any]) -> None:
@@ -81,7 +90,16 @@ def test_the_command_serves_the_same_document(document: dict[str, Any], client: 
 def test_every_route_is_there(document: dict[str, Any]) -> None:
     found = {f"{method} {path}" for method, path, _ in operations(document)}
     assert found == {
-        *("post /embed", "post /similarity", "post /rerank", "post /v1/rerank", "post /explain", "post /", "get /"),
+        *(
+            "post /embed",
+            "post /similarity",
+            "post /rerank",
+            "post /v1/rerank",
+            "post /search",
+            "post /explain",
+            "post /",
+            "get /",
+        ),
         *("post /v1/embeddings", "get /v1/models", "get /v1/models/{model}"),
         *("get /health", "get /ready", "get /info", "get /metrics", "post /admin/reload"),
     }

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from gramvec.embedding import Embedder
 from gramvec.http.door import FrontDoor
-from gramvec.http.models import Service, check_names
+from gramvec.http.models import Service, check_names, open_indexes
 from gramvec.http.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,10 +28,12 @@ def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[E
 
     Raises:
         BundleError: two of the models have one name.
+        InputError: with models, an index of the settings cannot be had.
     """
     given = embedder if isinstance(embedder, Sequence) else [embedder] if embedder is not None else []
     check_names(given)
-    service = Service(settings or Settings(), given)
+    chosen = settings or Settings()
+    service = Service(chosen, given, open_indexes(chosen, given) if given else ())
     return FrontDoor(_Behind(service, loads=embedder is None), service)
 
 
@@ -78,7 +80,7 @@ class _Behind:
         await receive()
         loading: asyncio.Task[None] | None = None
         if service.given:
-            service.attach(*service.given)
+            service.attach(*service.given, indexes=service.given_indexes)
         elif self._loads:
             loading = asyncio.create_task(service.load())
         await send({"type": "lifespan.startup.complete"})

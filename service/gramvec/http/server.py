@@ -11,7 +11,16 @@ from gramvec.errors import GramvecError
 from gramvec.http.app import create_app
 from gramvec.http.connections import Limits
 from gramvec.http.door import FrontDoor
-from gramvec.http.models import Service, changes, check_whole, close_but, load_models, renewed
+from gramvec.http.models import (
+    Reloaded,
+    Service,
+    changes,
+    check_whole,
+    close_but,
+    index_changes,
+    load_models,
+    renewed_all,
+)
 from gramvec.http.processes import (
     BACKLOG,
     STOP_SIGNALS,
@@ -78,11 +87,11 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
 
     with standing_by(wait):
         embedders = load_models(settings)
-    if any(embedder.device == "cuda" for embedder in embedders):
-        raise GramvecError(NO_WORKERS_ON_CUDA)
+        if any(embedder.device == "cuda" for embedder in embedders):
+            raise GramvecError(NO_WORKERS_ON_CUDA)
+        app = create_app(settings, embedders)
     for embedder in embedders:
         log.info("%s is ready on %s", embedder.name, embedder.device)
-    app = create_app(settings, embedders)
     service: Service = app.state.service
     del embedder, embedders  # the old ones go when a reload replaces them
 
@@ -93,20 +102,21 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
         WorkerServer(app, _limits(app), parent).run([listener])
 
     def renew(is_wanted: Callable[[], bool]) -> Message:
-        serving = service.given
+        serving, open_ones = service.given, service.given_indexes
         try:
-            found = renewed(settings, serving)
+            found, indexes = renewed_all(settings, serving, open_ones)
         except GramvecError as error:
             log.error("not reloaded, the models go on as they are: %s", error)
             raise
         if not is_wanted():
             close_but(found, serving)
             return {}
-        service.given = found
+        service.given, service.given_indexes = found, indexes
         close_but(serving, found)
-        made = [change._asdict() for change in changes(serving, found)]
+        made = Reloaded(changes(serving, found), index_changes(open_ones, indexes))
         wanted = [(one.digest, str(one.bundle.path.resolve())) for one in found]
-        return {"renew": wanted, "result": {"models": made}}
+        wanted += [(one.index.digest, str(one.path)) for one in indexes]
+        return {"renew": wanted, "result": made.told()}
 
     # With the listener open here, connections would wait for the end behind the last worker's back.
     supervise(

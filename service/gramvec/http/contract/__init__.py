@@ -41,6 +41,7 @@ from gramvec.http.contract.schemas import (
     SimilarityParameters,
     SimilarityRequest,
 )
+from gramvec.http.contract.searching import SearchAnswer, SearchRequest
 
 __all__ = [
     "JSON",
@@ -64,6 +65,8 @@ __all__ = [
     "Reply",
     "RerankRequest",
     "Rows",
+    "SearchAnswer",
+    "SearchRequest",
     "SimilarityParameters",
     "SimilarityRequest",
     "Usage",

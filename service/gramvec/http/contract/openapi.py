@@ -19,6 +19,7 @@ from gramvec.http.contract.explanation import Explained, ExplainRequest
 from gramvec.http.contract.ranking import RankAnswer, RankedText, RankRequest, RerankRequest
 from gramvec.http.contract.reply import JSON
 from gramvec.http.contract.schemas import Body, EmbeddingsRequest, EmbedRequest, SimilarityRequest
+from gramvec.http.contract.searching import SearchAnswer, SearchRequest
 
 REFERENCE = "#/components/schemas/{model}"
 
@@ -232,6 +233,7 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
         bodies = (
             *(EmbedRequest, SimilarityRequest, EmbeddingsRequest, ExplainRequest, Explained),
             *(RerankRequest, RankedText, RankRequest, RankAnswer),
+            *(SearchRequest, SearchAnswer),
             *(ErrorBody, OpenAIErrorBody),
         )
         schemas: list[tuple[type[Any], Any]] = [(schema, "validation") for schema in bodies]

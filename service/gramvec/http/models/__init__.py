@@ -5,6 +5,7 @@ May import telemetry and below. A new kind of work beside batches waits in a `Se
 
 from __future__ import annotations
 
+from gramvec.http.models.indexes import OpenIndex, index_changes, open_indexes
 from gramvec.http.models.loading import (
     Change,
     Wanted,
@@ -13,9 +14,10 @@ from gramvec.http.models.loading import (
     check_whole,
     close_but,
     load_models,
-    renewed,
 )
-from gramvec.http.models.service import Served, Service, embed, prepare, usage_of
+from gramvec.http.models.searches import Rows
+from gramvec.http.models.served import Served, embed, prepare, unless_gone, usage_of
+from gramvec.http.models.service import Reloaded, Service, renewed_all
 from gramvec.http.models.traffic import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES, UNCOUNTED_BYTES
 
 __all__ = [
@@ -24,6 +26,9 @@ __all__ = [
     "SCORE_BYTES",
     "UNCOUNTED_BYTES",
     "Change",
+    "OpenIndex",
+    "Reloaded",
+    "Rows",
     "Served",
     "Service",
     "Wanted",
@@ -32,8 +37,11 @@ __all__ = [
     "check_whole",
     "close_but",
     "embed",
+    "index_changes",
     "load_models",
+    "open_indexes",
     "prepare",
-    "renewed",
+    "renewed_all",
+    "unless_gone",
     "usage_of",
 ]

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from starlette.requests import ClientDisconnect
-
-from gramvec.batching import LOOP_SECONDS, Answer, Batcher
+from gramvec.batching import LOOP_SECONDS, Batcher
 from gramvec.embedding import Embedder
-from gramvec.errors import GramvecError, InputError
+from gramvec.errors import GramvecError
 from gramvec.http.contract import (
     HttpError,
-    Incoming,
-    Usage,
     not_reloaded,
     reload_given_up,
     reload_under_way,
@@ -26,8 +21,11 @@ from gramvec.http.contract import (
     unhealthy,
 )
 from gramvec.http.models.aside import aside
+from gramvec.http.models.indexes import OpenIndex, index_changes, open_indexes, renewed_indexes
 from gramvec.http.models.loading import Change, Wanted, changes, close_but, label_of, load_models, renewed
+from gramvec.http.models.searches import Searches
 from gramvec.http.models.serial import SerialThread
+from gramvec.http.models.served import Served
 from gramvec.http.models.traffic import Traffic
 from gramvec.http.settings import Settings
 from gramvec.http.telemetry import NO_USER_TEXT, Metrics
@@ -36,35 +34,45 @@ log = logging.getLogger("gramvec.http")
 
 # An explanation of the longest texts takes 0.3 s.
 MOST_EXPLANATIONS_WAITING = 32
-# So many calls of 4 ms on the loop may go by before a request that waits has a watch over its connection.
-UNWATCHED_FLUSHES = 8
 # More than a request has beside its texts.
 FIELDS = 1_000
 
 
-class Served(NamedTuple):
-    """A loaded model, the queue in front of it, and its label for `x-model`: name and first digits of the digest."""
+class Reloaded(NamedTuple):
+    """What a reload made of each model, and of each index."""
 
-    embedder: Embedder
-    batcher: Batcher
-    label: bytes
+    models: list[Change]
+    indexes: list[Change]
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Reloaded:
+        """What was told."""
+        return cls(*([Change(**one) for one in told[what]] for what in cls._fields))
+
+    def told(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {what: [change._asdict() for change in some] for what, some in self._asdict().items()}
 
 
 class Service:
     """The state of one serving process.
 
     `models` are those served, by name, the default first; empty until all of them are loaded. `served` is the default
-    one, None until then. `given` are loaded ones of the caller's, to be served from the start. `reload` is what a
+    one, None until then. `indexes` are those served, by name. `given` and `given_indexes` are loaded ones of the
+    caller's, to be served from the start. `reload` is what a
     request for a reload calls. `workers_running` is the number of processes, as the parent counts them. `last_words`
     are the reason for refusals once it is stopping.
     """
 
-    def __init__(self, settings: Settings, given: Sequence[Embedder] = ()) -> None:
+    def __init__(
+        self, settings: Settings, given: Sequence[Embedder] = (), given_indexes: Sequence[OpenIndex] = ()
+    ) -> None:
         self.settings = settings
         # What a request with the most texts holds, as pairs, and so many more that one with a few too many is counted.
         self.most_values = 4 * settings.max_texts + FIELDS
         self.given = given
-        self._serve({})
+        self.given_indexes = given_indexes
+        self._serve({}, ())
         self.workers_running = 1
         self.stopping = False
         self.last_words = "the service is shutting down"
@@ -74,18 +82,20 @@ class Service:
         self.traffic = Traffic(settings.max_bytes_in_flight)
         self.metrics = Metrics(settings.workers)
         self.explanations = SerialThread(MOST_EXPLANATIONS_WAITING)
-        self.reload: Callable[[], Awaitable[list[Change]]] = self.renew
+        self.reload: Callable[[], Awaitable[Reloaded]] = self.renew
         self._loading = "the model is being loaded"
-        self._renewal: asyncio.Task[list[Change]] | None = None
+        self._renewal: asyncio.Task[Reloaded] | None = None
         self._retired: WeakSet[Batcher] = WeakSet()
 
-    def _serve(self, models: dict[str, Served]) -> None:
+    def _serve(self, models: dict[str, Served], indexes: Sequence[OpenIndex]) -> None:
         self.models: Mapping[str, Served] = MappingProxyType(models)
         self.served = next(iter(models.values()), None)
+        deadline = self.settings.request_deadline_seconds
+        self.indexes = {one.name: Searches(one, deadline) for one in indexes}
 
-    def attach(self, *embedders: Embedder) -> None:
-        """Serve these models from now on, the first as the default. Their names must differ."""
-        self._serve({one.name: self._served(one) for one in embedders})
+    def attach(self, *embedders: Embedder, indexes: Sequence[OpenIndex] = ()) -> None:
+        """Serve these from now on, the first model as the default. Names must differ."""
+        self._serve({one.name: self._served(one) for one in embedders}, indexes)
 
     def _served(self, embedder: Embedder) -> Served:
         batcher = Batcher(
@@ -100,33 +110,42 @@ class Service:
         return Served(embedder, batcher, label_of(embedder))
 
     async def load(self) -> None:
-        """Load the models in a thread, while the loop already answers /health. A failure is kept in `failure`."""
+        """Load the models and open the indexes in a thread, while the loop already answers /health.
+
+        A failure is kept in `failure`.
+        """
         try:
-            embedders = await aside(
-                lambda: load_models(self.settings, self._tell), unwanted=lambda late: close_but(late, ())
-            )
+            embedders, indexes = await aside(self._loaded, unwanted=lambda late: close_but(late[0], ()))
         except GramvecError as error:
             self._fail(str(error))
         except Exception as error:
             log.exception("a model could not be loaded", extra=NO_USER_TEXT)
             self._fail(f"a model could not be loaded ({type(error).__name__}); the log says why")
         else:
-            self.attach(*embedders)
+            self.attach(*embedders, indexes=indexes)
             if self.on_loaded is not None:
                 self.on_loaded()
             for embedder in embedders:
                 log.info("%s is ready on %s", embedder.name, embedder.device)
 
+    def _loaded(self) -> tuple[list[Embedder], list[OpenIndex]]:
+        embedders = load_models(self.settings, self._tell)
+        try:
+            return embedders, open_indexes(self.settings, embedders, self._tell)
+        except BaseException:
+            close_but(embedders, ())
+            raise
+
     def _tell(self, doing: str) -> None:
         self._loading = doing
 
-    async def renew(self, wanted: Sequence[Wanted] = ()) -> list[Change]:
-        """Serve the models that their folders hold now: all of those that are others, or none if one is unusable.
+    async def renew(self, wanted: Sequence[Wanted] = ()) -> Reloaded:
+        """Serve the models and indexes that are there now: all of those that are others, or none if one is unusable.
 
-        Requests that have begun are finished on the old models, which are let go of after the last of them.
+        Requests that have begun are finished on the old ones, which are let go of after the last of them.
 
         Args:
-            wanted: see `models.renewed`.
+            wanted: see `models.renewed`; the models first, then the indexes.
 
         Raises:
             HttpError: 409 while another reload is under way, 422 with the reason for an unusable model or one that
@@ -145,19 +164,20 @@ class Service:
             raise unhealthy(self.last_words)
         return task.result()
 
-    def _renewed(self, task: asyncio.Task[list[Change]]) -> None:
+    def _renewed(self, task: asyncio.Task[Reloaded]) -> None:
         self._renewal = None
         if not task.cancelled():
             task.exception()  # known to be looked at: nobody may be left who asked
 
-    async def _renew(self, wanted: Sequence[Wanted]) -> list[Change]:
+    async def _renew(self, wanted: Sequence[Wanted]) -> Reloaded:
         serving = [served.embedder for served in self.models.values()]
+        open_ones = [searches.served for searches in self.indexes.values()]
         patience = self.settings.reload_timeout_seconds
         try:
-            found = await aside(
-                lambda: renewed(self.settings, serving, wanted),
+            found, indexes = await aside(
+                lambda: renewed_all(self.settings, serving, open_ones, wanted),
                 seconds=patience,
-                unwanted=lambda late: close_but(late, serving),
+                unwanted=lambda late: close_but(late[0], serving),
             )
         except TimeoutError as error:
             why = reload_given_up(patience)
@@ -169,12 +189,13 @@ class Service:
         if self.stopping:
             close_but(found, serving)
             raise unhealthy(self.last_words)
-        self._swap(found)
-        made = changes(serving, found)
-        log.info("reloaded: %s", ", ".join(one.name for one in made if one.changed) or "no model has changed")
+        self._swap(found, indexes)
+        made = Reloaded(changes(serving, found), index_changes(open_ones, indexes))
+        changed = [one.name for some in made for one in some if one.changed]
+        log.info("reloaded: %s", ", ".join(changed) or "nothing has changed")
         return made
 
-    def _swap(self, found: Sequence[Embedder]) -> None:
+    def _swap(self, found: Sequence[Embedder], indexes: Sequence[OpenIndex]) -> None:
         models: dict[str, Served] = {}
         for served, embedder in zip(self.models.values(), found, strict=True):
             if embedder is served.embedder:
@@ -184,7 +205,7 @@ class Service:
                 # its files are let go of with the last reference to it.
                 self._retired.add(served.batcher)
                 models[embedder.name] = self._served(embedder)
-        self._serve(models)
+        self._serve(models, indexes)
 
     def stop(self) -> None:
         """Refuse new requests from now on."""
@@ -245,6 +266,17 @@ class Service:
             raise HttpError(404, "not_found", message, param="model", code="model_not_found")
         return served
 
+    def admit_index(self, name: str | None = None) -> Searches:
+        """The index of this name, None for the first. Raises HttpError 404 for a name that is not served."""
+        found = next(iter(self.indexes.values()), None) if name is None else self.indexes.get(name)
+        if found is None:
+            what = "no index" if name is None else f"no index {shortened(name)!r}"
+            are = ", ".join(map(repr, self.indexes)) or "none"
+            raise HttpError(
+                404, "not_found", f"{what} is served here, {are} is: start the service with --index NAME=FILE"
+            )
+        return found
+
     def check_count(self, texts: int) -> None:
         """Raise HttpError 413 for more texts than one request may have."""
         limit = self.settings.max_texts
@@ -256,65 +288,16 @@ class Service:
         self.on_failure(reason)
 
 
-def prepare(
-    served: Served,
-    texts: Sequence[str],
-    path: Callable[[int], str],
-    *,
-    truncate: bool | None,
-    direction: str | None,
-) -> list[str]:
-    """Checked and, if asked, cut texts; an InputError names the text by its path in the body."""
+def renewed_all(
+    settings: Settings,
+    serving: Sequence[Embedder],
+    indexes: Sequence[OpenIndex],
+    wanted: Sequence[Wanted] = (),
+) -> tuple[list[Embedder], list[OpenIndex]]:
+    """`renewed` models and `renewed_indexes`; raises what both do, and then nothing stays open that was not before."""
+    found = renewed(settings, serving, wanted[: len(serving)])
     try:
-        return served.embedder.prepare(
-            texts,
-            truncate=bool(truncate),
-            truncation_direction="left" if direction in ("left", "Left") else "right",
-        )
-    except InputError as error:
-        if error.index is None:
-            raise
-        # The library counts texts; a client knows them by their place in the body.
-        sentence = str(error).removeprefix(f"text {error.index} ")
-        raise InputError(f"{path(error.index)} {sentence}", field=path(error.index), index=error.index) from error
-
-
-def usage_of(served: Served, answer: Answer) -> Usage:
-    """What the model's part of a request cost, from the moment at which its answer is there."""
-    texts = len(answer.embeddings.feature_counts)
-    return Usage(answer.characters, answer.queue_ms, answer.inference_ms, served.label, texts, time.perf_counter())
-
-
-async def embed(served: Served, texts: Sequence[str], request: Incoming) -> Answer:
-    """Rows for prepared texts, unless the client goes away while they wait.
-
-    Raises:
-        ClientDisconnect: nobody waits for the answer any more; the texts still queued are dropped.
-    """
-    pending = served.batcher.submit(texts)
-    # A call short enough for the loop is done then, and the watch over the connection (a task, 20 us) is spared.
-    flushes = 0
-    while served.batcher.flush_due and flushes < UNWATCHED_FLUSHES and not pending.done():
-        await served.batcher.flushed
-        flushes += 1
-        if request.gone and not pending.done():
-            pending.cancel()
-            raise ClientDisconnect
-    return pending.result() if pending.done() else await _unless_gone(pending, request)
-
-
-async def _unless_gone(pending: asyncio.Future[Answer], request: Incoming) -> Answer:
-    async def cancel_when_gone() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-        pending.cancel()
-
-    watch = asyncio.create_task(cancel_when_gone())
-    try:
-        return await pending
-    except asyncio.CancelledError:
-        if watch.done():
-            raise ClientDisconnect from None
+        return found, renewed_indexes(settings, indexes, found, wanted[len(serving) :])
+    except BaseException:
+        close_but(found, serving)
         raise
-    finally:
-        watch.cancel()

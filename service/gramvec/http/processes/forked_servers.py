@@ -10,7 +10,7 @@ import signal
 from gramvec.http.connections import Limits
 from gramvec.http.contract import not_reloaded, reload_under_way, unhealthy
 from gramvec.http.door import FrontDoor
-from gramvec.http.models import Change, Wanted
+from gramvec.http.models import Reloaded, Wanted
 from gramvec.http.processes.channel import Message
 from gramvec.http.processes.orderly_server import Server
 from gramvec.http.processes.workers import HELD_SIGNALS, Parent
@@ -46,7 +46,7 @@ class WorkerServer(Server):
         if self._answer is not None and not self._answer.done():
             self._answer.set_result({"stopping": True})
 
-    async def _ask_parent(self) -> list[Change]:
+    async def _ask_parent(self) -> Reloaded:
         if self._answer is not None:
             raise reload_under_way()
         self._service.check_accepting()
@@ -62,7 +62,7 @@ class WorkerServer(Server):
             raise reload_under_way()
         if "error" in answer:
             raise not_reloaded(answer["error"])
-        return [Change(**one) for one in answer["models"]]
+        return Reloaded.of(answer)
 
     def _hear(self) -> None:
         for message in self._parent.channel.receive():

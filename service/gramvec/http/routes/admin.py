@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -16,7 +14,7 @@ router = APIRouter()
 
 @router.post("/admin/reload", responses=openapi.RELOAD)
 async def reload(request: Request) -> Response:
-    """Serve the models that their folders hold now, without a pause; needs an API key to be set.
+    """Serve the models and indexes that are there now, without a pause; needs an API key to be set.
 
     Each bundle is opened and checked beside the old one. If all are good, those that have changed take their place at
     once, and requests under way are finished on the old ones; if one is not, nothing changes and the answer says why.
@@ -28,5 +26,5 @@ async def reload(request: Request) -> Response:
             "unauthorized",
             "models are reloaded over HTTP only where an API key is set; start with --api-key, or send SIGHUP",
         )
-    models: list[dict[str, Any]] = [change._asdict() for change in await service.reload()]
-    return as_response(reply([to_json({"models": models})], JSON))
+    made = await service.reload()
+    return as_response(reply([to_json(made.told())], JSON))

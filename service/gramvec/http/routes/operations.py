@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from gramvec import __version__
 from gramvec.http.contract import JSON, openapi, reply, to_json
-from gramvec.http.models import Served, Service
+from gramvec.http.models import OpenIndex, Served, Service
 from gramvec.http.routes.passing import as_response
 
 router = APIRouter()
@@ -28,6 +28,7 @@ async def info(request: Request) -> Response:
         {
             "models": [_model(served) for served in service.models.values()],
             "default_model": default.name,
+            "indexes": [_index(searches.served) for searches in service.indexes.values()],
             "limits": {
                 "max_texts": settings.max_texts,
                 "max_characters": default.max_characters,
@@ -53,6 +54,19 @@ async def info(request: Request) -> Response:
 
 def _json(value: Any) -> Response:
     return as_response(reply([to_json(value)], JSON))
+
+
+def _index(served: OpenIndex) -> dict[str, Any]:
+    index = served.index
+    return {
+        "name": served.name,
+        "model": served.model,
+        "rows": len(index),
+        "digest": index.digest,
+        "text_column": index.header.column,
+        "id_column": index.header.id,
+        "filters": index.filters,
+    }
 
 
 def _model(served: Served) -> dict[str, Any]:

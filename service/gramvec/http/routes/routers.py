@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from gramvec.http.routes import admin, docs_page, explaining, exposition, operations, playground, ranking, shells
+from gramvec.http.routes import (
+    admin,
+    docs_page,
+    explaining,
+    exposition,
+    operations,
+    playground,
+    ranking,
+    searching,
+    shells,
+)
 
 # In the order in which /openapi.json has them.
 ROUTERS = (
     shells.router,
     ranking.router,
+    searching.router,
     explaining.router,
     playground.router,
     docs_page.router,

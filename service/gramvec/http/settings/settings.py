@@ -41,6 +41,11 @@ class Settings(BaseModel):
         description="Name or folder of a model to serve; may be repeated (in the variable: with spaces between),"
         " the first is the default.",
     )
+    index: tuple[str, ...] = Field(
+        (),
+        description="NAME=FILE of an index for /search, made by one of the models; may be repeated (in the variable:"
+        " with spaces between).",
+    )
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 for all of this host's.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 lets the system choose a free one.")
     device: Literal["auto", "cpu", "cuda"] = Field(
@@ -149,6 +154,21 @@ class Settings(BaseModel):
         if len(set(model)) < len(model):
             raise ValueError("names a model twice; leave one out")
         return model
+
+    @field_validator("index")
+    @classmethod
+    def _indexes_are_named(cls, indexes: tuple[str, ...]) -> tuple[str, ...]:
+        names = [one.partition("=")[0] for one in indexes]
+        if not all(name and path for name, _, path in (one.partition("=") for one in indexes)):
+            raise ValueError("must be NAME=FILE, as in things=things.gvi")
+        if len(set(names)) < len(names):
+            raise ValueError("gives two indexes one name; choose another for one of them")
+        return indexes
+
+    @property
+    def indexes(self) -> dict[str, Path]:
+        """The files of indexes, by name."""
+        return {name: Path(path) for name, _, path in (one.partition("=") for one in self.index)}
 
     @field_validator("api_key")
     @classmethod

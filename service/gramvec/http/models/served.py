@@ -1,0 +1,94 @@
+"""A model that is served, and what a request has of it: its texts checked, then their rows, unless the client goes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from starlette.requests import ClientDisconnect
+
+from gramvec.batching import Answer, Batcher
+from gramvec.embedding import Embedder
+from gramvec.errors import InputError
+from gramvec.http.contract import Incoming, Usage
+
+T = TypeVar("T")
+
+# So many calls of 4 ms on the loop may go by before a request that waits has a watch over its connection.
+UNWATCHED_FLUSHES = 8
+
+
+class Served(NamedTuple):
+    """A loaded model, the queue in front of it, and its label for `x-model`: name and first digits of the digest."""
+
+    embedder: Embedder
+    batcher: Batcher
+    label: bytes
+
+
+def prepare(
+    served: Served,
+    texts: Sequence[str],
+    path: Callable[[int], str],
+    *,
+    truncate: bool | None,
+    direction: str | None,
+) -> list[str]:
+    """Checked and, if asked, cut texts; an InputError names the text by its path in the body."""
+    try:
+        return served.embedder.prepare(
+            texts,
+            truncate=bool(truncate),
+            truncation_direction="left" if direction in ("left", "Left") else "right",
+        )
+    except InputError as error:
+        if error.index is None:
+            raise
+        # The library counts texts; a client knows them by their place in the body.
+        sentence = str(error).removeprefix(f"text {error.index} ")
+        raise InputError(f"{path(error.index)} {sentence}", field=path(error.index), index=error.index) from error
+
+
+def usage_of(served: Served, answer: Answer) -> Usage:
+    """What the model's part of a request cost, from the moment at which its answer is there."""
+    texts = len(answer.embeddings.feature_counts)
+    return Usage(answer.characters, answer.queue_ms, answer.inference_ms, served.label, texts, time.perf_counter())
+
+
+async def embed(served: Served, texts: Sequence[str], request: Incoming) -> Answer:
+    """Rows for prepared texts, unless the client goes away while they wait.
+
+    Raises:
+        ClientDisconnect: nobody waits for the answer any more; the texts still queued are dropped.
+    """
+    pending = served.batcher.submit(texts)
+    # A call short enough for the loop is done then, and the watch over the connection (a task, 20 us) is spared.
+    flushes = 0
+    while served.batcher.flush_due and flushes < UNWATCHED_FLUSHES and not pending.done():
+        await served.batcher.flushed
+        flushes += 1
+        if request.gone and not pending.done():
+            pending.cancel()
+            raise ClientDisconnect
+    return pending.result() if pending.done() else await unless_gone(pending, request)
+
+
+async def unless_gone(pending: asyncio.Future[T], request: Incoming) -> T:
+    """What is pending, unless the client goes away first, which cancels it and raises ClientDisconnect."""
+
+    async def cancel_when_gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        pending.cancel()
+
+    watch = asyncio.create_task(cancel_when_gone())
+    try:
+        return await pending
+    except asyncio.CancelledError:
+        if watch.done():
+            raise ClientDisconnect from None
+        raise
+    finally:
+        watch.cancel()

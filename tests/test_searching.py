@@ -1,0 +1,249 @@
+"""POST /search over real HTTP: what gramvec.Index finds, narrowed, together, reloaded, refused."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import gramvec
+from bulk_support import MODEL
+from conftest import MODELS
+from gramvec.errors import InputError
+from gramvec.http.app import create_app
+from gramvec.http.models import searches
+from gramvec.http.settings.settings import Settings, settings_from
+from http_support import PATIENCE, RunningServer, running, served_process, until
+
+pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
+
+RECORDS = [
+    {"text": "lost parcel", "team": "post", "n": 1},
+    {"text": "parcel is late", "team": "post", "n": 2},
+    {"text": "reset my password", "team": "web", "n": 3},
+    {"text": "app closes", "team": "app", "n": 4},
+]
+QUERY = "parcle lost"
+KEY = {"authorization": "Bearer secret"}
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[gramvec.Embedder]:
+    opened = gramvec.load(MODEL, device="cpu")
+    yield opened
+    opened.close()
+
+
+def built(path: Path, small: gramvec.Embedder, records: list[dict[str, Any]] = RECORDS) -> gramvec.Index:
+    return gramvec.Index.build(path, records, model=small, filters=["team", "n"])
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -> gramvec.Index:
+    return built(tmp_path_factory.mktemp("search") / "things.gvi", small)
+
+
+@pytest.fixture(scope="module")
+def server(index: gramvec.Index, small: gramvec.Embedder, embedder: gramvec.Embedder) -> Iterator[RunningServer]:
+    # The index's model is not the default one.
+    with running(Settings(index=(f"things={index.path}",), max_texts=300), [embedder, small]) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def client(server: RunningServer) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
+        yield client
+
+
+def hits(found: list[list[gramvec.search.Hit]]) -> list[list[dict[str, Any]]]:
+    return [[{"id": hit.id, "score": pytest.approx(hit.score), "record": hit.record} for hit in one] for one in found]
+
+
+def test_it_answers_what_the_index_finds(client: httpx.Client, index: gramvec.Index, small: gramvec.Embedder) -> None:
+    answer = client.post("/search", json={"queries": QUERY, "k": 2})
+    assert answer.status_code == 200
+    assert answer.json() == {"index": "things", "results": hits(index.search(QUERY, k=2))}
+    assert answer.headers["x-model"] == f"{small.name}@{small.digest[:12]}"
+    many = [QUERY, "", "pasword", *(f"{QUERY} {n}" for n in range(200))]
+    assert client.post("/search", json={"queries": many}).json()["results"] == hits(index.search(many))
+    body = {"index": "things", "queries": [QUERY], "where": {"team": "post", "n": [2, 3]}, "k": None}
+    (found,) = client.post("/search", json=body).json()["results"]
+    assert [hit["record"]["text"] for hit in found] == ["parcel is late"]
+    bare = client.post("/search", json={"queries": QUERY, "k": 1, "return_records": False}).json()
+    assert [set(hit) for hit in bare["results"][0]] == [{"id", "score"}]
+    assert client.post("/search", json={"queries": QUERY, "where": {"team": "none"}}).json()["results"] == [[]]
+
+
+def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.Embedder) -> None:
+    (told,) = client.get("/info").json()["indexes"]
+    assert told == {
+        "name": "things", "model": small.name, "rows": 4, "digest": index.digest, "text_column": "text",
+        "id_column": None, "filters": ["team", "n"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        ({}, 422, "queries is missing"),
+        ({"queries": []}, 422, "queries"),
+        ({"queries": [1]}, 422, "queries[0] must be a string, not a number"),
+        ({"queries": "x", "k": 0}, 422, "k must be at least 1, not 0"),
+        ({"queries": "x", "k": 10_001}, 422, "k must be a whole number from 1 to 10,000"),
+        ({"queries": ["x"] * 20, "k": 10_000}, 413, "20 queries with k 10000 are more than 100000 rows"),
+        ({"queries": ["x"] * 301}, 413, "301 texts are more than the limit of 300"),
+        ({"queries": "q" * 70_000}, 422, "queries has 70000 characters"),
+        ({"queries": "x", "index": "nothing"}, 404, "no index 'nothing' is served here, 'things' is"),
+        ({"queries": "x", "where": {"text": "x"}}, 422, "the index cannot be narrowed by text; it can by team, n"),
+        ({"queries": "x", "where": {"team": None}}, 422, "team is to be equal to a text, a number"),
+        ({"queries": "x", "where": {"team": {"a": [1]}}}, 422, "team is to be equal to a text, a number"),
+        ({"queries": "x", "where": "team=post"}, 422, "where must be a JSON object, not a string"),
+        ({"queries": "x", "filter": {}}, 422, "filter is not a known field"),
+    ],
+)
+def test_bad_requests_are_one_sentence(client: httpx.Client, body: Any, status: int, sentence: str) -> None:
+    answer = client.post("/search", json=body)
+    assert (answer.status_code, sentence in answer.json()["error"]) == (status, True), answer.text
+
+
+def test_without_an_index_it_is_404(embedder: gramvec.Embedder) -> None:
+    with running(Settings(), embedder) as server:
+        answer = httpx.post(f"{server.url}/search", json={"queries": "x"}, timeout=PATIENCE)
+        assert answer.status_code == 404
+        assert "start the service with --index NAME=FILE" in answer.json()["error"]
+
+
+def test_those_that_wait_look_through_the_rows_together(
+    server: RunningServer, index: gramvec.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, entered, looks = threading.Event(), threading.Event(), []
+    look = searches.Searches._look
+
+    def held(self: searches.Searches, together: list[Any]) -> Any:
+        looks.append(sum(len(asked.units) for asked in together))
+        entered.set()
+        assert gate.wait(PATIENCE)
+        return look(self, together)
+
+    monkeypatch.setattr(searches.Searches, "_look", held)
+    line = server.service.indexes["things"]
+    queries = [f"parcel {n}" for n in range(12)]
+
+    def ask(query: str, **more: Any) -> httpx.Response:
+        return httpx.post(f"{server.url}/search", json={"queries": query, **more}, timeout=PATIENCE)
+
+    with ThreadPoolExecutor(16) as pool:
+        first = pool.submit(ask, QUERY)
+        assert entered.wait(PATIENCE)
+        rest = [pool.submit(ask, query) for query in queries]
+        other = pool.submit(ask, QUERY, k=3)
+        until(lambda: line._waiting == 13)
+        monkeypatch.setattr(searches, "MOST_WAITING", 13)
+        refused = ask(QUERY)
+        assert (refused.status_code, refused.json()["error_type"]) == (429, "overloaded")
+        assert int(refused.headers["retry-after"]) >= 1
+        with server.connect() as gone:
+            monkeypatch.undo()
+            monkeypatch.setattr(searches.Searches, "_look", held)
+            body = b'{"queries": "nobody waits"}'
+            gone.sendall(
+                b"POST /search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+                % (len(body), body)
+            )
+            until(lambda: line._waiting == 14)
+        until(lambda: any(asked.future.done() for asked in line._queue))
+        gate.set()
+        for query, answer in [(QUERY, first), *zip(queries, rest, strict=True)]:
+            assert answer.result(PATIENCE).json()["results"] == hits(index.search(query))
+        assert other.result(PATIENCE).json()["results"] == hits(index.search(QUERY, k=3))
+    assert sorted(looks) == [1, 1, 12]
+    assert line._waiting == 0
+
+
+def test_what_fails_in_the_thread_is_500_and_the_next_is_served(
+    server: RunningServer, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(searches.Searches, "_look", lambda self, together: 1 / 0)
+        assert client.post("/search", json={"queries": QUERY}).status_code == 500
+    assert client.post("/search", json={"queries": QUERY}).status_code == 200
+
+
+def test_a_new_file_is_served_after_a_reload(tmp_path: Path, small: gramvec.Embedder) -> None:
+    path = tmp_path / "things.gvi"
+    old = built(path, small)
+    settings = settings_from({"index": (f"things={path}",), "api_key": ["secret"]})
+    with running(settings, small) as server, httpx.Client(base_url=server.url, headers=KEY, timeout=PATIENCE) as client:
+        unchanged = client.post("/admin/reload").json()["indexes"]
+        assert unchanged == [{"name": "things", "digest": old.digest, "changed": False}]
+        built(path, small, RECORDS[:1]).add([{"text": "new parcel", "team": "new"}])
+        assert len(client.post("/search", json={"queries": QUERY}).json()["results"][0]) == 4
+        new = gramvec.Index(path, model=small)
+        changed = client.post("/admin/reload").json()["indexes"]
+        assert changed == [{"name": "things", "digest": new.digest, "changed": True}]
+        found = client.post("/search", json={"queries": QUERY, "where": {"team": "new"}}).json()["results"]
+        assert found[0][0]["record"]["text"] == "new parcel"
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 1
+        other = path.with_suffix(".tmp")
+        other.write_bytes(data[:-1])
+        other.replace(path)
+        answer = client.post("/admin/reload")
+        assert (answer.status_code, "a damaged index" in answer.json()["error"]) == (422, True)
+        assert len(client.post("/search", json={"queries": QUERY}).json()["results"][0]) == 2
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_command_serves_and_reloads_it(tmp_path: Path, small: gramvec.Embedder, workers: str) -> None:
+    path = tmp_path / "things.gvi"
+    built(path, small)
+    options = ["--model", MODEL, "--index", f"things={path}", "--workers", workers]
+    with served_process(*options) as (process, port):
+        url = f"http://127.0.0.1:{port}"
+
+        def rows() -> list[int]:
+            return [httpx.get(f"{url}/info", timeout=PATIENCE).json()["indexes"][0]["rows"] for _ in range(8)]
+
+        def texts() -> list[str]:
+            found = httpx.post(f"{url}/search", json={"queries": QUERY}, timeout=PATIENCE).json()["results"][0]
+            return [hit["record"]["text"] for hit in found]
+
+        assert set(rows()) == {4}
+        assert texts()[0] == "lost parcel"
+        gramvec.Index(path, model=small).add([{"text": QUERY}])
+        process.send_signal(signal.SIGHUP)
+        until(lambda: set(rows()) == {5})
+        assert set(itertools.chain.from_iterable(texts()[:1] for _ in range(8))) == {QUERY}
+
+
+def test_an_index_that_cannot_be_served_is_refused_at_the_start(
+    tmp_path: Path, small: gramvec.Embedder, embedder: gramvec.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "things.gvi"
+    built(path, small)
+    for given, sentence in (
+        (("things",), r"must be NAME=FILE, as in things=things.gvi"),
+        (("=x",), r"must be NAME=FILE"),
+        (("a=x", "a=y"), "one name"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            settings_from({"index": given})
+    for file, sentence in (
+        (path, "was made with 'paragram-phrase' .*, and served here is gramvec-en .*; serve that model as well"),
+        (tmp_path / "none.gvi", "cannot be read"),
+        (MODELS / MODEL / "manifest.json", "no index of gramvec"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            create_app(Settings(index=(f"things={file}",)), embedder)
+    with monkeypatch.context() as patch:
+        patch.setitem(__import__("sys").modules, "numkong", None)
+        with pytest.raises(InputError, match="pip install 'gramvec\\[search\\]'"):
+            create_app(Settings(index=(f"things={path}",)), small)
