@@ -135,7 +135,7 @@ def test_what_is_kept_of_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text", "message"),
     [
-        (["--max-texts", "2"], "a\nb\nc\n", "more than 2 different texts"),
+        (["--max-texts", "1", "--max-pairs", "2"], "a\nb\n" + "a\n" * 4, "more than 2 pairs; take --groups or --keep"),
         (["--max-pairs", "2"], "a\n" * 4, "6 pairs of lines, with equal ones; take --groups or --keep"),
         (["--max-characters", "2"], "a\nbcd\n", "line 2: the text has 3 characters, the limit is 2"),
         ([], "a\n\udcff\n", "line 2: not UTF-8"),

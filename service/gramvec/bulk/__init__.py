@@ -5,9 +5,19 @@ May import files, embedding and below. A new adapter is a file here. docs/bulk.m
 
 from __future__ import annotations
 
-from gramvec.bulk.dedupe import Pairs, groups, near_pairs, one_blas_thread
+from gramvec.bulk.dedupe import (
+    Pairs,
+    cosines,
+    groups,
+    join,
+    leading_axes,
+    near_pairs,
+    one_blas_thread,
+    pairs_within,
+    turned,
+)
 from gramvec.bulk.embedding import COLUMN, EMBEDDING, OUTPUT_FORMS, Done, Files, Interrupted, Watcher, cores, embed_file
-from gramvec.bulk.lines import Ids, Texts, read_texts, spooled, units_of, write_kept
+from gramvec.bulk.lines import Ids, Texts, TooManyTexts, read_texts, spooled, units_of, write_kept
 from gramvec.bulk.pipeline import OnError, Options
 
 __all__ = [
@@ -22,14 +32,20 @@ __all__ = [
     "Options",
     "Pairs",
     "Texts",
+    "TooManyTexts",
     "Watcher",
     "cores",
+    "cosines",
     "embed_file",
     "groups",
+    "join",
+    "leading_axes",
     "near_pairs",
     "one_blas_thread",
+    "pairs_within",
     "read_texts",
     "spooled",
+    "turned",
     "units_of",
     "write_kept",
 ]

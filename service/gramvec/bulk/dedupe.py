@@ -55,7 +55,7 @@ def near_pairs(
     """
     if not 0 < threshold <= 1:
         raise InputError(f"the threshold must be above 0 and at most 1, not {threshold:g}", field="threshold")
-    bounds = _bounding(units)
+    bounds = turned(units, leading_axes(units))
     found: list[Pairs] = []
     count = 0
     # Each thread has tiles of its own: BLAS's threads beside them took ten times the CPU time.
@@ -82,6 +82,16 @@ def near_pairs(
     return Pairs(left, right, scores)
 
 
+def pairs_within(units: Vectors, threshold: float, axes: Vectors) -> Pairs:
+    """`near_pairs` in the calling thread, by axes that `leading_axes` has of rows like these."""
+    bounds = turned(units, axes)
+    parts = [
+        _strip(units, bounds, first, min(first + TILE_ROWS, len(units)), threshold, None)
+        for first in range(0, len(units), TILE_ROWS)
+    ]
+    return Pairs(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
 def one_blas_thread() -> AbstractContextManager[object]:
     """While it lasts, BLAS works in the calling thread alone. Raises InputError without threadpoolctl."""
     try:
@@ -103,36 +113,40 @@ def _check_count(count: int, most: int | None) -> None:
         raise InputError(f"more than {most:,} pairs; raise --threshold, or --max-pairs if you want them all")
 
 
-def _bounding(units: Vectors) -> tuple[Vectors, Vectors]:
-    """float32[n, k + 1] twice: the product of a row of one with a row of the other is no less than their cosine."""
+def leading_axes(units: Vectors) -> Vectors:
+    """float32[d, k]: the directions that hold most of the length of float32[n, d]; all of them where d is small."""
     n, d = units.shape
     if d <= LEADING or n <= LEADING:
-        return units, units
+        return np.eye(d, dtype=np.float32)
     sample = units[:: max(1, n // SAMPLE)].astype(np.float64)
     _, axes = np.linalg.eigh(sample.T @ sample)
-    leading = np.ascontiguousarray(axes[:, ::-1][:, :LEADING], np.float32)
-    turned = np.empty((n, LEADING + 1), np.float32)
+    return np.ascontiguousarray(axes[:, ::-1][:, :LEADING], np.float32)
+
+
+def turned(units: Vectors, axes: Vectors) -> Vectors:
+    """float32[n, k + 1], of whose rows the product is no less than the cosine of those of float32[n, d]."""
+    n, d = units.shape
+    if axes.shape[1] == d:
+        return units
+    bounds = np.empty((n, axes.shape[1] + 1), np.float32)
     for start in range(0, n, SCORED):
         block = units[start : start + SCORED]
-        ahead = block @ leading
-        turned[start : start + SCORED, :LEADING] = ahead
+        ahead = block @ axes
+        bounds[start : start + SCORED, :-1] = ahead
         rest = np.einsum("ij,ij->i", block, block) - np.einsum("ij,ij->i", ahead, ahead)
-        turned[start : start + SCORED, LEADING] = np.sqrt(np.maximum(rest, 0) + SLACK**2)
-    return turned, turned
+        bounds[start : start + SCORED, -1] = np.sqrt(np.maximum(rest, 0) + SLACK**2)
+    return bounds
 
 
-def _strip(
-    units: Vectors, bounds: tuple[Vectors, Vectors], first: int, last: int, threshold: float, most: int | None
-) -> Pairs:
+def _strip(units: Vectors, bounds: Vectors, first: int, last: int, threshold: float, most: int | None) -> Pairs:
     """The pairs of rows first to last with all rows after them; a few more than `most` at the most."""
-    rows, columns = bounds
     found: list[Pairs] = []
     for start in range(first, len(units), TILE_COLUMNS):
-        tile = rows[first:last] @ columns[start : start + TILE_COLUMNS].T
+        tile = bounds[first:last] @ bounds[start : start + TILE_COLUMNS].T
         left, right = np.divmod(np.flatnonzero(tile >= threshold - SLACK), tile.shape[1])
         ahead = left + first < right + start
         left, right = left[ahead] + first, right[ahead] + start
-        scores = cosines(units, left, right)
+        scores = cosines(units, left, units, right)
         kept = scores >= np.float32(threshold)
         found.append(Pairs(left[kept], right[kept], scores[kept]))
         if most is not None and sum(len(one.left) for one in found) > most:
@@ -142,27 +156,29 @@ def _strip(
     return Pairs(left[order], right[order], scores[order])
 
 
-def cosines(units: Vectors, left: Ids, right: Ids) -> Vectors:
-    """float32[p]: the cosine of each pair of rows, added in numpy's fixed order, at most 1."""
+def cosines(units: Vectors, left: Ids, others: Vectors, right: Ids) -> Vectors:
+    """float32[p]: the cosine of each row left[i] with row right[i] of the others, added in numpy's fixed order."""
     scores = np.empty(len(left), np.float32)
     for start in range(0, len(left), SCORED // 16):
         part = slice(start, start + SCORED // 16)
-        scores[part] = np.add.reduce(units[left[part]] * units[right[part]], axis=1)
+        scores[part] = np.add.reduce(units[left[part]] * others[right[part]], axis=1)
     return np.minimum(scores, np.float32(1))
 
 
-def groups(n: int, left: Ids, right: Ids) -> NDArray[np.int64]:
+def groups(n: int, left: Ids, right: Ids) -> Ids:
     """int64[n]: the first member of each row's group; rows are in one group if a chain of pairs joins them."""
-    first = list(range(n))
+    first = np.arange(n)
+    join(first, left, right)
+    return first
 
-    def root(row: int) -> int:
-        while first[row] != row:
-            first[row] = first[first[row]]
-            row = first[row]
-        return row
 
-    for a, b in zip(left.tolist(), right.tolist(), strict=True):
-        one, other = root(a), root(b)
-        if one != other:
-            first[max(one, other)] = min(one, other)
-    return np.fromiter((root(row) for row in range(n)), np.int64, n)
+def join(first: Ids, left: Ids, right: Ids) -> None:
+    """Change `first`, which `groups` gives, to what it is with these pairs as well."""
+    while len(left):
+        one, other = first[left], first[right]
+        apart = one != other
+        left, right, one, other = left[apart], right[apart], one[apart], other[apart]
+        np.minimum.at(first, np.maximum(one, other), np.minimum(one, other))
+        # A first member that has joined another group takes its own with it.
+        while (ahead := first[first]).tobytes() != first.tobytes():
+            first[:] = ahead

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,10 @@ from gramvec.files import BadLines, CsvReader, Form, ParquetReader, Reader, Sour
 
 Ids = NDArray[np.int64]
 Watcher = Callable[[Reader, int], None]
+
+
+class TooManyTexts(InputError):
+    """A file has more different texts than all pairs of are compared."""
 
 
 @dataclass
@@ -48,7 +52,10 @@ def read_texts(
     most: int,
     watch: Watcher,
 ) -> Texts:
-    """The texts of a file. Raises InputError for a bad line if on_error is "stop", and beyond `most` different ones."""
+    """The texts of a file.
+
+    Raises InputError for a bad line if on_error is "stop", and TooManyTexts beyond `most` different ones.
+    """
     texts = Texts()
     index: dict[str, int] = {}
     with closing(Source(path)) as source:
@@ -64,10 +71,7 @@ def read_texts(
                 texts.of_row.append(-1 if why else index.setdefault(text, len(index)))
                 texts.numbers.append(number)
             if len(index) > most:
-                raise InputError(
-                    f"{source.name} has more than {most:,} different texts, and all pairs of them are compared: "
-                    "split the file, or raise --max-texts (docs/bulk.md says how long it takes)"
-                )
+                raise TooManyTexts(f"{source.name} has more than {most:,} different texts")
             watch(reader, len(texts.numbers))
     texts.different = list(index)
     return texts
@@ -93,33 +97,43 @@ def units_of(embedder: Embedder, texts: list[str], *, truncate: bool, watch: Cal
     return units
 
 
-def write_kept(path: Path, form: Form, column: str, kept: NDArray[np.bool_], output: Path) -> None:
-    """Write the rows of `path` for which `kept` (bool[rows]) is true, byte for byte (Parquet: with the same schema)."""
+def write_kept(path: Path, form: Form, column: str, dropped: Ids, output: Path) -> None:
+    """Write the rows of `path` but those of these numbers, byte for byte (Parquet: with the same schema).
+
+    dropped: int64, ascending, numbers as `Texts` has them.
+    """
     with closing(Source(path)) as source, whole(output) as out:
         reader = open_reader(source, form, column, keep=True)
         if isinstance(reader, ParquetReader):
-            _write_parquet(reader, kept, out)
+            _write_parquet(reader, dropped, out)
             return
-        row = 0
+        begun = False
         for block in reader.blocks():
-            if row == 0 and isinstance(reader, CsvReader):
+            if not begun and isinstance(reader, CsvReader):
                 out.write(_ended(reader.header))
-            out.writelines(_ended(line) for line, keep in zip(block.raw, kept[row:], strict=False) if keep)
-            row += len(block.raw)
+            begun = True
+            kept = _kept(block.numbers, dropped)
+            out.writelines(_ended(line) for line, keep in zip(block.raw, kept.tolist(), strict=True) if keep)
+
+
+def _kept(numbers: Sequence[int], dropped: Ids) -> NDArray[np.bool_]:
+    here = np.asarray(numbers, np.int64)
+    if not len(dropped):
+        return np.ones(len(here), np.bool_)
+    found: NDArray[np.bool_] = dropped[np.minimum(np.searchsorted(dropped, here), len(dropped) - 1)] != here
+    return found
 
 
 def _ended(line: bytes) -> bytes:
     return line if line.endswith(b"\n") else line + b"\n"
 
 
-def _write_parquet(reader: ParquetReader, kept: NDArray[np.bool_], out: BinaryIO) -> None:
+def _write_parquet(reader: ParquetReader, dropped: Ids, out: BinaryIO) -> None:
     pa, pq = pyarrow(), pyarrow(module="pyarrow.parquet")
     with pq.ParquetWriter(out, reader.schema) as writer:
-        row = 0
         for block in reader.blocks():
             batch = block.batch.cast(reader.schema)
-            writer.write_batch(batch.filter(pa.array(kept[row : row + batch.num_rows])))
-            row += batch.num_rows
+            writer.write_batch(batch.filter(pa.array(_kept(block.numbers, dropped))))
 
 
 def spooled(stream: BinaryIO, folder: Path) -> Path:

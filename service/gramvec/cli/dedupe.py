@@ -5,23 +5,17 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator
-from itertools import product, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 import orjson
-from numpy.typing import NDArray
-from tqdm import tqdm
 
 from gramvec.bulk import (
-    Ids,
     OnError,
-    Pairs,
-    Texts,
+    TooManyTexts,
     cores,
-    groups,
     near_pairs,
     one_blas_thread,
     read_texts,
@@ -29,6 +23,7 @@ from gramvec.bulk import (
     units_of,
     write_kept,
 )
+from gramvec.cli.compared import AllCompared, Compared, bar, through_an_index
 from gramvec.cli.embed import (
     column_option,
     input_format_option,
@@ -42,7 +37,6 @@ from gramvec.cli.embed import (
 )  # fmt: skip
 from gramvec.cli.options import device_option, model_option
 from gramvec.embedding import load
-from gramvec.errors import InputError
 from gramvec.files import STDIN, Form, form_of, whole
 from gramvec.runtime import Device
 
@@ -69,9 +63,9 @@ MOST_PAIRS = 10_000_000
 @max_characters_option
 @on_error_option
 @click.option("--max-texts", type=click.IntRange(min=1), default=MOST_TEXTS, show_default=True,
-              help="Refuse a file with more different texts.")  # fmt: skip
+              help="Compare all pairs of so many different texts; of more, those that are likely.")  # fmt: skip
 @click.option("--max-pairs", type=click.IntRange(min=1), default=MOST_PAIRS, show_default=True,
-              help="Refuse to find more pairs.")  # fmt: skip
+              help="Refuse to list more pairs.")  # fmt: skip
 @threads_option
 def dedupe(
     source: Path,
@@ -94,8 +88,10 @@ def dedupe(
 ) -> None:
     """List the pairs of lines of INPUT whose cosine is at least --threshold: line, line, score, texts, between tabs.
 
-    INPUT is what `gramvec embed` reads. Every two texts are compared, exactly; equal ones are a pair of score 1. Tabs
-    and line feeds in listed texts are spaces; --json has them as they are.
+    INPUT is what `gramvec embed` reads. Every two texts are compared, exactly; equal ones are a pair of score 1. Of
+    more than --max-texts, an index is made in the folder for temporary files, those that are likely are compared, and
+    it is said which share of the pairs that finds. Tabs and line feeds in listed texts are spaces; --json has them as
+    they are.
 
     \b
     Examples:
@@ -106,92 +102,44 @@ def dedupe(
     form = input_format or form_of(source)
     with one_blas_thread():
         pass  # whether it can be had is known before minutes of work, not after them
-    embedder = load(model, device=device, max_characters=max_characters, threads=threads)
-    with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
-        file = spooled(sys.stdin.buffer, Path(folder)) if source == STDIN else source
-        with progress("reading") as watch:
-            found = read_texts(
-                file, form, column, embedder, truncate=truncate, on_error=on_error, most=max_texts, watch=watch
-            )
-        with _bar("embedding", len(found.different), " texts") as bar:
-            units = units_of(embedder, found.different, truncate=truncate, watch=bar.update)
+    with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as name:
+        folder = Path(name)
+        file = spooled(sys.stdin.buffer, folder) if source == STDIN else source
+        embedder = load(model, device=device, max_characters=max_characters, threads=threads)
+        result: Compared
+        try:
+            with progress("reading") as watch:
+                found = read_texts(
+                    file, form, column, embedder, truncate=truncate, on_error=on_error, most=max_texts, watch=watch
+                )
+        except TooManyTexts as error:
+            click.echo(f"{error}: those pairs are compared that are likely", err=True)
+            one_by_one = load(model, device=device, max_characters=max_characters, threads=1)
+            result = through_an_index(
+                file, folder, form, column, one_by_one, threshold, truncate=truncate, on_error=on_error,
+                threads=threads or cores(), most=None if by_group or keep else max_pairs,
+            )  # fmt: skip
+        else:
+            with bar("embedding", len(found.different), " texts") as shown:
+                units = units_of(embedder, found.different, truncate=truncate, watch=shown.update)
+            number = len(units)
+            with bar("comparing", number * (number - 1) // 2, " pairs") as shown:
+                pairs = near_pairs(units, threshold, threads=threads or cores(), most=max_pairs, watch=shown.update)
+            del units
+            result = AllCompared(found, pairs, max_pairs)
         embedder.close()
-        number = len(units)
-        with _bar("comparing", number * (number - 1) // 2, " pairs") as bar:
-            pairs = near_pairs(units, threshold, threads=threads or cores(), most=max_pairs, watch=bar.update)
-        del units
         if keep is None or output is not None:
-            records = _groups(found, pairs) if by_group else _pairs(found, pairs, max_pairs)
+            records = result.groups() if by_group else result.pairs()
             _write(output, _lines(records, with_texts=texts, as_json=as_json))
         if keep is not None:
-            kept = _first_of_each(found, pairs)
-            target = Path(folder) / "kept" if keep == STDIN else keep
-            write_kept(file, form, column, kept, target)
+            dropped = result.dropped()
+            target = folder / "kept" if keep == STDIN else keep
+            write_kept(file, form, column, dropped, target)
             if keep == STDIN:
                 sys.stdout.buffer.write(target.read_bytes())
-            click.echo(f"{int(kept.sum()):,} of {len(kept):,} {found.unit}s kept", err=True)
-    for sentence in found.bad.report(len(found.numbers), found.unit):
+            click.echo(f"{result.rows - len(dropped):,} of {result.rows:,} {result.unit}s kept", err=True)
+    for sentence in (*result.bad.report(result.rows, result.unit), *result.remarks):
         click.echo(sentence, err=True)
-
-
-def _bar(title: str, total: int, unit: str) -> Any:
-    return tqdm(desc=title, total=total, unit=unit, unit_scale=True, disable=None, file=sys.stderr)
-
-
-def _rows_of(found: Texts) -> list[list[int]]:
-    rows: list[list[int]] = [[] for _ in found.different]
-    for row, text in enumerate(found.of_row):
-        if text >= 0:
-            rows[text].append(row)
-    return rows
-
-
-def _pairs(found: Texts, pairs: Pairs, most: int) -> Iterator[dict[str, Any]]:
-    """All pairs of rows, in order of their numbers: equal texts, and the rows of near ones."""
-    rows = _rows_of(found)
-    sizes = np.array([len(one) for one in rows], np.int64)
-    total = int((sizes * (sizes - 1) // 2).sum() + (sizes[pairs.left] * sizes[pairs.right]).sum())
-    if total > most:
-        raise InputError(
-            f"{total:,} pairs of lines, with equal ones; take --groups or --keep, or raise --threshold or --max-pairs"
-        )
-    near: list[tuple[int, int, float]] = []
-    for one in rows:
-        near += [(a, b, 1.0) for at, a in enumerate(one) for b in one[at + 1 :]]
-    for left, right, score in zip(pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True):
-        near += [(min(a, b), max(a, b), score) for a, b in product(rows[left], rows[right])]
-    for a, b, score in sorted(near):
-        yield {
-            "lines": [found.numbers[a], found.numbers[b]],
-            "score": score,
-            "texts": [found.different[found.of_row[row]] for row in (a, b)],
-        }
-
-
-def _roots(found: Texts, pairs: Pairs) -> Ids:
-    """int64[rows]: the first row of each row's group; a bad row is a group of its own."""
-    first = groups(len(found.different), pairs.left, pairs.right)
-    seen: dict[int, int] = {}
-    return np.array(
-        [row if text < 0 else seen.setdefault(int(first[text]), row) for row, text in enumerate(found.of_row)], np.int64
-    )
-
-
-def _first_of_each(found: Texts, pairs: Pairs) -> NDArray[np.bool_]:
-    kept: NDArray[np.bool_] = _roots(found, pairs) == np.arange(len(found.of_row))
-    return kept
-
-
-def _groups(found: Texts, pairs: Pairs) -> Iterator[dict[str, Any]]:
-    members: dict[int, list[int]] = {}
-    for row, root in enumerate(_roots(found, pairs).tolist()):
-        members.setdefault(root, []).append(row)
-    for rows in members.values():
-        if len(rows) > 1:
-            yield {
-                "lines": [found.numbers[row] for row in rows],
-                "texts": [found.different[found.of_row[row]] for row in rows],
-            }
 
 
 def _lines(records: Iterator[dict[str, Any]], *, with_texts: bool, as_json: bool) -> Iterator[bytes]:

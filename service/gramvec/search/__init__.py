@@ -6,9 +6,10 @@ May import bulk, embedding and below. A new way to find candidates belongs in `s
 from __future__ import annotations
 
 from gramvec.search.building import add_to_index, build_index, remove_from_index
+from gramvec.search.duplicates import Recall, near_rows
 from gramvec.search.filters import Scalar, Where, text_of
 from gramvec.search.index import MOST_HITS, Hit, Index, View
-from gramvec.search.layout import IndexHeader
+from gramvec.search.layout import IndexHeader, Layout
 from gramvec.search.scan import TILE_QUERIES, kernels, nearest
 
 __all__ = [
@@ -17,12 +18,15 @@ __all__ = [
     "Hit",
     "Index",
     "IndexHeader",
+    "Layout",
+    "Recall",
     "Scalar",
     "View",
     "Where",
     "add_to_index",
     "build_index",
     "kernels",
+    "near_rows",
     "nearest",
     "remove_from_index",
     "text_of",
