@@ -4,6 +4,10 @@ An LSTM of 50 dimensions over phrases of two to four words in batches of 100 pai
 dimensions over single words in batches of 50 and 25 pairs with MIX: the papers' settings. The peers are what a user
 writes in twenty lines: an embedding, torch.nn.LSTM over packed sequences (which has no peepholes, and so less to do) or
 torch.nn.Conv1d over padded ones, and torch's dense Adam; the loss and its negatives are ours in both.
+
+The tagger over three of the papers' word encoders learns from batches of 100 sentences; its peer is CHARAGRAM's sum as
+torch.nn.EmbeddingBag, a bidirectional torch.nn.LSTM and torch's SGD. A word's tag is its last letter: what is learned
+does not change the time.
 """
 
 from __future__ import annotations
@@ -17,19 +21,35 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pack_padded_sequence, pad_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Part
 from gramvec.features import FeatureSpec, Featuriser
-from gramvec_training.configuration import CharCnnSettings, EncoderSettings, LstmSettings, Training
+from gramvec_training.configuration import (
+    BagSettings,
+    CharCnnSettings,
+    EncoderSettings,
+    LstmSettings,
+    Tagging,
+    Training,
+)
 from gramvec_training.data import Corpus, Mixture, SourceGroups, build_vocabulary
 from gramvec_training.encoders import build_encoder
 from gramvec_training.fitting import Trainer
-from gramvec_training.objectives import PairObjective, choose_negatives, margin_loss
+from gramvec_training.objectives import (
+    PairObjective,
+    Sentences,
+    TaggedExamples,
+    Tagger,
+    TaggingObjective,
+    choose_negatives,
+    margin_loss,
+)
 
 LETTERS = 3  # of the shortest word
 WORDS = (2, 3, 4)  # of a phrase, in turn
+TAGGER_PEER = "torch.nn.EmbeddingBag and LSTM, SGD"
 
 
 @dataclass(frozen=True)
@@ -107,6 +127,7 @@ def add_sequences(part: Part, setting: Setting) -> None:
     phrases = [" ".join(words[a:b]) for a, b in pairwise(starts) if b <= len(words)]
     for case in CASES:
         _measure(part, setting, case, list(dict.fromkeys(words if case.characters else phrases)))
+    _measure_taggers(part, setting)
 
 
 def _measure(part: Part, setting: Setting, case: Case, texts: list[str]) -> None:
@@ -148,3 +169,76 @@ def _measure(part: Part, setting: Setting, case: Case, texts: list[str]) -> None
     fast = interleaved({"gramvec-train": step}, 5 * batch, setting.rounds)
     title = f"{case.title}: {corpus.counts.mean():.1f} rows a text, batches of {batch}, one thread"
     part.add(case.name, rates(title, "pairs", {**slow, **fast}, case.peer_name))
+
+
+class TorchTagger(nn.Module):
+    """A sum of n-grams, a bidirectional torch.nn.LSTM over packed sentences, and two layers."""
+
+    def __init__(self, rows: int, dimension: int, tags: int, settings: Tagging) -> None:
+        super().__init__()
+        self.embedding = nn.EmbeddingBag(rows, dimension, mode="sum", include_last_offset=True)
+        self.lstm = nn.LSTM(dimension, settings.states, batch_first=True, bidirectional=True)
+        self.inner = nn.Linear(2 * settings.states, settings.hidden)
+        self.outer = nn.Linear(settings.hidden, tags)
+
+    def forward(self, ids: Tensor, offsets: Tensor, words: Tensor, sentences: list[int]) -> Tensor:
+        """Logits float32[m, tags] of m words; sentences: how many each has."""
+        vectors = torch.relu(self.embedding(ids, offsets))[words]
+        padded = pad_sequence(list(vectors.split(sentences)), batch_first=True)
+        packed = pack_padded_sequence(padded, torch.tensor(sentences), batch_first=True, enforce_sorted=False)
+        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+        whole = torch.cat([one[:length] for one, length in zip(states, sentences, strict=True)])
+        return self.outer(torch.tanh(self.inner(whole)))
+
+
+def _measure_taggers(part: Part, setting: Setting) -> None:
+    sentences = [text.split() for text in setting.texts if text.split()]
+    words = sorted({word for one in sentences for word in one})
+    number = {word: index for index, word in enumerate(words)}
+    letters = sorted({word[-1] for word in words})
+    offsets = np.cumsum([0, *map(len, sentences)])
+    ids = np.array([number[word] for one in sentences for word in one], np.int32)
+    tags = np.array([letters.index(word[-1]) for one in sentences for word in one], np.int32)
+    learned = Sentences(Corpus(ids, offsets, len(words)), Corpus(tags, offsets, 0))
+    settings = Tagging(batch=max(2, min(100, len(sentences))), epochs=1)
+
+    def objective(encoder: EncoderSettings, orders: tuple[int, ...], width: int) -> tuple[Trainer, TaggingObjective]:
+        spec = FeatureSpec(orders=orders)
+        vocabulary = build_vocabulary(words, spec)
+        corpus = Corpus.of(words, Featuriser(spec, vocabulary), len(vocabulary))
+        generator = torch.Generator().manual_seed(1)
+        table = torch.empty(len(vocabulary), width).uniform_(-0.01, 0.01, generator=generator)
+        tagger = Tagger(150, len(letters), settings, generator)
+        made = TaggingObjective(corpus, learned, tagger, settings, len(vocabulary))
+        return Trainer(build_encoder(encoder, table, 150, generator), made, torch.device("cpu")), made
+
+    ours = {
+        "CHARAGRAM (gramvec-train)": objective(BagSettings(activation="relu"), (2, 3, 4), 150),
+        "charCNN (gramvec-train)": objective(CharCnnSettings(kind="char-cnn", filters="a"), (1,), 50),
+        "charLSTM (gramvec-train)": objective(LstmSettings(kind="lstm"), (1,), 50),
+    }
+    trainer, first = ours["CHARAGRAM (gramvec-train)"]
+    rows = len(trainer.encoder.table)
+    peer = TorchTagger(rows, 150, len(letters), settings)
+    sgd = torch.optim.SGD(peer.parameters(), lr=settings.rate, momentum=settings.momentum)
+
+    def peer_step() -> None:
+        one = first.examples_at(0)
+        given = (torch.from_numpy(array) for array in (one.batch.ids, one.batch.offsets, one.words))
+        sgd.zero_grad()
+        functional.cross_entropy(
+            peer(*given, np.diff(one.offsets).tolist()), torch.from_numpy(_targets(one)).long()
+        ).backward()  # type: ignore[no-untyped-call]
+        sgd.step()
+
+    tasks: dict[str, Callable[[], object]] = {TAGGER_PEER: peer_step}
+    tasks |= {name: lambda by=by, made=made: by.take(made.examples_at(0)) for name, (by, made) in ours.items()}
+    places = len(first.examples_at(0).words)
+    title = f"training: a tagger over {rows:,} n-grams or single characters"
+    timings = interleaved(tasks, places, setting.rounds)
+    part.add("training_tagger", rates(f"{title}, {places:,} words a batch, one thread", "words", timings, TAGGER_PEER))
+
+
+def _targets(examples: TaggedExamples) -> Any:
+    assert examples.targets is not None
+    return examples.targets

@@ -43,7 +43,10 @@ GROUPS: dict[str, dict[str, set[str]]] = {
     "protocol": {name: RATES for name in ("protocol_c1", "protocol_c16", "protocol_c64")},
     "memory": {"memory": {"name", "rss_mb", "pss_mb", "ratio"}},
     "startup": {"startup": {"name", "seconds", "cpu_seconds", "ratio", "spread"}},
-    "training": {"training": RATES, **{f"training_{name}": RATES for name in ("lstm", "charlstm", "charcnn")}},
+    "training": {
+        "training": RATES,
+        **{f"training_{name}": RATES for name in ("lstm", "charlstm", "charcnn", "tagger")},
+    },
     "sequences": {f"sequences_{name}": RATES for name in ("dan", "rnn", "lstm", "charlstm", "charcnn")},
     "scaling": {f"scaling_{axis}": SCALING for axis in ("length", "batch", "vocabulary", "dimension")},
     "bulk": {

@@ -76,6 +76,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (path / "supervised" / name).write_text(text)
     (path / "sick").mkdir()
     (path / "sick" / "trial.tsv").write_text("".join(pairs(30)))
+    (path / "pos").mkdir()
+    for part in ("train", "dev", "test"):
+        sentences = [[f"1\t{left}\t_\t_\tNN\t_\t_\t_\t_\t_\n", f"2\t{right}\t_\t_\tIN\t_\t_\t_\t_\t_\n\n"]
+                     for left in SUBJECTS for right in FILLERS]  # fmt: skip
+        (path / "pos" / f"en-ud-{part}.conllu").write_text("".join(line for one in sentences for line in one))
+    (path / "pos" / "wsj_sample.tsv").write_text("Cat\tNN\nof\tIN\n\nto\tTO\n\n")
     return path
 
 
@@ -83,7 +89,7 @@ def inputs(folder: Path) -> Inputs:
     return Inputs(
         folder / "v.txt", (folder / "f.txt", folder / "g.txt"), (folder / "one", folder / "two"), folder / "v.txt",
         folder / "data", folder / "phrases" / "phrases.tsv", (folder / "words" / "simlex999.tsv",), MODELS,
-        folder / "work", (1,), folder / "supervised",
+        folder / "work", (1,), folder / "supervised", folder / "pos",
     )  # fmt: skip
 
 
@@ -187,7 +193,7 @@ def options_of(folder: Path) -> list[str | Path]:
         "--vectors", given.vectors, "--freq", folder / "f.txt", "--freq", folder / "g.txt", "--sets", folder / "one",
         "--sets", folder / "two", "--data", folder / "data", "--in-domain", folder / "phrases" / "phrases.tsv",
         "--word-sets", folder / "words" / "simlex999.tsv", "--models", MODELS, "--norms-of", folder / "v.txt",
-        "--labelled", folder / "supervised", "--seeds", "1",
+        "--labelled", folder / "supervised", "--tagged", folder / "pos", "--seeds", "1",
     ]  # fmt: skip
 
 
@@ -292,6 +298,7 @@ def test_the_commands(folder: Path, tmp_path: Path) -> None:
     assert "give --norms-of" in sentence(call("papers", "run", "paragram-norms", *options))
     assert "give --labelled" in sentence(call("papers", "run", "sif-table-8", *options))
     assert "give --data" in sentence(call("papers", "run", "all-systems", *options))
+    assert "give --tagged" in sentence(call("papers", "run", "charagram-table-4", *options))
     assert "give --models" in sentence(call("papers", "run", "charagram-table-8", *options))
     assert "--quick goes behind" in call("papers", "--quick", "list").stderr
     assert "Commands:" in call("papers").stdout

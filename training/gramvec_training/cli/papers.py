@@ -66,6 +66,7 @@ def list_experiments() -> None:
 @click.option(
     "--labelled", type=PATH, help="Folder of labelled texts: sick, sst2, snli, imdb; by default dev/supervised."
 )
+@click.option("--tagged", type=PATH, help="Folder of a treebank in CoNLL-U: train, dev and test; by default dev/pos.")
 @click.option("--models", type=PATH, default=Path("models"), show_default=True, help="Folder of the shipped bundles.")
 @click.option("--norms-of", "norms", type=PATH,
               help="A trained word model, run or bundle, whose lengths weigh words; else the shipped.")  # fmt: skip
@@ -133,6 +134,7 @@ def _inputs(out: Path, options: dict[str, Any]) -> Inputs:
     words = tuple(dev / "words" / f"{one}.tsv" for one in ("simlex999", "ws353"))
     phrases = options["in_domain"] or dev / "ppdb" / "pavlick.tsv"
     labelled = options["labelled"] or dev / "supervised"
+    tagged = options["tagged"] or dev / "pos"
     frequencies = options["freq"] or tuple(data / "freq" / one for one in _FREQUENCIES)
     models: Path = options["models"]
     norms = options["norms"] or models / "paragram-phrase"
@@ -148,6 +150,7 @@ def _inputs(out: Path, options: dict[str, Any]) -> Inputs:
         work=options["work"] or out / "models",
         seeds=tuple(range(1, options["seeds"] + 1)),
         labelled=labelled if labelled.is_dir() or options["labelled"] else None,
+        tagged=tagged if tagged.is_dir() or options["tagged"] else None,
     )
     return cut(inputs, inputs.work.parent / "cut") if options["quick"] else inputs
 

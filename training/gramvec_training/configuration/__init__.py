@@ -15,6 +15,7 @@ from gramvec_training.configuration.methods import (
     Sif,
     Start,
     Supervision,
+    Tagging,
     Training,
     Weights,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "Sif",
     "Start",
     "Supervision",
+    "Tagging",
     "TextLayout",
     "TextSource",
     "Training",

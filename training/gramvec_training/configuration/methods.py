@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from gramvec_training.configuration.schedule import Schedule
+from gramvec_training.configuration.schedule import Decay, Optimiser, Schedule
 from gramvec_training.configuration.sources import TextSource
 from gramvec_training.configuration.strict import Count, Number, Penalty, Positive, Seed, Strict
 
@@ -50,6 +50,23 @@ class Supervision(Schedule):
     """
 
     batch: Annotated[int, Field(ge=2)] = 25
+    hidden: Count = 50
+    l2_head: Penalty = 0.0
+
+
+class Tagging(Schedule):
+    """Learning a tagger of words; `batch` counts sentences. The defaults are CHARAGRAM's (section 4.2).
+
+    states: of each of the two LSTMs over the sentence; hidden: of the layer above them. l2_head: of these and the rest
+    of the tagger, towards zero.
+    """
+
+    batch: Annotated[int, Field(ge=2)] = 100
+    optimiser: Optimiser = "sgd"
+    rate: Positive = 0.2
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.95
+    decay: Decay = "none"
+    states: Count = 50
     hidden: Count = 50
     l2_head: Penalty = 0.0
 

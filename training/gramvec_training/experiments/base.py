@@ -19,6 +19,7 @@ class Inputs:
     similarity sets, each a task. norms: vectors of a trained model, whose lengths weigh words. data: the folder of
     training files. in_domain: a set of phrases such as are trained on. word_sets: sets of single words. models: the
     folder of the shipped bundles. labelled: the folder of labelled texts, SICK, SST, SNLI and IMDB each in its own.
+    tagged: the folder of a treebank.
     work: where learned models are kept, so that a second call finds them. seeds: of what is learned.
     """
 
@@ -33,6 +34,7 @@ class Inputs:
     work: Path = Path("runs/papers/models")
     seeds: tuple[int, ...] = (1, 2)
     labelled: Path | None = None
+    tagged: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -77,5 +79,6 @@ class Experiment:
     run: Callable[[Inputs], Outcome]
     learns: bool = False  # so it takes minutes, and has seeds
     labels: bool = False  # of the folder `labelled`
+    tags: bool = False  # of the folder `tagged`, and of nothing else
     drawing: Drawing | None = None
     note: str = ""  # what was tried, in sentences

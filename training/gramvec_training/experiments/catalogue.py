@@ -15,6 +15,7 @@ from gramvec_training.experiments import (
     sizes,
     supervised,
     systems,
+    tagging,
 )
 from gramvec_training.experiments.base import Drawing, Experiment
 
@@ -25,6 +26,10 @@ _PAIRS = (
 _ENCODERS = (
     "encoders begin as the models of all-systems or their vectors; one setting of the learning for all, where the "
     "papers searched"
+)
+_TREEBANK = (
+    "12,544 sentences of English texts of the web (EWT, its Penn tags), {} epochs of one setting for each encoder, for "
+    "sections 1 to 18 of the Wall Street Journal and 50 epochs of tuned ones"
 )
 _BUNDLES = "the shipped bundles, which learned from a transformer, for the paper's models"
 
@@ -42,14 +47,30 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         convergence.table, learns=True,
     ),
     Experiment(
+        "charagram-table-4", "CHARAGRAM, Table 4", "Part-of-speech tagging over four word encoders",
+        f"{_TREEBANK.format('ten')}; WSJ is 3,914 sentences of the Journal, scored by what learned from the web",
+        tagging.table, learns=True, tags=True,
+        note="Accuracy times 100 of the epoch that was best on the held-out part.",
+    ),
+    Experiment(
         "charagram-figure-1", "CHARAGRAM, Figure 1", "How soon character models learn words",
         "the runs of charagram-table-1", convergence.curves, learns=True,
         drawing=Drawing("pairs", ("CHARAGRAM", "charCNN", "charLSTM")),
     ),
     Experiment(
+        "charagram-figure-1-tagging", "CHARAGRAM, Figure 1", "How soon character models learn to tag",
+        "the runs of charagram-table-4, on EWT's development part", tagging.curves, learns=True, tags=True,
+        drawing=Drawing("epoch", ("CHARAGRAM", "CHARAGRAM, 2 layers", "charCNN", "charLSTM")),
+    ),
+    Experiment(
         "charagram-table-5", "CHARAGRAM, Table 5", "Number and orders of n-grams, on SL999",
         "60,000 pairs of PPDB's words, two epochs, 100 dimensions, for 770,007, five epochs and 300", sizes.table,
         learns=True,
+    ),
+    Experiment(
+        "charagram-table-5-tagging", "CHARAGRAM, Table 5", "Number and orders of n-grams, in tagging",
+        _TREEBANK.format("two"), tagging.sizes, learns=True, tags=True,
+        note="Accuracy times 100 on EWT's development part after the last epoch.",
     ),
     Experiment(
         "charagram-table-6", "CHARAGRAM, Table 6", "Pairs by their number of unknown words",

@@ -12,6 +12,7 @@ from gramvec_training.objectives.heads import HeadObjective, PairHead, TextHead,
 from gramvec_training.objectives.margin import margin_loss
 from gramvec_training.objectives.negatives import choose_negatives, mega_batch_negatives
 from gramvec_training.objectives.pairs import PairObjective
+from gramvec_training.objectives.tagging import Sentences, TaggedExamples, Tagger, TaggingObjective
 
 __all__ = [
     "Examples",
@@ -19,6 +20,10 @@ __all__ = [
     "Objective",
     "PairHead",
     "PairObjective",
+    "Sentences",
+    "TaggedExamples",
+    "Tagger",
+    "TaggingObjective",
     "TeacherObjective",
     "TextHead",
     "choose_negatives",

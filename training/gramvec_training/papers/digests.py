@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from gramvec_training.experiments import Inputs
@@ -15,13 +15,15 @@ _SHOWN = 16  # hex digits of a SHA-256
 _BUNDLES = ("charagram-phrase", "paragram-phrase")
 
 
-def digests_of(inputs: Inputs, *, learns: bool, labels: bool = False) -> dict[str, str]:
+def digests_of(inputs: Inputs, *, learns: bool, labels: bool = False, tags: bool = False) -> dict[str, str]:
     """The first 16 hex digits of the SHA-256 of the vectors, frequencies, sets and, where it learns, training files;
-    with `labels` of the labelled texts, too.
+    with `labels` of the labelled texts, too. With `tags` that of the treebank alone.
 
     Of a folder they are those of its files' names and contents. What is not there is left out: the experiment that
     needs it says so.
     """
+    if tags:
+        return _shown({"treebank": inputs.tagged})
     named: dict[str, Path | None] = {
         "vectors": vectors_at(inputs.vectors),
         "norms": inputs.norms,
@@ -34,6 +36,10 @@ def digests_of(inputs: Inputs, *, learns: bool, labels: bool = False) -> dict[st
         named |= {f"data {path.name}": path for path in _files(inputs.data, "*.tsv.gz")}
     if labels:
         named |= {"labelled texts": inputs.labelled}
+    return _shown(named)
+
+
+def _shown(named: Mapping[str, Path | None]) -> dict[str, str]:
     return {name: digest(path.resolve())[:_SHOWN] for name, path in named.items() if path is not None and path.exists()}
 
 

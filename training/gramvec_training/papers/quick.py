@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from gramvec_training.readers import numbered_lines, read_vectors, vectors_at
 
 _PAIRS, _LEARNED, _WORDS = 100, 2_000, 20_000  # rows of a set, of a training file, of the vectors
 _LABELLED = 200  # rows of a file of labelled texts
+_TAGGED = 100  # sentences of a part of a treebank
 
 
 def cut(inputs: Inputs, folder: Path) -> Inputs:
@@ -38,6 +40,11 @@ def cut(inputs: Inputs, folder: Path) -> Inputs:
         data = folder / "train"
     if in_domain is not None:
         in_domain = _rows(in_domain, folder / "phrases" / in_domain.name, _PAIRS)
+    tagged = inputs.tagged
+    if tagged is not None:
+        for file in sorted(path for ending in ("conllu", "conllu.gz", "tsv") for path in tagged.glob(f"*.{ending}")):
+            _sentences(file, folder / "tagged" / file.name, _TAGGED)
+        tagged = folder / "tagged"
     return replace(
         inputs,
         vectors=_vectors(inputs.vectors, folder / "vectors.npy"),
@@ -46,6 +53,7 @@ def cut(inputs: Inputs, folder: Path) -> Inputs:
         data=data,
         in_domain=in_domain,
         labelled=labelled,
+        tagged=tagged,
         work=folder / "models",
         seeds=inputs.seeds[:1],
     )
@@ -61,14 +69,24 @@ def _folder(path: Path, out: Path) -> Path:
 
 def _rows(path: Path, out: Path, number: int) -> Path:
     lines = [line.rstrip(b"\r\n") + b"\n" for _, line in numbered_lines(path)]
-    data = b"".join(_spread(lines, number))
+    return _written(_spread(lines, number), out)
+
+
+def _sentences(path: Path, out: Path, number: int) -> Path:
+    lines = [line.rstrip(b"\r\n") for _, line in numbered_lines(path)]
+    sentences = (b"\n".join(part) for empty, part in itertools.groupby(lines, lambda line: not line) if not empty)
+    return _written(_spread([sentence + b"\n\n" for sentence in sentences], number), out)
+
+
+def _written(parts: Iterable[bytes], out: Path) -> Path:
+    data = b"".join(parts)
     out.parent.mkdir(parents=True, exist_ok=True)
     packed = gzip.compress(data, mtime=0) if out.suffix == ".gz" else data
     write_atomically(out, lambda handle: handle.write(packed))
     return out
 
 
-def _spread(lines: list[bytes], number: int) -> Iterable[bytes]:
+def _spread(lines: list[bytes], number: int) -> list[bytes]:
     step = max(1, len(lines) // number)
     return lines[::step][:number]
 
