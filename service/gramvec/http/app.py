@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from gramvec.embedding import Embedder
 from gramvec.http.door import FrontDoor
-from gramvec.http.models import Service, check_names
+from gramvec.http.models import Service, check_aliases, check_names
 from gramvec.http.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,11 +27,14 @@ def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[E
             sequence: they are loaded elsewhere, and this application has none to the end.
 
     Raises:
-        BundleError: two of the models have one name.
+        BundleError: two of the models have one name, or an alias is of none of them.
     """
     given = embedder if isinstance(embedder, Sequence) else [embedder] if embedder is not None else []
+    settings = settings or Settings()
     check_names(given)
-    service = Service(settings or Settings(), given)
+    if given:
+        check_aliases(settings, given)
+    service = Service(settings, given)
     return FrontDoor(_Behind(service, loads=embedder is None), service)
 
 

@@ -29,7 +29,7 @@ from gramvec.http.models.aside import aside
 from gramvec.http.models.loading import Change, Wanted, changes, close_but, label_of, load_models, renewed
 from gramvec.http.models.serial import SerialThread
 from gramvec.http.models.traffic import Traffic
-from gramvec.http.settings import Settings
+from gramvec.http.settings import Settings, aliases_of
 from gramvec.http.telemetry import NO_USER_TEXT, Metrics
 
 log = logging.getLogger("gramvec.http")
@@ -53,10 +53,10 @@ class Served(NamedTuple):
 class Service:
     """The state of one serving process.
 
-    `models` are those served, by name, the default first; empty until all of them are loaded. `served` is the default
-    one, None until then. `given` are loaded ones of the caller's, to be served from the start. `reload` is what a
-    request for a reload calls. `workers_running` is the number of processes, as the parent counts them. `last_words`
-    are the reason for refusals once it is stopping.
+    `models` are those served, by name, the default first; empty until all of them are loaded. `aliases` are other
+    names of theirs, alias -> name. `served` is the default one, None until then. `given` are loaded ones of the
+    caller's, to be served from the start. `reload` is what a request for a reload calls. `workers_running` is the
+    number of processes, as the parent counts them. `last_words` are the reason for refusals once it is stopping.
     """
 
     def __init__(self, settings: Settings, given: Sequence[Embedder] = ()) -> None:
@@ -64,6 +64,7 @@ class Service:
         # What a request with the most texts holds, as pairs, and so many more that one with a few too many is counted.
         self.most_values = 4 * settings.max_texts + FIELDS
         self.given = given
+        self.aliases: Mapping[str, str] = MappingProxyType(aliases_of(settings.alias))
         self._serve({})
         self.workers_running = 1
         self.stopping = False
@@ -230,17 +231,17 @@ class Service:
             raise unhealthy(self.unready or "the service is not ready")
 
     def admit(self, model: str | None = None) -> Served:
-        """The model of this name, None for the default.
+        """The model of this name or alias, None for the default.
 
         Ask `check_accepting` first, before the body is read: what was taken up then is served, whatever came since.
 
         Raises:
             HttpError: 404 for a name that is not served.
         """
-        served = self.served if model is None else self.models.get(model)
+        served = self.served if model is None else self.models.get(self.aliases.get(model, model))
         if served is None:
-            names = ", ".join(map(repr, self.models))
-            are = "is" if len(self.models) == 1 else "are"
+            known = [*self.models, *self.aliases]
+            names, are = ", ".join(map(repr, known)), "is" if len(known) == 1 else "are"
             message = f"model {shortened(model or '')!r} is not served here; {names} {are}"
             raise HttpError(404, "not_found", message, param="model", code="model_not_found")
         return served
