@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test fuzz test-stalls test-lowest test-ray test-cuda test-packaging dist check format bench bench-peers soak train cards evaluate quality figures lock audit image-test clean
+.PHONY: help serve test fuzz test-stalls test-lowest test-integrations test-ray test-cuda test-packaging dist check format bench bench-peers soak train cards evaluate quality figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -57,6 +57,13 @@ test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest.txt -e . onnx scipy \
 		httpx hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium
 	$(VENV)/lowest/bin/python -m pytest $(LOWEST_TESTS)
+
+test-integrations: $(VENV)/.dev  ## gramvec.integrations and docs/recipes on the real libraries, in an environment of their own (3 GB)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	test -x $(VENV)/neighbours/bin/python || $(PYTHON) -m venv $(VENV)/neighbours
+	$(BIN)/uv pip install --quiet --python $(VENV)/neighbours/bin/python -c requirements/constraints.txt \
+		-e '.[cpu,bulk,match,search,client,neighbours]' joblib pytest pytest-timeout
+	$(VENV)/neighbours/bin/python -m pytest tests/test_integrations.py tests/test_recipes.py tests/test_library.py
 
 test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)
 	$(BIN)/python -m pytest -m packaging tests/test_packaging.py

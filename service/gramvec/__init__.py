@@ -22,7 +22,7 @@ from gramvec.errors import (
 )
 
 if TYPE_CHECKING:
-    from gramvec import client, explain, neighbours, sparse
+    from gramvec import client, explain, integrations, neighbours, sparse
     from gramvec.embedding import Embedder, load
     from gramvec.matching import match
     from gramvec.search import Index
@@ -40,6 +40,7 @@ __all__ = [
     "__version__",
     "client",
     "explain",
+    "integrations",
     "load",
     "match",
     "neighbours",
@@ -56,7 +57,7 @@ _WHERE = {
     "load": "gramvec.embedding",
     "match": "gramvec.matching",
 }
-_MODULES = ("client", "explain", "neighbours", "sparse")
+_MODULES = ("client", "explain", "integrations", "neighbours", "sparse")
 
 
 def __getattr__(name: str) -> Any:

@@ -92,6 +92,7 @@ class Info(BaseModel):
 
     models: list[Model]
     default_model: str
+    aliases: dict[str, str] = Field(default_factory=dict)
     limits: Limits
 
 
@@ -117,6 +118,7 @@ class Talks:
                 raise ServiceError(f"{self.url} is no gramvec service: its /info is another's") from error
             found = {one.name: one for one in info.models}
             name = self.wanted or info.default_model
+            name = info.aliases.get(name, name)
             if name not in found:
                 said = f"{self.url} serves no model {quoted(name)}; it has {quoted(', '.join(sorted(found)))}"
                 raise ServiceError(said, status=404)

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from gramvec.embedding import Embedder
 from gramvec.http.door import FrontDoor
-from gramvec.http.models import Service, check_names, open_indexes
+from gramvec.http.models import Service, check_aliases, check_names, open_indexes
 from gramvec.http.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,13 +27,15 @@ def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[E
             sequence: they are loaded elsewhere, and this application has none to the end.
 
     Raises:
-        BundleError: two of the models have one name.
+        BundleError: two of the models have one name, or an alias is of none of them.
         InputError: with models, an index of the settings cannot be had.
     """
     given = embedder if isinstance(embedder, Sequence) else [embedder] if embedder is not None else []
+    settings = settings or Settings()
     check_names(given)
-    chosen = settings or Settings()
-    service = Service(chosen, given, open_indexes(chosen, given) if given else ())
+    if given:
+        check_aliases(settings, given)
+    service = Service(settings, given, open_indexes(settings, given) if given else ())
     return FrontDoor(_Behind(service, loads=embedder is None), service)
 
 

@@ -5,11 +5,12 @@ May import telemetry and below. A new kind of work beside batches waits in a `Se
 
 from __future__ import annotations
 
-from gramvec.http.models.indexes import OpenIndex, index_changes, open_indexes
+from gramvec.http.models.indexes import OpenIndex, index_changes, open_indexes, renewed_all
 from gramvec.http.models.loading import (
     Change,
     Wanted,
     changes,
+    check_aliases,
     check_names,
     check_whole,
     close_but,
@@ -17,7 +18,7 @@ from gramvec.http.models.loading import (
 )
 from gramvec.http.models.searches import Rows
 from gramvec.http.models.served import Served, embed, prepare, unless_gone, usage_of
-from gramvec.http.models.service import Reloaded, Service, renewed_all
+from gramvec.http.models.service import Reloaded, Service
 from gramvec.http.models.traffic import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES, UNCOUNTED_BYTES
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Service",
     "Wanted",
     "changes",
+    "check_aliases",
     "check_names",
     "check_whole",
     "close_but",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gramvec.embedding import Embedder
 from gramvec.errors import InputError
-from gramvec.http.models.loading import Change, Wanted
+from gramvec.http.models.loading import Change, Wanted, close_but, renewed
 from gramvec.http.settings import Settings
 
 if TYPE_CHECKING:
@@ -75,6 +75,21 @@ def renewed_indexes(
             raise InputError(f"{old.path}: changed again while it was reloaded; reload once more")
         found.append(new)
     return found
+
+
+def renewed_all(
+    settings: Settings,
+    serving: Sequence[Embedder],
+    indexes: Sequence[OpenIndex],
+    wanted: Sequence[Wanted] = (),
+) -> tuple[list[Embedder], list[OpenIndex]]:
+    """`renewed` models and `renewed_indexes`; raises what both do, and then nothing stays open that was not before."""
+    found = renewed(settings, serving, wanted[: len(serving)])
+    try:
+        return found, renewed_indexes(settings, indexes, found, wanted[len(serving) :])
+    except BaseException:
+        close_but(found, serving)
+        raise
 
 
 def index_changes(serving: Sequence[OpenIndex], found: Sequence[OpenIndex]) -> list[Change]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gramvec.embedding import Embedder, load
 from gramvec.errors import BundleError, GramvecError
-from gramvec.http.settings import Settings
+from gramvec.http.settings import Settings, aliases_of
 
 MAX_LABEL_BYTES = 1024
 
@@ -17,7 +17,7 @@ def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None
     """The models of the settings, in their order, each checked; `tell` hears what is being done.
 
     Raises:
-        GramvecError: one cannot be had, or two have the same name; those already open are closed.
+        GramvecError: one cannot be had, two have the same name, or an alias is of none; those already open are closed.
     """
     opened: list[Embedder] = []
     try:
@@ -26,6 +26,7 @@ def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None
             tell(f"the model {source} is being loaded{of_all}")
             opened.append(load_model(settings, source))
             check_names(opened)
+        check_aliases(settings, opened)
     except BaseException:
         for embedder in opened:
             embedder.close()
@@ -64,6 +65,17 @@ def check_names(embedders: Sequence[Embedder]) -> None:
                 "or export one under another name"
             )
         paths[embedder.name] = path
+
+
+def check_aliases(settings: Settings, embedders: Sequence[Embedder]) -> None:
+    """Raise BundleError for an alias that is a model's own name, or of a model that is not among these."""
+    names = [embedder.name for embedder in embedders]
+    served = f"served: {', '.join(map(repr, names))}"
+    for alias, model in aliases_of(settings.alias).items():
+        if alias in names:
+            raise BundleError(f"the alias {alias!r} is the name of a model that is served; choose another ({served})")
+        if model not in names:
+            raise BundleError(f"the alias {alias!r} is of a model {model!r} that is not served ({served})")
 
 
 def label_of(embedder: Embedder) -> bytes:
@@ -114,6 +126,7 @@ def renewed(settings: Settings, serving: Sequence[Embedder], wanted: Sequence[Wa
             if expected is not None and expected.digest != new.digest:
                 raise BundleError(f"{new.bundle.path}: changed again while it was reloaded; reload once more")
         check_names(found)
+        check_aliases(settings, found)
     except GramvecError:
         close_but(found, serving)
         raise

@@ -21,13 +21,13 @@ from gramvec.http.contract import (
     unhealthy,
 )
 from gramvec.http.models.aside import aside
-from gramvec.http.models.indexes import OpenIndex, index_changes, open_indexes, renewed_indexes
-from gramvec.http.models.loading import Change, Wanted, changes, close_but, label_of, load_models, renewed
+from gramvec.http.models.indexes import OpenIndex, index_changes, open_indexes, renewed_all
+from gramvec.http.models.loading import Change, Wanted, changes, close_but, label_of, load_models
 from gramvec.http.models.searches import Searches
 from gramvec.http.models.serial import SerialThread
 from gramvec.http.models.served import Served
 from gramvec.http.models.traffic import Traffic
-from gramvec.http.settings import Settings
+from gramvec.http.settings import Settings, aliases_of
 from gramvec.http.telemetry import NO_USER_TEXT, Metrics
 
 log = logging.getLogger("gramvec.http")
@@ -57,11 +57,11 @@ class Reloaded(NamedTuple):
 class Service:
     """The state of one serving process.
 
-    `models` are those served, by name, the default first; empty until all of them are loaded. `served` is the default
-    one, None until then. `indexes` are those served, by name. `given` and `given_indexes` are loaded ones of the
-    caller's, to be served from the start. `reload` is what a
-    request for a reload calls. `workers_running` is the number of processes, as the parent counts them. `last_words`
-    are the reason for refusals once it is stopping.
+    `models` are those served, by name, the default first; empty until all of them are loaded. `aliases` are other
+    names of theirs, alias -> name. `served` is the default one, None until then. `indexes` are those served, by name.
+    `given` and `given_indexes` are loaded ones of the caller's, to be served from the start. `reload` is what a request
+    for a reload calls. `workers_running` is the number of processes, as the parent counts them. `last_words` are the
+    reason for refusals once it is stopping.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class Service:
         self.most_values = 4 * settings.max_texts + FIELDS
         self.given = given
         self.given_indexes = given_indexes
+        self.aliases: Mapping[str, str] = MappingProxyType(aliases_of(settings.alias))
         self._serve({}, ())
         self.workers_running = 1
         self.stopping = False
@@ -251,17 +252,17 @@ class Service:
             raise unhealthy(self.unready or "the service is not ready")
 
     def admit(self, model: str | None = None) -> Served:
-        """The model of this name, None for the default.
+        """The model of this name or alias, None for the default.
 
         Ask `check_accepting` first, before the body is read: what was taken up then is served, whatever came since.
 
         Raises:
             HttpError: 404 for a name that is not served.
         """
-        served = self.served if model is None else self.models.get(model)
+        served = self.served if model is None else self.models.get(self.aliases.get(model, model))
         if served is None:
-            names = ", ".join(map(repr, self.models))
-            are = "is" if len(self.models) == 1 else "are"
+            known = [*self.models, *self.aliases]
+            names, are = ", ".join(map(repr, known)), "is" if len(known) == 1 else "are"
             message = f"model {shortened(model or '')!r} is not served here; {names} {are}"
             raise HttpError(404, "not_found", message, param="model", code="model_not_found")
         return served
@@ -286,18 +287,3 @@ class Service:
     def _fail(self, reason: str) -> None:
         self.failure = reason
         self.on_failure(reason)
-
-
-def renewed_all(
-    settings: Settings,
-    serving: Sequence[Embedder],
-    indexes: Sequence[OpenIndex],
-    wanted: Sequence[Wanted] = (),
-) -> tuple[list[Embedder], list[OpenIndex]]:
-    """`renewed` models and `renewed_indexes`; raises what both do, and then nothing stays open that was not before."""
-    found = renewed(settings, serving, wanted[: len(serving)])
-    try:
-        return found, renewed_indexes(settings, indexes, found, wanted[len(serving) :])
-    except BaseException:
-        close_but(found, serving)
-        raise

@@ -68,19 +68,20 @@ async def count_words(texts: list[str]) -> int:
 
 
 def list_models(service: Service) -> dict[str, Any]:
-    """The answer to GET /v1/models, the default model first. Raises HttpError 503."""
+    """The answer to GET /v1/models, the default model first, aliases last. Raises HttpError 503."""
     service.check_accepting()
-    return {"object": "list", "data": [_model(served) for served in service.models.values()]}
+    return {"object": "list", "data": [_model(name) for name in (*service.models, *service.aliases)]}
 
 
 def retrieve_model(service: Service, name: str) -> dict[str, Any]:
     """The answer to GET /v1/models/{name}. Raises HttpError 404 or 503."""
-    return _model(service.admit(name))
+    service.admit(name)
+    return _model(name)
 
 
-def _model(served: Served) -> dict[str, Any]:
+def _model(name: str) -> dict[str, Any]:
     # A bundle says nothing of time, so that the same training gives the same bytes.
-    return {"id": served.embedder.name, "object": "model", "created": 0, "owned_by": "gramvec"}
+    return {"id": name, "object": "model", "created": 0, "owned_by": "gramvec"}
 
 
 def _numbering(

@@ -29,6 +29,7 @@ async def info(request: Request) -> Response:
             "models": [_model(served) for served in service.models.values()],
             "default_model": default.name,
             "indexes": [_index(searches.served) for searches in service.indexes.values()],
+            "aliases": dict(service.aliases),
             "limits": {
                 "max_texts": settings.max_texts,
                 "max_characters": default.max_characters,

@@ -5,6 +5,7 @@ Nothing of http is below it. A new setting is a field of `Settings`; the command
 
 from __future__ import annotations
 
+from gramvec.http.settings.aliases import aliases_of
 from gramvec.http.settings.origins import ANY
 from gramvec.http.settings.settings import NO_WORKERS_ON_CUDA, Settings, environment_variable, option, settings_from
 
@@ -12,6 +13,7 @@ __all__ = [
     "ANY",
     "NO_WORKERS_ON_CUDA",
     "Settings",
+    "aliases_of",
     "environment_variable",
     "option",
     "settings_from",

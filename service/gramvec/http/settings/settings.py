@@ -18,6 +18,7 @@ from pydantic import (
 from gramvec.batching import QUEUE_CHARACTERS
 from gramvec.bundles import DEFAULT_MODEL
 from gramvec.errors import InputError
+from gramvec.http.settings.aliases import aliases_of
 from gramvec.http.settings.key_files import read_keys
 from gramvec.http.settings.origins import check_origins
 
@@ -45,6 +46,10 @@ class Settings(BaseModel):
         (),
         description="NAME=FILE of an index for /search, made by one of the models; may be repeated (in the variable:"
         " with spaces between).",
+    )
+    alias: tuple[str, ...] = Field(
+        (),
+        description="Another name for a served model, as in text-embedding-3-small=gramvec-en; may be repeated.",
     )
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 for all of this host's.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 lets the system choose a free one.")
@@ -170,6 +175,12 @@ class Settings(BaseModel):
         """The files of indexes, by name."""
         return {name: Path(path) for name, _, path in (one.partition("=") for one in self.index)}
 
+    @field_validator("alias")
+    @classmethod
+    def _aliases_are_some(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        aliases_of(given)
+        return given
+
     @field_validator("api_key")
     @classmethod
     def _keys_are_usable(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
@@ -257,4 +268,5 @@ def _sentence(error: ValidationError) -> str:
 
 
 def _shown(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, tuple) else repr(value)
+    shown = " ".join(map(str, value)) if isinstance(value, tuple) else ""
+    return shown if shown and shown.isprintable() else repr(value)

@@ -1,0 +1,76 @@
+"""Other libraries' interfaces over a model here: their classes and functions, with ours behind them.
+
+Each name brings its library when it is asked for, and says which if that is absent. May import embedding and below.
+A new neighbour is a file here, its names in `_WHERE`, and a test that runs the real library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from gramvec.errors import InputError
+
+if TYPE_CHECKING:
+    from gramvec.integrations.bertopic import BertopicBackend
+    from gramvec.integrations.chroma import ChromaEmbeddingFunction
+    from gramvec.integrations.duckdb import register_duckdb
+    from gramvec.integrations.haystack import HaystackDocumentEmbedder, HaystackTextEmbedder
+    from gramvec.integrations.lancedb import LanceEmbeddingFunction
+    from gramvec.integrations.langchain import LangChainEmbeddings
+    from gramvec.integrations.llama_index import LlamaIndexEmbedding
+    from gramvec.integrations.mteb import MtebEncoder, mteb_meta
+    from gramvec.integrations.polars import register_polars
+    from gramvec.integrations.scikit_learn import TextEmbedder
+    from gramvec.integrations.word_vectors import save_word_vectors
+
+__all__ = [
+    "BertopicBackend",
+    "ChromaEmbeddingFunction",
+    "HaystackDocumentEmbedder",
+    "HaystackTextEmbedder",
+    "LanceEmbeddingFunction",
+    "LangChainEmbeddings",
+    "LlamaIndexEmbedding",
+    "MtebEncoder",
+    "TextEmbedder",
+    "mteb_meta",
+    "register_duckdb",
+    "register_polars",
+    "save_word_vectors",
+]
+
+# The module of each name, and what has to be installed for it.
+_WHERE = {
+    "BertopicBackend": ("bertopic", "bertopic"),
+    "ChromaEmbeddingFunction": ("chroma", "chromadb"),
+    "HaystackDocumentEmbedder": ("haystack", "haystack-ai"),
+    "HaystackTextEmbedder": ("haystack", "haystack-ai"),
+    "LanceEmbeddingFunction": ("lancedb", "lancedb"),
+    "LangChainEmbeddings": ("langchain", "langchain-core"),
+    "LlamaIndexEmbedding": ("llama_index", "llama-index-core"),
+    "MtebEncoder": ("mteb", "mteb"),
+    "TextEmbedder": ("scikit_learn", "scikit-learn"),
+    "mteb_meta": ("mteb", "mteb"),
+    "register_duckdb": ("duckdb", "duckdb pyarrow"),
+    "register_polars": ("polars", "polars"),
+    "save_word_vectors": ("word_vectors", "numpy"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A name above, with its library. Raises InputError if that is not installed."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, package = _WHERE[name]
+    try:
+        return getattr(import_module(f"{__name__}.{module}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("gramvec"):
+            raise
+        said = f"{name} needs {package}, but there is no module {error.name}: pip install {package}"
+        raise InputError(said) from error
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,51 @@
+"""Chroma: an `EmbeddingFunction` that a collection keeps by the model's name."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from chromadb.api.types import Documents, EmbeddingFunction
+from chromadb.utils.embedding_functions import register_embedding_function
+
+from gramvec.embedding import Vectors
+from gramvec.integrations.models import Name, name_of, opened, vectors_of
+
+
+@register_embedding_function
+class ChromaEmbeddingFunction(EmbeddingFunction[Documents]):
+    """Vectors of length 1; long texts are cut. A collection's space is then the cosine, if nothing else is said.
+
+    model: a model's name or folder. dimensions: the first k columns, None for all.
+    """
+
+    def __init__(self, model: Name = "gramvec-en", dimensions: int | None = None) -> None:
+        self.model = name_of(model)
+        self.dimensions = dimensions
+        opened(self.model)
+
+    def __call__(self, input: Documents) -> list[Vectors]:  # noqa: A002
+        """A vector a document."""
+        return list(vectors_of(self.model, input, dimensions=self.dimensions))
+
+    @staticmethod
+    def name() -> str:
+        """What a collection's configuration calls it."""
+        return "gramvec"
+
+    def default_space(self) -> str:
+        """The distance of a new collection."""
+        return "cosine"
+
+    def get_config(self) -> dict[str, Any]:
+        """What a collection keeps of it."""
+        return {"model": self.model, "dimensions": self.dimensions}
+
+    @classmethod
+    def build_from_config(cls, config: dict[str, Any]) -> Self:
+        """As it was kept. Raises what gramvec.load does if the model is not there."""
+        return cls(config["model"], config["dimensions"])
+
+    def validate_config_update(self, old_config: dict[str, Any], new_config: dict[str, Any]) -> None:
+        """Raise ValueError for another model: its vectors would not fit those that are stored."""
+        if old_config != new_config:
+            raise ValueError("a collection keeps its model and its dimensions; make another collection")

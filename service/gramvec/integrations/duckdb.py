@@ -1,0 +1,36 @@
+"""DuckDB: functions of SQL over a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from gramvec.integrations.models import Model, opened, vectors_of
+
+
+def register_duckdb(
+    connection: duckdb.DuckDBPyConnection, model: Model = "gramvec-en", *, dimensions: int | None = None
+) -> None:
+    """Give a connection two functions: gramvec_embed(text) -> FLOAT[k] and gramvec_similarity(text, text) -> FLOAT.
+
+    Vectors have length 1, long texts are cut; NULL gives NULL. Needs pyarrow.
+    dimensions: the first k columns, None for all.
+    """
+    width = dimensions or opened(model).dimension
+
+    def vectors(texts: Any) -> Any:
+        return vectors_of(model, texts, dimensions=dimensions)
+
+    def embed(texts: Any) -> Any:
+        flat = vectors(texts).ravel()
+        return pa.FixedSizeListArray.from_arrays(pa.array(flat), width)
+
+    def similarity(left: Any, right: Any) -> Any:
+        return pa.array(np.add.reduce(vectors(left) * vectors(right), axis=1))
+
+    text, number, vector = map(duckdb.sqltype, ("VARCHAR", "FLOAT", f"FLOAT[{width}]"))
+    connection.create_function("gramvec_embed", embed, [text], vector, type="arrow")
+    connection.create_function("gramvec_similarity", similarity, [text, text], number, type="arrow")

@@ -1,0 +1,58 @@
+"""The model behind an interface: by name, opened once a process; or one that is open; or a service's client."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+import numpy as np
+
+from gramvec.embedding import Embedder, Encodes, Vectors, check_dimensions, listed, load
+from gramvec.errors import InputError
+
+# A name or folder; what keeps its settings as text takes no other.
+Name = str | os.PathLike[str]
+Model = Name | Encodes
+
+# More models than this at once are opened again when they come back.
+MOST_OPEN = 8
+
+
+def opened(model: Model) -> Encodes:
+    """A name or folder is loaded, once a process; what embeds is taken as it is. Raises what gramvec.load does."""
+    if isinstance(model, Encodes):
+        return model
+    try:
+        name = os.fspath(model)
+    except TypeError:
+        said = f"model must be a name, a folder, an Embedder or a Client, not {type(model).__name__}"
+        raise InputError(said, field="model") from None
+    return _loaded(name)
+
+
+def vectors_of(
+    model: Model, texts: object, *, dimensions: int | None = None, normalize: bool = True, truncate: bool = True
+) -> Vectors:
+    """float32[n, k] of any iterable of texts. Raises InputError as Embedder.embed does."""
+    encodes = opened(model)
+    check_dimensions(dimensions, encodes.dimension)
+    given = listed(texts)  # type: ignore[arg-type]
+    blocks = encodes.stream(given, batch_size=None, normalize=normalize, dimensions=dimensions, truncate=truncate)
+    return np.concatenate([np.empty((0, dimensions or encodes.dimension), np.float32), *blocks])
+
+
+def name_of(model: Model) -> str:
+    """What another library writes down so that the model can be opened again: the name or folder it was given by.
+
+    Raises InputError for a client, which is not opened by a name.
+    """
+    if isinstance(model, str | os.PathLike):
+        return os.fspath(model)
+    if isinstance(model, Embedder):
+        return str(model.bundle.path)
+    raise InputError(f"a {type(model).__name__} cannot be written down; give the model's name or folder", field="model")
+
+
+@lru_cache(maxsize=MOST_OPEN)
+def _loaded(name: str) -> Embedder:
+    return load(name)

@@ -1,0 +1,75 @@
+"""Words of yours with their vectors, as word2vec writes them: for gensim, spaCy and whatever reads that."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from gramvec.embedding import listed
+from gramvec.errors import InputError
+from gramvec.integrations.models import Model, vectors_of
+
+# Words at a time: their vectors as text are some 4 KB each.
+BLOCK = 4_096
+
+Form = Literal["txt", "bin"]
+
+
+def save_word_vectors(
+    words: Iterable[str],
+    path: str | os.PathLike[str],
+    *,
+    model: Model = "gramvec-en",
+    dimensions: int | None = None,
+    form: Form = "txt",
+) -> int:
+    """Write word2vec's text form ("txt") or binary form ("bin"); how many words it has. The file is replaced whole.
+
+    gensim reads it by KeyedVectors.load_word2vec_format(path, binary=form == "bin"), spaCy by `init vectors`. A word
+    holds no white space, which separates numbers there. Numbers of the text form have nine digits and are the vectors
+    to the bit.
+
+    Raises InputError for a word with white space, an empty one, one that comes twice, and if there is none.
+    """
+    if form not in ("txt", "bin"):
+        raise InputError(f"form must be 'txt' or 'bin', not {form!r}", field="form")
+    given = listed(words)
+    _check(given)
+    target = Path(path)
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+        try:
+            first = vectors_of(model, given[:BLOCK], dimensions=dimensions)
+            file.write(b"%d %d\n" % (len(given), first.shape[1]))
+            for start in range(0, len(given), BLOCK):
+                block = given[start : start + BLOCK]
+                rows = vectors_of(model, block, dimensions=dimensions) if start else first
+                for word, row in zip(block, rows, strict=True):
+                    numbers = row.astype("<f4").tobytes() if form == "bin" else _digits(row.tolist())
+                    file.write(b"%b %b\n" % (word.encode(), numbers))
+            file.close()
+            Path(file.name).replace(target)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+    return len(given)
+
+
+def _digits(row: list[float]) -> bytes:
+    return " ".join([f"{number:.9g}" for number in row]).encode()
+
+
+def _check(words: list[str]) -> None:
+    if not words:
+        raise InputError("there are no words to write", field="words")
+    seen: set[str] = set()
+    for place, word in enumerate(words):
+        if not isinstance(word, str):
+            raise InputError(f"word {place} is of type {type(word).__name__}; give str", index=place)
+        if not word or word.split() != [word]:
+            raise InputError(f"word {place} is empty or has white space; write _ for it, as in new_york", index=place)
+        if word in seen:
+            raise InputError(f"word {place} is there a second time; leave it out", index=place)
+        seen.add(word)
