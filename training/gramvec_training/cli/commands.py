@@ -81,9 +81,9 @@ def main() -> None:
               help="With a file: the share that is not trained on, for the report at the end; of --labelled half of it "
               "chooses the model.  [default: 0.1, or 0.2 with --labelled]")  # fmt: skip
 @click.option("--epochs", type=click.IntRange(min=1),
-              help="With a file: passes over it.  [default: 10, or 5 with --from]")  # fmt: skip
+              help="With a file: passes over it.  [default: 10, or 5 with --from, 8 of --labelled]")  # fmt: skip
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True),
-              help="With a file: the learning rate.  [default: 0.001, or 0.0005 with --from]")  # fmt: skip
+              help="With a file: the learning rate.  [default: 0.001, or 0.0005 with --pairs and --from]")  # fmt: skip
 @click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
 @click.option("--export", "bundle", type=PATH, help="Write the finished model to this folder, ready to be served.")
 @DATA

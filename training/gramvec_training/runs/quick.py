@@ -18,6 +18,8 @@ _EPOCHS_FROM = 5  # ten find no more on 4,000 pairs of tweets
 _RATE = 1e-3  # theirs too
 _RATE_FROM = 5e-4  # to stay near a model that is good already
 _L2_FROM = 1e-6  # the weight of PARAGRAM-PHRASE, which goes on from word vectors
+# Of labels, on 77 made intents: centroids 74.4 -> 93.0 %, SICK 79.0 -> 78.2, and without the L2 93.7 and 77.8.
+_EPOCHS_LABELLED, _RATE_LABELLED, _L2_LABELLED = 8, 1e-3, 1e-3
 
 
 def pairs_config(
@@ -39,7 +41,9 @@ def pairs_config(
     """
     share = held_out if held_out is not None else _HELD_OUT_LABELLED if labelled else _HELD_OUT
     data = [{"path": pairs.resolve(), "layout": layout, "labelled": labelled, "bad_rows": bad_rows, "held_out": share}]
-    usual = (_EPOCHS, _RATE) if start is None else (_EPOCHS_FROM, _RATE_FROM)
+    usual = (_EPOCHS, _RATE)
+    if start is not None:
+        usual = (_EPOCHS_LABELLED, _RATE_LABELLED) if labelled else (_EPOCHS_FROM, _RATE_FROM)
     training = {"epochs": epochs or usual[0], "rate": rate or usual[1]}
     name = _name_of(name_from)
     if start is None:
@@ -65,7 +69,7 @@ def pairs_config(
                 "lowercase": bundle.spec.lowercase,
                 "word_rule": bundle.spec.word_rule,
             },
-            "training": {**training, "l2": _L2_FROM, "l2_centre": "initial"},
+            "training": {**training, "l2": _L2_LABELLED if labelled else _L2_FROM, "l2_centre": "initial"},
             "start": {"bundle": bundle.path.resolve(), "digest": bundle.digest},
             "data": data,
             "export": {"precision": manifest.graph.precision},
