@@ -50,7 +50,7 @@ def newcomer(tmp_path: Path) -> Path:
 
 
 def test_the_commands_of_the_page_do_what_it_says(newcomer: Path) -> None:
-    fit, serve, curl, similarity, fresh, export = COMMANDS
+    fit, serve, curl, similarity, _, _, _, fresh, export = COMMANDS
     done = shell(fit, newcomer)
     assert done.stderr == (
         "my.tsv: 4 rows skipped: 1 an empty side (line 52), 1 identical sides (line 50), 1 not UTF-8 (line 51), "
@@ -79,6 +79,28 @@ def test_the_commands_of_the_page_do_what_it_says(newcomer: Path) -> None:
 
     assert "before" not in shell(fresh, newcomer).stdout
     assert "models/fresh" in shell(export, newcomer).stdout
+
+
+def test_the_commands_for_labels_do_what_the_page_says(newcomer: Path) -> None:
+    fit, head, predict = COMMANDS[4:7]
+    rows = [line.split("\t")[0] for line in (newcomer / "my.tsv").read_bytes().decode("latin-1").splitlines()[:48]]
+    labels = ["buying", "repairing", "beginning", "seeing"]
+    lines = [f"{labels[place // 3 % 4]}\t{text}" for place, text in enumerate(rows)]
+    (newcomer / "intents.tsv").write_text("\n".join(lines))
+    (newcomer / "messages.txt").write_text("my cousin buys a car\n")
+
+    printed = shell(fit, newcomer).stdout.splitlines()
+    shown = PAGE.split("held-out texts  ")[1].split("\n```")[0].splitlines()
+    assert printed[0].split() == ["5", "held-out", "texts", "before", "after"]
+    assert [re.split(r"\s{2,}", line)[0] for line in printed[1:4]] == [
+        re.split(r"\s{2,}", line)[0] for line in shown[1:4]
+    ]
+    assert printed[4].startswith("runs/intents: ")
+    assert printed[5].startswith("models/intents: ")
+    assert len(printed) == len(shown) == 6
+
+    assert shell(head, newcomer).stdout.splitlines()[-1].startswith("intents.head: 4 labels of intents, ")
+    assert re.fullmatch(r"(buying|unknown)\t[01]\.\d{4}\tmy cousin buys a car\n", shell(predict, newcomer).stdout)
 
 
 def test_refused_rows_read_as_the_page_shows(newcomer: Path) -> None:

@@ -110,7 +110,7 @@ def embed_file(
     the model's runtime takes at once where those are more. threads: blocks at a time, None for as many as this process
     has cores; open the embedder with threads=1, or they compete.
     watch: called with the reader and the rows done so far, after each block. written: another form than those of
-    OUTPUT_FORMS, always to a file and with the other columns; also: what decides its bytes besides.
+    OUTPUT_FORMS, with the other columns, and to a file where it is not in_place; also: what decides its bytes besides.
     Raises InputError for what cannot be read, embedded or written, OSError for what the system refuses while writing,
     Interrupted for KeyboardInterrupt.
     """
@@ -128,7 +128,7 @@ def embed_file(
         work = Work(embedder, options, on_error, reader.unit)
         run: Run = partial(pieces, reader, form, work, threads or cores())
         if files.output == STDIN or (files.output.exists() and not files.output.is_file()):
-            if written is not None:
+            if written is not None and not written.in_place:
                 raise InputError(f"{files.output} is no file; choose another one to write")
             if output_form != "jsonl":
                 raise InputError(f"{output_form} needs a file to write to; choose another --output, or --format jsonl")

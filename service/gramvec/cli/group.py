@@ -16,6 +16,7 @@ from gramvec.files import why_not_written
 
 # Imported when they are wanted: FastAPI takes longer to import than most commands take to run.
 LATER = {
+    "classify": ("gramvec.cli.classify", "classify"),
     "dedupe": ("gramvec.cli.dedupe", "dedupe"),
     "embed": ("gramvec.cli.embed", "embed"),
     "explain": ("gramvec.cli.explain", "explain_command"),

@@ -43,10 +43,11 @@ def main() -> None:
     gramvec-train export runs/charagram-phrase -o models/charagram-phrase
     gramvec-train evaluate models/charagram-phrase --sets ../shared/data/dev
 
-    Or from a file of your own, one pair of paraphrases a line, separated by a tab:
+    Or from a file of your own, one pair of paraphrases a line, separated by a tab, or a label, a tab and a text:
 
     \b
     gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
+    gramvec-train fit --labelled intents.tsv --from gramvec-en --export models/mine
     gramvec serve --model mine
     """
     start_clock()
@@ -58,7 +59,10 @@ def main() -> None:
 @main.command()
 @click.argument("config", type=PATH, required=False)
 @click.option("--pairs", type=PATH, help="Train on this file of yours, without a config: charagram-phrase, or --from.")
-@click.option("--from", "start", metavar="BUNDLE", help="With --pairs: go on from this model, a name or a folder.")
+@click.option(
+    "--labelled", type=PATH, help="Train on this file of label<TAB>text rows, CSV or JSON lines, without a config."
+)
+@click.option("--from", "start", metavar="BUNDLE", help="With a file: go on from this model, a name or a folder.")
 @click.option(
     "--layout",
     type=click.Choice(["pairs", "groups", "ppdb"]),
@@ -70,29 +74,33 @@ def main() -> None:
     type=click.Choice(["skip", "refuse"]),
     default="skip",
     show_default=True,
-    help="What to do with rows of --pairs that have one column, an empty side, identical sides, are not UTF-8 or "
+    help="What to do with rows of a file that have one column, an empty side, identical sides, are not UTF-8 or "
     "longer than 16 MiB.",
 )
-@click.option("--held-out", type=click.FloatRange(min=0, max=0.5), default=0.1, show_default=True,
-              help="With --pairs: the share that is not trained on, for the report at the end.")  # fmt: skip
+@click.option("--held-out", type=click.FloatRange(min=0, max=0.5),
+              help="With a file: the share that is not trained on, for the report at the end; of --labelled half of it "
+              "chooses the model.  [default: 0.1, or 0.2 with --labelled]")  # fmt: skip
 @click.option("--epochs", type=click.IntRange(min=1),
-              help="With --pairs: passes over the file.  [default: 10, or 5 with --from]")  # fmt: skip
+              help="With a file: passes over it.  [default: 10, or 5 with --from, 8 of --labelled]")  # fmt: skip
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True),
-              help="With --pairs: the learning rate.  [default: 0.001, or 0.0005 with --from]")  # fmt: skip
+              help="With a file: the learning rate.  [default: 0.001, or 0.0005 with --pairs and --from]")  # fmt: skip
 @click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
 @click.option("--export", "bundle", type=PATH, help="Write the finished model to this folder, ready to be served.")
 @DATA
 @training_options
 @one_sentence
 def fit(
-    config: Path | None, pairs: Path | None, start: str | None, layout: Layout | None, bad_rows: OnBad, held_out: float,
-    epochs: int | None, rate: float | None, out: Path | None, bundle: Path | None, data: Path, resume: bool,
-    overwrite: bool, save_every: float, device: str, threads: int,
+    config: Path | None, pairs: Path | None, labelled: Path | None, start: str | None, layout: Layout | None,
+    bad_rows: OnBad, held_out: float | None, epochs: int | None, rate: float | None, out: Path | None,
+    bundle: Path | None, data: Path, resume: bool, overwrite: bool, save_every: float, device: str, threads: int,
 ) -> None:  # fmt: skip
-    """Train the model of CONFIG, or one on --pairs, into a run folder.
+    """Train the model of CONFIG, or one on --pairs or --labelled, into a run folder.
 
     The folder holds the vocabulary, the weights, and run.json with the settings, the loss and the scores on the
     development sets that the config names. A config with [sif] is built instead of trained.
+
+    Of --labelled, texts of one label are drawn together and held apart from those of others. Half of what is held out
+    chooses the epoch that is kept, and the report says how often the label of the other half is found.
 
     Of --pairs a tenth is held out, and the report says how often the other side of such a pair is found among all
     others, by the model it went on from (before) and by the new one (after).
@@ -105,13 +113,17 @@ def fit(
     gramvec-train fit training/configs/sif.toml --out runs/sif
     gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
     gramvec-train fit --pairs my.tsv --out runs/mine --epochs 20
+    gramvec-train fit --labelled intents.tsv --from gramvec-en --export models/mine
     gramvec-train fit --out runs/mine --resume
     """
-    if config is not None and pairs is not None:
-        raise click.UsageError("Give a CONFIG or --pairs, not both.")
-    only_with_pairs = given_options("start", "layout", "bad_rows", "held_out", "epochs", "rate")
-    if pairs is None and only_with_pairs:
-        raise click.UsageError(f"{only_with_pairs[0]} goes with --pairs; a config has its own keys.")
+    if sum(one is not None for one in (config, pairs, labelled)) > 1:
+        raise click.UsageError("Give one of CONFIG, --pairs and --labelled, not both.")
+    own = pairs or labelled
+    only_with_a_file = given_options("layout", "start", "bad_rows", "held_out", "epochs", "rate")
+    if own is None and only_with_a_file:
+        raise click.UsageError(f"{only_with_a_file[0]} goes with --pairs or --labelled; a config has its own keys.")
+    if labelled is not None and layout is not None:
+        raise click.UsageError("--layout goes with --pairs.")
     if resume and overwrite:
         raise click.UsageError("Give --resume or --overwrite, not both.")
     if bundle is not None:
@@ -122,29 +134,31 @@ def fit(
         from gramvec_training.configuration import load_config
 
         wanted = load_config(config)
-    elif pairs is not None:
-        check_input(pairs, start, layout=layout, bad_rows=bad_rows)
+    elif own is not None:
+        check_input(own, start, layout=layout, bad_rows=bad_rows, labelled=own is labelled)
         from gramvec_training.runs import pairs_config
 
         wanted = pairs_config(
-            pairs,
+            own,
             start=start,
             layout=layout,
             bad_rows=bad_rows,
             held_out=held_out,
             epochs=epochs,
             rate=rate,
-            name_from=bundle or pairs,
+            name_from=bundle or own,
+            labelled=own is labelled,
         )
     if wanted is None and not resume:
-        raise click.UsageError("Give a CONFIG, or --pairs FILE, or --out RUN --resume.")
+        raise click.UsageError("Give a CONFIG, or --pairs or --labelled FILE, or --out RUN --resume.")
     if wanted is None and out is None:
         raise click.UsageError("--resume without a CONFIG needs the run's folder as --out.")
     folder = out or Path("runs") / (wanted.model.name if wanted else "")
 
     from gramvec_training.runs import command_line, shown
 
-    source = [shown(config)] if config else ["--pairs", shown(pairs)] if pairs else []
+    source = [shown(config)] if config else []
+    source += ["--labelled" if own is labelled else "--pairs", shown(own)] if own else []
     source += ["--from", shown(Path(start))] if start else []
     source += given_options("layout", "bad_rows", "held_out", "epochs", "rate")
     how = How(device, threads, resume, save_every)

@@ -7,7 +7,7 @@ import logging
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -120,21 +120,27 @@ def seconds_taken() -> float:
     return time.monotonic() - began
 
 
-def check_input(pairs: Path, start: str | None, *, layout: Layout | None, bad_rows: OnBad) -> None:
-    """Read the pairs once and find the bundle to go on from, before a library that is slow to import is loaded.
+def check_input(
+    source: Path, start: str | None, *, layout: Layout | None, bad_rows: OnBad, labelled: bool = False
+) -> None:
+    """Read the file once and find the bundle to go on from, before a library that is slow to import is loaded.
 
     Raises InputError where there is no such file, no usable row in it or one that is refused, and BundleError where
     there is no such bundle. On a terminal it says what was found.
     """
     from gramvec.bundles import find_bundle
-    from gramvec_training.readers import read_paraphrases
+    from gramvec_training.readers import read_label_texts, read_paraphrases
 
     if start is not None:
         find_bundle(start)
-    groups, _ = read_paraphrases(pairs, layout=layout, on_bad=bad_rows)
+    rows: Sized
+    if labelled:
+        rows, _ = read_label_texts(source, on_bad=bad_rows)
+    else:
+        rows, _ = read_paraphrases(source, layout=layout, on_bad=bad_rows)
     if sys.stderr.isatty():
         origin = f", going on from {start}" if start is not None else ""
-        click.echo(f"{pairs}: {len(groups):,} usable rows{origin}; loading ...", err=True)
+        click.echo(f"{source}: {len(rows):,} usable rows{origin}; loading ...", err=True)
 
 
 def may_replace(bundle: Path, start: str | None = None) -> None:
@@ -235,9 +241,17 @@ def _report(record: dict[str, Any], folder: Path) -> None:
 
 
 def report_held_out(record: dict[str, Any]) -> None:
-    """Print the table of a record's held-out pairs, if it has any, and say so where the model has become worse."""
+    """Print the tables of a record's held-out texts and pairs, and say so where the model has become worse."""
     from gramvec_training.evaluation import report
+    from gramvec_training.families import label_report
 
+    if (labels := record.get("labels")) is not None:
+        click.echo(label_report(labels))
+        if labels["after"]["logistic"] is None:
+            click.echo("Logistic regression is left out: texts x labels x columns are too many.", err=True)
+        sums = [one["nearest"] + one["centroid"] for one in (labels["before"], labels["after"]) if one is not None]
+        if sums[-1] < sums[0]:
+            click.echo("Labels are found less well than before; try fewer --epochs or a lower --rate.", err=True)
     found = record.get("held_out")
     if found is None:
         return

@@ -62,6 +62,17 @@ class Config(Strict):
         return self
 
     @model_validator(mode="after")
+    def _labelled_alone(self) -> Config:
+        if not any(one.labelled for one in self.data):
+            return self
+        if len(self.data) > 1:
+            raise ValueError("a labelled [[data]] stands alone: its negatives are chosen by its labels")
+        for name in ("layout", "max_groups", "pairs_per_group"):
+            if getattr(self.data[0], name) != DataSet.model_fields[name].default:
+                raise ValueError(f"data.{name} belongs to paraphrases; a labelled [[data]] has none")
+        return self
+
+    @model_validator(mode="after")
     def _one_encoder(self) -> Config:
         for name in ("pooling", "activation", "bias") if self.encoder is not None else ():
             if getattr(self.model, name) != Model.model_fields[name].default:

@@ -17,11 +17,12 @@ OnBad = Literal["skip", "refuse"]
 
 
 class DataSet(Strict):
-    """A file of paraphrases and its share of an epoch; see gramvec_training.data."""
+    """A file of paraphrases, or of texts with labels, and its share of an epoch; see gramvec_training.data."""
 
     path: Path
     licence: str = "not stated"
     layout: Layout | None = None
+    labelled: bool = False  # a label and a text a row: texts of one label are pairs, and negatives of all others
     bad_rows: OnBad = "skip"
     max_groups: Count | None = None  # keep so many groups, drawn once: bounds the memory
     pairs_per_group: Count = 1

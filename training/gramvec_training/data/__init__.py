@@ -8,8 +8,9 @@ from __future__ import annotations
 from gramvec_training.data.corpus import Batch, Corpus, Features, Featurise, Ids, Ints
 from gramvec_training.data.counting import count_documents, count_words
 from gramvec_training.data.held_out import HeldOut, read_held_out, read_kept
+from gramvec_training.data.labels import LabelSplit, LabelTexts, split_labels
 from gramvec_training.data.misspelling import misspelt
-from gramvec_training.data.mixture import Mixture, SourceGroups
+from gramvec_training.data.mixture import LabelGroups, Mixture, SourceGroups
 from gramvec_training.data.repeated import Repeated, count_repeated
 from gramvec_training.data.texts import collect_texts, source_texts
 from gramvec_training.data.vocabulary import build_vocabulary, extended_vocabulary, vocabulary_for
@@ -22,6 +23,9 @@ __all__ = [
     "HeldOut",
     "Ids",
     "Ints",
+    "LabelGroups",
+    "LabelSplit",
+    "LabelTexts",
     "Mixture",
     "Repeated",
     "SourceGroups",
@@ -35,5 +39,6 @@ __all__ = [
     "read_held_out",
     "read_kept",
     "source_texts",
+    "split_labels",
     "vocabulary_for",
 ]

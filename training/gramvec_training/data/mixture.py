@@ -57,6 +57,31 @@ class SourceGroups:
 
 
 @dataclass(frozen=True)
+class LabelGroups(SourceGroups):
+    """The texts of each label: an epoch takes each of them once, with another one of its label.
+
+    The only text of a label is its own partner, and so among the others' negatives. `pairs_per_group` has no meaning.
+    """
+
+    @property
+    def pairs_per_epoch(self) -> int:
+        """How many pairs `draw` gives: one for each text."""
+        return len(self.members) if self.cap is None else min(len(self.members), self.cap)
+
+    def draw(self, rng: np.random.Generator, *, shuffle: bool = True) -> Ints:
+        """int64[pairs_per_epoch, 2]: a text, and another one of its label, uniformly."""
+        chosen = rng.permutation(len(self.members))[: self.pairs_per_epoch]
+        if not shuffle:
+            chosen.sort()
+        groups = np.searchsorted(self.offsets, chosen, side="right") - 1
+        starts = self.offsets[groups]
+        others = self.offsets[groups + 1] - starts - 1
+        second = starts + rng.integers(0, np.maximum(others, 1))
+        second += (second >= chosen) & (others > 0)
+        return np.stack([self.members[chosen], self.members[second]], axis=1)
+
+
+@dataclass(frozen=True)
 class Mixture:
     """Several sources and the seed of all draws. The same seed gives the same epochs.
 

@@ -23,9 +23,12 @@ class PairObjective(Objective):
 
     The negatives are sought in the batch itself, whose phrases need not be repeated, or, with settings.mega_batch
     above 1, among so many batches of an epoch together, with the encoder as it is when the first of these is taken.
+    `classes` int64[texts] are the labels of the corpus where it has any: no negative is of a phrase's own label.
     """
 
-    def __init__(self, encoder: Encoder, corpus: Corpus, mixture: Mixture, settings: Training) -> None:
+    def __init__(
+        self, encoder: Encoder, corpus: Corpus, mixture: Mixture, settings: Training, classes: Ints | None = None
+    ) -> None:
         if mixture.pairs_per_epoch < 2:
             raise InputError("Training needs at least two pairs, since the negatives come from the batch.")
         # A last batch of one pair would have no negatives, so it is left out.
@@ -36,6 +39,7 @@ class PairObjective(Objective):
         self.encoder = encoder
         self.corpus = corpus
         self.mixture = mixture
+        self._classes = classes
         self._epoch = -1
         self._pairs = np.zeros((0, 2), dtype=np.int64)
         self._sought_at = -1  # the step at which these negatives were sought
@@ -67,10 +71,11 @@ class PairObjective(Objective):
         left, right = unit[:phrases].chunk(2)
         if examples.targets is None:
             same = torch.from_numpy(texts).to(vectors.device)
-            generator = self._generator(examples.step)
+            of_label = None if self._classes is None else torch.from_numpy(self._classes[texts]).to(vectors.device)
             negatives = choose_negatives(
-                unit, same, settings.negatives, among=settings.negatives_among, generator=generator
-            )  # [2b]
+                unit, same, settings.negatives, among=settings.negatives_among,
+                generator=self._generator(examples.step), classes=of_label,
+            )  # [2b]  # fmt: skip
         else:
             numbers = examples.targets  # [2b]
             places = np.where(numbers >= 0, phrases + np.searchsorted(texts[phrases:], numbers), -1)
@@ -109,6 +114,7 @@ class PairObjective(Objective):
                 settings.negatives,
                 among=settings.negatives_among,
                 generator=generator,
+                classes=self._classes,
             )
         start = within * settings.batch
         return self._negatives[:, start : start + settings.batch].reshape(-1)

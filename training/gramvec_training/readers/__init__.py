@@ -6,10 +6,10 @@ Every file may be plain or gzip; lines are split on newline alone. A new format 
 from __future__ import annotations
 
 from gramvec_training.readers.frequencies import read_frequencies
-from gramvec_training.readers.labelled import Labelled, read_labelled
+from gramvec_training.readers.labelled import Labelled, read_label_texts, read_labelled, same_text
 from gramvec_training.readers.misspellings import read_misspellings
 from gramvec_training.readers.pairs import Group, read_groups, read_pairs, read_paraphrases, read_ppdb
-from gramvec_training.readers.rows import BadRows, numbered_lines, open_binary, read_rows, read_texts
+from gramvec_training.readers.rows import BadRows, near, numbered_lines, open_binary, read_rows, read_texts
 from gramvec_training.readers.tagged import TagColumn, TaggedSentence, read_tagged
 from gramvec_training.readers.treebank import treebank_tokens
 from gramvec_training.readers.vectors import read_vectors, vectors_at
@@ -20,10 +20,12 @@ __all__ = [
     "Labelled",
     "TagColumn",
     "TaggedSentence",
+    "near",
     "numbered_lines",
     "open_binary",
     "read_frequencies",
     "read_groups",
+    "read_label_texts",
     "read_labelled",
     "read_misspellings",
     "read_pairs",
@@ -33,6 +35,7 @@ __all__ = [
     "read_tagged",
     "read_texts",
     "read_vectors",
+    "same_text",
     "treebank_tokens",
     "vectors_at",
 ]

@@ -1,7 +1,8 @@
 """Rows of a table, tab-separated or CSV, and which of their columns are wanted: by a header's names, or the first ones.
 
-A file whose name ends in .csv (or .csv.gz) has a header, quotes and commas (RFC 4180). In any other a line is a row
-without quotes, and its first row is a header where it names the wanted columns in a known way.
+A file whose name ends in .csv (or .csv.gz) has a header, quotes and commas (RFC 4180). One that ends in .jsonl or
+.ndjson has an object a line, and the names of the first one are its header. In any other a line is a row without
+quotes, and its first row is a header where it names the wanted columns in a known way.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import csv
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import orjson
 
 from gramvec.errors import InputError
 from gramvec.files import CsvReader, Source, form_of
@@ -19,6 +22,7 @@ from gramvec_training.readers.rows import NOT_UTF8, TOO_LONG, BadRows, bounded_l
 Names = frozenset[str]
 
 SCORES: Names = frozenset({"score", "similarity", "gold", "label", "rating", "is_duplicate", "quality"})
+NAMED = frozenset({"csv", "jsonl"})  # forms that always have a header
 _SAMPLE = 100  # rows by which a column is found to hold scores
 
 
@@ -39,12 +43,12 @@ class Chosen(NamedTuple):
 
 
 def table_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file, the header of a CSV file among them.
+    """The rows of a file, the header of a CSV or JSON file among them.
 
     Raises InputError where the file is missing or no text, and where a CSV header names one column, or one twice.
     """
-    if form_of(path) == "csv":
-        yield from _csv_rows(path)
+    if form_of(path) in NAMED:
+        yield from _csv_rows(path) if form_of(path) == "csv" else _json_rows(path)
         return
     for number, raw in bounded_lines(path):
         if raw is None:
@@ -73,6 +77,37 @@ def _csv_rows(path: Path) -> Iterator[Row]:
         source.close()
 
 
+def _json_rows(path: Path) -> Iterator[Row]:
+    """What is no text and no number, or is missing, is an empty value."""
+    names: list[str] | None = None
+    for number, raw in bounded_lines(path):
+        if raw is None:
+            yield Row(number, [], TOO_LONG)
+            continue
+        try:
+            found = orjson.loads(raw.decode("utf-8"))
+        except UnicodeDecodeError:
+            yield Row(number, [], NOT_UTF8)
+            continue
+        except orjson.JSONDecodeError:
+            found = None
+        if not isinstance(found, dict):
+            yield Row(number, [], "no JSON object")
+            continue
+        if names is None:
+            names = list(found)
+            if len(names) < 2:
+                raise InputError(f"{near(path)} line {number} has fewer than two members; write two in each object.")
+            yield Row(number, names)
+        yield Row(number, [_plain(found.get(name)) for name in names])
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return str(value).lower() if isinstance(value, bool) else ""
+    return str(value).strip()
+
+
 def _csv_header(path: Path) -> list[str]:
     try:
         lines = (raw.decode("utf-8") + "\n" for _, raw in numbered_lines(path))
@@ -92,7 +127,7 @@ def chosen_columns(rows: Iterator[Row], bad: BadRows, first: Names, second: Name
     below = chain(sample, rows)
     readable = [row.values for row in sample if row.why is None]
     width = min(map(len, readable), default=0)
-    numeric = [column for column in range(width) if all(_number(values[column]) for values in readable)]
+    numeric = [column for column in range(width) if all(is_number(values[column]) for values in readable)]
     if header is None:
         if width < 3 or len(readable) < 2 or not {0, 2} & {*numeric}:
             return Chosen((0, 1)), below
@@ -104,13 +139,13 @@ def chosen_columns(rows: Iterator[Row], bad: BadRows, first: Names, second: Name
         score = named_score[0] if named_score else None
         free = [place for place in range(len(header)) if place != score and place not in numeric]
         wanted = named_places(header, first, second) or (*free, *range(len(header)))[:2]
-        named = f"line 1 is a header; the texts are {header[wanted[0]]!r} and {header[wanted[1]]!r}"
+        named = f"{header_of(bad.path)}; the texts are {header[wanted[0]]!r} and {header[wanted[1]]!r}"
         named += f", the score is {header[score]!r}" if score is not None else ""
     if score is None:
         bad.say(named)
         return Chosen(wanted), below
     scores = [values[score] for values in readable if len(values) > score]
-    is_binary = bool(scores) and all(_number(value) and float(value) in (0, 1) for value in scores)
+    is_binary = bool(scores) and all(is_number(value) and float(value) in (0, 1) for value in scores)
     bad.say(f"{named}, {'so rows with 0 are left out' if is_binary else 'which is not used: every row counts'}")
     return Chosen(wanted, score, is_binary), below
 
@@ -122,16 +157,21 @@ def split_header(
     top = next(rows, None)
     if top is None:
         return None, rows
-    if form_of(path) == "csv" or named_places(top.values, first, second) is not None:
+    if form_of(path) in NAMED or named_places(top.values, first, second) is not None:
         return top.values, rows
     return None, chain([top], rows)
+
+
+def header_of(path: Path) -> str:
+    """What people are told of where the names of the columns are from."""
+    return "the first object names the columns" if form_of(path) == "jsonl" else "line 1 is a header"
 
 
 def is_zero(chosen: Chosen, values: Sequence[str]) -> bool:
     """Whether a row is marked as no example."""
     if not chosen.zero_is_not or chosen.score is None or chosen.score >= len(values):
         return False
-    return _number(values[chosen.score]) and float(values[chosen.score]) == 0
+    return is_number(values[chosen.score]) and float(values[chosen.score]) == 0
 
 
 def named_places(header: Sequence[str], first: Names, second: Names) -> tuple[int, int] | None:
@@ -142,7 +182,8 @@ def named_places(header: Sequence[str], first: Names, second: Names) -> tuple[in
     return None if left is None or right is None else (left, right)
 
 
-def _number(value: str) -> bool:
+def is_number(value: str) -> bool:
+    """Whether a value is one, other than NaN."""
     try:
         return float(value) == float(value)
     except ValueError:

@@ -10,7 +10,7 @@ from pathlib import Path
 from gramvec.errors import InputError
 from gramvec.files import form_of
 from gramvec_training.configuration import Layout, OnBad
-from gramvec_training.readers.columns import Chosen, chosen_columns, is_zero, table_rows
+from gramvec_training.readers.columns import NAMED, Chosen, chosen_columns, header_of, is_zero, table_rows
 from gramvec_training.readers.rows import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near
 
 Group = tuple[str, ...]
@@ -64,8 +64,8 @@ def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Bad
     groups: list[Group] = []
     bad = BadRows(path)
     rows = table_rows(path)
-    if form_of(path) == "csv" and next(rows, None) is not None:
-        bad.say("line 1 is a header; every column is a wording")
+    if form_of(path) in NAMED and next(rows, None) is not None:
+        bad.say(f"{header_of(path)}; every column is a wording")
     for number, values, why in rows:
         if why or len(values) == 1:
             bad.note(number, why or "one column", on_bad=on_bad, remedy=_REMEDY)

@@ -17,6 +17,7 @@ from gramvec_training.evaluation import SimilaritySet, find_sets, logged, score_
 from gramvec_training.fitting import History, Log, Selection, Trainer, choose_device, fit, settle
 from gramvec_training.runs.distil import prepare_distillation
 from gramvec_training.runs.folder import CHECKPOINT, Begun, finish_run, save_inputs, versions
+from gramvec_training.runs.labels import prepare_labels
 from gramvec_training.runs.pairs import prepare_pairs
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.sif import prepare_sif
@@ -78,7 +79,9 @@ def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
 def _preparation(config: Config) -> Prepare:
     if config.sif is not None:
         return prepare_sif
-    return prepare_distillation if config.distillation is not None else prepare_pairs
+    if config.distillation is not None:
+        return prepare_distillation
+    return prepare_labels if config.data[0].labelled else prepare_pairs
 
 
 def _scores(sets: Sequence[SimilaritySet], encoder: Encoder, featuriser: Featuriser) -> dict[str, Any]:

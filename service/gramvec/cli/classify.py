@@ -1,0 +1,150 @@
+"""`gramvec classify`: learn labels from texts that have one, and give them to texts that have none."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from gramvec.bulk import Files, Interrupted, OnError, Options, embed_file
+from gramvec.classification import Head, LabelForm, LabelFormat, fit_head, read_labelled
+from gramvec.cli.embed import (
+    STOPPED,
+    column_option,
+    input_format_option,
+    max_characters_option,
+    on_error_option,
+    progress,
+    source_argument,
+    told_to_stop,
+    truncate_option,
+)  # fmt: skip
+from gramvec.cli.options import device_option, model_option, printable
+from gramvec.embedding import load
+from gramvec.errors import InputError
+from gramvec.files import STDIN, Form, form_of
+from gramvec.runtime import Device
+
+OUTPUTS = ("tsv", "jsonl")
+
+
+@click.group(short_help="Learn labels, and give them to texts.")
+def classify() -> None:
+    """Learn labels from texts that have one, and give them to texts that have none."""
+
+
+@classify.command(short_help="Learn labels from a file.")
+@click.argument("labelled", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The head's file.")
+@model_option
+@device_option
+@column_option
+@click.option("--label", default="label", show_default=True, help="Which column or member is the label.")
+@click.option("--threshold", type=click.FloatRange(0, 1),
+              help="The least score of a label.  [what 95 % of the right answers on held-out texts reach]")  # fmt: skip
+@truncate_option
+@max_characters_option
+def fit(
+    labelled: Path,
+    output: Path,
+    model: str,
+    device: Device,
+    column: str,
+    label: str,
+    threshold: float | None,
+    truncate: bool,
+    max_characters: int,
+) -> None:
+    """Learn a head, a logistic regression on the model's vectors, from LABELLED: label<TAB>text lines, or CSV, JSON
+    lines or Parquet.
+
+    Each text is held out once, in one of five parts, and the report is of what the others say of it. Needs
+    scikit-learn: pip install 'gramvec[classify]'.
+
+    \b
+    Example:
+      gramvec classify fit intents.tsv -o intents.head
+    """  # noqa: D301 - click takes the character, not its escape
+    if not output.resolve().parent.is_dir():
+        raise InputError(f"there is no folder {output.parent} for the head; make it first")
+    found = read_labelled(labelled, column=column, label=label)
+    with closing(load(model, device=device, max_characters=max_characters)) as embedder:
+        try:
+            vectors = embedder.embed(found.texts, truncate=truncate)
+        except InputError as error:
+            raise InputError(f"{labelled}: {error}") from error
+        head, report = fit_head(
+            vectors, found.labels, model=embedder.name, digest=embedder.digest, threshold=threshold
+        )  # fmt: skip
+    head.save(output)
+    click.echo(f"{report.texts:,} held-out texts of {report.labels:,} labels")
+    click.echo(f"right label, %                {100 * report.accuracy:6.1f}")
+    click.echo(f"calibration error, %          {100 * report.calibration:6.1f}    (without a temperature "
+               f"{100 * report.before:.1f})")  # fmt: skip
+    click.echo(f"unknown, score below {head.threshold:.2f}, %{100 * report.unknown:7.1f}")
+    click.echo(f"right label of the others, %  {100 * report.accuracy_known:6.1f}")
+    click.echo(f"{output}: {len(head.labels):,} labels of {head.model}, {output.stat().st_size / 1e3:,.0f} kB")
+
+
+@classify.command(short_help="Give labels to the texts of a file.")
+@click.argument("head", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@source_argument
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A .tsv or .jsonl file. [stdout]")
+@click.option("--format", "form", type=click.Choice(OUTPUTS), help="[by OUTPUT's ending, or tsv]")
+@input_format_option
+@column_option
+@click.option("-m", "--model", help="A name in models/, or a bundle's folder. [the head's]")
+@device_option
+@click.option("--threshold", type=click.FloatRange(0, 1), help="The least score of a label. [the head's]")
+@truncate_option
+@max_characters_option
+@on_error_option
+def predict(
+    head: Path,
+    source: Path,
+    output: Path | None,
+    form: LabelFormat | None,
+    input_format: Form | None,
+    column: str,
+    model: str | None,
+    device: Device,
+    threshold: float | None,
+    truncate: bool,
+    max_characters: int,
+    on_error: OnError,
+) -> None:
+    """Give each text of INPUT (stdin without it; what `gramvec embed` reads) a label of HEAD: a line is label,
+    score, text.
+
+    The label is "unknown" where the best score is below the threshold. JSON lines have the best label besides.
+
+    \b
+    Examples:
+      gramvec classify predict intents.head messages.txt
+      gramvec classify predict intents.head tickets.csv --column subject -o labelled.jsonl
+    """  # noqa: D301 - click takes the character, not its escape
+    learned = Head.load(head)
+    if threshold is not None:
+        learned = replace(learned, threshold=threshold)
+    output = output or STDIN
+    form = form or ("jsonl" if form_of(output) == "jsonl" else "tsv")
+    # On a terminal a stranger's text must not move the cursor; a program gets it as it is.
+    shown = printable if output == STDIN and sys.stdout.isatty() else str
+    embedder = load(model or learned.model, device=device, max_characters=max_characters, threads=1)
+    try:
+        learned.check_bundle(embedder.digest)
+        with told_to_stop(), progress("labelling") as watch:
+            done = embed_file(
+                embedder, Files(source, output, input_format, "jsonl", column), Options(truncate=truncate),
+                on_error=on_error, watch=watch, written=LabelForm(learned, form, column, shown),
+            )  # fmt: skip
+    except Interrupted as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(STOPPED)
+    finally:
+        embedder.close()
+    for sentence in done.bad.report(done.rows, done.unit):
+        click.echo(sentence, err=True)

@@ -1,0 +1,139 @@
+"""A [training] run on one file of texts with labels: pairs within a label, negatives of the others."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from gramvec.errors import InputError
+from gramvec.features import Featuriser
+from gramvec_training.configuration import DataSet, How
+from gramvec_training.data import Corpus, LabelGroups, LabelSplit, LabelTexts, Mixture, count_repeated, split_labels
+from gramvec_training.encoders import Encoder, encoder_function, unit_vectors
+from gramvec_training.families import label_accuracies, label_score
+from gramvec_training.fitting import History, Selection
+from gramvec_training.objectives import PairObjective
+from gramvec_training.readers import BadRows, near, read_label_texts
+from gramvec_training.runs.beginning import begun_encoder, begun_vocabulary
+from gramvec_training.runs.folder import PARITY_TEXTS, Begun, spec_of
+from gramvec_training.runs.plan import Plan
+from gramvec_training.runs.start import begin_from, origin_record
+from gramvec_training.types import Encode
+
+_log = logging.getLogger(__name__)
+_SHOWN = 3  # labels that a line names
+_MOST_TO_CHOOSE = 20_000  # texts that a model is chosen beside, at every epoch; the report is beside all
+
+
+def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
+    """Read the file, hold some of each label out, and featurise the others once. Raises InputError where no two can be
+    paired or nothing is of another label.
+    """
+    config, (one,) = begun.config, begun.config.data
+    training = config.training
+    assert training is not None
+    started = begin_from(config)
+    rows, bad = read_label_texts(begun.data / one.path, on_bad=one.bad_rows)
+    split = split_labels(rows, one.held_out, training.seed)
+    for line in bad.notes():
+        _log.warning(line)
+    texts, labels = split.train.texts, len(split.names)
+    spec = spec_of(config)
+    vocabulary = begun_vocabulary(config, started, texts, spec, begun.data)
+    featuriser = Featuriser(spec, vocabulary)
+    with tqdm(total=len(texts), desc="features", unit=" texts", disable=None) as bar:
+        corpus = Corpus.of(texts, featuriser, len(vocabulary), progress=bar.update)
+    source = _source(one, split.train, labels, corpus)
+    for line in _notes(one, split):
+        _log.warning(line)
+    mixture = Mixture([source], training.seed, training.shuffle_first_epoch)
+    sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
+    chosen_beside = split.train.of(np.sort(sample[:_MOST_TO_CHOOSE]).tolist())
+
+    def unit(encoder: Encoder) -> Encode:
+        return unit_vectors(encoder_function(encoder, featuriser), featuriser)
+
+    def record(history: History, encoder: Encoder) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if len(split.reported):
+            asked = split.train, split.reported, labels
+            before = unit_vectors(started.encode(), started.bundle.featuriser) if started else None
+            found["labels"] = {
+                "texts": len(split.reported),
+                "before": label_accuracies(*asked, before) if before else None,
+                "after": label_accuracies(*asked, unit(encoder)),
+            }
+        return {
+            "data": [_data_record(one, split, bad, source)],
+            "pairs": history.examples,
+            "pairs_per_second": round(history.examples / history.seconds) if history.seconds else None,
+            **found,
+            **origin_record(started),
+        }
+
+    def make_objective(encoder: Encoder, device: Any) -> PairObjective:
+        return PairObjective(encoder, corpus, mixture, training, split.train.classes)
+
+    selection = None
+    if len(split.chosen_by):
+        selection = Selection(
+            lambda encoder: label_score(chosen_beside, split.chosen_by, labels, unit(encoder)),
+            max(-(-mixture.pairs_per_epoch // training.batch), 1),
+        )
+    return Plan(
+        vocabulary,
+        featuriser,
+        [texts[i] for i in sample[:PARITY_TEXTS]],
+        count_repeated(texts, spec),
+        make_encoder=lambda: begun_encoder(config, started, training.seed, vocabulary, begun.data),
+        record=record,
+        make_objective=make_objective,
+        selection=selection,
+        digests=(corpus.digest,),
+    )
+
+
+def _notes(one: DataSet, split: LabelSplit) -> list[str]:
+    """What people should know of their labels, a line each."""
+    counts = np.bincount([number for labels in split.train.labels for number in labels], minlength=len(split.names))
+    several = sum(len(labels) > 1 for labels in split.train.labels)
+    lone = [split.names[number] for number in np.flatnonzero(counts == 1).tolist()]
+    notes, name = [], near(one.path)
+    if lone:
+        which = f"{len(lone):,} labels have" if len(lone) > 1 else "1 label has"
+        shown = ", ".join([*lone[:_SHOWN], *(["..."] if len(lone) > _SHOWN else [])])
+        notes.append(f"{name}: {which} a single text, which serves as a negative alone: {shown}")
+    if several:
+        which = f"{several:,} texts have" if several > 1 else "1 text has"
+        notes.append(f"{name}: {which} several labels; each counts as right, and it is no negative")
+    return notes
+
+
+def _source(one: DataSet, train: LabelTexts, labels: int, corpus: Corpus) -> LabelGroups:
+    known = corpus.counts > 0
+    groups: list[list[int]] = [[] for _ in range(labels)]
+    for place, own in enumerate(train.labels):
+        for number in own if known[place] else ():
+            groups[number].append(place)
+    groups = [members for members in groups if members]
+    if len({*train.classes[known].tolist()} - {-1}) < 2 or max(map(len, groups)) < 2:
+        raise InputError(f"{near(one.path)}: too few texts have a label of their own and known features; give more.")
+    offsets = np.zeros(len(groups) + 1, np.int64)
+    np.cumsum([len(members) for members in groups], out=offsets[1:])
+    return LabelGroups(one.name, np.concatenate(groups).astype(np.int64), offsets, cap=one.cap)
+
+
+def _data_record(one: DataSet, split: LabelSplit, bad: BadRows, source: LabelGroups) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "licence": one.licence,
+        "groups": source.groups,
+        "labels": len(split.names),
+        "texts": len(split.train),
+        "pairs_per_epoch": source.pairs_per_epoch,
+        "rows_skipped": {reason: len(lines) for reason, lines in bad.lines.items()},
+    }
