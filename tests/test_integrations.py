@@ -21,6 +21,7 @@ from gramvec.bundles.bundle import DEFAULT_MODEL
 from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
 from gramvec.http.settings import Settings
+from gramvec.integrations import models
 from gramvec.integrations.models import MOST_OPEN, name_of, opened, vectors_of
 from http_support import running
 
@@ -78,6 +79,9 @@ def test_a_model_is_opened_once_a_process_by_name_or_taken_as_it_is(embedder: Em
     assert opened(embedder) is embedder
     assert vectors_of(FOLDER, iter(TEXTS)).tobytes() == embedder.embed(TEXTS).tobytes()
     assert vectors_of(embedder, [], dimensions=3).shape == (0, 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models, "BLOCK", 3)
+        assert vectors_of(embedder, np.array(TEXTS)).tobytes() == embedder.embed(TEXTS).tobytes()
     assert name_of(embedder) == str(embedder.bundle.path)
     assert MOST_OPEN >= 2
     with pytest.raises(InputError, match="model must be a name, a folder, an Embedder or a Client, not int"):
@@ -217,6 +221,8 @@ def test_chroma_keeps_it_with_a_collection(embedder: Embedder, tmp_path: Path) -
     assert found["ids"] == [["a"]]
     cosine = embedder.similarity(["chep flihgts"], TEXTS[:1])[0, 0]
     assert found["distances"][0][0] == pytest.approx(1 - cosine, abs=1e-5)
+    with pytest.raises(InputError, match="names no model"):
+        integrations.ChromaEmbeddingFunction.build_from_config({})
     with pytest.raises(ValueError, match="make another collection"):
         integrations.ChromaEmbeddingFunction(FOLDER).validate_config_update({"model": "a"}, {"model": "b"})
 

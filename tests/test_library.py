@@ -108,8 +108,15 @@ def test_vectors_are_compared_as_their_texts_are(embedder: gramvec.Embedder) -> 
     vectors = embedder.embed(TEXTS)
     np.testing.assert_allclose(embedder.similarity(vectors, vectors), embedder.similarity(TEXTS, TEXTS), atol=1e-6)
     np.testing.assert_allclose(embedder.similarity(vectors * 3, TEXTS), embedder.similarity(TEXTS, TEXTS), atol=1e-6)
-    with pytest.raises(InputError, match=r"the shape \(300,\); give \[n, d\]"):
-        embedder.similarity(vectors[0], TEXTS)
+    alone = embedder.similarity(vectors[:1], vectors)
+    many: list[Any] = [list(vectors), vectors.tolist(), torch.from_numpy(vectors), vectors.astype(np.float64)]
+    for given in many:
+        assert embedder.similarity(given[0], given).tobytes() == alone.tobytes()
+        assert embedder.similarity_pairwise(given, TEXTS).tolist() == pytest.approx([1, 1, 0, 1])
+    with pytest.raises(InputError, match=r"the shape \(8,\); give \[n, 300\]"):
+        embedder.similarity(vectors[0, :8], TEXTS)
+    with pytest.raises(InputError, match=r"the shape \(1, 4, 300\); give \[n, 300\]"):
+        embedder.similarity(vectors[None], TEXTS)
     with pytest.raises(InputError, match="2 left texts and 4 right ones"):
         embedder.pair_similarity(iter(TEXTS[:2]), vectors)
 
@@ -134,13 +141,31 @@ def test_it_speaks_the_words_of_sentence_transformers(
     assert capsys.readouterr().err == ""
     embedder.encode(TEXTS, batch_size=1, show_progress_bar=True)
     assert "Batches: 100%" in capsys.readouterr().err
-    assert embedder.get_sentence_embedding_dimension() == 300
+    assert embedder.get_sentence_embedding_dimension() == embedder.get_embedding_dimension() == 300
+    assert embedder.similarity_fn_name == "cosine"
+    same = embedder.encode(
+        TEXTS, prompt="", device="cpu", output_value="sentence_embedding", pool=None, chunk_size=None
+    )
+    assert same.tobytes() == vectors.tobytes()
+    assert embedder.encode(TEXTS, device=torch.device("cpu")).tobytes() == vectors.tobytes()
     assert embedder.max_seq_length == embedder.max_characters
     for options in ({"prompt": "query: "}, {"prompt_name": "query"}):
         with pytest.raises(InputError, match="the models have no prompts"):
             embedder.encode(TEXTS, **options)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="precision int8 is for vectors of length 1"):
         embedder.encode(TEXTS, precision="int8")
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"precision": "int4"}, "precision must be one of float32, .*, not 'int4'"),
+        ({"device": "cuda:0"}, "the model is on cpu, where it was loaded"),
+        ({"output_value": "token_embeddings"}, "the models have vectors of sentences alone"),
+        ({"pool": {}}, "encode has no pool here; leave it out"),
+        ({"task": "query"}, "encode has no task here; leave it out"),
+    ]
+    for options, said in refused:
+        with pytest.raises(InputError, match=said):
+            embedder.encode(TEXTS, **options)
+    with pytest.raises(InputError, match="give max_characters to gramvec.load, not 256 here"):
+        embedder.max_seq_length = 256
 
 
 def test_the_default_is_loaded_by_no_name_and_shows_what_it_is() -> None:
@@ -192,6 +217,34 @@ def test_a_real_column_goes_in_as_it_is_and_a_gap_is_named(library: str, embedde
     assert embedder.embed(whole).tobytes() == embedder.embed(["a", "b", "c"]).tobytes()
     with pytest.raises(InputError, match="text 0 is of type int; give str"):
         embedder.embed(series([1, 2]))
+
+
+@pytest.mark.parametrize("made", [tuple, np.array, pa.array, lambda texts: (one for one in texts), Column])
+def test_sparse_vectors_take_what_dense_ones_do(made: Callable[[list[str]], Iterable[str]]) -> None:
+    expected = gramvec.sparse.fit(TEXTS).embed(TEXTS)
+    found = gramvec.sparse.fit(made(TEXTS)).embed(made(TEXTS))
+    assert found.values.tobytes() == expected.values.tobytes()
+    assert found.indices.tobytes() == expected.indices.tobytes()
+    assert gramvec.sparse.fit(set(TEXTS)).weights.tobytes() == gramvec.sparse.fit(TEXTS).weights.tobytes()
+    again = pickle.loads(pickle.dumps(gramvec.sparse.fit(TEXTS)))
+    assert again.embed(TEXTS).values.tobytes() == expected.values.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["a", float("nan")], r"text 1 is missing \(nan\); leave it out"),
+        (pa.array(["a", "b", None]), "text 2 is missing"),
+        (np.array([["a"]]), "give one column"),
+        ({"a": 1}, "a mapping; give its keys"),
+        (5, "an iterable of str, not int"),
+    ],
+)
+def test_what_is_no_texts_for_sparse_vectors_is_one_sentence(given: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        gramvec.sparse.fit(given)
+    with pytest.raises(InputError, match=said):
+        gramvec.sparse.fit(["a"]).embed(given)
 
 
 def test_joblib_takes_a_model_to_its_processes(embedder: gramvec.Embedder) -> None:

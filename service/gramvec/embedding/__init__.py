@@ -17,8 +17,9 @@ from gramvec.embedding.postprocess import (
     unit,
 )
 from gramvec.embedding.precision import Precision, check_precision, quantize
-from gramvec.embedding.texts import TruncationDirection, in_batches, iterated, listed, prepared
+from gramvec.embedding.texts import TruncationDirection, in_batches, prepared
 from gramvec.embedding.verifying import compare, sample_texts
+from gramvec.features import iterated, listed
 
 __all__ = [
     "MAX_CHARACTERS",

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from gramvec.bundles import DEFAULT_MODEL, Bundle, Manifest, open_bundle
 from gramvec.embedding.encode import Encodes
-from gramvec.embedding.postprocess import RawEmbeddings, check_dimensions, cosine_matrix, cosine_pairs, finish, unit
+from gramvec.embedding.postprocess import (
+    RawEmbeddings,
+    check_dimensions,
+    cosine_matrix,
+    cosine_pairs,
+    finish,
+    unit,
+    vectors_among,
+)
 from gramvec.embedding.texts import TruncationDirection, in_batches, prepared
 from gramvec.errors import BundleError, DeviceError, InputError
 from gramvec.features import FeatureBatch
@@ -197,7 +205,7 @@ class Embedder(Encodes):
     def similarity(self, left: Iterable[str] | Vectors, right: Iterable[str] | Vectors) -> Vectors:
         """float32[n, m]: the cosine of every left text with every right one, in [-1, 1]; 0 for unknown texts.
 
-        Vectors float[n, d] may stand for texts.
+        Vectors may stand for texts: float[n, d] or one float[d], an array, a tensor or a list of rows.
         """
         return cosine_matrix(self._compared(left), self._compared(right))
 
@@ -211,11 +219,15 @@ class Embedder(Encodes):
             raise InputError(f"{len(one.vectors)} left texts and {len(other.vectors)} right ones; give as many of each")
         return cosine_pairs(one, other)
 
+    similarity_pairwise = pair_similarity
+
     def _compared(self, given: Iterable[str] | Vectors) -> RawEmbeddings:
-        if isinstance(given, np.ndarray) and given.dtype.kind == "f":
-            if given.ndim != 2:
-                raise InputError(f"vectors have the shape {given.shape}; give [n, d]", field="texts")
-            vectors = np.asarray(given, np.float32)
+        found = vectors_among(given)
+        if found is not None:
+            vectors = np.atleast_2d(np.asarray(found, np.float32))
+            if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
+                said = f"vectors have the shape {found.shape}; give [n, {self.dimension}]"
+                raise InputError(said, field="texts")
             return RawEmbeddings.of(vectors, np.count_nonzero(vectors, axis=1).astype(np.int64))
         return self.raw(self.prepare(given))
 

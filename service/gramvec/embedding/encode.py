@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from gramvec.embedding.postprocess import Vectors
 from gramvec.embedding.precision import Precision, check_precision, quantize
-from gramvec.embedding.texts import listed
 from gramvec.errors import InputError
+from gramvec.features import listed
 
 BATCH_SIZE = 4_096
+# What only None is taken for.
+LEFT_OUT = ("pool", "chunk_size")
 
 
 class Encodes(ABC):
@@ -43,16 +45,28 @@ class Encodes(ABC):
         convert_to_tensor: bool = False,
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
+        output_value: str | None = "sentence_embedding",
+        device: object = None,
+        **others: object,
     ) -> Any:
         """[n, k] for n sentences, [k] for one str: float32, or what `precision` says (see gramvec.embedding).
 
         A sentence longer than `max_seq_length` characters is cut, as there. convert_to_tensor: a torch tensor.
-        convert_to_numpy=False: a list of rows.
+        convert_to_numpy=False: a list of rows. device: the model's own or None. pool and chunk_size may be None.
 
-        Raises InputError for a prompt, and for what Embedder.embed refuses.
+        Raises InputError for a prompt, token embeddings, another device, and for what Embedder.embed refuses.
         """
-        if prompt_name is not None or prompt is not None:
+        if prompt_name is not None or prompt:
             raise InputError("the models have no prompts; leave out prompt and prompt_name", field="prompt")
+        if output_value != "sentence_embedding":
+            raise InputError("the models have vectors of sentences alone; leave out output_value", field="output_value")
+        own = getattr(self, "device", None)
+        if device is not None and own is not None and str(device).partition(":")[0] != own:
+            said = f"the model is on {own}, where it was loaded; leave out device, or ask gramvec.load for {device}"
+            raise InputError(said, field="device")
+        for name, value in others.items():
+            if value is not None or name not in LEFT_OUT:
+                raise InputError(f"encode has no {name} here; leave it out", field=name)
         check_precision(precision, normalize=normalize_embeddings)
         texts = [sentences] if isinstance(sentences, str) else listed(sentences)
         blocks = self.stream(
@@ -78,10 +92,24 @@ class Encodes(ABC):
         """The columns of a vector."""
         return self.dimension
 
+    def get_embedding_dimension(self) -> int:
+        """The columns of a vector."""
+        return self.dimension
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """What `similarity` is: the cosine."""
+        return "cosine"
+
     @property
     def max_seq_length(self) -> int:
-        """How long a text may be: in characters, for there are no tokens."""
+        """How long a text may be: in characters, for there are no tokens. To set it raises InputError."""
         return self.max_characters
+
+    @max_seq_length.setter
+    def max_seq_length(self, length: int) -> None:
+        said = f"texts are counted in characters, not tokens: give max_characters to gramvec.load, not {length} here"
+        raise InputError(said, field="max_seq_length")
 
 
 def _as_wanted(found: NDArray[np.generic], convert_to_numpy: bool, convert_to_tensor: bool) -> Any:

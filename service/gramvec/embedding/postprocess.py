@@ -7,7 +7,7 @@ through a matrix product, whose rounding changes with the shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,22 @@ class RawEmbeddings(NamedTuple):
     def take(self, chosen: slice | NDArray[np.int64]) -> RawEmbeddings:
         """The embeddings of these texts, in this order; views for a slice."""
         return RawEmbeddings(self.vectors[chosen], self.feature_counts[chosen], self.units[chosen])
+
+
+def vectors_among(given: object) -> NDArray[np.floating[Any]] | None:
+    """What holds vectors, as an array: an array or tensor of float, or a list of such; None for others."""
+    if isinstance(given, list | tuple):
+        first = given[0] if given else ""
+        holds_rows = isinstance(first, float | list | tuple) or getattr(first, "ndim", 0) == 1
+    else:  # a column of texts becomes a list by `to_list` or `to_pylist`
+        holds_rows = hasattr(given, "__array__") and not (hasattr(given, "to_list") or hasattr(given, "to_pylist"))
+    if not holds_rows:
+        return None
+    try:
+        found = np.asarray([np.asarray(one) for one in given] if isinstance(given, list | tuple) else given)
+    except (TypeError, ValueError, RuntimeError):  # rows of several lengths, a tensor on a GPU or with a gradient
+        return None
+    return found if found.dtype.kind == "f" else None
 
 
 def check_dimensions(dimensions: int | None, d: int) -> None:

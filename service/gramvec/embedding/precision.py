@@ -6,7 +6,7 @@ the one that vectors of length 1 have, -1 to 1, for every component: so the byte
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from gramvec.embedding.postprocess import Vectors
 from gramvec.errors import InputError
 
 Precision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
+PRECISIONS: tuple[str, ...] = get_args(Precision)
 
 # The value of a component of 1.
 INT8_SCALE = 127
@@ -23,7 +24,9 @@ OF_UNIT_VECTORS = ("int8", "uint8")
 
 
 def check_precision(precision: Precision | None, *, normalize: bool) -> None:
-    """Raise InputError for a precision that has no meaning for vectors of any length."""
+    """Raise InputError for a precision that there is not, and one that has no meaning for vectors of any length."""
+    if precision is not None and precision not in PRECISIONS:
+        raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}", field="precision")
     if precision in OF_UNIT_VECTORS and not normalize:
         raise InputError(
             f"precision {precision} is for vectors of length 1; leave out normalize, or ask for float32 or binary",

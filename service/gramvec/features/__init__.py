@@ -8,6 +8,7 @@ from __future__ import annotations
 from gramvec.features.batch import FeatureBatch
 from gramvec.features.compose import compose
 from gramvec.features.featuriser import Featuriser, can_be_memoised
+from gramvec.features.iterables import iterated, listed, no_text
 from gramvec.features.located import Located, locate
 from gramvec.features.plain import Characters, characters, ngram_keys, word_spans
 from gramvec.features.spec import FeatureSpec
@@ -25,7 +26,10 @@ __all__ = [
     "code_points",
     "compose",
     "has_surrogate",
+    "iterated",
+    "listed",
     "locate",
     "ngram_keys",
+    "no_text",
     "word_spans",
 ]

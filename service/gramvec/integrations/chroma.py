@@ -8,6 +8,7 @@ from chromadb.api.types import Documents, EmbeddingFunction
 from chromadb.utils.embedding_functions import register_embedding_function
 
 from gramvec.embedding import Vectors
+from gramvec.errors import InputError
 from gramvec.integrations.models import Name, name_of, opened, vectors_of
 
 
@@ -42,8 +43,11 @@ class ChromaEmbeddingFunction(EmbeddingFunction[Documents]):
 
     @classmethod
     def build_from_config(cls, config: dict[str, Any]) -> Self:
-        """As it was kept. Raises what gramvec.load does if the model is not there."""
-        return cls(config["model"], config["dimensions"])
+        """As it was kept. Raises what gramvec.load does if the model is not there, InputError for what names none."""
+        model, dimensions = config.get("model"), config.get("dimensions")
+        if not isinstance(model, str):
+            raise InputError("the collection's embedding function names no model: give get_collection one")
+        return cls(model, dimensions)
 
     def validate_config_update(self, old_config: dict[str, Any], new_config: dict[str, Any]) -> None:
         """Raise ValueError for another model: its vectors would not fit those that are stored."""

@@ -16,6 +16,8 @@ Model = Name | Encodes
 
 # More models than this at once are opened again when they come back.
 MOST_OPEN = 8
+# Texts of one call, which all cores share.
+BLOCK = 65_536
 
 
 def opened(model: Model) -> Encodes:
@@ -37,8 +39,12 @@ def vectors_of(
     encodes = opened(model)
     check_dimensions(dimensions, encodes.dimension)
     given = listed(texts)  # type: ignore[arg-type]
-    blocks = encodes.stream(given, batch_size=None, normalize=normalize, dimensions=dimensions, truncate=truncate)
-    return np.concatenate([np.empty((0, dimensions or encodes.dimension), np.float32), *blocks])
+    found = np.empty((len(given), dimensions or encodes.dimension), np.float32)
+    start = 0
+    for block in encodes.stream(given, batch_size=BLOCK, normalize=normalize, dimensions=dimensions, truncate=truncate):
+        found[start : start + len(block)] = block
+        start += len(block)
+    return found
 
 
 def name_of(model: Model) -> str:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from gramvec.bulk import cores, units_of
-from gramvec.embedding import Embedder, Vectors, load
+from gramvec.embedding import Embedder, Vectors, iterated, load
 from gramvec.errors import InputError
 from gramvec.runtime import Device
 from gramvec.search.building import add_to_index, build_index, check_model, remove_from_index
 from gramvec.search.filters import Where, allowed_rows
 from gramvec.search.layout import IndexHeader, Layout
+from gramvec.search.records import Record, spooled
 from gramvec.search.scan import TILE_QUERIES, kernels, nearest
 
 MOST_HITS = 10_000
 # A name from the file is looked for among models, never as a path.
 _NAME = re.compile(r"\w[\w.+-]*")
-
-Record = dict[str, Any]
 
 
 class Hit(NamedTuple):
@@ -90,12 +87,12 @@ class Index:
     ) -> Index:
         """Make an index of texts, or of dicts whose `column` is a text, and open it; a file that is there is replaced.
 
-        records: any iterable, taken once, in bounded memory. id_column: of different ids, None to count from 1.
-        filters: columns that a search can be narrowed by.
+        records: any iterable, taken once, in bounded memory; or a frame of pandas, polars or pyarrow. id_column: of
+        different ids, None to count from 1. filters: columns that a search can be narrowed by.
         Raises InputError for a record without a text, for two with one id and if there is none.
         """
         embedder = model if isinstance(model, Embedder) else load(model)
-        with _spooled(records, column) as source:
+        with spooled(records, column) as source:
             build_index(
                 embedder, source, Path(path), form="jsonl", column=column, id_column=id_column, filters=[*filters]
             )
@@ -156,7 +153,7 @@ class Index:
         view = self.view(where)
         _check_k(k)
         kernels()  # what is missing is said before a model is loaded
-        waiting = iter(queries)
+        waiting = iterated(queries)
         while texts := list(islice(waiting, TILE_QUERIES)):
             units = units_of(self.embedder, texts, truncate=truncate, watch=lambda _: None)
             for rows, scores in zip(*view.nearest(units, k), strict=True):
@@ -171,7 +168,7 @@ class Index:
 
         Raises InputError for an id that is there already, or a bad record; then nothing has changed.
         """
-        with _spooled(records, self.header.column) as source:
+        with spooled(records, self.header.column) as source:
             add_to_index(self.embedder, self.path, source, form="jsonl")
         return self._reopened()
 
@@ -220,32 +217,3 @@ class View:
 def _check_k(k: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_HITS:
         raise InputError(f"k must be a whole number from 1 to {MOST_HITS:,}, not {k!r}", field="k")
-
-
-class _spooled:  # noqa: N801 - read as a function
-    """A file of JSON lines with these records, which lies beside nothing and is gone afterwards."""
-
-    def __init__(self, records: Iterable[str | Record], column: str) -> None:
-        self._records = [records] if isinstance(records, str | dict) else records
-        self._column = column
-
-    def __enter__(self) -> Path:
-        self._folder = tempfile.TemporaryDirectory(prefix="gramvec-")
-        path = Path(self._folder.name) / "records.jsonl"
-        try:
-            with path.open("wb") as file:
-                for place, one in enumerate(self._records):
-                    file.write(self._line(place, one))
-        except BaseException:
-            self._folder.cleanup()
-            raise
-        return path
-
-    def _line(self, place: int, one: str | Record) -> bytes:
-        try:
-            return orjson.dumps({self._column: one} if isinstance(one, str) else one, option=orjson.OPT_APPEND_NEWLINE)
-        except TypeError as error:
-            raise InputError(f"record {place} has no form in JSON ({error})", index=place) from error
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError
+from gramvec.features import iterated, no_text
 from gramvec.sparse.hashed import COLUMNS, counted
 from gramvec.sparse.vectors import SparseVectors
 
@@ -86,7 +87,7 @@ def fit(
     if not 0 < a < float("inf"):
         raise InputError(f"a must be above 0, not {a:g}", field="a")
     held, number = np.zeros(COLUMNS, np.int32), 0
-    for block in _blocks(texts):
+    for block in _blocks(list(texts) if isinstance(texts, set | frozenset) else texts):
         _, columns, _ = counted(block, orders, words=words)
         np.add.at(held, columns, 1)
         number += len(block)
@@ -104,9 +105,7 @@ def weights_of(held: NDArray[np.int32], number: int, weighting: Weighting, a: fl
 
 def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
     """Blocks of texts; the index of an error is that of the text among all."""
-    if isinstance(texts, str | bytes):
-        raise InputError("texts must be an iterable of str, not one text: wrap it in a list", field="texts")
-    rest, done = iter(texts), 0
+    rest, done = iterated(texts), 0
     while block := list(islice(rest, BLOCK_TEXTS)):
         start = 0
         while start < len(block):
@@ -121,7 +120,7 @@ def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
 
 def _length(text: object, index: int) -> int:
     if not isinstance(text, str):
-        raise InputError(f"text {index} is of type {type(text).__name__}; give str", index=index)
+        raise no_text(index, text)
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"text {index} has {len(text):,} characters; at most {MAX_CHARACTERS:,}: cut it", index=index)
     try:

@@ -1,0 +1,59 @@
+"""What callers have their texts in: any iterable of str, read once, or one sentence that says what it is instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from gramvec.errors import InputError
+
+# How arrays and columns of other libraries become lists: pyarrow's, then numpy's and pandas', then polars'.
+TO_LIST = ("to_pylist", "tolist", "to_list")
+ONE_TEXT = "texts must be an iterable of str, not one text: wrap it in a list"
+
+
+def listed(texts: Iterable[str]) -> list[str]:
+    """The texts as a list: of a list, a generator, an open file, an array, or a column of pandas, polars or pyarrow.
+
+    What they are is looked at later, see `Embedder.prepare`. Raises InputError for what has no texts in an order.
+    """
+    if isinstance(texts, list):
+        return texts
+    _check(texts)
+    for name in TO_LIST:
+        if (convert := getattr(texts, name, None)) is not None:
+            found: list[str] = convert()
+            return found
+    return list(texts)
+
+
+def iterated(texts: Iterable[str]) -> Iterator[str]:
+    """The same, one after the other, lazily. Raises InputError at once."""
+    _check(texts)
+    return iter(listed(texts) if any(hasattr(texts, name) for name in TO_LIST) else texts)
+
+
+def no_text(index: int, value: Any) -> InputError:
+    """What is wrong with a value that is no str."""
+    kind = type(value).__name__
+    if value is None or kind in ("NAType", "NaTType") or (isinstance(value, float) and np.isnan(value)):
+        said = f"text {index} is missing ({value}); leave it out (pandas: dropna) or give '' for it (fillna)"
+    else:
+        said = f"text {index} is of type {kind}; give str"
+    return InputError(said, index=index)
+
+
+def _check(texts: object) -> None:
+    if isinstance(texts, str | bytes | bytearray):
+        raise InputError(ONE_TEXT, field="texts")
+    if isinstance(texts, Mapping):
+        raise InputError("texts are a mapping; give its keys or its values, as a list", field="texts")
+    if isinstance(texts, set | frozenset):
+        raise InputError("texts are a set, which has no order for vectors to be in; give a list", field="texts")
+    shape = getattr(texts, "shape", None)
+    if shape is not None and len(shape) != 1:
+        raise InputError(f"texts have the shape {tuple(shape)}; give one column", field="texts")
+    if not isinstance(texts, Iterable):
+        raise InputError(f"texts must be an iterable of str, not {type(texts).__name__}", field="texts")

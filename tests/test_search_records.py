@@ -1,0 +1,69 @@
+"""What an index is built from and asked in a program: lists, arrays, columns and frames."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gramvec
+from gramvec import Embedder
+from gramvec.errors import InputError
+
+pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
+
+TEXTS = ["cheap flights", "ripe bananas", "low-cost air fares"]
+
+
+@pytest.mark.parametrize("made", [tuple, iter, np.array, pa.array, lambda texts: pa.chunked_array([texts])])
+def test_any_column_of_texts_is_built_and_asked(
+    made: Callable[[list[str]], Any], embedder: Embedder, tmp_path: Path
+) -> None:
+    index = gramvec.Index.build(tmp_path / "a.gvi", made(TEXTS), model=embedder)
+    assert [one[0].record["text"] for one in index.search(made(TEXTS), k=1)] == TEXTS
+    assert index.add(made(["a yellow fruit"])) == 4
+    for again in (copy.deepcopy(index), pickle.loads(pickle.dumps(index))):
+        assert again.search(TEXTS, k=2) == index.search(TEXTS, k=2)
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
+def test_a_frame_is_its_rows(library: str, embedder: Embedder, tmp_path: Path) -> None:
+    module: Any = pytest.importorskip(library, reason=f"{library} is not installed: make test-integrations")
+    columns = {"title": TEXTS, "price": [9, 1, 7]}
+    frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    index = gramvec.Index.build(tmp_path / "a.gvi", frame, column="title", id_column="price", model=embedder)
+    hit = index.search("chep flihgts", k=1)[0][0]
+    assert (hit.id, hit.record) == ("9", {"title": "cheap flights", "price": 9})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["a", float("nan")], r"record 1 is missing \(nan\); leave it out"),
+        (["a", None], r"record 1 is missing \(None\)"),
+        (["a", 3], "record 1 is of type int; give a text or a dict"),
+        ([{"text": object()}], "record 0 has no form in JSON"),
+        ({"a", "b"}, "a set, which has no order"),
+        (3, "an iterable of str, not int"),
+    ],
+)
+def test_what_is_no_record_is_named_and_nothing_is_written(
+    given: Any, said: str, embedder: Embedder, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=said):
+        gramvec.Index.build(tmp_path / "a.gvi", given, model=embedder)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_query_that_is_no_text_is_named(embedder: Embedder, tmp_path: Path) -> None:
+    index = gramvec.Index.build(tmp_path / "a.gvi", TEXTS, model=embedder)
+    with pytest.raises(InputError, match="text 1 is missing"):
+        index.search(["a", None])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="a mapping"):
+        index.search({"a": "b"})
