@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
 import orjson
 import pytest
+import torch
+from click.testing import Result
 
 from conftest import ROOT
 from gramvec.features import FeatureSpec
 from gramvec_training.data import build_vocabulary
+from gramvec_training.objectives import Examples, HeadObjective
 from gramvec_training.runs.heads import parts_of
 from training_support import call, export_table, sentence
 
@@ -113,6 +118,30 @@ def test_the_same_command_learns_the_same_bytes(folder: Path, tmp_path: Path) ->
     given[3:] = [tmp_path / "three", "--epochs", "2", "--seed", "2"]
     call("head", folder / "b", *given)
     assert (tmp_path / "one" / "head.npz").read_bytes() != (tmp_path / "three" / "head.npz").read_bytes()
+
+
+def test_a_stopped_head_goes_on_to_the_same_bytes(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = HeadObjective.loss
+
+    def stopped(objective: HeadObjective, vectors: torch.Tensor, examples: Examples) -> torch.Tensor:
+        if examples.step == 5:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return usual(objective, vectors, examples)
+
+    def learn(out: str) -> Result:
+        given = ["--labelled", folder / "texts.tsv", "--learn-model", "--epochs", "4"]
+        return call("head", folder / "b", *given, "--out", tmp_path / out)
+
+    monkeypatch.setattr(HeadObjective, "loss", stopped)
+    first = learn("stopped")
+    monkeypatch.undo()
+    assert first.exit_code == 128 + signal.SIGTERM
+    assert "The same command goes on." in first.stderr
+    assert {path.name for path in (tmp_path / "stopped").iterdir()} == {"checkpoint.pt"}
+    assert learn("stopped").stdout == learn("whole").stdout
+    assert (tmp_path / "stopped" / "head.npz").read_bytes() == (tmp_path / "whole" / "head.npz").read_bytes()
 
 
 def test_over_a_run_of_another_kind(folder: Path, tmp_path: Path) -> None:
