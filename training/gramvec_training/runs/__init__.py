@@ -18,6 +18,7 @@ from gramvec_training.runs.folder import (
     load_run,
     make_way,
 )
+from gramvec_training.runs.heads import LearnedHead, head_settings, learn_head, make_way_for_head
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.quick import command_line, pairs_config, shown, sif_config, texts_config, with_teacher
 from gramvec_training.runs.run import carry_out
@@ -44,6 +45,7 @@ __all__ = [
     "TABLE_5_SIZES",
     "Begun",
     "Cell",
+    "LearnedHead",
     "Plan",
     "Run",
     "Started",
@@ -54,10 +56,13 @@ __all__ = [
     "check_mean",
     "command_line",
     "export_run",
+    "head_settings",
     "is_begun",
     "is_finished",
+    "learn_head",
     "load_run",
     "make_way",
+    "make_way_for_head",
     "ngram_cells",
     "pairs_config",
     "read_start",

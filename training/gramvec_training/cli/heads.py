@@ -1,0 +1,102 @@
+# ruff: noqa: D301  (click takes a real backspace as "do not wrap")
+"""The commands `gramvec-train head` and `gramvec-train label`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gramvec.errors import InputError
+from gramvec_training.cli.support import PATH, one_sentence
+
+if TYPE_CHECKING:
+    from gramvec_training.configuration import OnBad
+
+
+@click.command()
+@click.argument("model")
+@click.option("--labelled", type=PATH, required=True,
+              help="label<TAB>text a line, or label<TAB>text<TAB>text of pairs; or CSV; .gz too.")  # fmt: skip
+@click.option("--out", type=PATH, required=True, help="Folder of the head.")
+@click.option("--learn-model", is_flag=True, help="Learn the model with the head, drawn back to what it is.")
+@click.option("--held-out", type=click.FloatRange(min=0, max=0.9, min_open=True), default=0.2, show_default=True,
+              help="Share of the rows that is scored and not learned from.")  # fmt: skip
+@click.option("--epochs", type=click.IntRange(min=1), help="[default: 30, with --learn-model 10]")
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="[default: 0.005, with --learn-model 0.002]")
+@click.option("--batch", type=click.IntRange(min=2), default=25, show_default=True)
+@click.option("--hidden", type=click.IntRange(min=1, max=4096), default=50, show_default=True,
+              help="Width of the head's layer.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=1, show_default=True)
+@click.option("--bad-rows", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True)
+@click.option("--overwrite", is_flag=True, help="Start anew where --out holds a head already.")
+@one_sentence
+def head(
+    model: str, labelled: Path, out: Path, learn_model: bool, held_out: float, bad_rows: OnBad, overwrite: bool,
+    **settings: float | None,
+) -> None:  # fmt: skip
+    """Learn to label texts, or pairs of texts, over MODEL: a bundle of n-grams or words, or a run folder of any kind.
+
+    The head is that of the papers: a layer over the text's vector, or over products and distances of a pair's.
+    By default MODEL stays as it is.
+
+    \b
+    gramvec-train head gramvec-en --labelled intents.tsv --out runs/intents
+    gramvec-train label runs/intents --texts new.txt
+    """
+    from gramvec_training.readers import read_labelled
+    from gramvec_training.runs import head_settings, learn_head, make_way_for_head
+
+    rows, bad = read_labelled(labelled, on_bad=bad_rows)
+    for note in bad.notes():
+        click.echo(note, err=True)
+    make_way_for_head(out, overwrite=overwrite)
+    values = head_settings(frozen=not learn_model, **settings)
+
+    from gramvec_training.fitting import Interrupted
+
+    command = f"gramvec-train head, {len(rows)} rows"
+    try:
+        record = learn_head(model, rows, out, values, share=held_out, command=command)
+    except Interrupted as stop:
+        click.echo(f"{stop} The same command goes on.", err=True)
+        raise SystemExit(128 + stop.signal_number) from None
+    parts = record["rows"]
+    click.echo(
+        f"accuracy {record['accuracy']:.1f} on {parts['scored']:,} held-out rows (the commonest label "
+        f"{record['commonest']:.1f}); {len(record['labels']):,} labels, {parts['learned']:,} rows learned from, "
+        f"{parts['chosen_by']:,} to choose the epoch by"
+    )
+    click.echo(f"{out}: label others with: gramvec-train label {out} --texts FILE", err=True)
+
+
+@click.command()
+@click.argument("folder", type=PATH)
+@click.option("--texts", type=PATH, required=True, help="A text a line, or text<TAB>text where the head is of pairs.")
+@one_sentence
+def label(folder: Path, texts: Path) -> None:
+    """Label texts by the head in FOLDER, which gramvec-train head wrote: a label, its probability and the text a line.
+
+    \b
+    gramvec-train label runs/intents --texts new.txt > labels.tsv
+    """
+    from gramvec_training.readers import numbered_lines
+    from gramvec_training.runs import LearnedHead
+
+    lines = list(numbered_lines(texts))
+    found = LearnedHead.open(folder)
+    rows = [_texts_of(raw, f"{texts} line {number}", found.sides) for number, raw in lines if raw.strip()]
+    for row, (name, probability) in zip(rows, found.label(rows), strict=True):
+        click.echo("\t".join((name, f"{probability:.4f}", *row)))
+
+
+def _texts_of(raw: bytes, where: str, sides: int) -> tuple[str, ...]:
+    try:
+        line = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{where} is not UTF-8; save the file as UTF-8.") from None
+    row = tuple(line.split("\t")) if sides > 1 else (line.strip(),)
+    if len(row) != sides:
+        raise InputError(f"{where} is no pair; write two texts with a tab between.")
+    return row
