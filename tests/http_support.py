@@ -23,7 +23,7 @@ from gramvec.http.models.service import Service
 from gramvec.http.server import Server, server_for
 from gramvec.http.settings.settings import Settings
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 COMMAND = [str(Path(sys.executable).with_name("gramvec")), "serve"]
 # Too long for the event loop, so that holding it up holds up the worker thread.
 HELD = "held " * 4_000

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 import gramvec
 from conftest import MODELS
 from gramvec import Embedder
+from gramvec.classification import Head
 from gramvec.http.routes.passing import DOCS_ASSETS
 from gramvec.http.settings.settings import Settings
 from http_support import PATIENCE, running, served_process
@@ -31,7 +33,12 @@ def client(
 ) -> Iterator[httpx.Client]:
     index = gramvec.Index.build(tmp_path_factory.mktemp("index") / "x.gvi", ["lost parcel"], model=embedder)
     keys = [request.param] if request.param else []
-    chosen = Settings.model_validate({"api_key": keys, "index": [f"things={index.path}"]})
+    head = index.path.with_name("x.head")
+    Head(np.eye(2, 300, dtype=np.float32), np.zeros(2, np.float32), ("a", "b"), 1.0, 0.5, "x", embedder.digest).save(
+        head
+    )
+    served = {"index": [f"things={index.path}"], "head": [f"things={head}"]}
+    chosen = Settings.model_validate({"api_key": keys, **served})
     headers = BEARER if request.param else {}
     with (
         running(chosen, embedder) as server,
@@ -64,9 +71,17 @@ def test_every_example_works_as_it_stands(client: httpx.Client, document: dict[s
             answer = client.request(method, path, json=example["value"])
             assert answer.status_code == 200, (path, example, answer.text)
             tried.append(path)
-    assert {"/embed", "/similarity", "/v1/embeddings", "/", "/explain", "/rerank", "/v1/rerank", "/search"} <= set(
-        tried
-    )
+    assert {
+        "/embed",
+        "/similarity",
+        "/v1/embeddings",
+        "/",
+        "/explain",
+        "/rerank",
+        "/v1/rerank",
+        "/search",
+        "/predict",
+    } <= set(tried)
 
 
 def test_every_route_without_a_body_answers_what_it_documents(client: httpx.Client, document: dict[str, Any]) -> None:
@@ -96,6 +111,7 @@ def test_every_route_is_there(document: dict[str, Any]) -> None:
             "post /rerank",
             "post /v1/rerank",
             "post /search",
+            "post /predict",
             "post /explain",
             "post /",
             "get /",

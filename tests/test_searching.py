@@ -232,7 +232,7 @@ def test_an_index_that_cannot_be_served_is_refused_at_the_start(
     for given, sentence in (
         (("things",), r"must be NAME=FILE, as in things=things.gvi"),
         (("=x",), r"must be NAME=FILE"),
-        (("a=x", "a=y"), "one name"),
+        (("a=x", "a=y"), "the name 'a'"),
     ):
         with pytest.raises(InputError, match=sentence):
             settings_from({"index": given})

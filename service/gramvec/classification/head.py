@@ -55,7 +55,8 @@ class Head:
     """coefficients float32[labels, d] and intercepts float32[labels] over vectors of length 1 of the bundle `digest`.
 
     labels: two or more, all different. temperature: what logits are divided by, so that scores are shares of right
-    answers. threshold, 0 to 1: a text whose best score is below has no label.
+    answers. threshold, 0 to 1: a text whose best score is below has no label. file_digest: SHA-256 of what the file
+    holds, where it was loaded from one.
     """
 
     coefficients: Floats
@@ -65,6 +66,7 @@ class Head:
     threshold: float
     model: str
     digest: str
+    file_digest: str = ""
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Head:
@@ -163,7 +165,7 @@ def _read(path: Path) -> Head:
     _checked(path, header, coefficients, intercepts)
     return Head(
         coefficients, intercepts, tuple(header.labels), header.temperature, header.threshold, header.model,
-        header.digest,
+        header.digest, digest.hex(),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from gramvec.embedding import Embedder
 from gramvec.http.door import FrontDoor
-from gramvec.http.models import Service, check_aliases, check_names, open_indexes
+from gramvec.http.models import Service, check_aliases, check_names, open_attached
 from gramvec.http.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[E
 
     Raises:
         BundleError: two of the models have one name, or an alias is of none of them.
-        InputError: with models, an index of the settings cannot be had.
+        InputError: with models, an index or a head of the settings cannot be had.
     """
     given = embedder if isinstance(embedder, Sequence) else [embedder] if embedder is not None else []
     settings = settings or Settings()
     check_names(given)
     if given:
         check_aliases(settings, given)
-    service = Service(settings, given, open_indexes(settings, given) if given else ())
+    service = Service(settings, given, open_attached(settings, given) if given else ())
     return FrontDoor(_Behind(service, loads=embedder is None), service)
 
 
@@ -82,7 +82,7 @@ class _Behind:
         await receive()
         loading: asyncio.Task[None] | None = None
         if service.given:
-            service.attach(*service.given, indexes=service.given_indexes)
+            service.attach(*service.given, attached=service.given_attached)
         elif self._loads:
             loading = asyncio.create_task(service.load())
         await send({"type": "lifespan.startup.complete"})

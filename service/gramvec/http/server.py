@@ -14,10 +14,8 @@ from gramvec.http.door import FrontDoor
 from gramvec.http.models import (
     Reloaded,
     Service,
-    changes,
     check_whole,
     close_but,
-    index_changes,
     load_models,
     renewed_all,
 )
@@ -102,20 +100,20 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
         WorkerServer(app, _limits(app), parent).run([listener])
 
     def renew(is_wanted: Callable[[], bool]) -> Message:
-        serving, open_ones = service.given, service.given_indexes
+        serving, before = service.given, service.given_attached
         try:
-            found, indexes = renewed_all(settings, serving, open_ones)
+            found, attached = renewed_all(settings, serving, before)
         except GramvecError as error:
             log.error("not reloaded, the models go on as they are: %s", error)
             raise
         if not is_wanted():
             close_but(found, serving)
             return {}
-        service.given, service.given_indexes = found, indexes
+        service.given, service.given_attached = found, attached
         close_but(serving, found)
-        made = Reloaded(changes(serving, found), index_changes(open_ones, indexes))
+        made = Reloaded.between((serving, before), (found, attached))
         wanted = [(one.digest, str(one.bundle.path.resolve())) for one in found]
-        wanted += [(one.index.digest, str(one.path)) for one in indexes]
+        wanted += [(one.digest, str(one.path)) for one in attached]
         return {"renew": wanted, "result": made.told()}
 
     # With the listener open here, connections would wait for the end behind the last worker's back.

@@ -12,6 +12,7 @@ from gramvec.http.contract.answers import (
     base64_of_each,
     best_reply,
     in_pieces,
+    listed_paths,
     rows_reply,
     to_json,
     vectors_reply,
@@ -30,6 +31,7 @@ from gramvec.http.contract.errors import (
     unhealthy,
 )
 from gramvec.http.contract.explanation import Explained, ExplainRequest
+from gramvec.http.contract.predicting import LabelScore, PredictRequest
 from gramvec.http.contract.ranking import RankAnswer, RankedText, RankRequest, RerankRequest
 from gramvec.http.contract.reply import JSON, NO_USAGE, Headers, Reply, Usage, error_reply, reply
 from gramvec.http.contract.schemas import (
@@ -56,9 +58,11 @@ __all__ = [
     "Headers",
     "HttpError",
     "Incoming",
+    "LabelScore",
     "LeftAndRight",
     "OneText",
     "Pairs",
+    "PredictRequest",
     "RankAnswer",
     "RankRequest",
     "RankedText",
@@ -77,6 +81,7 @@ __all__ = [
     "error_reply",
     "from_starlette",
     "in_pieces",
+    "listed_paths",
     "not_reloaded",
     "read",
     "reason_of",

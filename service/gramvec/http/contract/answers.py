@@ -27,6 +27,8 @@ PIECE_NUMBERS = 96 * 1024
 
 # An entry of the best scores takes as long as so many numbers.
 ENTRY_NUMBERS = 16
+# Of the texts that a header names.
+MOST_LISTED = 100
 
 Vectors = NDArray[np.float32]
 Rows = NDArray[np.generic]
@@ -170,3 +172,8 @@ def _weight(text: str) -> float:
         return float(text)
     except ValueError:
         return 0.0
+
+
+def listed_paths(paths: Sequence[str]) -> bytes:
+    """Where texts stand, as a header names them: the first hundred."""
+    return ", ".join([*paths[:MOST_LISTED], *(["..."] if len(paths) > MOST_LISTED else [])]).encode()

@@ -16,6 +16,7 @@ from gramvec.http.contract.answers import BASE64, NPY, RAW
 from gramvec.http.contract.envelope import OpenAIErrorBody
 from gramvec.http.contract.errors import ErrorBody
 from gramvec.http.contract.explanation import Explained, ExplainRequest
+from gramvec.http.contract.predicting import LabelScore, PredictRequest
 from gramvec.http.contract.ranking import RankAnswer, RankedText, RankRequest, RerankRequest
 from gramvec.http.contract.reply import JSON
 from gramvec.http.contract.schemas import Body, EmbeddingsRequest, EmbedRequest, SimilarityRequest
@@ -112,6 +113,12 @@ SHAPE_HEADERS = {
 }
 EMPTY_HEADERS = {
     "x-empty-inputs": {"description": "Where the texts without any known feature stand, if any.", "schema": TEXT}
+}
+UNKNOWN_HEADERS = {
+    "x-unknown-inputs": {
+        "description": "Where the texts stand whose best score is below the threshold, if any.",
+        "schema": TEXT,
+    }
 }
 
 
@@ -233,7 +240,7 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
         bodies = (
             *(EmbedRequest, SimilarityRequest, EmbeddingsRequest, ExplainRequest, Explained),
             *(RerankRequest, RankedText, RankRequest, RankAnswer),
-            *(SearchRequest, SearchAnswer),
+            *(SearchRequest, SearchAnswer, PredictRequest, LabelScore),
             *(ErrorBody, OpenAIErrorBody),
         )
         schemas: list[tuple[type[Any], Any]] = [(schema, "validation") for schema in bodies]

@@ -13,7 +13,7 @@ METHODS = b"GET, POST, OPTIONS"
 REQUEST_HEADERS = (b"authorization", b"content-type", b"x-request-id")
 ANSWER_HEADERS = (
     b"retry-after, www-authenticate, x-compute-characters, x-dtype, x-empty-inputs, x-inference-time, x-model, "
-    b"x-queue-time, x-request-id, x-shape, x-total-time"
+    b"x-queue-time, x-request-id, x-shape, x-total-time, x-unknown-inputs"
 )
 # Chromium keeps no preflight for longer than two hours.
 MAX_AGE_SECONDS = 7200

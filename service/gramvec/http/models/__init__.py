@@ -5,7 +5,7 @@ May import telemetry and below. A new kind of work beside batches waits in a `Se
 
 from __future__ import annotations
 
-from gramvec.http.models.indexes import OpenIndex, index_changes, open_indexes, renewed_all
+from gramvec.http.models.attached import Attached, open_attached, renewed_all
 from gramvec.http.models.loading import (
     Change,
     Wanted,
@@ -26,8 +26,8 @@ __all__ = [
     "NUMBER_BYTES",
     "SCORE_BYTES",
     "UNCOUNTED_BYTES",
+    "Attached",
     "Change",
-    "OpenIndex",
     "Reloaded",
     "Rows",
     "Served",
@@ -39,9 +39,8 @@ __all__ = [
     "check_whole",
     "close_but",
     "embed",
-    "index_changes",
     "load_models",
-    "open_indexes",
+    "open_attached",
     "prepare",
     "renewed_all",
     "unless_gone",

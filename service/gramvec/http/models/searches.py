@@ -15,7 +15,7 @@ import orjson
 
 from gramvec.embedding import Vectors
 from gramvec.errors import Overloaded
-from gramvec.http.models.indexes import OpenIndex
+from gramvec.http.models.attached import Attached
 
 if TYPE_CHECKING:
     from gramvec.search import View
@@ -54,7 +54,7 @@ class Searches:
         deadline_seconds: who would wait longer is refused.
     """
 
-    def __init__(self, served: OpenIndex, deadline_seconds: float) -> None:
+    def __init__(self, served: Attached, deadline_seconds: float) -> None:
         self.served = served
         self._deadline_seconds = deadline_seconds
         self._queue: deque[_Asked] = deque()
@@ -128,6 +128,6 @@ class Searches:
         return together
 
     def _look(self, together: list[_Asked]) -> Rows:
-        view = self.served.index.view(together[0].where)
+        view = self.served.held.view(together[0].where)
         units = np.concatenate([asked.units for asked in together])
         return Rows(view, *view.nearest(units, together[0].k))

@@ -20,9 +20,10 @@ class Took(NamedTuple):
 
 
 class SerialThread:
-    """Belongs to one event loop. `most_waiting`: requests that may wait beside the one at work."""
+    """Belongs to one event loop. `most_waiting`: requests for `what` that may wait beside the one at work."""
 
-    def __init__(self, most_waiting: int) -> None:
+    def __init__(self, most_waiting: int, what: str) -> None:
+        self._what = what
         self._most_waiting = most_waiting
         self._present = 0
         self._free = asyncio.Lock()
@@ -36,7 +37,7 @@ class SerialThread:
         """
         if self._present > self._most_waiting:
             raise Overloaded(
-                f"{self._present} explanations are being made or waiting; send the request again later",
+                f"{self._present} {self._what} are being made or waiting; send the request again later",
                 retry_after=self._present * self._usual_seconds,
                 reason="queue_texts",
             )

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
 from gramvec.batching import LOOP_SECONDS, Batcher
@@ -21,7 +21,16 @@ from gramvec.http.contract import (
     unhealthy,
 )
 from gramvec.http.models.aside import aside
-from gramvec.http.models.indexes import OpenIndex, index_changes, open_indexes, renewed_all
+from gramvec.http.models.attached import (
+    HEAD,
+    INDEX,
+    KINDS,
+    Attached,
+    Kind,
+    attached_changes,
+    open_attached,
+    renewed_all,
+)
 from gramvec.http.models.loading import Change, Wanted, changes, close_but, label_of, load_models
 from gramvec.http.models.searches import Searches
 from gramvec.http.models.serial import SerialThread
@@ -32,6 +41,8 @@ from gramvec.http.telemetry import NO_USER_TEXT, Metrics
 
 log = logging.getLogger("gramvec.http")
 
+T = TypeVar("T")
+
 # An explanation of the longest texts takes 0.3 s.
 MOST_EXPLANATIONS_WAITING = 32
 # More than a request has beside its texts.
@@ -39,10 +50,20 @@ FIELDS = 1_000
 
 
 class Reloaded(NamedTuple):
-    """What a reload made of each model, and of each index."""
+    """What a reload made of each model, index and head."""
 
     models: list[Change]
     indexes: list[Change]
+    heads: list[Change]
+
+    @classmethod
+    def between(
+        cls,
+        before: tuple[Sequence[Embedder], Sequence[Attached]],
+        after: tuple[Sequence[Embedder], Sequence[Attached]],
+    ) -> Reloaded:
+        """What is served after, beside what was served before."""
+        return cls(changes(before[0], after[0]), *(attached_changes(before[1], after[1], kind) for kind in KINDS))
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Reloaded:
@@ -58,20 +79,20 @@ class Service:
     """The state of one serving process.
 
     `models` are those served, by name, the default first; empty until all of them are loaded. `aliases` are other
-    names of theirs, alias -> name. `served` is the default one, None until then. `indexes` are those served, by name.
-    `given` and `given_indexes` are loaded ones of the caller's, to be served from the start. `reload` is what a request
-    for a reload calls. `workers_running` is the number of processes, as the parent counts them. `last_words` are the
-    reason for refusals once it is stopping.
+    names of theirs, alias -> name. `served` is the default one, None until then. `indexes` and `heads` are those that
+    are served with them, by name. `given` and `given_attached` are loaded ones of the caller's, to be served from the
+    start. `reload` is what a request for a reload calls. `workers_running` is the number of processes, as the parent
+    counts them. `last_words` are the reason for refusals once it is stopping.
     """
 
     def __init__(
-        self, settings: Settings, given: Sequence[Embedder] = (), given_indexes: Sequence[OpenIndex] = ()
+        self, settings: Settings, given: Sequence[Embedder] = (), given_attached: Sequence[Attached] = ()
     ) -> None:
         self.settings = settings
         # What a request with the most texts holds, as pairs, and so many more that one with a few too many is counted.
         self.most_values = 4 * settings.max_texts + FIELDS
         self.given = given
-        self.given_indexes = given_indexes
+        self.given_attached = given_attached
         self.aliases: Mapping[str, str] = MappingProxyType(aliases_of(settings.alias))
         self._serve({}, ())
         self.workers_running = 1
@@ -82,21 +103,24 @@ class Service:
         self.on_loaded: Callable[[], None] | None = None
         self.traffic = Traffic(settings.max_bytes_in_flight)
         self.metrics = Metrics(settings.workers)
-        self.explanations = SerialThread(MOST_EXPLANATIONS_WAITING)
+        self.explanations = SerialThread(MOST_EXPLANATIONS_WAITING, "explanations")
+        self.predictions = SerialThread(MOST_EXPLANATIONS_WAITING, "predictions")
         self.reload: Callable[[], Awaitable[Reloaded]] = self.renew
         self._loading = "the model is being loaded"
         self._renewal: asyncio.Task[Reloaded] | None = None
         self._retired: WeakSet[Batcher] = WeakSet()
 
-    def _serve(self, models: dict[str, Served], indexes: Sequence[OpenIndex]) -> None:
+    def _serve(self, models: dict[str, Served], attached: Sequence[Attached]) -> None:
         self.models: Mapping[str, Served] = MappingProxyType(models)
         self.served = next(iter(models.values()), None)
         deadline = self.settings.request_deadline_seconds
-        self.indexes = {one.name: Searches(one, deadline) for one in indexes}
+        self.attached = attached
+        self.indexes = {one.name: Searches(one, deadline) for one in attached if one.kind is INDEX}
+        self.heads = {one.name: one for one in attached if one.kind is HEAD}
 
-    def attach(self, *embedders: Embedder, indexes: Sequence[OpenIndex] = ()) -> None:
+    def attach(self, *embedders: Embedder, attached: Sequence[Attached] = ()) -> None:
         """Serve these from now on, the first model as the default. Names must differ."""
-        self._serve({one.name: self._served(one) for one in embedders}, indexes)
+        self._serve({one.name: self._served(one) for one in embedders}, attached)
 
     def _served(self, embedder: Embedder) -> Served:
         batcher = Batcher(
@@ -111,28 +135,28 @@ class Service:
         return Served(embedder, batcher, label_of(embedder))
 
     async def load(self) -> None:
-        """Load the models and open the indexes in a thread, while the loop already answers /health.
+        """Load the models and what is attached to them in a thread, while the loop already answers /health.
 
         A failure is kept in `failure`.
         """
         try:
-            embedders, indexes = await aside(self._loaded, unwanted=lambda late: close_but(late[0], ()))
+            embedders, attached = await aside(self._loaded, unwanted=lambda late: close_but(late[0], ()))
         except GramvecError as error:
             self._fail(str(error))
         except Exception as error:
             log.exception("a model could not be loaded", extra=NO_USER_TEXT)
             self._fail(f"a model could not be loaded ({type(error).__name__}); the log says why")
         else:
-            self.attach(*embedders, indexes=indexes)
+            self.attach(*embedders, attached=attached)
             if self.on_loaded is not None:
                 self.on_loaded()
             for embedder in embedders:
                 log.info("%s is ready on %s", embedder.name, embedder.device)
 
-    def _loaded(self) -> tuple[list[Embedder], list[OpenIndex]]:
+    def _loaded(self) -> tuple[list[Embedder], list[Attached]]:
         embedders = load_models(self.settings, self._tell)
         try:
-            return embedders, open_indexes(self.settings, embedders, self._tell)
+            return embedders, open_attached(self.settings, embedders, self._tell)
         except BaseException:
             close_but(embedders, ())
             raise
@@ -141,12 +165,12 @@ class Service:
         self._loading = doing
 
     async def renew(self, wanted: Sequence[Wanted] = ()) -> Reloaded:
-        """Serve the models and indexes that are there now: all of those that are others, or none if one is unusable.
+        """Serve the models, and what is attached, as they are now: all that are others, or none if one is unusable.
 
         Requests that have begun are finished on the old ones, which are let go of after the last of them.
 
         Args:
-            wanted: see `models.renewed`; the models first, then the indexes.
+            wanted: see `models.renewed`; the models first, then what is attached.
 
         Raises:
             HttpError: 409 while another reload is under way, 422 with the reason for an unusable model or one that
@@ -172,11 +196,11 @@ class Service:
 
     async def _renew(self, wanted: Sequence[Wanted]) -> Reloaded:
         serving = [served.embedder for served in self.models.values()]
-        open_ones = [searches.served for searches in self.indexes.values()]
+        before = self.attached
         patience = self.settings.reload_timeout_seconds
         try:
-            found, indexes = await aside(
-                lambda: renewed_all(self.settings, serving, open_ones, wanted),
+            found, attached = await aside(
+                lambda: renewed_all(self.settings, serving, before, wanted),
                 seconds=patience,
                 unwanted=lambda late: close_but(late[0], serving),
             )
@@ -190,13 +214,13 @@ class Service:
         if self.stopping:
             close_but(found, serving)
             raise unhealthy(self.last_words)
-        self._swap(found, indexes)
-        made = Reloaded(changes(serving, found), index_changes(open_ones, indexes))
+        self._swap(found, attached)
+        made = Reloaded.between((serving, before), (found, attached))
         changed = [one.name for some in made for one in some if one.changed]
         log.info("reloaded: %s", ", ".join(changed) or "nothing has changed")
         return made
 
-    def _swap(self, found: Sequence[Embedder], indexes: Sequence[OpenIndex]) -> None:
+    def _swap(self, found: Sequence[Embedder], attached: Sequence[Attached]) -> None:
         models: dict[str, Served] = {}
         for served, embedder in zip(self.models.values(), found, strict=True):
             if embedder is served.embedder:
@@ -206,7 +230,7 @@ class Service:
                 # its files are let go of with the last reference to it.
                 self._retired.add(served.batcher)
                 models[embedder.name] = self._served(embedder)
-        self._serve(models, indexes)
+        self._serve(models, attached)
 
     def stop(self) -> None:
         """Refuse new requests from now on."""
@@ -269,14 +293,11 @@ class Service:
 
     def admit_index(self, name: str | None = None) -> Searches:
         """The index of this name, None for the first. Raises HttpError 404 for a name that is not served."""
-        found = next(iter(self.indexes.values()), None) if name is None else self.indexes.get(name)
-        if found is None:
-            what = "no index" if name is None else f"no index {shortened(name)!r}"
-            are = ", ".join(map(repr, self.indexes)) or "none"
-            raise HttpError(
-                404, "not_found", f"{what} is served here, {are} is: start the service with --index NAME=FILE"
-            )
-        return found
+        return _named(self.indexes, name, INDEX)
+
+    def admit_head(self, name: str | None = None) -> Attached:
+        """The head of this name, None for the first. Raises HttpError 404 for a name that is not served."""
+        return _named(self.heads, name, HEAD)
 
     def check_count(self, texts: int) -> None:
         """Raise HttpError 413 for more texts than one request may have."""
@@ -287,3 +308,14 @@ class Service:
     def _fail(self, reason: str) -> None:
         self.failure = reason
         self.on_failure(reason)
+
+
+def _named(served: Mapping[str, T], name: str | None, kind: Kind) -> T:
+    found = next(iter(served.values()), None) if name is None else served.get(name)
+    if found is None:
+        what = f"no {kind.name}" if name is None else f"no {kind.name} {shortened(name)!r}"
+        are = ", ".join(map(repr, served)) or "none"
+        raise HttpError(
+            404, "not_found", f"{what} is served here, {are} is: start the service with --{kind.name} NAME=FILE"
+        )
+    return found

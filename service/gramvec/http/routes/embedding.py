@@ -39,6 +39,7 @@ from gramvec.http.contract import (
     SimilarityRequest,
     best_reply,
     check,
+    listed_paths,
     read,
     rows_reply,
     vectors_reply,
@@ -47,8 +48,6 @@ from gramvec.http.models import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES, Service,
 
 # A score costs about 0.3 us; a matrix over 2 ms is computed in a thread.
 LOOP_SCORES = 8_192
-# A header has to fit into the 8 KiB that proxies take.
-LISTED_EMPTY_INPUTS = 100
 
 # The scores that are put into order at a time: a megabyte.
 ORDERED_SCORES = 64 * 1024
@@ -120,7 +119,7 @@ async def _compare(service: Service, request: Incoming, document: Document) -> R
     empty = np.flatnonzero(embeddings.feature_counts == 0)
     headers: Headers = []
     if len(empty):
-        headers.append((b"x-empty-inputs", _listed([inputs.path(index) for index in empty.tolist()]).encode()))
+        headers.append((b"x-empty-inputs", listed_paths([inputs.path(index) for index in empty.tolist()])))
     if isinstance(inputs, Pairs):
         scores = cosine_pairs(embeddings.take(slice(0, None, 2)), embeddings.take(slice(1, None, 2)))
         return await rows_reply(scores, 1, usage, headers)
@@ -182,8 +181,3 @@ def _best(matrix: NDArray[np.float32], k: int) -> Best:
         indices[start : start + step] = order
         scores[start : start + step] = np.take_along_axis(rows, order, axis=1)
     return Best(indices, scores)
-
-
-def _listed(paths: list[str]) -> str:
-    more = ["..."] if len(paths) > LISTED_EMPTY_INPUTS else []
-    return ", ".join(paths[:LISTED_EMPTY_INPUTS] + more)

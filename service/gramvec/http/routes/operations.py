@@ -11,10 +11,12 @@ from starlette.responses import Response
 
 from gramvec import __version__
 from gramvec.http.contract import JSON, openapi, reply, to_json
-from gramvec.http.models import OpenIndex, Served, Service
+from gramvec.http.models import Attached, Served, Service
 from gramvec.http.routes.passing import as_response
 
 router = APIRouter()
+
+MOST_LABELS_TOLD = 1_000
 
 
 @router.get("/info", responses=openapi.INFO)
@@ -29,6 +31,7 @@ async def info(request: Request) -> Response:
             "models": [_model(served) for served in service.models.values()],
             "default_model": default.name,
             "indexes": [_index(searches.served) for searches in service.indexes.values()],
+            "heads": [_head(served) for served in service.heads.values()],
             "aliases": dict(service.aliases),
             "limits": {
                 "max_texts": settings.max_texts,
@@ -57,16 +60,28 @@ def _json(value: Any) -> Response:
     return as_response(reply([to_json(value)], JSON))
 
 
-def _index(served: OpenIndex) -> dict[str, Any]:
-    index = served.index
+def _index(served: Attached) -> dict[str, Any]:
+    index = served.held
     return {
         "name": served.name,
         "model": served.model,
+        "digest": served.digest,
         "rows": len(index),
-        "digest": index.digest,
         "text_column": index.header.column,
         "id_column": index.header.id,
         "filters": index.filters,
+    }
+
+
+def _head(served: Attached) -> dict[str, Any]:
+    head = served.held
+    return {
+        "name": served.name,
+        "model": served.model,
+        "digest": served.digest,
+        "labels": head.labels[:MOST_LABELS_TOLD],
+        "number_of_labels": len(head.labels),
+        "threshold": head.threshold,
     }
 
 

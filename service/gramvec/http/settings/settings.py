@@ -20,6 +20,7 @@ from gramvec.bundles import DEFAULT_MODEL
 from gramvec.errors import InputError
 from gramvec.http.settings.aliases import aliases_of
 from gramvec.http.settings.key_files import read_keys
+from gramvec.http.settings.named_files import named_files
 from gramvec.http.settings.origins import check_origins
 
 ENVIRONMENT_PREFIX = "GRAMVEC_"
@@ -45,6 +46,11 @@ class Settings(BaseModel):
     index: tuple[str, ...] = Field(
         (),
         description="NAME=FILE of an index for /search, made by one of the models; may be repeated (in the variable:"
+        " with spaces between).",
+    )
+    head: tuple[str, ...] = Field(
+        (),
+        description="NAME=FILE of a head for /predict, learned on one of the models; may be repeated (in the variable:"
         " with spaces between).",
     )
     alias: tuple[str, ...] = Field(
@@ -160,20 +166,21 @@ class Settings(BaseModel):
             raise ValueError("names a model twice; leave one out")
         return model
 
-    @field_validator("index")
+    @field_validator("index", "head")
     @classmethod
-    def _indexes_are_named(cls, indexes: tuple[str, ...]) -> tuple[str, ...]:
-        names = [one.partition("=")[0] for one in indexes]
-        if not all(name and path for name, _, path in (one.partition("=") for one in indexes)):
-            raise ValueError("must be NAME=FILE, as in things=things.gvi")
-        if len(set(names)) < len(names):
-            raise ValueError("gives two indexes one name; choose another for one of them")
-        return indexes
+    def _files_are_named(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        named_files(given)
+        return given
 
     @property
     def indexes(self) -> dict[str, Path]:
         """The files of indexes, by name."""
-        return {name: Path(path) for name, _, path in (one.partition("=") for one in self.index)}
+        return named_files(self.index)
+
+    @property
+    def heads(self) -> dict[str, Path]:
+        """The files of heads, by name."""
+        return named_files(self.head)
 
     @field_validator("alias")
     @classmethod

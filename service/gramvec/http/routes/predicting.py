@@ -1,0 +1,111 @@
+"""POST /predict: the labels of texts, by a head over a model's vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from gramvec.embedding import Vectors
+from gramvec.http.contract import (
+    JSON,
+    HttpError,
+    Incoming,
+    LabelScore,
+    PredictRequest,
+    Reply,
+    check,
+    listed_paths,
+    openapi,
+    read,
+    reply,
+    to_json,
+)
+from gramvec.http.models import ENTRY_BYTES, Attached, Service, embed, prepare, usage_of
+from gramvec.http.routes.shells import through
+
+router = APIRouter()
+
+# Scores of one request: a second of a core.
+MOST_SCORES = 2_000_000
+# Of one request's answer.
+MOST_ENTRIES = 200_000
+
+PREDICT: openapi.Operation = {
+    "requestBody": openapi.request_body(PredictRequest),
+    "responses": {
+        "200": {
+            "description": "The labels, the likeliest first: a list for one text, a list of such lists for several.",
+            "headers": openapi.UNKNOWN_HEADERS,
+            "content": {
+                JSON: {
+                    "schema": {
+                        "anyOf": [
+                            {"type": "array", "items": openapi.reference(LabelScore)},
+                            {"type": "array", "items": {"type": "array", "items": openapi.reference(LabelScore)}},
+                        ]
+                    }
+                }
+            },
+        }
+    },
+}
+
+
+@router.post("/predict", openapi_extra=PREDICT, responses=openapi.ERRORS)
+async def predict_labels(request: Request) -> Response:
+    """The labels of texts with calibrated scores, by a head that `gramvec classify fit` learned.
+
+    The header `x-unknown-inputs` names texts whose best score is below the head's threshold.
+    """
+    return await through(predict, request)
+
+
+async def predict(service: Service, request: Incoming) -> Reply:
+    """Answer POST /predict.
+
+    Raises:
+        HttpError, GramvecError: what `reply.error_reply` puts into words.
+        ClientDisconnect: the client has gone.
+    """
+    service.check_accepting()
+    body = check(await read(request, service.most_values), PredictRequest)
+    served_head = service.admit_head(body.head)
+    given = body.texts()
+    service.check_count(len(given))
+    labels = len(served_head.held.labels)
+    told = min(body.top_k or labels, labels)
+    if len(given) * labels > MOST_SCORES and len(given) > 1:
+        raise _too_large(f"{len(given)} texts with {labels} labels are over {MOST_SCORES} scores; send fewer texts")
+    if len(given) * told > MOST_ENTRIES:
+        raise _too_large(f"{len(given)} texts with {told} labels are over {MOST_ENTRIES}; ask for fewer with top_k")
+    served = service.admit(served_head.model)
+    texts = prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    longest = max(map(len, served_head.held.labels)) if told else 0
+    request.reserve(len(given) * (4 * labels + told * (ENTRY_BYTES + longest)))
+    answer = await embed(served, texts, request)
+    units = answer.embeddings.units
+    (encoded, unknown), turn = await service.predictions.run(lambda: _predicted(served_head, units, told, body.alone))
+    usage = usage_of(served, answer)
+    usage = usage._replace(queue_ms=usage.queue_ms + turn.waited_ms, inference_ms=usage.inference_ms + turn.worked_ms)
+    made = reply([encoded], JSON, usage)
+    if unknown:
+        made.headers.append((b"x-unknown-inputs", listed_paths([body.path(index) for index in unknown])))
+    return made
+
+
+def _predicted(served: Attached, units: Vectors, told: int, alone: bool) -> tuple[bytes, list[int]]:
+    head = served.held
+    scores = head.predict(units)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :told]
+    best = np.take_along_axis(scores, order, 1)
+    answers = [
+        [{"label": head.labels[place], "score": score} for place, score in zip(places, some, strict=True)]
+        for places, some in zip(order.tolist(), best.tolist(), strict=True)
+    ]
+    unknown = [row for row, label in enumerate(head.answers(scores)) if label is None]
+    return to_json(answers[0] if alone else answers), unknown
+
+
+def _too_large(sentence: str) -> HttpError:
+    return HttpError(413, "too_large", sentence)

@@ -1,0 +1,157 @@
+"""POST /predict over real HTTP: what a head says of a model's vectors, reloaded, refused."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+import gramvec
+from bulk_support import MODEL
+from gramvec.classification import Head
+from gramvec.errors import InputError
+from gramvec.http.app import create_app
+from gramvec.http.routes import predicting
+from gramvec.http.settings.settings import Settings
+from http_support import PATIENCE, running, served_process, until
+
+LABELS = ("card", "exchange", "other")
+TEXTS = ["my card is gone", "dollars for a euro", "", "hello"]
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[gramvec.Embedder]:
+    opened = gramvec.load(MODEL, device="cpu")
+    yield opened
+    opened.close()
+
+
+def saved(path: Path, small: gramvec.Embedder, *, labels: tuple[str, ...] = LABELS, threshold: float = 0.5) -> Head:
+    """A head whose coefficients are the vectors of its labels."""
+    head = Head(
+        small.embed(list(labels)) * 8, np.zeros(len(labels), np.float32), labels, 1.0, threshold, small.name,
+        small.digest,
+    )  # fmt: skip
+    head.save(path)
+    return head
+
+
+@pytest.fixture(scope="module")
+def head(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -> tuple[Path, Head]:
+    path = tmp_path_factory.mktemp("head") / "x.head"
+    return path, saved(path, small)
+
+
+@pytest.fixture(scope="module")
+def client(head: tuple[Path, Head], small: gramvec.Embedder, embedder: gramvec.Embedder) -> Iterator[httpx.Client]:
+    # The head's model is not the default one.
+    with (
+        running(Settings(head=(f"intents={head[0]}",), max_texts=300), [embedder, small]) as server,
+        httpx.Client(base_url=server.url, timeout=PATIENCE) as client,
+    ):
+        yield client
+
+
+def expected(head: Head, small: gramvec.Embedder, text: str) -> list[dict[str, Any]]:
+    (scores,) = head.predict(small.embed([text])).tolist()
+    ranked = sorted(zip(head.labels, scores, strict=True), key=lambda one: -one[1])
+    return [{"label": label, "score": pytest.approx(score)} for label, score in ranked]
+
+
+def test_labels_come_likeliest_first_in_the_shape_of_the_question(
+    client: httpx.Client, head: tuple[Path, Head], small: gramvec.Embedder
+) -> None:
+    every = [expected(head[1], small, text) for text in TEXTS]
+    assert [one[0]["label"] for one in every[:2]] == ["card", "exchange"]
+    answer = client.post("/predict", json={"inputs": TEXTS[0]})
+    assert (answer.status_code, answer.json()) == (200, every[0])
+    assert answer.headers["x-model"] == f"{small.name}@{small.digest[:12]}"
+    assert "x-unknown-inputs" not in answer.headers
+    answer = client.post("/predict", json={"inputs": TEXTS, "raw_scores": True, "head": "intents"})
+    assert answer.json() == every
+    assert answer.headers["x-unknown-inputs"] == "inputs[2]"
+    answer = client.post("/predict", json={"inputs": [[text] for text in TEXTS], "top_k": 2})
+    assert answer.json() == [one[:2] for one in every]
+    assert answer.headers["x-unknown-inputs"] == "inputs[2][0]"
+
+
+def test_info_tells(client: httpx.Client, head: tuple[Path, Head], small: gramvec.Embedder) -> None:
+    (told,) = client.get("/info").json()["heads"]
+    assert told == {
+        "name": "intents", "model": small.name, "digest": Head.load(head[0]).file_digest, "labels": list(LABELS),
+        "number_of_labels": 3, "threshold": 0.5,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        ({}, 422, "inputs is missing"),
+        ({"inputs": []}, 422, "inputs"),
+        ({"inputs": [1]}, 422, "inputs[0] must be a string, not a number"),
+        ({"inputs": [["a"], "b"]}, 422, "inputs[1] must be a list, not a string"),
+        ({"inputs": [["a", "b"]]}, 422, "inputs[0]"),
+        ({"inputs": "x", "top_k": 0}, 422, "top_k must be at least 1, not 0"),
+        ({"inputs": ["x"] * 301}, 413, "301 texts are more than the limit of 300"),
+        ({"inputs": ["a", "q" * 70_000]}, 422, "inputs[1] has 70000 characters"),
+        ({"inputs": "x", "head": "none"}, 404, "no head 'none' is served here, 'intents' is"),
+        ({"inputs": "x", "model": "sif"}, 422, "model is not a known field"),
+    ],
+)
+def test_bad_requests_are_one_sentence(client: httpx.Client, body: Any, status: int, sentence: str) -> None:
+    answer = client.post("/predict", json=body)
+    assert (answer.status_code, sentence in answer.json()["error"]) == (status, True), answer.text
+
+
+def test_too_many_scores_are_refused(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predicting, "MOST_SCORES", 8)
+    answer = client.post("/predict", json={"inputs": TEXTS})
+    assert (answer.status_code, answer.json()["error"]) == (
+        413,
+        "4 texts with 3 labels are over 8 scores; send fewer texts",
+    )
+    assert client.post("/predict", json={"inputs": TEXTS[:2]}).status_code == 200
+    monkeypatch.setattr(predicting, "MOST_ENTRIES", 4)
+    assert "ask for fewer with top_k" in client.post("/predict", json={"inputs": TEXTS[:2]}).json()["error"]
+    assert client.post("/predict", json={"inputs": TEXTS[:2], "top_k": 2}).status_code == 200
+
+
+def test_without_a_head_it_is_404(embedder: gramvec.Embedder) -> None:
+    with running(Settings(), embedder) as server:
+        answer = httpx.post(f"{server.url}/predict", json={"inputs": "x"}, timeout=PATIENCE)
+        assert (answer.status_code, "--head NAME=FILE" in answer.json()["error"]) == (404, True)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_the_command_serves_and_reloads_it(tmp_path: Path, small: gramvec.Embedder, workers: str) -> None:
+    path = tmp_path / "x.head"
+    saved(path, small)
+    with served_process("--model", MODEL, "--head", f"x={path}", "--workers", workers) as (process, port):
+        url = f"http://127.0.0.1:{port}"
+
+        def labels() -> set[int]:
+            answers = [httpx.post(f"{url}/predict", json={"inputs": "x"}, timeout=PATIENCE).json() for _ in range(6)]
+            return {len(answer) for answer in answers}
+
+        assert labels() == {3}
+        path.write_bytes(b"damaged")
+        process.send_signal(signal.SIGHUP)
+        assert labels() == {3}
+        saved(path, small, labels=(*LABELS, "more"))
+        until(lambda: process.send_signal(signal.SIGHUP) or labels() == {4})  # type: ignore[func-returns-value]
+
+
+def test_a_head_that_cannot_be_served_is_refused_at_the_start(
+    tmp_path: Path, head: tuple[Path, Head], embedder: gramvec.Embedder
+) -> None:
+    for path, sentence in (
+        (head[0], "was made with 'paragram-phrase' .*; serve that model as well, or make the head again"),
+        (tmp_path / "none", "cannot be read"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            create_app(Settings(head=(f"x={path}",)), embedder)
