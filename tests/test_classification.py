@@ -255,6 +255,23 @@ def test_two_labels_and_a_label_with_one_text() -> None:
         fit_head(vectors, list("abcd"), model="m", digest=DIGEST)
 
 
+def test_a_copy_of_a_text_is_never_asked_beside_it() -> None:
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(40, 30)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    labels = [f"label {one}" for one in rng.integers(0, 4, 40)]  # there is nothing to be learned
+    report = fit_head(np.tile(vectors, (5, 1)), labels * 5, model="m", digest=DIGEST)[1]
+    assert report.texts == 200
+    assert report.accuracy < 0.5
+
+
+def test_texts_of_two_labels_leave_none_out() -> None:
+    vectors = np.array([[1, 0], [0, 1], [1, 0]], np.float32)
+    found, report = fit_head(vectors, ["a", "a", "b"], model="m", digest=DIGEST)
+    assert found.labels == ("a", "b")
+    assert report.texts == 3
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

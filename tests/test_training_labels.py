@@ -21,7 +21,7 @@ from gramvec_training.families import label_accuracies, label_report, label_scor
 from gramvec_training.objectives import choose_negatives
 from gramvec_training.readers import Labelled, read_label_texts, read_pairs
 from gramvec_training.runs import load_run
-from test_training_own_pairs import bundle
+from test_training_own_pairs import _full_disk, bundle
 from training_support import call, sentence
 
 INTENTS = {
@@ -205,7 +205,7 @@ def test_less_well_is_said_where_both_together_fell(
     assert ("less well" in capsys.readouterr().err) == said
 
 
-def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path) -> None:
+def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = bundle(tmp_path / "small")[0]
     options = ["--labelled", intents, "--from", folder]
     done = call("fit", *options, "--out", tmp_path / "run", "--export", tmp_path / "new")
@@ -226,9 +226,19 @@ def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path) -
     assert gramvec.load(tmp_path / "new", device="cpu").manifest.provenance["labels"] == found
     assert "| my | not stated | 4 |" in (tmp_path / "new" / "README.md").read_text()
 
-    again = call("fit", *options, "--out", tmp_path / "again")
-    assert again.exit_code == 0, again.output
-    assert load_run(tmp_path / "again").encoder.arrays()["table"].tobytes() == run.encoder.arrays()["table"].tobytes()
+    # Begun again from a checkpoint, the end is the same; with a label changed it is refused.
+    begin = ["--out", tmp_path / "again", "--save-every", "0"]
+    with monkeypatch.context() as full:
+        full.setattr("gramvec_training.runs.run.finish_run", _full_disk)
+        assert call("fit", *options, *begin).exit_code == 1
+    changed = intents.read_text()
+    intents.write_text(changed.replace("close\tplease: end", "rate\tplease: end"))
+    assert "other data" in call("fit", *begin, "--resume").stderr
+    intents.write_text(changed)
+    assert call("fit", *begin, "--resume").exit_code == 0
+    again = load_run(tmp_path / "again")
+    assert again.encoder.arrays()["table"].tobytes() == run.encoder.arrays()["table"].tobytes()
+    assert again.record["labels"] == found
 
 
 def test_labels_are_learned_from_nothing(intents: Path, tmp_path: Path) -> None:

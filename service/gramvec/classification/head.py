@@ -17,7 +17,7 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gramvec.errors import InputError
+from gramvec.errors import InputError, quoted
 from gramvec.files import whole
 
 Floats = NDArray[np.float32]
@@ -97,8 +97,8 @@ class Head:
         """Raise InputError where vectors are of another bundle than the head's."""
         if digest != self.digest:
             raise InputError(
-                f"the head was learned from another model ({self.model}, digest {self.digest[:12]}) than this one "
-                f"({digest[:12]}); name that one with --model, or learn the head anew"
+                f"the head was learned from another model ({quoted(self.model)}, digest {self.digest[:12]}) than "
+                f"this one ({digest[:12]}); name that one with --model, or learn the head anew"
             )
 
     def predict(self, vectors: Floats) -> Floats:

@@ -18,6 +18,7 @@ FOLDS = 5
 STRENGTH = 10.0  # C of scikit-learn
 KEPT = 0.95  # of the right answers, those that the default threshold lets pass
 _BINS = 10
+_NEVER = -1e4  # an intercept beside which every other one wins
 _TEMPERATURES = np.geomspace(0.05, 20, 121)
 
 
@@ -61,7 +62,7 @@ def fit_head(
         raise InputError(f"a head has at most {MOST_LABELS:,} labels; these are {len(names):,}")
     places = {name: place for place, name in enumerate(names)}
     own = np.array([places[label] for label in labels], np.int64)
-    folds = _folds(own, seed)
+    folds = _folds(vectors, own, seed)
     asked = folds >= 0
     if not asked.any():
         raise InputError("no label has two texts; give more texts of each")
@@ -93,32 +94,44 @@ def fit_head(
     return Head(coefficients, intercepts, tuple(names), temperature, threshold, model, digest), report
 
 
-def _folds(own: Ints, seed: int) -> Ints:
-    """int64[n]: the part of each text, as many of a label in each; -1 for the only text of a label, never held out."""
-    order = np.lexsort([np.random.default_rng(seed).random(len(own)), own])
-    counts = np.bincount(own)
-    folds = np.empty(len(own), np.int64)
+def _folds(vectors: Floats, own: Ints, seed: int) -> Ints:
+    """int64[n]: the part of each text, as many of a label in each; -1 for the only text of a label, never held out.
+
+    Texts with one vector are in one part, so that none is asked of which a copy was learned.
+    """
+    places: dict[bytes, int] = {}
+    first = np.array([places.setdefault(one.tobytes(), row) for row, one in enumerate(vectors)], np.int64)
+    distinct = np.unique(first)
+    labels = own[distinct]
+    order = np.lexsort([np.random.default_rng(seed).random(len(labels)), labels])
+    folds = np.full(len(own), -1, np.int64)
     # One label after the other goes round, so that labels of a few texts do not all fill the first parts.
-    folds[order] = np.arange(len(own)) % FOLDS
-    folds[counts[own] < 2] = -1
-    return folds
+    folds[distinct[order]] = np.arange(len(labels)) % FOLDS
+    folds[distinct[np.bincount(labels)[labels] < 2]] = -1
+    return folds[first]
 
 
 def _learned(vectors: Floats, own: Ints, labels: int) -> tuple[Floats, Floats]:
-    """coefficients float32[labels, d], intercepts float32[labels]."""
+    """coefficients float32[labels, d], intercepts float32[labels]; a label that is not there never wins."""
     try:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
     except ModuleNotFoundError as error:
         raise InputError("scikit-learn learns the head: pip install 'gramvec[classify]'") from error
+    coefficients = np.zeros((labels, vectors.shape[1]), np.float32)
+    intercepts = np.full(labels, _NEVER, np.float32)
+    there = np.unique(own)
+    if len(there) < 2:
+        intercepts[there] = 0
+        return coefficients, intercepts
     learner = LogisticRegression(C=STRENGTH, max_iter=300)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # 300 steps are near enough; the report says how near
         learner.fit(vectors, own)
-    coefficients, intercepts = (np.asarray(one, np.float32) for one in (learner.coef_, learner.intercept_))
-    if labels == 2:  # of which scikit-learn gives one row
-        coefficients = np.concatenate([np.zeros_like(coefficients), coefficients])
-        intercepts = np.concatenate([np.zeros_like(intercepts), intercepts])
+    intercepts[there] = 0
+    # Of two classes scikit-learn gives one row, the second's.
+    coefficients[there[-len(learner.coef_) :]] = learner.coef_
+    intercepts[there[-len(learner.coef_) :]] = learner.intercept_
     return coefficients, intercepts
 
 

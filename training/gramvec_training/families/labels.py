@@ -14,7 +14,7 @@ from gramvec_training.types import Encode, Floats
 
 Ints = npt.NDArray[np.int64]
 
-# What a classifier over 10,000 texts of 77 labels and 300 columns takes is a tenth of this: 12 s on one core.
+# What a classifier over 10,000 texts of 77 labels and 300 columns takes is a tenth of this: 3 s on one core.
 MOST_LOGISTIC = 2_500_000_000  # texts x labels x columns
 _CHUNK = 512  # asked texts at a time, each with its cosines to all that were trained on
 _TIE = 0.01  # of the margin beside accuracies in per cent, of which one text of 2,000 is 0.05

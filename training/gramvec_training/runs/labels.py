@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 from tqdm import tqdm
 
 from gramvec.errors import InputError
@@ -93,8 +95,14 @@ def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
         record=record,
         make_objective=make_objective,
         selection=selection,
-        digests=(corpus.digest,),
+        digests=(corpus.digest, _digest(split)),
     )
+
+
+def _digest(split: LabelSplit) -> str:
+    """64 hex digits over the labels, and over what the model is chosen by."""
+    values = [split.names, split.train.labels, split.chosen_by.texts, split.chosen_by.labels]
+    return hashlib.sha256(orjson.dumps(values)).hexdigest()
 
 
 def _notes(one: DataSet, split: LabelSplit) -> list[str]:
