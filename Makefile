@@ -58,9 +58,11 @@ test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that
 		httpx hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium
 	$(VENV)/lowest/bin/python -m pytest $(LOWEST_TESTS)
 
+# pip prefers a CPU build of torch where one is kept beside the index, uv does not, and is ten times as fast for the rest.
 test-integrations: $(VENV)/.dev  ## gramvec.integrations and docs/recipes on the real libraries, in an environment of their own (3 GB)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	test -x $(VENV)/neighbours/bin/python || $(PYTHON) -m venv $(VENV)/neighbours
+	$(VENV)/neighbours/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt torch
 	$(BIN)/uv pip install --quiet --python $(VENV)/neighbours/bin/python -c requirements/constraints.txt \
 		-e '.[cpu,bulk,match,search,client,neighbours]' joblib pytest pytest-timeout
 	$(VENV)/neighbours/bin/python -m pytest tests/test_integrations.py tests/test_recipes.py tests/test_library.py \
