@@ -88,6 +88,9 @@ def nearest_rows(
     find = nearest if exact else near
     if blocks is not None:
         return _in_blocks(left, right, blocks, k, threshold, partial(find, threads=threads), watched)
+    if not exact and len(left) * len(right) <= FEW_PAIRS:
+        rows, others = np.arange(len(left), dtype=np.int64), np.arange(len(right), dtype=np.int64)
+        return best(left, right, np.repeat(rows, len(right)), np.tile(others, len(left)), k, threshold)
     if not exact:
         return near(left, right, k, threshold, threads=threads)
     return nearest(left, right, k, threshold, threads=threads, watch=watched)
