@@ -11,7 +11,7 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.matching.cosines import Ids, Matches, best, joined, near, nearest, none, scipy_sparse, taken
-from gramvec.sparse import COLUMNS, ORDERS, A, SparseVectors, Weighting, fit
+from gramvec.sparse import COLUMNS, ORDERS, SIF_A, SparseVectors, Weighting, fit
 
 THRESHOLD = 0.3
 # The nearest rows of each left one among which --one-to-one chooses.
@@ -42,7 +42,7 @@ class Ngrams(NamedTuple):
 
     weighting: Weighting = "sif"
     orders: tuple[int, ...] = ORDERS
-    a: float = A
+    a: float = SIF_A
 
 
 def match_fields(

@@ -162,8 +162,9 @@ def _logistic(features: Pairs, match: Bools) -> Linear:
 
 
 def _boosted(features: Pairs, match: Bools) -> Trees:
+    fewest = max(1, min(LEAF_PAIRS, len(match) // 10))
     fitted = scikit_learn("ensemble").HistGradientBoostingClassifier(
-        max_iter=TREES, learning_rate=RATE, max_leaf_nodes=LEAVES, min_samples_leaf=min(LEAF_PAIRS, len(match) // 10),
+        max_iter=TREES, learning_rate=RATE, max_leaf_nodes=LEAVES, min_samples_leaf=fewest,
         l2_regularization=PENALTY, early_stopping=False, random_state=SEED,
     )  # fmt: skip
     # Its threads (threadpoolctl comes with it) wait actively: on a busy machine two take many times as long as one.
