@@ -26,7 +26,7 @@ $(VENV)/.serve: pyproject.toml requirements/constraints.txt hatch_build.py $(wil
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.serve
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,bulk,classify,match,search,train,dev,clients]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,bulk,classify,match,labels,search,train,dev,clients]'
 	touch $@
 
 serve: $(VENV)/.serve  ## serve the default model on http://$(HOST):$(PORT)
@@ -112,7 +112,7 @@ PARTS ?= all
 # The GPU's wheel is in an environment of its own (make test-cuda makes it).
 BENCH_PYTHON = $(if $(filter gpu,$(PARTS)),$(wildcard $(VENV)/cuda/bin/python))
 bench: $(VENV)/.dev  ## measure, each figure against a limit or a peer; some parts alone: make bench PARTS=http,memory
-	$(or $(BENCH_PYTHON),$(BIN)/python) -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
+	BENCH_MATCHING=$(DATA)/dev/matching $(or $(BENCH_PYTHON),$(BIN)/python) -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
 
 $(VENV)/.rivals: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,peers]'

@@ -22,7 +22,7 @@ from gramvec.errors import GramvecError
 # Each is a module of this package with run(Setting) -> Part.
 PARTS = (
     "features", "runtime", "embedder", "latency", "http", "protocol", "memory", "startup", "training", "sequences",
-    "scaling", "bulk", "index", "tradeoff", "gpu",
+    "scaling", "bulk", "index", "match", "tradeoff", "gpu",
 )  # fmt: skip
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from gramvec.embedding import listed
 from gramvec.errors import InputError
-from gramvec.matching.cosines import Ids, Matches, best, joined, nearest, none, scipy_sparse, taken
-from gramvec.sparse import COLUMNS, SparseVectors, fit
+from gramvec.matching.cosines import Ids, Matches, best, joined, near, nearest, none, scipy_sparse, taken
+from gramvec.sparse import COLUMNS, ORDERS, SIF_A, SparseVectors, Weighting, fit
 
 THRESHOLD = 0.3
 # The nearest rows of each left one among which --one-to-one chooses.
@@ -21,6 +21,12 @@ MOST_COLUMNS = 16
 FEW_PAIRS = 50_000
 
 Watch = Callable[[str, int, int], None]
+Blocks = tuple[Sequence[str], Sequence[str]]
+Sides = tuple[list[SparseVectors], list[SparseVectors]]
+
+
+def unwatched(what: str, done: int, total: int) -> None:
+    """A Watch that does nothing."""
 
 
 class Field(NamedTuple):
@@ -31,83 +37,83 @@ class Field(NamedTuple):
     weight: float
 
 
-def match(
-    left: Any,
-    right: Any,
-    *,
-    on: str | Sequence[str] | Mapping[str, float] | None = None,
-    top: int = 1,
-    threshold: float = THRESHOLD,
-    one_to_one: bool = False,
-    block: str | None = None,
-    threads: int = 1,
-) -> Matches:
-    """The rows of `right` that are most alike to each row of `left`.
+class Ngrams(NamedTuple):
+    """What `gramvec.sparse.fit` is told about a column's n-grams."""
 
-    left, right: texts (any iterable of str) if `on` is None; else tables, whose columns are left[name]: a dict of
-    lists, or a frame of pandas, polars or pyarrow. None and NaN are "".
-    on: the columns that are compared, with their weights. top: so many right rows for a left one at most.
-    threshold: the least score, from 0 to 1. one_to_one: no row is in two matches: pairs are taken from the highest
-    score down among each left row's 10 (or `top`) nearest. block: only rows with the same value in this column, but for
-    case and spaces around it, are compared; rows without one are compared with nothing.
-    Returns rows from 0 and scores float32, by left row and then the highest score. Raises InputError for what cannot
-    be matched.
-    """
-    if block is not None and on is None:
-        raise InputError("block names a column, so the tables need columns: give on=", field="block")
-    if on is None:
-        fields = [Field(_texts(left), _texts(right), 1.0)]
-    else:
-        weights = dict(on) if isinstance(on, Mapping) else dict.fromkeys([on] if isinstance(on, str) else on, 1.0)
-        fields = [Field(_column(left, name), _column(right, name), weight) for name, weight in weights.items()]
-    keys = (_column(left, block), _column(right, block)) if block is not None else None
-    return match_fields(fields, keys, top=top, threshold=threshold, one_to_one=one_to_one, threads=threads)
+    weighting: Weighting = "sif"
+    orders: tuple[int, ...] = ORDERS
+    a: float = SIF_A
 
 
 def match_fields(
     fields: Sequence[Field],
-    blocks: tuple[Sequence[str], Sequence[str]] | None = None,
+    blocks: Blocks | None = None,
     *,
     top: int = 1,
     threshold: float = THRESHOLD,
     one_to_one: bool = False,
     threads: int = 1,
-    watch: Watch = lambda what, done, total: None,
+    watch: Watch = unwatched,
 ) -> Matches:
-    """`match` of columns. watch: called with what is done, how much since the last time, and of how much."""
+    """`match` (frames) of columns. watch: called with what is done, how much since then, and of how much."""
     if not 0 <= threshold <= 1:
         raise InputError(f"the threshold must be from 0 to 1, not {threshold:g}", field="threshold")
     if top < 1:
         raise InputError(f"top must be at least 1, not {top}", field="top")
     scipy_sparse()  # whether it can be had is known before minutes of work, not after them
-    left, right = vectors_of(fields, watch)
+    vectors = vectors_of(fields, watch)
+    depth = max(top, ONE_TO_ONE_DEPTH) if one_to_one else top
+    found = nearest_rows(vectors, blocks, depth, threshold, threads=threads, watch=watch)
+    return paired(found) if one_to_one else found
+
+
+def nearest_rows(
+    vectors: tuple[SparseVectors, SparseVectors],
+    blocks: Blocks | None,
+    k: int,
+    threshold: float,
+    *,
+    exact: bool = True,
+    threads: int = 1,
+    watch: Watch = unwatched,
+) -> Matches:
+    """`nearest` of both tables' vectors, or `near` if not exact; with blocks, of those of the same block alone."""
+    left, right = vectors
     if blocks is not None and (len(blocks[0]), len(blocks[1])) != (len(left), len(right)):
         raise InputError("the columns of a table have different lengths", field="block")
-    depth = max(top, ONE_TO_ONE_DEPTH) if one_to_one else top
 
     def watched(done: int) -> None:
         watch("matching", done, len(left))
 
-    if blocks is None:
-        found = nearest(left, right, depth, threshold, threads=threads, watch=watched)
-    else:
-        found = _in_blocks(left, right, blocks, depth, threshold, threads, watched)
-    return _one_to_one(found) if one_to_one else found
+    find = nearest if exact else near
+    if blocks is not None:
+        return _in_blocks(left, right, blocks, k, threshold, partial(find, threads=threads), watched)
+    if not exact and len(left) * len(right) <= FEW_PAIRS:
+        rows, others = np.arange(len(left), dtype=np.int64), np.arange(len(right), dtype=np.int64)
+        return best(left, right, np.repeat(rows, len(right)), np.tile(others, len(left)), k, threshold)
+    if not exact:
+        return near(left, right, k, threshold, threads=threads)
+    return nearest(left, right, k, threshold, threads=threads, watch=watched)
 
 
-def vectors_of(
-    fields: Sequence[Field], watch: Watch = lambda what, done, total: None
-) -> tuple[SparseVectors, SparseVectors]:
+def vectors_of(fields: Sequence[Field], watch: Watch = unwatched) -> tuple[SparseVectors, SparseVectors]:
     """Both tables' rows as vectors of length 1: each column's vector of length 1 times the root of its weight.
 
     Each column's n-grams are weighed by their shares of that column's texts in both tables. A column that is empty in
     a row has no part in that row, so the product is the mean of the columns' cosines, by weight, where both rows have
     all columns, and less where one lacks what the other has.
     """
+    return beside(*column_vectors(fields, Ngrams(), watch), [field.weight for field in fields])
+
+
+def column_vectors(fields: Sequence[Field], ngrams: Ngrams, watch: Watch = unwatched) -> Sides:
+    """Each column's vectors of length 1, of the left table and of the right one.
+
+    Raises InputError for columns, weights and texts that cannot be compared.
+    """
     if not 1 <= len(fields) <= MOST_COLUMNS:
         raise InputError(f"{len(fields)} columns to compare; give 1 to {MOST_COLUMNS}", field="on")
-    sides: tuple[list[SparseVectors], list[SparseVectors]] = ([], [])
-    weights = [field.weight for field in fields]
+    sides: Sides = ([], [])
     total = 2 * sum(len(field.left) + len(field.right) for field in fields)
 
     def watched(done: int) -> None:
@@ -119,12 +125,12 @@ def vectors_of(
         if any(len(texts) != len(first) for texts, first in zip(field[:2], fields[0][:2], strict=True)):
             raise InputError("the columns of a table have different lengths", field="on")
         try:
-            made = fit([*field.left, *field.right], watch=watched)
+            made = fit([*field.left, *field.right], **ngrams._asdict(), watch=watched)
         except InputError as error:
             raise _in_its_table(error, len(field.left)) from error
         for texts, side in zip(field[:2], sides, strict=True):
             side.append(made.embed(texts, watch=watched))
-    return _beside(sides[0], weights), _beside(sides[1], weights)
+    return sides
 
 
 def _in_its_table(error: InputError, left: int) -> InputError:
@@ -135,8 +141,14 @@ def _in_its_table(error: InputError, left: int) -> InputError:
     return InputError(f"row {row + 1} of the {table} table: {error}", index=row)
 
 
+def beside(
+    left: Sequence[SparseVectors], right: Sequence[SparseVectors], weights: Sequence[float]
+) -> tuple[SparseVectors, SparseVectors]:
+    """The vectors of several columns as one of length 1, of either table."""
+    return _beside(left, weights), _beside(right, weights)
+
+
 def _beside(parts: Sequence[SparseVectors], weights: Sequence[float]) -> SparseVectors:
-    """The vectors of several columns as one of length 1."""
     if len(parts) == 1:
         return parts[0]
     lengths = np.stack([np.diff(part.indptr) for part in parts], axis=1)
@@ -157,10 +169,10 @@ def _beside(parts: Sequence[SparseVectors], weights: Sequence[float]) -> SparseV
 def _in_blocks(
     left: SparseVectors,
     right: SparseVectors,
-    blocks: tuple[Sequence[str], Sequence[str]],
+    blocks: Blocks,
     k: int,
     threshold: float,
-    threads: int,
+    find: Callable[[SparseVectors, SparseVectors, int, float], Matches],
     watch: Callable[[int], None],
 ) -> Matches:
     rows: dict[str, tuple[list[int], list[int]]] = {}
@@ -175,16 +187,16 @@ def _in_blocks(
             if len(a) * len(b) <= FEW_PAIRS:
                 found.append(best(left, right, np.repeat(a, len(b)), np.tile(b, len(a)), k, threshold))
             else:
-                near = nearest(left.rows(a), right.rows(b), k, threshold, threads=threads)
-                found.append(Matches(a[near.left], b[near.right], near.scores))
+                found_there = find(left.rows(a), right.rows(b), k, threshold)
+                found.append(Matches(a[found_there.left], b[found_there.right], found_there.scores))
         watch(len(some))
     pairs = joined(found) if found else none()
     order = np.lexsort((pairs.right, -pairs.scores, pairs.left))
     return taken(pairs, order)
 
 
-def _one_to_one(pairs: Matches) -> Matches:
-    """Greedily: from the highest score down, a pair is taken if neither of its rows is in one yet."""
+def paired(pairs: Matches) -> Matches:
+    """One-to-one, greedily: from the highest score down, a pair is taken if neither of its rows is in one yet."""
     lefts: set[int] = set()
     rights: set[int] = set()
     kept = []
@@ -196,17 +208,3 @@ def _one_to_one(pairs: Matches) -> Matches:
             kept.append(at)
     places: Ids = np.sort(np.array(kept, np.int64))
     return taken(pairs, places)
-
-
-def _texts(values: Any) -> list[str]:
-    return ["" if value is None or value != value else value for value in listed(values)]
-
-
-def _column(table: Any, name: str) -> list[str]:
-    try:
-        column = table[name]
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise InputError(f"a table has no column {name!r}; columns are read as table[name]", field="on") from error
-    except Exception as error:  # polars has an exception of its own
-        raise InputError(f"a table has no column {name!r} ({error})", field="on") from error
-    return [value if isinstance(value, str) else str(value) for value in _texts(column)]

@@ -86,6 +86,20 @@ def nearest(
     return joined(found)
 
 
+def near(left: SparseVectors, right: SparseVectors, k: int, threshold: float, *, threads: int = 1) -> Matches:
+    """As `nearest`, of the k right rows that share most rare features with a left row: faster, and nearly the same."""
+    if not len(left.indices) or not len(right.indices):
+        return none()
+    bounds = _Bounds(left, right)
+    size = max(1, BLOCK_PRODUCTS // len(right))
+
+    def block(start: int) -> Matches:
+        return best(left, right, *bounds.of_most_rare(start, min(start + size, len(left)), k), k, threshold)
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-match") as pool:
+        return joined(list(pool.map(block, range(0, len(left), size))))
+
+
 def best(left: SparseVectors, right: SparseVectors, rows: Ids, others: Ids, k: int, threshold: float) -> Matches:
     """Of candidate pairs (each once) the k best of each left row, of a cosine of at least `threshold` and above 0."""
     scores = left.dots(rows, right, others)
@@ -151,6 +165,15 @@ class _Bounds:
             rows.append(np.full(len(found), start + row, np.int64))
             columns.append(found.astype(np.int64))
         return np.concatenate(rows), np.concatenate(columns)
+
+    def of_most_rare(self, start: int, stop: int, k: int) -> tuple[Ids, Ids]:
+        """(left rows, right rows) from start to stop: the k of the highest products of rare features, equals by row."""
+        product = self.left.rare[start:stop] @ self.rare
+        rows = np.repeat(np.arange(stop - start), np.diff(product.indptr))
+        order = np.lexsort((product.indices, -product.data, rows))
+        place = np.arange(len(order)) - np.repeat(product.indptr[:-1], np.diff(product.indptr))
+        kept = order[place < k]
+        return rows[kept] + start, product.indices[kept].astype(np.int64)
 
     def _of_row(self, row: int, columns: NDArray[np.int32], lower: Floats, k: int, threshold: float) -> Ids:
         least = max(_kth(lower, k), threshold) - SLACK

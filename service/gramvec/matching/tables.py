@@ -50,8 +50,8 @@ def read_table(
                     found.update(record)
                     numbers.append(number)
                     for name, values in table.columns.items():
-                        values.append(_text(record.get(name)))
-                    table.ids.append(_text(record.get(id_column or "id")))
+                        values.append(text_of(record.get(name)))
+                    table.ids.append(text_of(record.get(id_column or "id")))
                 if len(numbers) > most:
                     raise InputError(f"has more than {most:,} rows; match it in parts")
                 watch(reader, len(numbers))
@@ -76,7 +76,8 @@ def _records(block: Block, reader: Reader) -> Iterator[tuple[int, dict[str, Any]
         yield number, record
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """A value of a column as text; "" for None."""
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 

@@ -19,7 +19,7 @@ WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 ORDERS = (3, 4)
 MAX_ORDER = 8
 # Chosen on train and valid of the matching sets.
-A = 3e-3
+SIF_A = 3e-3
 MAX_CHARACTERS = 65_536
 # What is looked at together: some 100 MB of keys.
 BLOCK_TEXTS, BLOCK_CHARACTERS = 16_384, 1 << 20
@@ -67,7 +67,7 @@ def fit(
     weighting: Weighting = "sif",
     orders: Sequence[int] = ORDERS,
     words: bool = False,
-    a: float = A,
+    a: float = SIF_A,
     watch: Callable[[int], None] | None = None,
 ) -> SparseEmbedder:
     """An embedder that weighs each feature by the texts at hand, in 140 MB and time linear in their characters.
