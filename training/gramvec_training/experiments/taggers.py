@@ -22,7 +22,7 @@ from gramvec_training.data import Corpus, Featurise, build_vocabulary
 from gramvec_training.encoders import build_encoder, glorot
 from gramvec_training.experiments.base import Inputs
 from gramvec_training.files import write_atomically
-from gramvec_training.fitting import Selection, Trainer, choose_device, fit
+from gramvec_training.fitting import Selection, Trainer, choose_device, fit, settle
 from gramvec_training.objectives import Sentences, Tagger, TaggingObjective
 from gramvec_training.readers import TaggedSentence, read_tagged
 
@@ -161,7 +161,9 @@ def _learned(trees: Treebank, encoding: Encoding, settings: Tagging, checkpoint:
     tagger = Tagger(_DIMENSION, len(tags), settings, generator)
     objective = TaggingObjective(corpus, learned, tagger, settings, rows)
     selection = Selection(lambda one: objective.accuracy(one, held_out), objective.steps_per_epoch)
-    trainer = Trainer(encoder, objective, choose_device("cpu"))
+    device = choose_device("cpu")
+    settle(device, 1)
+    trainer = Trainer(encoder, objective, device)
     history = fit(trainer, checkpoint, identity=key, resume=checkpoint.is_file(), selection=selection)
     return Accuracies(
         [score for _, score in history.selection],
