@@ -27,7 +27,7 @@ from gramvec.http.contract.body import parse
 from gramvec.http.contract.reply import JSON, Reply, reply
 from gramvec.http.contract.schemas import EmbedRequest, OneText
 from gramvec.http.door.front_door import FrontDoor
-from gramvec.http.models.service import Served, embed
+from gramvec.http.models.served import Served, embed
 from gramvec.http.routes import Route
 from gramvec.http.settings.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, running_app, until

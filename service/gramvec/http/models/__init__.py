@@ -5,7 +5,7 @@ May import telemetry and below. A new kind of work beside batches waits in a `Se
 
 from __future__ import annotations
 
-from gramvec.http.models.attached import Attached, open_attached, renewed_all
+from gramvec.http.models.attached import Attached, Reloaded, open_attached, renewed_all
 from gramvec.http.models.loading import (
     Change,
     Wanted,
@@ -18,7 +18,7 @@ from gramvec.http.models.loading import (
 )
 from gramvec.http.models.searches import Rows
 from gramvec.http.models.served import Served, embed, prepare, unless_gone, usage_of
-from gramvec.http.models.service import Reloaded, Service
+from gramvec.http.models.service import Service
 from gramvec.http.models.traffic import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES, UNCOUNTED_BYTES
 
 __all__ = [

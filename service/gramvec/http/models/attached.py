@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gramvec.embedding import Embedder
 from gramvec.errors import InputError
-from gramvec.http.models.loading import Change, Wanted, close_but, renewed
+from gramvec.http.models.loading import Change, Wanted, changes, close_but, renewed
 from gramvec.http.settings import Settings
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def renewed_all(
         raise
 
 
-def attached_changes(before: Sequence[Attached], after: Sequence[Attached], kind: Kind) -> list[Change]:
+def _changes(before: Sequence[Attached], after: Sequence[Attached], kind: Kind) -> list[Change]:
     """What a reload from the first to the second is, for each of a kind."""
     return [
         Change(new.name, new.digest, new is not old)
@@ -158,3 +158,29 @@ def _head_digest(path: Path) -> str:
 INDEX = Kind("index", lambda settings: settings.indexes, _open_index, _index_digest)
 HEAD = Kind("head", lambda settings: settings.heads, _open_head, _head_digest)
 KINDS = (INDEX, HEAD)
+
+
+class Reloaded(NamedTuple):
+    """What a reload made of each model, index and head."""
+
+    models: list[Change]
+    indexes: list[Change]
+    heads: list[Change]
+
+    @classmethod
+    def between(
+        cls,
+        before: tuple[Sequence[Embedder], Sequence[Attached]],
+        after: tuple[Sequence[Embedder], Sequence[Attached]],
+    ) -> Reloaded:
+        """What is served after, beside what was served before."""
+        return cls(changes(before[0], after[0]), *(_changes(before[1], after[1], kind) for kind in KINDS))
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Reloaded:
+        """What was told."""
+        return cls(*([Change(**one) for one in told[what]] for what in cls._fields))
+
+    def told(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {what: [change._asdict() for change in some] for what, some in self._asdict().items()}

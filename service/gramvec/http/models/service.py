@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 from weakref import WeakSet
 
 from gramvec.batching import LOOP_SECONDS, Batcher
@@ -24,14 +24,13 @@ from gramvec.http.models.aside import aside
 from gramvec.http.models.attached import (
     HEAD,
     INDEX,
-    KINDS,
     Attached,
     Kind,
-    attached_changes,
+    Reloaded,
     open_attached,
     renewed_all,
 )
-from gramvec.http.models.loading import Change, Wanted, changes, close_but, label_of, load_models
+from gramvec.http.models.loading import Wanted, close_but, label_of, load_models
 from gramvec.http.models.searches import Searches
 from gramvec.http.models.serial import SerialThread
 from gramvec.http.models.served import Served
@@ -47,32 +46,6 @@ T = TypeVar("T")
 MOST_EXPLANATIONS_WAITING = 32
 # More than a request has beside its texts.
 FIELDS = 1_000
-
-
-class Reloaded(NamedTuple):
-    """What a reload made of each model, index and head."""
-
-    models: list[Change]
-    indexes: list[Change]
-    heads: list[Change]
-
-    @classmethod
-    def between(
-        cls,
-        before: tuple[Sequence[Embedder], Sequence[Attached]],
-        after: tuple[Sequence[Embedder], Sequence[Attached]],
-    ) -> Reloaded:
-        """What is served after, beside what was served before."""
-        return cls(changes(before[0], after[0]), *(attached_changes(before[1], after[1], kind) for kind in KINDS))
-
-    @classmethod
-    def of(cls, told: dict[str, Any]) -> Reloaded:
-        """What was told."""
-        return cls(*([Change(**one) for one in told[what]] for what in cls._fields))
-
-    def told(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {what: [change._asdict() for change in some] for what, some in self._asdict().items()}
 
 
 class Service:
