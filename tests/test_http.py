@@ -404,7 +404,11 @@ INVALID = (422, "validation")
         embed_case({"inputs": ["a", "b", 3]}, *INVALID, "inputs[2] must be a string, not a number"),
         embed_case({"inputs": ["a", None]}, *INVALID, "inputs[1] must be a string, not null"),
         embed_case({"inputs": [["a"]]}, *INVALID, "inputs[0] must be a string, not a list"),
-        embed_case({"inputs": "a", "normalise": True}, *INVALID, "normalise is not a known field", "normalize"),
+        embed_case(
+            {"inputs": "a", "normalise": True}, *INVALID, "normalise is not a known field; did you mean normalize?"
+        ),
+        embed_case({"input": "a"}, *INVALID, "input is not a known field; did you mean inputs?"),
+        embed_case({"something": "a"}, *INVALID, "inputs is missing"),
         embed_case({"inputs": "a", "\ud800": 1}, *INVALID, "the body has a lone surrogate"),
         embed_case({"inputs": "a", "{path}": 1}, *INVALID, "{path} is not a known field"),
         embed_case({"inputs": "a", "normalize": "yes"}, *INVALID, "normalize must be true or false, not a string"),

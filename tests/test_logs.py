@@ -99,6 +99,25 @@ def test_every_request_has_a_line_if_asked_for(embedder: Embedder, written: io.S
     assert "texts" not in fourth
 
 
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        (f"00-{'a' * 32}-{'b' * 16}-01", True),
+        (f"cc-{'a' * 32}-{'b' * 16}-00", True),
+        (f"ff-{'a' * 32}-{'b' * 16}-01", False),
+        (f"00-{'0' * 32}-{'b' * 16}-01", False),
+        (f"00-{'a' * 32}-{'0' * 16}-01", False),
+        (f"00-{'A' * 32}-{'b' * 16}-01", False),
+        ("x status=200", False),
+    ],
+)
+def test_the_trace_of_the_caller_is_told(embedder: Embedder, written: io.StringIO, given: str, known: bool) -> None:
+    with running(Settings(access_log="on"), embedder) as server:
+        httpx.post(f"{server.url}/embed", json={"inputs": "a"}, headers={"traceparent": given})
+    (line,) = of_requests(written)
+    assert (line.get("trace_id"), line.get("parent_id")) == (("a" * 32, "b" * 16) if known else (None, None))
+
+
 def test_failures_have_theirs_always_and_the_rest_none(embedder: Embedder, written: io.StringIO) -> None:
     with running(Settings(), Telltale(embedder)) as server, httpx.Client(base_url=server.url) as client:
         for number, text in enumerate(("fine", "poison", "bug")):

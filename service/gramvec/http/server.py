@@ -22,15 +22,15 @@ from gramvec.http.models import (
 from gramvec.http.processes import (
     BACKLOG,
     STOP_SIGNALS,
+    HostAndPort,
     Message,
     Parent,
     Server,
     StandbyServer,
+    UnixSocket,
     WorkerServer,
     allow_descriptors,
-    bound,
     collector,
-    listen,
     signals_held,
     standing_by,
     supervise,
@@ -57,15 +57,22 @@ def serve(settings: Settings) -> None:
     logs.configure(settings.log_format)
     allow_descriptors(settings.max_connections)
     # Signals wait until somebody hears them: with several workers, until the model is loaded.
-    with bound(settings.host, settings.port) as listener, signals_held():
+    with address_of(settings) as address, address.bound() as listener, signals_held():
         try:
-            listen(listener, settings.host, settings.port, BACKLOG)
+            address.listen(listener, BACKLOG)
             if settings.workers > 1:
                 _serve_with_workers(settings, listener)
             else:
                 _serve_alone(settings, listener)
         finally:
             _ignore_stop_signals()
+
+
+def address_of(settings: Settings) -> HostAndPort | UnixSocket:
+    """Where these settings say that the service listens."""
+    if settings.unix_socket is not None:
+        return UnixSocket(settings.unix_socket)
+    return HostAndPort(settings.host, settings.port)
 
 
 def _serve_alone(settings: Settings, listener: socket.socket) -> None:

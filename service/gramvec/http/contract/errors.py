@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
@@ -22,6 +23,7 @@ NO_KNOWN_SHAPE = "{path} must be an object with source_sentence and sentences, w
 SENTENCES = {
     "missing": "{path} is missing",
     "unknown_field": "{path} is not a known field; this route takes {known}",
+    "nearly_known": "{path} is not a known field; did you mean {nearest}? This route takes {known}",
     "extra_forbidden": "{path} is not a known field",
     "string_type": "{path} must be a string, not {given}",
     "string_unicode": "{path} has a lone surrogate, which is no character; remove it or send the whole pair",
@@ -41,6 +43,8 @@ SENTENCES = {
     "model_attributes_type": NOT_AN_OBJECT,
     "dict_type": NOT_AN_OBJECT,
 }
+# "input" and "inputs" share 0.91, "more" and "model" 0.67.
+NEAR = 0.75
 # So much of what a client has sent is repeated to it.
 SHOWN_CHARACTERS = 200
 
@@ -160,12 +164,23 @@ def from_validation(error: ValidationError, known_fields: Sequence[str], *, whol
     first = next((one for one in found if whole or one["type"] not in ("missing", "union_tag_not_found")), None)
     if first is None:
         return None
+    # Of {"input": ...} it is better said that "input" is wrong than that "inputs" is missing.
+    if first["type"] == "missing":
+        first = next((one for one in found if _nearest(one, known_fields) == path_of(first["loc"])), first)
     param = path_of(first["loc"]) or None
     path = param or "the body"
     kind = first["type"]
     if kind == "too_short" and first.get("ctx", {}).get("min_length") == 1:
         return HttpError(422, "empty", f"{path} is empty; give at least one", param=param)
     return HttpError(422, "validation", _sentence(kind, path, first, known_fields), param=param)
+
+
+def _nearest(detail: Mapping[str, Any], known_fields: Sequence[str]) -> str | None:
+    """The field that an unknown one is nearly the name of."""
+    path = path_of(detail["loc"])
+    if detail["type"] != "extra_forbidden" or "." in path:
+        return None
+    return next(iter(get_close_matches(path, known_fields, 1, NEAR)), None)
 
 
 def path_of(location: Sequence[int | str]) -> str:
@@ -183,12 +198,13 @@ def _sentence(kind: str, path: str, detail: Mapping[str, Any], known_fields: Seq
     if kind == "list_type" and "@many" in detail["loc"]:
         kind = "text_or_list"
     elif kind == "extra_forbidden" and "." not in path:
-        kind = "unknown_field"
+        kind = "nearly_known" if _nearest(detail, known_fields) else "unknown_field"
     return SENTENCES.get(kind, "{path}: {msg}").format(
         path=path,
         given=_json_type(detail["input"]),
         value=detail["input"],
         known=", ".join(known_fields),
+        nearest=_nearest(detail, known_fields),
         msg=detail["msg"],
         **detail.get("ctx", {}),
     )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import re
 
 from gramvec.http.door.exchange import Exchange
 from gramvec.http.telemetry import FIELDS
 
 log = logging.getLogger("gramvec.access")
+
+# W3C Trace Context, section 3.2: a version other than ff, and ids that are not all zeros.
+_traceparent = re.compile(rb"(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-f]{16})-[0-9a-f]{2}").fullmatch
 
 
 def log_request(method: str, exchange: Exchange) -> None:
@@ -25,6 +29,8 @@ def log_request(method: str, exchange: Exchange) -> None:
         "status": status,
         "total_ms": round(exchange.seconds * 1e3, 3),
     }
+    if (trace := _traceparent(exchange.headers.get(b"traceparent", b""))) is not None:
+        fields |= {"trace_id": trace[1].decode(), "parent_id": trace[2].decode()}
     if texts:
         fields |= {
             "queue_ms": round(queue_ms, 3),

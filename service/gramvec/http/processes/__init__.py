@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gramvec.http.processes.channel import Message
 from gramvec.http.processes.forked_servers import StandbyServer, WorkerServer
-from gramvec.http.processes.listener import allow_descriptors, bound, listen
+from gramvec.http.processes.listener import HostAndPort, UnixSocket, allow_descriptors
 from gramvec.http.processes.orderly_server import BACKLOG, Server
 from gramvec.http.processes.standby import standing_by
 from gramvec.http.processes.workers import STOP_SIGNALS, Parent, signals_held, supervise
@@ -15,14 +15,14 @@ from gramvec.http.processes.workers import STOP_SIGNALS, Parent, signals_held, s
 __all__ = [
     "BACKLOG",
     "STOP_SIGNALS",
+    "HostAndPort",
     "Message",
     "Parent",
     "Server",
     "StandbyServer",
+    "UnixSocket",
     "WorkerServer",
     "allow_descriptors",
-    "bound",
-    "listen",
     "signals_held",
     "standing_by",
     "supervise",

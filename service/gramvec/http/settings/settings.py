@@ -59,6 +59,9 @@ class Settings(BaseModel):
     )
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 for all of this host's.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 lets the system choose a free one.")
+    unix_socket: Path | None = Field(
+        None, description="Path of a socket of this host to listen on, instead of host and port."
+    )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="Where the model runs; auto takes CUDA when it works."
     )

@@ -1,0 +1,85 @@
+"""`gramvec serve --unix-socket PATH`: served there, alone and with workers; what is left and what is another's."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from conftest import MODELS
+from http_support import COMMAND, PATIENCE, until
+
+SERVE = [*COMMAND, "--model", str(MODELS / "sif")]
+
+
+def ready(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as trial:  # httpcore leaves one open that could not be connected
+        if trial.connect_ex(str(path)):
+            return False
+    with client_of(path) as client:
+        try:
+            return client.get("/ready").status_code == 200
+        except httpx.TransportError:  # the process at the door leaves, and the workers take over
+            return False
+
+
+def client_of(path: Path) -> httpx.Client:
+    return httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://here", timeout=PATIENCE)
+
+
+@contextmanager
+def served(path: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen([*SERVE, "--unix-socket", str(path), *options], stderr=subprocess.DEVNULL) as process:
+        try:
+            until(lambda: ready(path))
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_it_is_served_there_and_the_path_goes_with_it(tmp_path: Path, workers: str) -> None:
+    path = tmp_path / "s"
+    with served(path, "--workers", workers) as process:
+        with client_of(path) as client:
+            answer = client.post("/embed", json={"inputs": ["a", "b"]})
+            assert (answer.status_code, len(answer.json())) == (200, 2)
+            assert client.get("/openapi.json").status_code == 200
+        refused = subprocess.run([*SERVE, "--unix-socket", str(path)], capture_output=True, text=True, check=False)
+        assert (refused.returncode, refused.stderr) == (
+            1,
+            f"Error: cannot listen on {path}: another process listens there; choose another\n",
+        )
+        assert ready(path)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        assert not path.exists()
+
+
+def test_what_a_killed_service_has_left_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    with served(path) as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("plain", "something else is there"), ("no/folder", "No such file"), ("x" * 120, "too long")]
+)
+def test_what_cannot_be_had_is_one_sentence(tmp_path: Path, name: str, why: str) -> None:
+    (tmp_path / "plain").write_text("mine")
+    done = subprocess.run(
+        [*SERVE, "--unix-socket", str(tmp_path / name)], capture_output=True, text=True, check=False
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert why in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert (tmp_path / "plain").read_text() == "mine"
