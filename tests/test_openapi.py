@@ -81,6 +81,7 @@ def test_every_example_works_as_it_stands(client: httpx.Client, document: dict[s
         "/v1/rerank",
         "/search",
         "/predict",
+        "/embed_sparse",
     } <= set(tried)
 
 
@@ -112,6 +113,7 @@ def test_every_route_is_there(document: dict[str, Any]) -> None:
             "post /v1/rerank",
             "post /search",
             "post /predict",
+            "post /embed_sparse",
             "post /explain",
             "post /",
             "get /",

@@ -6,8 +6,8 @@ function in `hashed`.
 
 from __future__ import annotations
 
-from gramvec.sparse.embedder import ORDERS, SIF_A, WEIGHTINGS, SparseEmbedder, Weighting, fit
+from gramvec.sparse.embedder import ORDERS, SIF_A, WEIGHTINGS, SparseEmbedder, Weighting, fit, uniform
 from gramvec.sparse.hashed import COLUMNS
 from gramvec.sparse.vectors import SparseVectors
 
-__all__ = ["COLUMNS", "ORDERS", "SIF_A", "WEIGHTINGS", "SparseEmbedder", "SparseVectors", "Weighting", "fit"]
+__all__ = ["COLUMNS", "ORDERS", "SIF_A", "WEIGHTINGS", "SparseEmbedder", "SparseVectors", "Weighting", "fit", "uniform"]

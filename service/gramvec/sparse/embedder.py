@@ -96,6 +96,11 @@ def fit(
     return SparseEmbedder(weights_of(held, number, weighting, a), orders, words=words)
 
 
+def uniform(orders: Sequence[int] = ORDERS, *, words: bool = False) -> SparseEmbedder:
+    """An embedder to which all features weigh the same, in no memory: for a store that weighs them by their texts."""
+    return SparseEmbedder(np.broadcast_to(np.float32(1), COLUMNS), orders, words=words)
+
+
 def weights_of(held: NDArray[np.int32], number: int, weighting: Weighting, a: float) -> NDArray[np.float32]:
     """float32: the weight of each feature that `held` of `number` texts hold."""
     if weighting == "idf":

@@ -44,6 +44,7 @@ from gramvec.http.contract.schemas import (
     SimilarityRequest,
 )
 from gramvec.http.contract.searching import SearchAnswer, SearchRequest
+from gramvec.http.contract.sparse import SparseRequest, SparseValue
 
 __all__ = [
     "JSON",
@@ -73,6 +74,8 @@ __all__ = [
     "SearchRequest",
     "SimilarityParameters",
     "SimilarityRequest",
+    "SparseRequest",
+    "SparseValue",
     "Usage",
     "as_list",
     "base64_of_each",

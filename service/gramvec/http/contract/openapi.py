@@ -21,6 +21,7 @@ from gramvec.http.contract.ranking import RankAnswer, RankedText, RankRequest, R
 from gramvec.http.contract.reply import JSON
 from gramvec.http.contract.schemas import Body, EmbeddingsRequest, EmbedRequest, SimilarityRequest
 from gramvec.http.contract.searching import SearchAnswer, SearchRequest
+from gramvec.http.contract.sparse import SparseRequest, SparseValue
 
 REFERENCE = "#/components/schemas/{model}"
 
@@ -241,6 +242,7 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
             *(EmbedRequest, SimilarityRequest, EmbeddingsRequest, ExplainRequest, Explained),
             *(RerankRequest, RankedText, RankRequest, RankAnswer),
             *(SearchRequest, SearchAnswer, PredictRequest, LabelScore),
+            *(SparseRequest, SparseValue),
             *(ErrorBody, OpenAIErrorBody),
         )
         schemas: list[tuple[type[Any], Any]] = [(schema, "validation") for schema in bodies]

@@ -77,6 +77,7 @@ class Service:
         self.traffic = Traffic(settings.max_bytes_in_flight)
         self.metrics = Metrics(settings.workers)
         self.explanations = SerialThread(MOST_EXPLANATIONS_WAITING, "explanations")
+        self.sparse = SerialThread(MOST_EXPLANATIONS_WAITING, "sparse vectors")
         self.predictions = SerialThread(MOST_EXPLANATIONS_WAITING, "predictions")
         self.reload: Callable[[], Awaitable[Reloaded]] = self.renew
         self._loading = "the model is being loaded"

@@ -101,7 +101,7 @@ def _predicted(served: Attached, units: Vectors, told: int, alone: bool) -> tupl
     best = np.take_along_axis(scores, order, 1)
     answers = [
         [{"label": head.labels[place], "score": score} for place, score in zip(places, some, strict=True)]
-        for places, some in zip(order.tolist(), best.tolist(), strict=True)
+        for places, some in zip(order.tolist(), map(list, best), strict=True)
     ]
     unknown = [row for row, label in enumerate(head.answers(scores)) if label is None]
     return to_json(answers[0] if alone else answers), unknown

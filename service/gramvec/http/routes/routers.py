@@ -13,11 +13,13 @@ from gramvec.http.routes import (
     ranking,
     searching,
     shells,
+    sparse,
 )
 
 # In the order in which /openapi.json has them.
 ROUTERS = (
     shells.router,
+    sparse.router,
     ranking.router,
     searching.router,
     predicting.router,

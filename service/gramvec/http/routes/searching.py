@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import Any
 
+import numpy as np
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -91,5 +92,11 @@ def _encoded(name: str, found: list[Rows], *, told: bool) -> bytes:
     for some in found:
         for rows, scores in zip(some.rows, some.scores, strict=True):
             hits = some.view.hits(rows, scores)
-            results.append([hit._asdict() if told else {"id": hit.id, "score": hit.score} for hit in hits])
+            results.append(
+                [
+                    # As float32 it is written with the digits that it has.
+                    {"id": hit.id, "score": np.float32(hit.score), **({"record": hit.record} if told else {})}
+                    for hit in hits
+                ]
+            )
     return to_json({"index": name, "results": results})
