@@ -82,6 +82,7 @@ def test_every_example_works_as_it_stands(client: httpx.Client, document: dict[s
         "/search",
         "/predict",
         "/embed_sparse",
+        "/match",
     } <= set(tried)
 
 
@@ -114,6 +115,7 @@ def test_every_route_is_there(document: dict[str, Any]) -> None:
             "post /search",
             "post /predict",
             "post /embed_sparse",
+            "post /match",
             "post /explain",
             "post /",
             "get /",

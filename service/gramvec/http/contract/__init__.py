@@ -31,6 +31,7 @@ from gramvec.http.contract.errors import (
     unhealthy,
 )
 from gramvec.http.contract.explanation import Explained, ExplainRequest
+from gramvec.http.contract.matching import MatchAnswer, MatchRequest
 from gramvec.http.contract.predicting import LabelScore, PredictRequest
 from gramvec.http.contract.ranking import RankAnswer, RankedText, RankRequest, RerankRequest
 from gramvec.http.contract.reply import JSON, NO_USAGE, Headers, Reply, Usage, error_reply, reply
@@ -61,6 +62,8 @@ __all__ = [
     "Incoming",
     "LabelScore",
     "LeftAndRight",
+    "MatchAnswer",
+    "MatchRequest",
     "OneText",
     "Pairs",
     "PredictRequest",

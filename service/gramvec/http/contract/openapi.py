@@ -16,6 +16,7 @@ from gramvec.http.contract.answers import BASE64, NPY, RAW
 from gramvec.http.contract.envelope import OpenAIErrorBody
 from gramvec.http.contract.errors import ErrorBody
 from gramvec.http.contract.explanation import Explained, ExplainRequest
+from gramvec.http.contract.matching import MatchAnswer, MatchRequest
 from gramvec.http.contract.predicting import LabelScore, PredictRequest
 from gramvec.http.contract.ranking import RankAnswer, RankedText, RankRequest, RerankRequest
 from gramvec.http.contract.reply import JSON
@@ -242,7 +243,7 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
             *(EmbedRequest, SimilarityRequest, EmbeddingsRequest, ExplainRequest, Explained),
             *(RerankRequest, RankedText, RankRequest, RankAnswer),
             *(SearchRequest, SearchAnswer, PredictRequest, LabelScore),
-            *(SparseRequest, SparseValue),
+            *(SparseRequest, SparseValue, MatchRequest, MatchAnswer),
             *(ErrorBody, OpenAIErrorBody),
         )
         schemas: list[tuple[type[Any], Any]] = [(schema, "validation") for schema in bodies]

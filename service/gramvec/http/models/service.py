@@ -78,6 +78,7 @@ class Service:
         self.metrics = Metrics(settings.workers)
         self.explanations = SerialThread(MOST_EXPLANATIONS_WAITING, "explanations")
         self.sparse = SerialThread(MOST_EXPLANATIONS_WAITING, "sparse vectors")
+        self.matches = SerialThread(MOST_EXPLANATIONS_WAITING, "matches")
         self.predictions = SerialThread(MOST_EXPLANATIONS_WAITING, "predictions")
         self.reload: Callable[[], Awaitable[Reloaded]] = self.renew
         self._loading = "the model is being loaded"

@@ -1,0 +1,84 @@
+"""POST /match: two lists of texts, and which of them are most alike by their letters."""
+
+from __future__ import annotations
+
+import time
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from gramvec.http.contract import (
+    JSON,
+    Incoming,
+    MatchAnswer,
+    MatchRequest,
+    Reply,
+    Usage,
+    check,
+    openapi,
+    read,
+    reply,
+    to_json,
+)
+from gramvec.http.models import ENTRY_BYTES, Service, prepare
+from gramvec.http.routes.shells import through
+
+router = APIRouter()
+
+# N-grams of a character, of 16 bytes each in both lists' vectors and as much while they are multiplied.
+BYTES_A_CHARACTER = 2 * 32
+
+MATCH: openapi.Operation = {
+    "requestBody": openapi.request_body(MatchRequest),
+    "responses": {
+        "200": {
+            "description": "The matches, by left text and then the highest score.",
+            "content": {JSON: {"schema": openapi.reference(MatchAnswer)}},
+        }
+    },
+}
+
+
+@router.post("/match", openapi_extra=MATCH, responses=openapi.ERRORS)
+async def match_texts(request: Request) -> Response:
+    """For each left text the right ones that are most alike, by n-grams weighed by how rare they are in both lists.
+
+    No model has a part in it: it is what `gramvec match` does with tables. Every two texts are considered.
+    """
+    return await through(match, request)
+
+
+async def match(service: Service, request: Incoming) -> Reply:
+    """Answer POST /match.
+
+    Raises:
+        HttpError, GramvecError: what `reply.error_reply` puts into words.
+        ClientDisconnect: the client has gone.
+    """
+    service.check_accepting()
+    body = check(await read(request, service.most_values), MatchRequest)
+    given = [*body.left, *body.right]
+    service.check_count(len(given))
+    served = service.admit()
+    texts = prepare(served, given, body.path, truncate=False, direction=None)
+    characters = sum(map(len, texts))
+    top = min(body.top or 1, len(body.right))
+    request.reserve(BYTES_A_CHARACTER * characters + len(body.left) * top * ENTRY_BYTES)
+    left, right = texts[: len(body.left)], texts[len(body.left) :]
+    encoded, turn = await service.matches.run(
+        lambda: _matched(left, right, top, 0.3 if body.threshold is None else body.threshold, bool(body.one_to_one))
+    )
+    usage = Usage(characters, turn.waited_ms, turn.worked_ms, served.label, len(texts), time.perf_counter())
+    return reply([encoded], JSON, usage)
+
+
+def _matched(left: list[str], right: list[str], top: int, threshold: float, one_to_one: bool) -> bytes:
+    # With SciPy, which nothing else here wants.
+    from gramvec import matching
+
+    found = matching.match(left, right, top=top, threshold=threshold, one_to_one=one_to_one)
+    matches = [
+        {"left": a, "right": b, "score": score}
+        for a, b, score in zip(found.left.tolist(), found.right.tolist(), list(found.scores), strict=True)
+    ]
+    return to_json({"matches": matches})
