@@ -151,3 +151,37 @@ def test_bad_lines_stay_where_they_are(tmp_path: Path) -> None:
     assert kept.read_text() == '{"text": "a b"}\n{"text": 3}\n{"text": "c d", "n": 1}\n'
     assert "3 of 5 lines kept" in said
     assert "line 2" in said
+
+
+def test_pairs_are_listed_beside_what_is_kept(tmp_path: Path) -> None:
+    run("--keep", tmp_path / "kept", "-o", tmp_path / "pairs", "--no-texts", "--max-texts", 3)
+    assert len((tmp_path / "kept").read_text().splitlines()) == 5
+    assert (tmp_path / "pairs").read_text().startswith("1\t5\t")
+
+
+def test_new_lines_are_compared_with_an_index(tmp_path: Path) -> None:
+    pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
+    index, kept = tmp_path / "x.gvi", tmp_path / "kept"
+    done = gramvec_command("index", "build", "-", "-o", index, "-m", MODEL, stdin=b"cheap flights\nbananas\n")
+    assert done.returncode == 0, done.stderr
+    new = "Bananas \nplums\n\ncheap flights\nplums\nbananas\n"
+    lines, _ = run("--against", index, text=new)
+    assert [line.split("\t")[:2] for line in lines.splitlines()] == [["1", "2"], ["4", "1"], ["6", "2"]]
+    assert lines.splitlines()[0].split("\t")[3:] == ["Bananas", "bananas"]
+    records, _ = run("--against", index, "--json", text=new)
+    assert json.loads(records.splitlines()[1]) == {
+        "line": 4, "id": "1", "score": pytest.approx(1, abs=2e-3), "texts": ["cheap flights"] * 2,
+    }  # fmt: skip
+    _, said = run("--against", index, "--keep", kept, text=new)
+    assert kept.read_text() == "plums\n\nplums\n"
+    assert "3 of 6 lines kept" in said
+    assert run("--against", index, text="")[0] == ""
+    for options, code, sentence in (
+        (["--against", index, "--groups"], 2, "no groups"),
+        (["--against", index, "--max-texts", 2], 1, "more than 2 different texts; compare it with the index in parts"),
+        (["--against", index, "-m", MODEL.replace("paragram-phrase", "sif")], 1, "was made with"),
+        (["--against", kept], 1, "no index of gramvec"),
+    ):
+        model = [] if "-m" in options else ["-m", MODEL]
+        refused = gramvec_command("dedupe", *options, *model, stdin=new.encode())
+        assert (refused.returncode, sentence in refused.stderr.decode()) == (code, True), refused.stderr

@@ -14,6 +14,7 @@ import orjson
 
 from gramvec.bulk import (
     OnError,
+    Texts,
     TooManyTexts,
     cores,
     near_pairs,
@@ -35,8 +36,10 @@ from gramvec.cli.embed import (
     told_to_stop,
     truncate_option,
 )  # fmt: skip
+from gramvec.cli.known import AgainstIndex, open_known
 from gramvec.cli.options import device_option, model_option
-from gramvec.embedding import load
+from gramvec.embedding import Embedder, load
+from gramvec.errors import InputError
 from gramvec.files import STDIN, Form, form_of, whole
 from gramvec.runtime import Device
 
@@ -53,6 +56,8 @@ MOST_PAIRS = 10_000_000
 @click.option("--groups", "by_group", is_flag=True, help="List groups instead: lines that a chain of pairs joins.")
 @click.option("--keep", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="FILE",
               help="Write INPUT there with only the first line of each group; no list but to --output.")  # fmt: skip
+@click.option("--against", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="INDEX",
+              help="Compare with the rows of an index instead, not with each other.")  # fmt: skip
 @click.option("--texts/--no-texts", default=True, show_default=True, help="List the texts beside the lines' numbers.")
 @click.option("--json", "as_json", is_flag=True, help="JSON, an object a line, instead of tabs.")
 @input_format_option
@@ -73,6 +78,7 @@ def dedupe(
     output: Path | None,
     by_group: bool,
     keep: Path | None,
+    against: Path | None,
     texts: bool,
     as_json: bool,
     input_format: Form | None,
@@ -98,8 +104,11 @@ def dedupe(
       gramvec dedupe titles.txt
       gramvec dedupe tickets.csv --column subject --threshold 0.95 --groups --json
       sort titles.txt | gramvec dedupe --keep - > unique.txt
+      gramvec dedupe new.csv --against tickets.gvi --column subject --keep fresh.csv
     """  # noqa: D301 - click takes the character, not its escape
     form = input_format or form_of(source)
+    if against is not None and by_group:
+        raise click.UsageError("--against lists lines beside rows of the index, which are no groups.")
     with one_blas_thread():
         pass  # whether it can be had is known before minutes of work, not after them
     with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as name:
@@ -107,26 +116,26 @@ def dedupe(
         file = spooled(sys.stdin.buffer, folder) if source == STDIN else source
         embedder = load(model, device=device, max_characters=max_characters, threads=threads)
         result: Compared
+        known = open_known(against, embedder, threads or cores()) if against is not None else None
         try:
             with progress("reading") as watch:
                 found = read_texts(
                     file, form, column, embedder, truncate=truncate, on_error=on_error, most=max_texts, watch=watch
                 )
         except TooManyTexts as error:
+            if known is not None:
+                raise InputError(f"{error}; compare it with the index in parts, or raise --max-texts") from error
             click.echo(f"{error}: those pairs are compared that are likely", err=True)
             one_by_one = load(model, device=device, max_characters=max_characters, threads=1)
             result = through_an_index(
                 file, folder, form, column, one_by_one, threshold, truncate=truncate, on_error=on_error,
-                threads=threads or cores(), most=None if by_group or keep else max_pairs,
+                threads=threads or cores(), most=None if by_group or (keep and not output) else max_pairs,
             )  # fmt: skip
         else:
-            with bar("embedding", len(found.different), " texts") as shown:
-                units = units_of(embedder, found.different, truncate=truncate, watch=shown.update)
-            number = len(units)
-            with bar("comparing", number * (number - 1) // 2, " pairs") as shown:
-                pairs = near_pairs(units, threshold, threads=threads or cores(), most=max_pairs, watch=shown.update)
-            del units
-            result = AllCompared(found, pairs, max_pairs)
+            if known is not None:
+                result = AgainstIndex(found, known, embedder, threshold, truncate=truncate)
+            else:
+                result = _all_compared(found, embedder, threshold, truncate, threads or cores(), max_pairs)
         embedder.close()
         if keep is None or output is not None:
             records = result.groups() if by_group else result.pairs()
@@ -142,13 +151,25 @@ def dedupe(
         click.echo(sentence, err=True)
 
 
+def _all_compared(
+    found: Texts, embedder: Embedder, threshold: float, truncate: bool, threads: int, most: int
+) -> Compared:
+    with bar("embedding", len(found.different), " texts") as shown:
+        units = units_of(embedder, found.different, truncate=truncate, watch=shown.update)
+    number = len(units)
+    with bar("comparing", number * (number - 1) // 2, " pairs") as shown:
+        pairs = near_pairs(units, threshold, threads=threads, most=most, watch=shown.update)
+    return AllCompared(found, pairs, most)
+
+
 def _lines(records: Iterator[dict[str, Any]], *, with_texts: bool, as_json: bool) -> Iterator[bytes]:
     for group, record in enumerate(records, start=1):
         texts = record["texts"] if with_texts else record.pop("texts")[:0]
         if as_json:
             yield orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
         elif "score" in record:
-            yield _tabbed([*record["lines"], f"{record['score']:.4f}", *texts])
+            both = record["lines"] if "lines" in record else [record["line"], record["id"]]
+            yield _tabbed([*both, f"{record['score']:.4f}", *texts])
         else:
             for line, text in zip_longest(record["lines"], texts):
                 yield _tabbed([group, line, *([text] if with_texts else [])])
