@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import httpx
@@ -730,3 +731,26 @@ def test_alive_but_not_ready_while_the_model_loads(monkeypatch: pytest.MonkeyPat
         go_on.set()
         until(lambda: client.get("/ready").status_code == 200)
         assert client.post("/embed", json={"inputs": "x"}).status_code == 200
+
+
+def test_texts_are_cut_where_nobody_says_if_the_service_is_set_so() -> None:
+    long = "a car " * 25
+    short_ones = gramvec.load("sif", device="cpu", max_characters=100)
+    with (
+        closing(short_ones),
+        running(Settings(truncate="on"), short_ones) as server,
+        httpx.Client(base_url=server.url, timeout=PATIENCE) as client,
+    ):
+        short = client.post("/embed", json={"inputs": long[:100]}).json()
+        for body in ({"inputs": long}, {"inputs": [long], "truncate": None}, {"inputs": long, "truncate": True}):
+            assert client.post("/embed", json=body).json() == short
+        assert client.post("/embed", json={"inputs": long, "truncate": False}).status_code == 422
+        (found,) = client.post("/v1/embeddings", json={"input": long, "model": "sif"}).json()["data"]
+        assert found["embedding"] == short[0]
+        assert client.post("/rerank", json={"query": long, "texts": [long]}).status_code == 200
+        pairs = {"inputs": {"pairs": [[long, long[:100]]]}}
+        assert client.post("/similarity", json=pairs).json() == pytest.approx([1.0])
+        assert (
+            client.post("/explain", json={"inputs": {"source_sentence": long, "target_sentence": "a"}}).status_code
+            == 422
+        )

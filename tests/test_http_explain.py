@@ -160,7 +160,7 @@ def _loop_of(server: RunningServer) -> asyncio.AbstractEventLoop:
 
 def test_only_so_many_wait_for_their_turn() -> None:
     async def scenario() -> None:
-        turns = SerialThread(1)
+        turns = SerialThread(1, "explanations")
         gate = threading.Event()
         first = asyncio.create_task(turns.run(lambda: gate.wait(PATIENCE)))
         second = asyncio.create_task(turns.run(lambda: 2))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from gramvec.http.contract.schemas import Body, Count, Direction
+from gramvec.http.contract.schemas import Body, Count, Direction, Truncate
 
 
 def _kind(value: Any) -> str:
@@ -37,7 +37,7 @@ class PredictRequest(Body):
     top_k: Count | None = Field(None, description="Only so many labels of each text, the best; all without it.")
     raw_scores: bool | None = Field(False, description="Taken and not used: scores are calibrated in any case.")
     head: str | None = Field(None, description="Name of a served head; null for the first.")
-    truncate: bool | None = Field(False, description="Cut a text at the length limit instead of refusing it.")
+    truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
 
     @property

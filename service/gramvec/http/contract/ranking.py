@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from gramvec.http.contract.schemas import Body, Count, Direction, Texts
+from gramvec.http.contract.schemas import Body, Count, Direction, Texts, Truncate
 
 
 class RerankRequest(Body):
@@ -20,7 +20,7 @@ class RerankRequest(Body):
     texts: Texts
     raw_scores: bool | None = Field(False, description="Taken and not used: a score is a cosine in any case.")
     return_text: bool | None = Field(False, description="Give each text back beside its score.")
-    truncate: bool | None = Field(False, description="Cut a text at the length limit instead of refusing it.")
+    truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
     model: str | None = Field(None, description="Name of a served model; null for the default.")
 
@@ -64,7 +64,7 @@ class RankRequest(Body):
     top_n: Count | None = Field(None, description="Only the best so many; all without it.")
     return_documents: bool | None = Field(False, description="Give each document back beside its score.")
     max_tokens_per_doc: Count | None = Field(None, description="Taken and not used: there are no tokens.")
-    truncation: bool | None = Field(False, description="Cut a text at the length limit instead of refusing it.")
+    truncation: Truncate = None
     model: str | None = Field(None, description="Name of a served model; null for the default.")
 
     def texts(self) -> list[str]:

@@ -53,6 +53,12 @@ OneOrManyTexts = Annotated[
 ]
 
 
+Truncate = Annotated[
+    bool | None,
+    Field(description="Cut a text at the length limit instead of refusing it; null for the service's setting."),
+]
+
+
 class EmbedRequest(Body):
     """Texts to embed, in the shape of Text Embeddings Inference."""
 
@@ -62,7 +68,7 @@ class EmbedRequest(Body):
 
     inputs: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string is a text.")
     normalize: bool | None = Field(True, description="Scale each vector to length 1.")
-    truncate: bool | None = Field(False, description="Cut a text at the length limit instead of refusing it.")
+    truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
     dimensions: Count | None = Field(
         None,
@@ -94,7 +100,7 @@ class OneText:
     __slots__ = ("dimensions", "inputs")
 
     normalize = True
-    truncate = False
+    truncate = None
     truncation_direction: Direction = "right"
     precision: Precision | None = "float32"
     model = None
@@ -224,7 +230,7 @@ SimilarityInputs = Annotated[
 class SimilarityParameters(Body):
     """What Text Embeddings Inference calls the parameters of a similarity."""
 
-    truncate: bool | None = Field(False, description="Cut a text at the length limit instead of refusing it.")
+    truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
     prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
 

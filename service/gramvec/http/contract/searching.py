@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gramvec.http.contract.schemas import Body, Count, Direction, OneOrManyTexts
+from gramvec.http.contract.schemas import Body, Count, Direction, OneOrManyTexts, Truncate
 
 
 class SearchRequest(Body):
@@ -23,7 +23,7 @@ class SearchRequest(Body):
     )
     index: str | None = Field(None, description="Name of a served index; null for the first.")
     return_records: bool | None = Field(True, description="Give what was stored with each row.")
-    truncate: bool | None = Field(False, description="Cut a text at the length limit instead of refusing it.")
+    truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
 
     def texts(self) -> list[str]:

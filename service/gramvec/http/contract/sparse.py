@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gramvec.http.contract.schemas import Body, Direction, OneOrManyTexts
+from gramvec.http.contract.schemas import Body, Direction, OneOrManyTexts, Truncate
 
 
 class SparseRequest(Body):
@@ -13,7 +13,7 @@ class SparseRequest(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["canon sd1100", "nikon s8100"]}]})
 
     inputs: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string has an empty vector.")
-    truncate: bool | None = Field(False, description="Cut a text at the length limit instead of refusing it.")
+    truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
 
     def texts(self) -> list[str]:

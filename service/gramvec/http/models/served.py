@@ -21,11 +21,15 @@ UNWATCHED_FLUSHES = 8
 
 
 class Served(NamedTuple):
-    """A loaded model, the queue in front of it, and its label for `x-model`: name and first digits of the digest."""
+    """A loaded model, the queue in front of it, and its label for `x-model`: name and first digits of the digest.
+
+    truncate: whether texts are cut of requests that do not say so.
+    """
 
     embedder: Embedder
     batcher: Batcher
     label: bytes
+    truncate: bool = False
 
 
 def prepare(
@@ -40,7 +44,7 @@ def prepare(
     try:
         return served.embedder.prepare(
             texts,
-            truncate=bool(truncate),
+            truncate=served.truncate if truncate is None else truncate,
             truncation_direction="left" if direction in ("left", "Left") else "right",
         )
     except InputError as error:

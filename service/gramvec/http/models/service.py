@@ -107,7 +107,7 @@ class Service:
             deadline_seconds=self.settings.request_deadline_seconds,
             on_call=self.metrics.calls_of(embedder.name),
         )
-        return Served(embedder, batcher, label_of(embedder))
+        return Served(embedder, batcher, label_of(embedder), self.settings.truncate == "on")
 
     async def load(self) -> None:
         """Load the models and what is attached to them in a thread, while the loop already answers /health.

@@ -60,7 +60,7 @@ async def match(service: Service, request: Incoming) -> Reply:
     given = [*body.left, *body.right]
     service.check_count(len(given))
     served = service.admit()
-    texts = prepare(served, given, body.path, truncate=False, direction=None)
+    texts = prepare(served, given, body.path, truncate=None, direction=None)
     characters = sum(map(len, texts))
     top = min(body.top or 1, len(body.right))
     request.reserve(BYTES_A_CHARACTER * characters + len(body.left) * top * ENTRY_BYTES)

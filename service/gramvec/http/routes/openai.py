@@ -109,7 +109,7 @@ def _base64_entries(start: int, rows: Rows) -> bytes:
 
 def _prepare(served: Served, body: EmbeddingsRequest) -> list[str]:
     try:
-        return prepare(served, body.texts(), body.path, truncate=False, direction=None)
+        return prepare(served, body.texts(), body.path, truncate=None, direction=None)
     except InputError as error:
         # The sentence names a field that this route does not have.
         sentence = str(error).replace(" or pass truncate=true", "")

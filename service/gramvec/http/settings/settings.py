@@ -88,6 +88,9 @@ class Settings(BaseModel):
     )
     max_texts: int = Field(2048, ge=1, description="Most texts in one request.")
     max_characters: int = Field(65_536, ge=1, description="Most characters in one text, unless it is truncated.")
+    truncate: Literal["off", "on"] = Field(
+        "off", description="Whether longer texts are cut where a request does not say; else they are refused."
+    )
     max_body_bytes: int = Field(8 * 2**20, ge=1024, description="Most bytes in one request's body.")
     max_bytes_in_flight: int = Field(
         128 * 2**20,
