@@ -182,17 +182,68 @@ def test_another_model(page: Page, server: RunningServer) -> None:
     page.write("model", "gramvec-en")
 
 
+def test_two_lists_are_matched(page: Page, server: RunningServer) -> None:
+    left, right = ["canon sd1100", "nikon s8100", MARKUP], ["Nikon S8100 black", "garden hose", "CANON SD1100 IS"]
+    page.write("left", "\n".join([*left, " "]))
+    page.write("right", "\n".join(right))
+    rows = (
+        "return [...document.querySelectorAll('#matches tbody tr')].map(r => [...r.children].map(c => c.textContent))"
+    )
+    answer = httpx.post(f"{server.url}/match", json={"left": left, "right": right, "threshold": 0}, timeout=PATIENCE)
+
+    def shown(least: float) -> list[list[str]]:
+        return [
+            [f"{one['score']:.2f}", left[one["left"]], right[one["right"]]]
+            for one in answer.json()["matches"]
+            if one["score"] >= least
+        ]
+
+    page.wait(lambda: page.script(rows) == shown(0.15))
+    assert page.text("lists-note") == "2 of 3 have a match."
+    assert page.script("return document.querySelectorAll('#links line').length") == 2
+    assert page.script("return [...document.querySelectorAll('#matches b')].map(e => e.textContent)") == [
+        "canon sd1100", "CANON SD1100", "nikon s8100", "Nikon S8100",
+    ]  # fmt: skip
+    page.write("threshold", "0.99")
+    assert page.script(rows) == shown(0.99) == []
+    assert page.text("lists-note") == "0 of 3 have a match."
+    page.write("threshold", "0")
+    assert page.script(rows) == shown(0)
+    page.write("left", "nikon s8100\nnikon s8100 silver")
+    page.write("right", "nikon s8100")
+    page.wait(lambda: page.text("lists-note") == "2 of 2 have a match.")
+    page.browser.find_element("id", "once").click()
+    page.wait(lambda: page.text("lists-note") == "1 of 2 have a match.")
+    saved = page.script(
+        "const made = []; const kept = URL.createObjectURL;"
+        "URL.createObjectURL = (blob) => { made.push(blob); return kept(blob); };"
+        "document.getElementById('csv').click(); URL.createObjectURL = kept; window.saved = made[0]; return made.length"
+    )
+    assert saved == 1
+    text = page.browser.execute_async_script("window.saved.text().then(arguments[0])")
+    assert text == '"left","right","score"\r\n'.replace('"', "") + '"nikon s8100","nikon s8100","1.000000"\r\n'
+    page.browser.find_element("id", "once").click()
+    page.write("left", "")
+    page.wait(lambda: page.text("lists-note") == "")
+
+
 def test_errors_are_shown_as_sentences(page: Page, server: RunningServer) -> None:
     long = "one two three " * 400
     page.write("source", long)
     page.wait(lambda: page.text("fault"))
-    assert page.text("fault") == ("Inputs.source_sentence has 5600 characters, and explanations take 4096: shorten it.")
+    assert page.text("fault") == ("The first text has 5600 characters, and explanations take 4096: shorten it.")
     page.wait(lambda: page.text("score") == one_score(server, long, TARGET))  # compared all the same
     assert not page.browser.find_element("id", "explanation").is_displayed()
-    page.compare("", "a cat")
+    page.compare("\ue000", "a cat")
     assert page.text("score") == "0.0000"
     assert page.text("fault") == ""
-    assert "has a cosine of 0 with everything" in page.text("coverage")
+    assert "knows nothing of the first text, which has a cosine of 0 with everything" in page.text("coverage")
+    page.write("source", "")
+    page.wait(lambda: page.text("coverage") == "Type two texts.")
+    assert page.text("score") == "–"
+    assert not page.browser.find_element("id", "explanation").is_displayed()
+    page.write("several", "x\n" + "y" * 70_000)
+    page.wait(lambda: page.text("several-fault").startswith("Line 2 has 70000 characters"))
 
 
 def test_the_keyboard_is_enough(page: Page, server: RunningServer) -> None:
