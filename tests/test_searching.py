@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,7 @@ from gramvec.errors import InputError
 from gramvec.http.app import create_app
 from gramvec.http.models import searches
 from gramvec.http.settings.settings import Settings, settings_from
-from http_support import PATIENCE, RunningServer, running, served_process, until
+from http_support import COMMAND, PATIENCE, RunningServer, running, served_process, until
 
 pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
 
@@ -247,3 +248,15 @@ def test_an_index_that_cannot_be_served_is_refused_at_the_start(
         patch.setitem(__import__("sys").modules, "numkong", None)
         with pytest.raises(InputError, match="pip install 'gramvec\\[search\\]'"):
             create_app(Settings(index=(f"things={path}",)), small)
+
+
+def test_what_is_not_there_is_said_before_it_listens(tmp_path: Path) -> None:
+    for option in ("index", "head"):
+        path = tmp_path / "none"
+        done = subprocess.run(
+            [*COMMAND, "--model", MODEL, "--port", "0", f"--{option}", f"a={path}"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (1, f"Error: the {option} 'a' is not there: {path} is no file\n")

@@ -14,6 +14,7 @@ from gramvec.http.door import FrontDoor
 from gramvec.http.models import (
     Reloaded,
     Service,
+    check_there,
     check_whole,
     close_but,
     load_models,
@@ -55,6 +56,7 @@ def serve(settings: Settings) -> None:
     # Until there are models to reload, a hang-up is none of our business; by default it would end the process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     logs.configure(settings.log_format)
+    check_there(settings)
     allow_descriptors(settings.max_connections)
     # Signals wait until somebody hears them: with several workers, until the model is loaded.
     with address_of(settings) as address, address.bound() as listener, signals_held():

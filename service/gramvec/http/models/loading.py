@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from gramvec.bundles import find_bundle
 from gramvec.embedding import Embedder, load
-from gramvec.errors import BundleError, GramvecError
+from gramvec.errors import BundleError, GramvecError, InputError
 from gramvec.http.settings import Settings, aliases_of
 
 MAX_LABEL_BYTES = 1024
@@ -32,6 +33,16 @@ def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None
             embedder.close()
         raise
     return opened
+
+
+def check_there(settings: Settings) -> None:
+    """Raise GramvecError for a model or a file of the settings that is not there, before anything is opened."""
+    for source in settings.model:
+        find_bundle(source)
+    for what, files in (("index", settings.indexes), ("head", settings.heads)):
+        for name, path in files.items():
+            if not path.is_file():
+                raise InputError(f"the {what} {name!r} is not there: {path} is no file")
 
 
 def load_model(settings: Settings, source: str) -> Embedder:
