@@ -64,16 +64,22 @@ def _candidates(
     queries = np.ascontiguousarray(quantize(units, "int8"))
     parts = max(1, min(threads, len(table) // THREAD_ROWS))
     edges = np.linspace(0, len(table), parts + 1).astype(int).tolist()
-    cdist = kernels().cdist
+    # Packed once for all tiles: 64 queries take a third of the time that each alone does.
+    packed, dots = kernels().dots_pack(queries), kernels().dots_packed
     with ThreadPoolExecutor(parts, thread_name_prefix="gramvec-search") as pool:
-        strips = list(pool.map(lambda a, b: _strip(cdist, queries, table, a, b, most, allowed), edges[:-1], edges[1:]))
+
+        def strip(first: int, last: int) -> list[Ids]:
+            return _strip(dots, packed, len(queries), table, first, last, most, allowed)
+
+        strips = list(pool.map(strip, edges[:-1], edges[1:]))
     joined = [_largest(np.concatenate(keys), most) for keys in zip(*strips, strict=True)]
     return [np.sort((1 << ROW_BITS) - 1 - (keys & ((1 << ROW_BITS) - 1))) for keys in joined]
 
 
 def _strip(
-    cdist: Any,
-    queries: NDArray[Any],
+    dots: Any,
+    packed: Any,
+    number: int,
     table: Table,
     first: int,
     last: int,
@@ -81,8 +87,8 @@ def _strip(
     allowed: NDArray[np.bool_] | None,
 ) -> list[Ids]:
     """For each query the keys of its best rows from first to last: the product, and the lower the row the higher."""
-    best = [np.empty(0, np.int64) for _ in queries]
-    least = np.full(len(queries), np.iinfo(np.int64).min)
+    best = [np.empty(0, np.int64) for _ in range(number)]
+    least = np.full(number, np.iinfo(np.int64).min)
     for start in range(first, last, TILE_ROWS):
         piece = slice(start, min(start + TILE_ROWS, last))
         vectors, places = table[piece], np.arange(start, piece.stop)
@@ -91,7 +97,7 @@ def _strip(
             if not len(kept):
                 continue
             vectors, places = vectors[kept], places[kept]
-        tile = np.asarray(cdist(queries, vectors, "dot"))
+        tile = np.ascontiguousarray(np.asarray(dots(vectors, packed)).T)
         for at, products in enumerate(tile):
             rows = np.flatnonzero(products > least[at])
             if len(rows):

