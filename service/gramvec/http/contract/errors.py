@@ -33,6 +33,7 @@ SENTENCES = {
     "too_long": "{path} must hold two texts, not {actual_length}",
     "bool_type": "{path} must be true or false, not {given}",
     "int_type": "{path} must be a whole number, not {given}",
+    "float_type": "{path} must be a number, not {given}",
     "greater_than_equal": "{path} must be at least {ge}, not {value}",
     "less_than_equal": "{path} must be at most {le}, not {value}",
     "literal_error": "{path} must be {expected}",

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.http.contract.schemas import Body, Count, Texts
 
-Share = Annotated[float, Field(ge=0, le=1, strict=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class MatchRequest(Body):
