@@ -382,6 +382,9 @@ def test_a_search_is_narrowed_by_columns(tmp_path: Path, small: gramvec.Embedder
     for where in ({"text": "tv"}, {"brand": None}, {"brand": {}}, {"brand": [None]}, {"brand": ["x"] * 1001}):
         with pytest.raises(InputError, match="brand"):
             index.search("tv", where=where)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="columns with their values"):
+        index.search("tv", where=[("brand", "sony")])  # type: ignore[arg-type]
+    assert found(price=10**40) == []
     with pytest.raises(InputError, match=r"it can by none: name columns with --filter"):
         gramvec.Index.build(tmp_path / "y.gvi", RECORDS, model=small).search("tv", where={"brand": "lg"})
 
@@ -413,7 +416,7 @@ def test_codes_stand_for_the_values(values: list[str | int | None]) -> None:
     codes, places, text = column.parts
     mapped = {"a": filters.FilterColumn(codes.view("<i4"), places.view("<i8"), text)}
     for one in {*values, "q", "zz"} - {None}:
-        rows = filters.allowed_rows(mapped, {"a": one}, len(values))  # type: ignore[dict-item]
+        rows = filters.allowed_rows(mapped, filters.narrowing(mapped, {"a": one}), len(values))  # type: ignore[dict-item]
         assert rows.tolist() == [other is not None and str(other) == str(one) for other in values]
 
 

@@ -169,6 +169,22 @@ def test_those_that_wait_look_through_the_rows_together(
     assert line._waiting == 0
 
 
+def test_what_cannot_be_asked_for_does_not_wait(server: RunningServer, index: gramvec.Index) -> None:
+    """Two that wait are compared: one that could not be would stop the line for all."""
+    line = server.service.indexes["things"]
+    deep = b'{"queries": "x", "where": {"team": %b%b}}' % (b"[" * 500, b"]" * 500)
+    bodies = [deep, b'{"queries": "x", "k": 10001}', b'{"queries": "x", "where": {"n": %b}}' % (b"9" * 40)] * 8
+
+    def ask(body: bytes) -> int:
+        headers = {"content-type": "application/json"}
+        return httpx.post(f"{server.url}/search", content=body, headers=headers, timeout=PATIENCE).status_code
+
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(ask, bodies)) == [422, 422, 200] * 8
+        assert ask(b'{"queries": "parcel"}') == 200
+    assert line._waiting == 0
+
+
 def test_what_fails_in_the_thread_is_500_and_the_next_is_served(
     server: RunningServer, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from gramvec.search.building import add_to_index, build_index, remove_from_index
 from gramvec.search.duplicates import Recall, near_rows
-from gramvec.search.filters import Scalar, Where, text_of
-from gramvec.search.index import MOST_HITS, Hit, Index, View
+from gramvec.search.filters import Narrowing, Scalar, Where, text_of
+from gramvec.search.index import MOST_HITS, Hit, Index, View, check_k
 from gramvec.search.layout import IndexHeader, Layout
 from gramvec.search.scan import TILE_QUERIES, kernels, nearest
 
@@ -19,12 +19,14 @@ __all__ = [
     "Index",
     "IndexHeader",
     "Layout",
+    "Narrowing",
     "Recall",
     "Scalar",
     "View",
     "Where",
     "add_to_index",
     "build_index",
+    "check_k",
     "kernels",
     "near_rows",
     "nearest",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ NO_VALUE = -1
 Scalar = str | int | float | bool
 # A column -> the value that a row has there, or one of several.
 Where = Mapping[str, Scalar | Sequence[Scalar]]
+# Column and UTF-8 texts, in their order, each once.
+Narrowing = tuple[tuple[str, tuple[bytes, ...]], ...]
 Bytes = NDArray[np.uint8]
 
 
@@ -75,31 +77,44 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def allowed_rows(columns: Mapping[str, FilterColumn], where: Where, rows: int) -> NDArray[np.bool_]:
-    """bool[rows]: which rows have these values in these columns. 9 and "9" are equal, and so are true and "true".
+def narrowing(columns: Collection[str], where: Where) -> Narrowing:
+    """What `where` asks of an index that can be narrowed by these columns, the same for what means the same.
 
-    Raises InputError for a column that cannot be asked for, and for what is no value.
+    9 and "9" mean the same, and so do true and "true". Raises InputError for a column that cannot be asked for, and
+    for what is no value.
     """
+    if not isinstance(where, Mapping):
+        raise InputError('where is to be columns with their values, as in {"team": "post"}', field="where")
+    return tuple(sorted((name, _texts(columns, name, given)) for name, given in where.items()))
+
+
+def _texts(columns: Collection[str], name: str, given: Any) -> tuple[bytes, ...]:
+    if name not in columns:
+        known = f"it can by {', '.join(map(quoted, columns))}" if columns else "it can by none"
+        raise InputError(
+            f"the index cannot be narrowed by {quoted(str(name))}; {known}: name columns with --filter when it is"
+            " built",
+            field="where",
+        )
+    values = [given] if isinstance(given, Scalar) else given
+    if not isinstance(values, list | tuple) or not all(isinstance(one, Scalar) for one in values):
+        raise InputError(
+            f"{quoted(name)} is to be equal to a text, a number, true or false, or to one of a list of them",
+            field="where",
+        )
+    if len(values) > MOST_WANTED:
+        raise InputError(f"{len(values)} values of {quoted(name)}; give at most {MOST_WANTED}", field="where")
+    # orjson has no number of more than 64 bits, which no record holds.
+    texts = [str(one) if type(one) is int else text_of(one) for one in values]
+    return tuple(sorted({text.encode("utf-8", "replace") for text in texts}))
+
+
+def allowed_rows(columns: Mapping[str, FilterColumn], asked: Narrowing, rows: int) -> NDArray[np.bool_]:
+    """bool[rows]: which rows have these values in these columns."""
     allowed = np.ones(rows, np.bool_)
-    for name, given in where.items():
-        column = columns.get(name)
-        if column is None:
-            known = f"it can by {', '.join(map(quoted, columns))}" if columns else "it can by none"
-            raise InputError(
-                f"the index cannot be narrowed by {quoted(str(name))}; {known}: name columns with --filter when it is"
-                " built",
-                field="where",
-            )
-        wanted = [given] if isinstance(given, Scalar) else given
-        if not isinstance(wanted, list | tuple) or not all(isinstance(one, Scalar) for one in wanted):
-            raise InputError(
-                f"{quoted(name)} is to be equal to a text, a number, true or false, or to one of a list of them",
-                field="where",
-            )
-        if len(wanted) > MOST_WANTED:
-            raise InputError(f"{len(wanted)} values of {quoted(name)}; give at most {MOST_WANTED}", field="where")
-        codes = [column.code(text_of(one).encode("utf-8", "replace")) for one in wanted]
-        allowed &= np.isin(column.codes, np.array([code for code in codes if code is not None], np.int32))
+    for name, texts in asked:
+        codes = [columns[name].code(text) for text in texts]
+        allowed &= np.isin(columns[name].codes, np.array([code for code in codes if code is not None], np.int32))
     return allowed
 
 

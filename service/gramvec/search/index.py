@@ -17,7 +17,7 @@ from gramvec.embedding import Embedder, Vectors, iterated, load
 from gramvec.errors import InputError
 from gramvec.runtime import Device
 from gramvec.search.building import add_to_index, build_index, check_model, remove_from_index
-from gramvec.search.filters import Where, allowed_rows
+from gramvec.search.filters import Narrowing, Where, allowed_rows, narrowing
 from gramvec.search.layout import IndexHeader, Layout
 from gramvec.search.records import Record, spooled
 from gramvec.search.scan import TILE_QUERIES, kernels, nearest
@@ -150,8 +150,8 @@ class Index:
         self, queries: Iterable[str], k: int = 10, *, where: Where | None = None, truncate: bool = False
     ) -> Iterator[list[Hit]]:
         """`search` for any number of queries, in bounded memory."""
-        view = self.view(where)
-        _check_k(k)
+        view = self.view(self.narrowing(where))
+        check_k(k)
         kernels()  # what is missing is said before a model is loaded
         waiting = iterated(queries)
         while texts := list(islice(waiting, TILE_QUERIES)):
@@ -159,9 +159,13 @@ class Index:
             for rows, scores in zip(*view.nearest(units, k), strict=True):
                 yield view.hits(rows, scores)
 
-    def view(self, where: Where | None = None) -> View:
-        """The rows as they are now, or those of `where`; adding and removing does not change it. Raises InputError."""
-        return View(self._layout, self.threads, where)
+    def narrowing(self, where: Where | None) -> Narrowing:
+        """What `view` takes. Raises InputError for what the index cannot be narrowed by."""
+        return narrowing(self.filters, where or {})
+
+    def view(self, asked: Narrowing = ()) -> View:
+        """The rows as they are now, or those of `narrowing`; adding and removing does not change it."""
+        return View(self._layout, self.threads, asked)
 
     def add(self, records: Iterable[str | Record]) -> int:
         """Add texts, or dicts as `build` takes them; how many rows there are now. The file is replaced as a whole.
@@ -188,17 +192,17 @@ class Index:
 class View:
     """Some rows of an index, or all of them, asked with vectors instead of texts."""
 
-    def __init__(self, layout: Layout, threads: int, where: Where | None) -> None:
+    def __init__(self, layout: Layout, threads: int, asked: Narrowing) -> None:
         self._layout = layout
         self._threads = threads
-        self._allowed = allowed_rows(layout.filters, where, layout.header.rows) if where else None
+        self._allowed = allowed_rows(layout.filters, asked, layout.header.rows) if asked else None
 
     def nearest(self, units: Vectors, k: int) -> tuple[NDArray[np.int64], Vectors]:
         """Rows int64[q, <= k] and their cosines for float32[q, d] of length 1 or 0; see `scan.nearest`.
 
         Raises InputError if k is not 1 to 10,000.
         """
-        _check_k(k)
+        check_k(k)
         return nearest(units, self._layout.vectors, k, threads=self._threads, allowed=self._allowed)
 
     def hits(self, rows: NDArray[np.int64], scores: Vectors) -> list[Hit]:
@@ -214,6 +218,7 @@ class View:
         return self._layout.record_bytes(rows)
 
 
-def _check_k(k: int) -> None:
+def check_k(k: int) -> None:
+    """Raise InputError if k is no whole number from 1 to 10,000."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_HITS:
         raise InputError(f"k must be a whole number from 1 to {MOST_HITS:,}, not {k!r}", field="k")

@@ -14,14 +14,13 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import orjson
 
 from gramvec.embedding import Vectors
 from gramvec.errors import Overloaded
 from gramvec.http.models.attached import Attached
 
 if TYPE_CHECKING:
-    from gramvec.search import View
+    from gramvec.search import Narrowing, View
 
 # What a query waits behind.
 MOST_TOGETHER = 8
@@ -40,13 +39,12 @@ class Rows(NamedTuple):
 class _Asked:
     units: Vectors
     k: int
-    where: Mapping[str, Any] | None
+    narrowing: Narrowing
     future: asyncio.Future[Rows] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
-    @property
-    def kind(self) -> tuple[int, bytes]:
-        """What those share that are looked for together: more candidates for one could change what another finds."""
-        return self.k, orjson.dumps(self.where, option=orjson.OPT_SORT_KEYS) if self.where else b""
+    def is_like(self, other: _Asked) -> bool:
+        """Whether both can be looked for together: with another k, more candidates could change what is found."""
+        return self.k == other.k and self.narrowing == other.narrowing
 
 
 class Searches:
@@ -72,9 +70,14 @@ class Searches:
             Overloaded: too many wait, or for too long.
             InputError: k or `where` cannot be asked for.
         """
+        # Before it waits: nothing that is in the queue can be refused any more.
+        from gramvec.search import check_k
+
+        check_k(k)
+        narrowing = self.served.held.narrowing(where)
         found = []
         for start in range(0, len(units), MOST_TOGETHER):
-            asked = _Asked(units[start : start + MOST_TOGETHER], k, where)
+            asked = _Asked(units[start : start + MOST_TOGETHER], k, narrowing)
             self._check_room(len(asked.units))
             self._queue.append(asked)
             self._waiting += len(asked.units)
@@ -121,7 +124,7 @@ class Searches:
         for asked in self._queue:
             if asked.future.done():
                 self._waiting -= len(asked.units)
-            elif size + len(asked.units) <= MOST_TOGETHER and (not together or asked.kind == together[0].kind):
+            elif size + len(asked.units) <= MOST_TOGETHER and (not together or asked.is_like(together[0])):
                 together.append(asked)
                 size += len(asked.units)
             else:
@@ -131,6 +134,6 @@ class Searches:
         return together
 
     def _look(self, together: list[_Asked]) -> Rows:
-        view = self.served.held.view(together[0].where)
+        view = self.served.held.view(together[0].narrowing)
         units = np.concatenate([asked.units for asked in together])
         return Rows(view, *view.nearest(units, together[0].k))
