@@ -144,6 +144,8 @@ train: $(VENV)/.distill  ## train the shipped models from DATA/train into models
 		$(BIN)/gramvec-train distill training/configs/$$name.toml --data $(DATA)/train --out $(RUNS)/$$name --overwrite && \
 		$(BIN)/gramvec-train export $(RUNS)/$$name -o models/$$name || exit 1; \
 	done
+	$(BIN)/gramvec-train identity models/gramvec-en --config training/configs/gramvec-en-clean.toml --data $(DATA)/train \
+		-o models/gramvec-en
 	$(BIN)/gramvec-train fit training/configs/sif.toml --data $(DATA)/train --out $(RUNS)/sif --overwrite
 	$(BIN)/gramvec-train export $(RUNS)/sif -o models/sif
 	$(MAKE) cards

@@ -154,7 +154,7 @@ def test_loops_that_give_other_lengths_do_not_serve(monkeypatch: pytest.MonkeyPa
         units[-1, -1] += 1e-5
         return units
 
-    monkeypatch.setattr("gramvec.embedding.embedder.unit", wrong)
+    monkeypatch.setattr("gramvec.embedding.loading.unit", wrong)
     with pytest.raises(DeviceError, match="not of length 1; install gramvec again"):
         gramvec.load("charagram-phrase", device="cpu")
 

@@ -26,11 +26,13 @@ from gramvec.bundles.manifest import (
     FORMAT,
     FORMAT_VERSION,
     GRAPH,
+    IDENTITY,
     MEMO,
     VOCABULARY,
     FileRecord,
     Golden,
     Graph,
+    IdentityRecord,
     Manifest,
     Precision,
     Stored,
@@ -39,6 +41,7 @@ from gramvec.bundles.mapped import MappedWeights, mapped_weights
 from gramvec.bundles.onnx_graph import check_graph
 from gramvec.errors import BundleError, InputError
 from gramvec.features import FeatureSpec, Featuriser
+from gramvec.identity import Identity, NgramWeights
 from gramvec.vocab import Memo, Vocabulary
 
 __all__ = [
@@ -47,12 +50,14 @@ __all__ = [
     "FORMAT",
     "FORMAT_VERSION",
     "GRAPH",
+    "IDENTITY",
     "MEMO",
     "VOCABULARY",
     "Bundle",
     "FileRecord",
     "Golden",
     "Graph",
+    "IdentityRecord",
     "Manifest",
     "Precision",
     "Stored",
@@ -74,6 +79,7 @@ class Bundle:
         digest: str,
         memoised: Featuriser,
         weights: MappedWeights | None,
+        identity: Identity | None = None,
     ) -> None:
         self.path = path
         self.manifest = manifest
@@ -81,6 +87,7 @@ class Bundle:
         self.memoised = memoised  # fewer rows of the same sum, where the bundle has a memo
         self.featuriser = memoised.without_memo()  # every n-gram and word by itself
         self.weights = weights  # None where the manifest does not say where they lie
+        self.identity = identity  # None where a text has no columns beside the graph's
 
     @property
     def spec(self) -> FeatureSpec:
@@ -127,7 +134,7 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
         memoised = Featuriser(spec, vocabulary, compiled=compiled, memo=memo)
     except InputError as error:
         raise BundleError(f"{path / MANIFEST}: {error}") from error
-    bundle = Bundle(path, manifest, digest, memoised, weights)
+    bundle = Bundle(path, manifest, digest, memoised, weights, _identity(path, manifest, files))
     _check_golden_ids(path, manifest, bundle.featuriser)
     return bundle
 
@@ -139,6 +146,17 @@ def _weights(path: Path, manifest: Manifest, files: VerifiedFiles) -> MappedWeig
     weights = mapped_weights(path / stored.file, files.weights, stored, manifest)
     check_finite(weights)
     return weights
+
+
+def _identity(path: Path, manifest: Manifest, files: VerifiedFiles) -> Identity | None:
+    record = manifest.identity
+    if record is None:
+        return None
+    weights = NgramWeights.read(path / IDENTITY, files.contents[IDENTITY])
+    try:
+        return Identity(weights, record.orders, record.columns, record.scale)
+    except InputError as error:
+        raise BundleError(f"{path / MANIFEST}: identity: {error}; export the model again") from error
 
 
 def _check_counts(path: Path, manifest: Manifest, vocabulary: Vocabulary) -> None:
@@ -192,6 +210,7 @@ def write_manifest(
     spec: FeatureSpec,
     vocabulary: Vocabulary,
     memo: Memo | None = None,
+    identity: IdentityRecord | None = None,
     graph: Graph,
     golden: Sequence[Golden],
     provenance: dict[str, Any],
@@ -215,9 +234,15 @@ def write_manifest(
         words=vocabulary.n_words,
         memo=0 if memo is None else len(memo),
         graph=graph,
+        identity=identity,
         golden=list(golden),
         files=files,
         provenance=provenance,
     )
-    (folder / MANIFEST).write_bytes(orjson.dumps(manifest.model_dump(), option=orjson.OPT_INDENT_2) + b"\n")
+    (folder / MANIFEST).write_bytes(orjson.dumps(_fields(manifest), option=orjson.OPT_INDENT_2) + b"\n")
     return manifest
+
+
+def _fields(manifest: Manifest) -> dict[str, Any]:
+    """As JSON: a gramvec that knows of no identity reads the manifest of a model that has none."""
+    return manifest.model_dump(exclude={"identity"} if manifest.identity is None else None)

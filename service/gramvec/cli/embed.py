@@ -14,8 +14,8 @@ import click
 from tqdm import tqdm
 
 from gramvec.bulk import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Interrupted, OnError, Options, Watcher, embed_file
-from gramvec.cli.options import device_option, model_option
-from gramvec.embedding import MAX_CHARACTERS, Precision, load
+from gramvec.cli.options import device_option, model_option, space_option
+from gramvec.embedding import MAX_CHARACTERS, Precision, Space, load
 from gramvec.files import BLOCK_ROWS, FORMS, STDIN, Form, OutputForm, Reader
 from gramvec.runtime import Device
 
@@ -63,6 +63,7 @@ threads_option = click.option("--threads", type=click.IntRange(min=1), help="How
 @click.option("--embedding-column", default=EMBEDDING, show_default=True, help="What the vectors' column is called.")
 @model_option
 @device_option
+@space_option
 @click.option("--normalize/--no-normalize", default=True, show_default=True, help="Vectors of length 1.")
 @click.option("--dimensions", type=click.IntRange(min=1), help="Keep the first so many columns.")
 @click.option(
@@ -90,6 +91,7 @@ def embed(
     embedding_column: str,
     model: str,
     device: Device,
+    space: Space,
     normalize: bool,
     dimensions: int | None,
     precision: Precision,
@@ -117,7 +119,7 @@ def embed(
         raise click.UsageError(f"{output}: vectors are written as .jsonl, .npy or .parquet; name one, or give --format")
     if output == STDIN and form in ("npy", "parquet"):
         raise click.UsageError(f"--format {form} needs --output FILE: its header or footer is written last")
-    embedder = load(model, device=device, max_characters=max_characters, threads=1)
+    embedder = load(model, device=device, max_characters=max_characters, threads=1, space=space)
     files = Files(source, output, input_format, form, column, embedding_column)
     options = Options(normalize, dimensions, truncate, precision)
     try:

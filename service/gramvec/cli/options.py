@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from gramvec.bundles import DEFAULT_MODEL
+from gramvec.embedding import SPACES
 
 model_option = click.option(
     "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="A name in models/, or a bundle's folder."
@@ -12,6 +13,10 @@ model_option = click.option(
 device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help="Where to run."
 )
+space_option = click.option(
+    "--space", type=click.Choice(SPACES), default="meaning", show_default=True,
+    help="Columns of what a text means, of which n-grams stand in it, or of both.",
+)  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead, on one line.")
 
 

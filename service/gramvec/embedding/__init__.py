@@ -5,8 +5,9 @@ May import runtime, bundles and below. A new way to finish vectors is a function
 
 from __future__ import annotations
 
-from gramvec.embedding.embedder import MAX_CHARACTERS, Embedder, load
+from gramvec.embedding.embedder import MAX_CHARACTERS, Embedder
 from gramvec.embedding.encode import Encodes
+from gramvec.embedding.loading import load
 from gramvec.embedding.postprocess import (
     RawEmbeddings,
     Vectors,
@@ -17,16 +18,19 @@ from gramvec.embedding.postprocess import (
     unit,
 )
 from gramvec.embedding.precision import Precision, check_precision, quantize
+from gramvec.embedding.spaces import SPACES, Space
 from gramvec.embedding.texts import TruncationDirection, in_batches, prepared
 from gramvec.embedding.verifying import compare, sample_texts
 from gramvec.features import iterated, listed
 
 __all__ = [
     "MAX_CHARACTERS",
+    "SPACES",
     "Embedder",
     "Encodes",
     "Precision",
     "RawEmbeddings",
+    "Space",
     "TruncationDirection",
     "Vectors",
     "check_dimensions",

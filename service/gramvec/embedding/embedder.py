@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundles import DEFAULT_MODEL, Bundle, Manifest, open_bundle
+from gramvec.bundles import Bundle, Manifest
 from gramvec.embedding.encode import Encodes
 from gramvec.embedding.postprocess import (
     RawEmbeddings,
@@ -17,19 +18,18 @@ from gramvec.embedding.postprocess import (
     cosine_matrix,
     cosine_pairs,
     finish,
-    unit,
     vectors_among,
 )
+from gramvec.embedding.spaces import Space, check_space, columns_of
 from gramvec.embedding.texts import TruncationDirection, in_batches, prepared
-from gramvec.errors import BundleError, DeviceError, InputError
+from gramvec.errors import InputError
 from gramvec.features import FeatureBatch
-from gramvec.runtime import Batching, Device, Runtime, RuntimeName, open_runtime
+from gramvec.identity import SIF_A, Identity
+from gramvec.runtime import Batching, Runtime
 
 Vectors = NDArray[np.float32]
 
 MAX_CHARACTERS = 65_536
-# Of a component of a vector of length 1.
-UNIT_TOLERANCE = 1e-6
 # The fewest texts that are worth a thread of their own in a call that several share.
 LEAST_CHUNK = 512
 
@@ -40,7 +40,10 @@ class Embedder(Encodes):
     Texts may be any iterable of str: a list, a generator, an open file, an array of numpy, a column of pandas, polars
     or pyarrow. Pickling keeps the model's place and digest, and opens it again.
 
-    dimension: the number of columns of an embedding.
+    space: which columns an embedding has: of what a text means (of model and runtime), of its identity (of n-grams, see
+    gramvec.identity), or both. dimension: how many these are.
+    identity: what makes the columns of the identity, None where an embedding has none. Given, it takes the place of the
+    bundle's own, see `adapted`.
     threads: how many work on one call of more texts than the runtime takes at once (see `batching`); None for as many
     as this process has cores. They are started at the first such call, and do not change a byte of the answer.
     """
@@ -52,13 +55,23 @@ class Embedder(Encodes):
         *,
         max_characters: int = MAX_CHARACTERS,
         threads: int | None = None,
+        space: Space = "meaning",
+        identity: Identity | None = None,
     ) -> None:
+        check_space(space)
         if max_characters < 1:
             raise InputError(f"max_characters must be at least 1, not {max_characters}", field="max_characters")
         if threads is not None and threads < 1:
             raise InputError(f"threads must be at least 1, not {threads}", field="threads")
         self.bundle = bundle
-        self.dimension = bundle.manifest.dimension
+        self.space = space
+        self.identity = None if space == "meaning" else identity or bundle.identity
+        if space != "meaning" and self.identity is None:
+            raise InputError(f"{bundle.manifest.name} has no identity; leave out space={space!r}", field="space")
+        self._own = identity
+        columns = 0 if self.identity is None else self.identity.columns
+        self._widths = bundle.manifest.dimension, columns
+        self.dimension = sum(self._widths) if space == "both" else columns or bundle.manifest.dimension
         self.max_characters = max_characters
         self.threads = threads or len(os.sched_getaffinity(0))
         self._runtime = runtime
@@ -69,7 +82,10 @@ class Embedder(Encodes):
 
     def __reduce__(self) -> tuple[object, ...]:
         where = str(self.bundle.path.resolve())
-        return _opened_again, (where, self.digest, self.device, self.runtime, self.max_characters, self.threads)
+        from gramvec.embedding.loading import opened_again
+
+        settings = (self.device, self.runtime, self.max_characters, self.threads, self.space)
+        return opened_again, (where, self.bundle.digest, settings, self._own)
 
     @property
     def manifest(self) -> Manifest:
@@ -88,8 +104,13 @@ class Embedder(Encodes):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the bundle's manifest (64 hex digits); it changes if any file of the bundle does."""
-        return self.bundle.digest
+        """SHA-256 of the bundle's manifest (64 hex digits); it changes if any file of the bundle does.
+
+        With another space than meaning it is of the space as well, and of the weights of n-grams.
+        """
+        if self.identity is None:
+            return self.bundle.digest
+        return hashlib.sha256(f"{self.bundle.digest} {self.space} {self.identity.digest}".encode()).hexdigest()
 
     @property
     def runtime(self) -> str:
@@ -155,10 +176,49 @@ class Embedder(Encodes):
         return self._runtime.run(batch)
 
     def _raw(self, texts: Sequence[str]) -> RawEmbeddings:
-        return RawEmbeddings.of(*self._runtime.embed(self.bundle.memoised, texts))
+        sums = self._runtime.embed(self.bundle.memoised, texts)
+        if self.identity is None:
+            return RawEmbeddings.of(*sums)
+        vectors, ngrams = self._with_identity(texts, sums.vectors)
+        # No text of which a model knows nothing is unknown, if it has n-grams.
+        return RawEmbeddings.of(vectors, sums.counts + ngrams, sums.unknown, sums.featurise_seconds)
 
     def _sums(self, texts: Sequence[str]) -> Vectors:
-        return self._runtime.embed(self.bundle.memoised, texts).vectors
+        sums = self._runtime.embed(self.bundle.memoised, texts).vectors
+        return sums if self.identity is None else self._with_identity(texts, sums)[0]
+
+    def _with_identity(self, texts: Sequence[str], sums: Vectors) -> tuple[Vectors, NDArray[np.int64]]:
+        assert self.identity is not None
+        vectors, ngrams = self.identity.joined(texts, sums)
+        return (vectors if self.space == "both" else np.ascontiguousarray(vectors[:, sums.shape[1] :])), ngrams
+
+    def columns(self, space: Space | None, dimensions: int | None) -> tuple[slice, int]:
+        """Which columns of an embedding are those of `space` (None: all), and how many of these `dimensions` keeps.
+
+        Raises InputError where there are none, and for dimensions that are no number from 1 to as many as there are.
+        """
+        chosen = slice(None) if space is None else columns_of(space, self.space, *self._widths)
+        width = len(range(*chosen.indices(self.dimension)))
+        check_dimensions(dimensions, width)
+        return chosen, dimensions or width
+
+    def adapted(self, texts: Iterable[str], *, a: float = SIF_A, space: Space = "both") -> Embedder:
+        """This model with identity weighed by these texts, without labels: what many of them hold says little.
+
+        For the texts that are compared: both of two tables, the records that are searched. An n-gram that a share p of
+        them holds weighs a / (a + p). In seconds for a million titles, and 140 MB.
+        Raises InputError for no texts, and for what NgramWeights.of_texts refuses.
+        """
+        known = self.bundle.identity
+        identity = Identity.of_texts(texts, a=a) if known is None else Identity.of_texts(texts, **known.shape, a=a)
+        return Embedder(
+            self.bundle,
+            self._runtime,
+            max_characters=self.max_characters,
+            threads=self.threads,
+            space=space,
+            identity=identity,
+        )
 
     def _for_each_chunk(self, fill: Callable[[slice], None], texts: int) -> None:
         # What one thread takes at a time bounds the memory of a call with a million texts.
@@ -181,23 +241,25 @@ class Embedder(Encodes):
         dimensions: int | None = None,
         truncate: bool = False,
         truncation_direction: TruncationDirection = "right",
+        space: Space | None = None,
     ) -> Vectors:
         """float32[n, k]: one embedding a text, in order.
 
         normalize: length 1 (a text without any known feature may be all zeros and stays so).
         dimensions: keep the first k of d columns, before normalising; None keeps all.
+        space: "meaning" or "identity" for these columns alone, where the model was loaded for both.
         truncate, truncation_direction: see prepare.
         Raises InputError for what prepare and finish refuse, BackendError if the runtime fails.
         """
         prepared = self.prepare(texts, truncate=truncate, truncation_direction=truncation_direction)
-        check_dimensions(dimensions, self.dimension)  # before the work, not after it
+        columns, width = self.columns(space, dimensions)  # before the work, not after it
         if len(prepared) <= self.batching.texts:
-            return finish(self._sums(prepared), normalize=normalize, dimensions=dimensions)
-        vectors = np.empty((len(prepared), dimensions or self.dimension), np.float32)
+            return finish(self._sums(prepared)[:, columns], normalize=normalize, dimensions=dimensions)
+        vectors = np.empty((len(prepared), width), np.float32)
 
         def fill(chunk: slice) -> None:
             sums = self._sums(prepared[chunk])
-            finish(sums, normalize=normalize, dimensions=dimensions, out=vectors[chunk])
+            finish(sums[:, columns], normalize=normalize, dimensions=dimensions, out=vectors[chunk])
 
         self._for_each_chunk(fill, len(prepared))
         return vectors
@@ -240,10 +302,11 @@ class Embedder(Encodes):
         dimensions: int | None = None,
         truncate: bool = False,
         truncation_direction: TruncationDirection = "right",
+        space: Space | None = None,
     ) -> Iterator[Vectors]:
         """Embeddings of an iterable of any length, float32[at most batch_size, k] at a time, lazily.
 
-        batch_size: None for as many as the runtime takes at once.
+        batch_size: None for as many as the runtime takes at once. Else as embed.
         """
 
         def embed(batch: list[str]) -> Vectors:
@@ -253,6 +316,7 @@ class Embedder(Encodes):
                 dimensions=dimensions,
                 truncate=truncate,
                 truncation_direction=truncation_direction,
+                space=space,
             )
 
         return in_batches(texts, self.batching.texts if batch_size is None else batch_size, embed)
@@ -263,42 +327,3 @@ class Embedder(Encodes):
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
-
-
-def load(
-    name_or_path: str | os.PathLike[str] = DEFAULT_MODEL,
-    *,
-    device: Device = "auto",
-    max_characters: int = MAX_CHARACTERS,
-    runtime: RuntimeName = "auto",
-    threads: int | None = None,
-) -> Embedder:
-    """Open a model by name (in models/) or path, verify its files, and check it on its golden texts.
-
-    runtime: "onnx", "native" (a compiled loop for a CPU), or "auto", see gramvec.runtime.choice. threads: see Embedder.
-    Raises BundleError for a damaged or unsuitable bundle, DeviceError if the device or runtime cannot be had.
-    """
-    bundle = open_bundle(name_or_path)
-    opened = open_runtime(bundle, device, runtime)
-    _check_units(bundle)
-    return Embedder(bundle, opened, max_characters=max_characters, threads=threads)
-
-
-def _opened_again(
-    path: str, digest: str, device: Device, runtime: RuntimeName, max_characters: int, threads: int
-) -> Embedder:
-    """What was pickled. Raises BundleError if another model lies there by now."""
-    embedder = load(path, device=device, runtime=runtime, max_characters=max_characters, threads=threads)
-    if embedder.digest != digest:
-        raise BundleError(f"{path}: another model than the one that was pickled; pickle it again")
-    return embedder
-
-
-def _check_units(bundle: Bundle) -> None:
-    """The loop that every vector goes through last, on the golden vectors."""
-    vectors = np.array([one.vector for one in bundle.manifest.golden], np.float32)
-    vectors = vectors.reshape(len(vectors), bundle.manifest.dimension)
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    expected = vectors / np.where(lengths > 0, lengths, 1)
-    if not np.allclose(unit(vectors), expected, rtol=0, atol=UNIT_TOLERANCE):
-        raise DeviceError("the compiled loops give vectors that are not of length 1; install gramvec again")

@@ -47,6 +47,13 @@ class RawEmbeddings(NamedTuple):
         vectors, counts, units = (np.concatenate([part[field] for part in parts]) for field in range(3))
         return cls(vectors, counts, units)
 
+    def of_columns(self, columns: slice) -> RawEmbeddings:
+        """These columns alone, as vectors of their own."""
+        if columns == slice(None):
+            return self
+        chosen = np.ascontiguousarray(self.vectors[:, columns])
+        return RawEmbeddings.of(chosen, self.feature_counts, self.unknown, self.featurise_seconds)
+
     def take(self, chosen: slice | NDArray[np.int64]) -> RawEmbeddings:
         """The embeddings of these texts, in this order; views for a slice."""
         return RawEmbeddings(self.vectors[chosen], self.feature_counts[chosen], self.units[chosen])

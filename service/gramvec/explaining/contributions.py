@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from gramvec.embedding import Embedder, cosine_matrix
 from gramvec.errors import InputError
-from gramvec.explaining.occlusion import shares
-from gramvec.explaining.weights import Weights, weights_of
-from gramvec.features import Located, locate
+from gramvec.explaining.sums import TextSum
+from gramvec.explaining.weights import weights_of
+from gramvec.features import Located
 from gramvec.vocab import EntryKind
 
 Doubles = NDArray[np.float64]
@@ -163,10 +163,10 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     raw = embedder.raw(texts)
     score = float(cosine_matrix(raw.take(slice(1)), raw.take(slice(1, 2)))[0, 0])
     one, other = (
-        _Sum.by_occlusion(text, embedder) if weights is None else _Sum.of(text, vector, embedder, weights)
+        TextSum.by_occlusion(text, embedder) if weights is None else TextSum.of(text, vector, embedder, weights)
         for text, vector in zip(texts, raw.vectors, strict=True)
     )
-    left, right = one.beside(other), other.beside(one)
+    left, right = _side(one, other), _side(other, one)
     total = float(one.whole @ other.whole)
     pairs = [
         Contribution(left.feature(*one.occurrence(i)), right.feature(*other.occurrence(j)), contribution)
@@ -176,87 +176,11 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     return Explanation(score, score - total, rest, left, right, pairs, by_occlusion=weights is None)
 
 
-@dataclass(frozen=True, eq=False)
-class _Sum:
-    """A text at length 1 as the sum of its features."""
-
-    text: str
-    located: Located
-    unknown_row: int
-    coverage: float
-    first: Int64s  # of each distinct feature, its first occurrence
-    counts: Int64s
-    distinct: Doubles  # float64[distinct, d], all occurrences together
-    inverse: Int64s  # of each occurrence, its distinct feature
-    unit: Doubles | None = None  # float64[d], the text's vector at length 1, where it is not the sum
-
-    @classmethod
-    def of(cls, text: str, served: NDArray[np.float32], embedder: Embedder, weights: Weights) -> _Sum:
-        bundle, graph = embedder.bundle, embedder.manifest.graph
-        located = locate(text, bundle.spec, bundle.vocabulary)
-        unknown = bundle.vocabulary.unknown_row
-        first, inverse, counts = _distinct(located, unknown)
-        rows = weights.rows(located.rows[first]).astype(np.float64) * counts[:, None]
-        if graph.pooling == "mean":
-            rows /= max(1, len(located.rows))
-        vector = np.add.reduce(rows, axis=0) + weights.bias
-        if graph.activation == "tanh":
-            gain = np.divide(np.tanh(vector), vector, out=np.ones_like(vector), where=vector != 0)
-            rows *= gain
-            vector = vector * gain
-        rows += (served - vector) * (counts / max(1, len(located.rows)))[:, None]
-        length = float(np.sqrt(np.add.reduce(np.square(served, dtype=np.float64))))
-        rows /= length if length > 0 else 1.0
-        return cls(text, located, unknown, _coverage(text, located, unknown), first, counts, rows, inverse)
-
-    @classmethod
-    def by_occlusion(cls, text: str, embedder: Embedder) -> _Sum:
-        """Each occurrence by itself, since the same word elsewhere does something else."""
-        bundle = embedder.bundle
-        located = locate(text, bundle.spec, bundle.vocabulary)
-        unknown = bundle.vocabulary.unknown_row
-        each, unit = shares(embedder, located.rows)
-        places = np.arange(len(each))
-        coverage = _coverage(text, located, unknown)
-        return cls(text, located, unknown, coverage, places, np.ones_like(places), each, places, unit)
-
-    @cached_property
-    def whole(self) -> Doubles:
-        return np.asarray(np.add.reduce(self.distinct, axis=0))
-
-    def beside(self, other: _Sum) -> Side:
-        against = other.whole if other.unit is None else other.unit
-        each = np.add.reduce(self.distinct * against, axis=1) / self.counts
-        return Side(self.text, self.located, each[self.inverse], self.coverage, self.unknown_row)
-
-    def occurrence(self, index: int) -> tuple[int, int]:
-        return int(self.first[index]), int(self.counts[index])
+def _side(one: TextSum, other: TextSum) -> Side:
+    return Side(one.text, one.located, one.contributions_with(other), one.coverage, one.unknown_row)
 
 
-def _distinct(located: Located, unknown_row: int) -> tuple[Int64s, Int64s, Int64s]:
-    # Words that share a row are as many features as there are words.
-    keys = located.rows.astype(np.int64)
-    names: dict[str, int] = {}
-    for index in np.flatnonzero(located.rows == unknown_row).tolist() if unknown_row >= 0 else []:
-        keys[index] = -1 - names.setdefault(located.spelt(index), len(names))
-    _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-    order = np.argsort(first)
-    places = np.empty_like(order)
-    places[order] = np.arange(len(order))
-    return first[order], places[inverse], counts[order]
-
-
-def _coverage(text: str, located: Located, unknown_row: int) -> float:
-    known = located.rows != unknown_row
-    depth = np.zeros(len(text) + 1, np.int64)
-    np.add.at(depth, located.start[known], 1)
-    np.subtract.at(depth, located.end[known], 1)
-    ink = np.array([not character.isspace() for character in text], bool)
-    covered = int(np.count_nonzero(ink & (np.cumsum(depth)[:-1] > 0)))
-    return covered / max(1, int(np.count_nonzero(ink)))
-
-
-def _largest(one: _Sum, other: _Sum, k: int) -> list[tuple[int, int, float]]:
+def _largest(one: TextSum, other: TextSum, k: int) -> list[tuple[int, int, float]]:
     # Of equal contributions the one that comes first in the texts; float32 to find them, float64 to report them.
     if not len(one.distinct) or not len(other.distinct):
         return []

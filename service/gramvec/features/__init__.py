@@ -9,7 +9,7 @@ from gramvec.features.batch import FeatureBatch
 from gramvec.features.compose import compose
 from gramvec.features.featuriser import Featuriser, can_be_memoised
 from gramvec.features.iterables import iterated, listed, no_text
-from gramvec.features.located import Located, locate
+from gramvec.features.located import Located, locate, places
 from gramvec.features.plain import Characters, characters, ngram_keys, word_spans
 from gramvec.features.spec import FeatureSpec
 from gramvec.features.text import CodePoints, code_points, has_surrogate
@@ -31,5 +31,6 @@ __all__ = [
     "locate",
     "ngram_keys",
     "no_text",
+    "places",
     "word_spans",
 ]

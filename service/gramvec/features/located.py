@@ -52,7 +52,7 @@ def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
     """
     given = code_points([text])
     chars = plain.characters(given, vocabulary.table)
-    starts, ends = _places(text, chars, len(given.points))
+    starts, ends = places(text, chars, len(given.points))
     firsts, lasts, rows = [], [], []
     if spec.orders:
         keys, valid = plain.ngram_keys(chars, spec.orders, vocabulary.bits)
@@ -77,8 +77,8 @@ def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
     return Located(row[known], starts[first], ends[last - 1], spelt, first, last, known >= of_ngrams)
 
 
-def _places(text: str, chars: plain.Characters, composed: int) -> tuple[Int64s, Int64s]:
-    # Where each normalised character begins and ends in the text.
+def places(text: str, chars: plain.Characters, composed: int) -> tuple[Int64s, Int64s]:
+    """Where each normalised character of a text begins and ends in it: int64[m]. composed: code points in form C."""
     origin_start, origin_end = _origins(text, composed)
     padding = chars.source < 0
     source = np.where(padding, 0, chars.source)

@@ -86,5 +86,28 @@ class Table:
         Raises TypeError and ValueError as the featuriser does, and if texts and vectors do not fit together.
         """
 
+class Identity:
+    """Sketches of texts, see gramvec.identity. Made and called in bounded time, whatever the arrays are.
+
+    Raises ValueError for arrays that do not fit together.
+    """
+
+    def __new__(
+        cls,
+        compose: Callable[[str], str],
+        pages: Array,  # uint16[0x1100]
+        shifts: Array,  # uint32: what is added to a code point
+        weights: Array,  # uint8[2^18]: by a hash's highest bits
+        orders: tuple[int, ...],  # 1 to 6
+        columns: int,  # 8 to 1,024, a power of 2
+        scale: float,
+        /,
+    ) -> Identity: ...
+    def join(self, texts: Sequence[str], vectors: Array, joined: Array, counts: Array, /) -> None:
+        """Fill joined float32[n, d + columns] with vectors float32[n, d] and sketches, counts int64[n] with n-grams.
+
+        Raises TypeError, ValueError and OverflowError as a Featuriser does, and ValueError if they do not fit together.
+        """
+
 def unit(rows: Array, units: Array, /) -> None:
     """Fill units with the rows, float32[n, d], at length 1; a zero row stays zero."""

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "embed.h"
+#include "identity.h"
 
 /* Below so many characters or rows a call is over before another thread could take the interpreter's lock. */
 enum { KEEP_LOCK = 2048 };
@@ -246,7 +247,7 @@ static int has_surrogate(PyObject *text) {
 #define MOST_CHARACTERS (PY_SSIZE_T_MAX >> 8)
 
 /* Own each text, composed; describe it for the loops. Returns the characters of all, -1 with an exception set. */
-static Py_ssize_t take_texts(Featuriser *self, PyObject *sequence, Py_ssize_t n, PyObject **owned, Text *texts,
+static Py_ssize_t take_texts(PyObject *compose, PyObject *sequence, Py_ssize_t n, PyObject **owned, Text *texts,
                              int64_t *longest) {
     Py_ssize_t characters = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -263,7 +264,7 @@ static Py_ssize_t take_texts(Featuriser *self, PyObject *sequence, Py_ssize_t n,
         if (PyUnicode_IS_ASCII(text)) {
             owned[i] = Py_NewRef(text);
         } else {
-            owned[i] = PyObject_CallOneArg(self->compose, text);
+            owned[i] = PyObject_CallOneArg(compose, text);
             if (!owned[i]) return -1;
             if (!PyUnicode_Check(owned[i]) || has_surrogate(owned[i])) {
                 PyErr_Format(PyExc_ValueError, "text %zd has a lone surrogate", i);
@@ -298,16 +299,12 @@ static void give_back(Given *given) {
 }
 
 /* -1 with an exception set. Give it back in either case. */
-static int take(Featuriser *self, PyObject *texts, int sums, Given *given) {
+static int take(PyObject *compose, PyObject *texts, Given *given) {
     given->owned = NULL;
     given->texts = NULL;
     given->scratch = NULL;
     given->longest = 0;
     given->sequence = NULL;
-    if (sums && self->features.n_orders == 0) {
-        PyErr_SetString(PyExc_ValueError, "there are no sums without n-grams");
-        return -1;
-    }
     if (!(given->sequence = PySequence_Fast(texts, "texts must be a sequence of str"))) return -1;
     Py_ssize_t n = given->n = PySequence_Fast_GET_SIZE(given->sequence);
     if (n > MOST_CHARACTERS) {
@@ -322,7 +319,7 @@ static int take(Featuriser *self, PyObject *texts, int sums, Given *given) {
         PyErr_NoMemory();
         return -1;
     }
-    given->characters = take_texts(self, given->sequence, n, given->owned, given->texts, &given->longest);
+    given->characters = take_texts(compose, given->sequence, n, given->owned, given->texts, &given->longest);
     if (given->characters < 0) return -1;
     int64_t length = given->longest + SLACK > SHORT ? given->longest + SLACK : SHORT;
     given->scratch = length > SHORT ? PyMem_RawMalloc((size_t)length * BYTES_A_CHARACTER) : given->short_scratch;
@@ -334,13 +331,19 @@ static int take(Featuriser *self, PyObject *texts, int sums, Given *given) {
     return 0;
 }
 
+static int can_sum(const Featuriser *self, int sums) {
+    if (!sums || self->features.n_orders > 0) return 1;
+    PyErr_SetString(PyExc_ValueError, "there are no sums without n-grams");
+    return 0;
+}
+
 static PyObject *featuriser_call(Featuriser *self, PyObject *args, PyObject *kwargs) {
     (void)kwargs;
     PyObject *texts, *result = NULL, *rows = NULL, *offsets = NULL;
     int sums;
-    if (!PyArg_ParseTuple(args, "Op", &texts, &sums)) return NULL;
+    if (!PyArg_ParseTuple(args, "Op", &texts, &sums) || !can_sum(self, sums)) return NULL;
     Given given;
-    if (take(self, texts, sums, &given) < 0) goto done;
+    if (take(self->compose, texts, &given) < 0) goto done;
     Py_ssize_t n = given.n, room = most_rows(&self->features, sums, given.characters, n);
     rows = PyByteArray_FromStringAndSize(NULL, room * (Py_ssize_t)sizeof(int32_t));
     offsets = PyByteArray_FromStringAndSize(NULL, (n + 1) * (Py_ssize_t)sizeof(int64_t));
@@ -495,13 +498,14 @@ static PyObject *table_embed(TableObject *self, PyObject *args) {
         PyErr_SetString(PyExc_TypeError, "a Featuriser is needed");
         return NULL;
     }
+    if (!can_sum(featuriser, sums)) return NULL;
     const Table *t = &self->table;
     Buffers buffers = {.count = 0};
     Given given;
     void *total = NULL, *wide = NULL;
     int32_t *rows = NULL;
     Py_ssize_t n_numbers;
-    if (take(featuriser, texts, sums, &given) < 0) goto done;
+    if (take(featuriser->compose, texts, &given) < 0) goto done;
     float *vectors = hold(&buffers, given_vectors, 4, &n_numbers, PyBUF_WRITABLE);
     if (!vectors) goto done;
     if (!are_vectors(n_numbers, given.n, t)) {
@@ -541,6 +545,8 @@ static PyType_Slot table_slots[] = {
     {Py_tp_methods, table_methods}, {Py_tp_new, table_new}, {Py_tp_dealloc, table_free}, {Py_tp_call, table_call}, {0, NULL}};
 static PyType_Spec table_spec = {"gramvec.native.Table", sizeof(TableObject), 0, Py_TPFLAGS_DEFAULT, table_slots};
 
+#include "identity_type.h"
+
 /* ---- unit ---- */
 
 static PyObject *unit(PyObject *module, PyObject *const *args, Py_ssize_t n_args) {
@@ -578,6 +584,9 @@ static int execute(PyObject *module) {
     PyObject *table = PyType_FromModuleAndSpec(module, &table_spec, NULL);
     if (!table || PyModule_AddObjectRef(module, "Table", table) < 0) return -1;
     Py_DECREF(table);
+    PyObject *identity = PyType_FromModuleAndSpec(module, &identity_spec, NULL);
+    if (!identity || PyModule_AddObjectRef(module, "Identity", identity) < 0) return -1;
+    Py_DECREF(identity);
     return PyModule_AddIntConstant(module, "BLOCK", BLOCK);
 }
 

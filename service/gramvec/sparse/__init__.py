@@ -6,8 +6,23 @@ function in `hashed`.
 
 from __future__ import annotations
 
-from gramvec.sparse.embedder import ORDERS, SIF_A, WEIGHTINGS, SparseEmbedder, Weighting, fit, uniform
-from gramvec.sparse.hashed import COLUMNS
+from gramvec.sparse.embedder import ORDERS, SIF_A, WEIGHTINGS, SparseEmbedder, Weighting, fit, held_by, uniform
+from gramvec.sparse.hashed import COLUMN_BITS, COLUMNS, Hashed, columns_of, hashed_features
 from gramvec.sparse.vectors import SparseVectors
 
-__all__ = ["COLUMNS", "ORDERS", "SIF_A", "WEIGHTINGS", "SparseEmbedder", "SparseVectors", "Weighting", "fit", "uniform"]
+__all__ = [
+    "COLUMNS",
+    "COLUMN_BITS",
+    "ORDERS",
+    "SIF_A",
+    "WEIGHTINGS",
+    "Hashed",
+    "SparseEmbedder",
+    "SparseVectors",
+    "Weighting",
+    "columns_of",
+    "fit",
+    "hashed_features",
+    "held_by",
+    "uniform",
+]

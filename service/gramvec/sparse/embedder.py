@@ -86,6 +86,17 @@ def fit(
         raise InputError(f"weighting must be {' or '.join(WEIGHTINGS)}, not {weighting!r}", field="weighting")
     if not 0 < a < float("inf"):
         raise InputError(f"a must be above 0, not {a:g}", field="a")
+    held, number = held_by(texts, orders, words=words, watch=watch)
+    return SparseEmbedder(weights_of(held, number, weighting, a), orders, words=words)
+
+
+def held_by(
+    texts: Iterable[str], orders: Sequence[int], *, words: bool = False, watch: Callable[[int], None] | None = None
+) -> tuple[NDArray[np.int32], int]:
+    """(int32[COLUMNS], n): how many of the n texts hold each column's features. watch: as in SparseEmbedder.embed.
+
+    Raises InputError for texts that `embed` refuses.
+    """
     held, number = np.zeros(COLUMNS, np.int32), 0
     for block in _blocks(list(texts) if isinstance(texts, set | frozenset) else texts):
         _, columns, _ = counted(block, orders, words=words)
@@ -93,7 +104,7 @@ def fit(
         number += len(block)
         if watch:
             watch(len(block))
-    return SparseEmbedder(weights_of(held, number, weighting, a), orders, words=words)
+    return held, number
 
 
 def uniform(orders: Sequence[int] = ORDERS, *, words: bool = False) -> SparseEmbedder:

@@ -6,11 +6,14 @@ May import errors and native. A new array is checked in `checks` before anything
 from __future__ import annotations
 
 from gramvec.vocab import hashing
+from gramvec.vocab.arrays import bytes_of, read_arrays, write_arrays
 from gramvec.vocab.characters import (
     CLASS_SHIFT,
     CODE_POINTS,
     ID_MASK,
     MAX_ALPHABET,
+    PAGE,
+    PAGE_SHIFT,
     SPACE,
     WORD,
     CharacterTable,
@@ -27,6 +30,8 @@ __all__ = [
     "CODE_POINTS",
     "ID_MASK",
     "MAX_ALPHABET",
+    "PAGE",
+    "PAGE_SHIFT",
     "SPACE",
     "WORD",
     "CharacterTable",
@@ -34,6 +39,7 @@ __all__ = [
     "EntryKind",
     "Memo",
     "Vocabulary",
+    "bytes_of",
     "class_ranges",
     "edges_of",
     "hashing",
@@ -42,6 +48,8 @@ __all__ = [
     "lower_case_pairs",
     "ngrams_across",
     "ngrams_by_end",
+    "read_arrays",
     "suffix_rows",
     "summed",
+    "write_arrays",
 ]

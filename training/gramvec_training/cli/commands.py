@@ -12,6 +12,7 @@ from gramvec_training.cli.adapt import adapt
 from gramvec_training.cli.convert import convert
 from gramvec_training.cli.evaluate import card, evaluate, report
 from gramvec_training.cli.heads import head, label
+from gramvec_training.cli.identity import identity
 from gramvec_training.cli.inputs import count, parameters, tokens
 from gramvec_training.cli.papers import papers
 from gramvec_training.cli.sif import sif
@@ -240,6 +241,7 @@ def distill(
 
 main.add_command(adapt)
 main.add_command(convert)
+main.add_command(identity)
 main.add_command(head)
 main.add_command(label)
 main.add_command(evaluate)

@@ -14,6 +14,7 @@ from gramvec_training.cli.support import PATH, one_sentence
 
 # scipy, onnxruntime and matplotlib are imported inside the commands, so that --help answers at once.
 if TYPE_CHECKING:
+    from gramvec.embedding import Space
     from gramvec_training.configuration import Measure
     from gramvec_training.evaluation import ScoredModel, Sides, SimilaritySet, Typos
 
@@ -57,12 +58,14 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
 @click.option("--json", "json_path", type=OUTPUT, help="Write the scores as JSON too; - for stdout, instead of text.")
 @click.option("--markdown", "markdown_path", type=OUTPUT, help="Write Markdown too; - for stdout, instead of text.")
 @click.option("--plot", type=PATH, help="Draw the scores into this PNG file (needs matplotlib).")
+@click.option("--space", type=click.Choice(["meaning", "identity", "both"]), default="meaning", show_default=True,
+              help="Score these columns of bundles that have an identity.")  # fmt: skip
 @DEVICE
 @one_sentence
 def evaluate(
     models: tuple[str, ...], sets: tuple[Path, ...], components: int | None, of_sides: Sides, typos: tuple[int, ...],
     misspellings: tuple[Path, ...], seed: int, json_path: Path | None, markdown_path: Path | None, plot: Path | None,
-    device: str, **named: Any,
+    space: Space, device: str, **named: Any,
 ) -> None:  # fmt: skip
     """Score MODELS (bundles' names or folders, or finished run folders) and rivals side by side, on one family of tests
     or on several.
@@ -108,7 +111,7 @@ def evaluate(
     opened, peers = open_families(families, seed), open_peers(families.peers)
     noise = _typos(typos, misspellings, seed, families.seen)
     models = tuple(dict.fromkeys(models))
-    scored = [_model(one, device, components, of_sides) for one in models]
+    scored = [_model(one, device, components, of_sides, space) for one in models]
     reports = evaluate_models(scored, models, found, noise)
     score_all(reports, scored, peers, found, opened, noise)
     for name, report in reports.items():
@@ -199,7 +202,7 @@ def card(
     click.echo(f"{embedder.bundle.path}: card of {manifest.name} written, {len(found)} sets scored")
 
 
-def _model(name: str, device: str, components: int | None, sides: Sides) -> ScoredModel:
+def _model(name: str, device: str, components: int | None, sides: Sides, space: Space) -> ScoredModel:
     """A run folder's model or a bundle's, by the folder's files or the bundle's name."""
     import gramvec
     from gramvec_training.evaluation import served_model, without_components_of_sets
@@ -208,7 +211,7 @@ def _model(name: str, device: str, components: int | None, sides: Sides) -> Scor
     if is_begun(Path(name)):
         model = run_model(load_run(Path(name)), device)
     else:
-        model = served_model(gramvec.load(name, device=device))  # type: ignore[arg-type]
+        model = served_model(gramvec.load(name, device=device, space=space))  # type: ignore[arg-type]
     return model if components is None else without_components_of_sets(model, components, sides)
 
 

@@ -10,6 +10,7 @@ from gramvec_training.export.bundle import NO_MEMO, PARITY, export_bundle
 from gramvec_training.export.convert import convert
 from gramvec_training.export.golden import golden_texts
 from gramvec_training.export.graph import write_cpu_graph, write_graph, write_graphs
+from gramvec_training.export.identity import add_identity
 from gramvec_training.export.memo import Chosen, can_have_memo, choose, memo_of
 from gramvec_training.export.shape import kind_of, scaled, whitening_transform
 from gramvec_training.export.weights import read_weights, stored_of
@@ -21,6 +22,7 @@ __all__ = [
     "Chosen",
     "Graphed",
     "adapt",
+    "add_identity",
     "can_have_memo",
     "choose",
     "convert",

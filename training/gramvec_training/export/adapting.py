@@ -15,6 +15,7 @@ import numpy as np
 from gramvec.bundles import Manifest, open_bundle
 from gramvec.errors import InputError
 from gramvec.features import Featuriser
+from gramvec.identity import Identity
 from gramvec_training.data import count_documents, count_repeated
 from gramvec_training.encoders import bag_of
 from gramvec_training.export.bundle import export_bundle
@@ -55,6 +56,7 @@ def adapt(
     memo = Chosen()
     if can_have_memo(bundle.spec, sums=graph.pooling == "sum"):
         memo = choose(count_repeated(lines, bundle.spec), bundle.featuriser, chunks=chunks, edges=edges)
+    known = bundle.identity
     adapted = {"from": bundle.digest, "texts": len(lines), "a": a}
     chosen = name or f"{manifest.name}-adapted"
     written = export_bundle(
@@ -72,6 +74,7 @@ def adapt(
         precision=graph.precision,
         parity_texts=lines[:1_000],
         memo=memo,
+        identity=None if known is None else Identity.of_texts(lines, **known.shape, a=a),
         provenance={**manifest.provenance, "adapted": adapted},
         card=f"# {chosen}\n\n{manifest.name}, its features weighed by {len(lines):,} texts (a = {a:g}).\n",
     )

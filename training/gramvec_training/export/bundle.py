@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from gramvec.bundles import GRAPH, MEMO, VOCABULARY, Manifest, Precision, staged_folder, write_manifest
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
+from gramvec.identity import Identity
 from gramvec.runtime import OnnxRuntime
 from gramvec.vocab import Vocabulary
 from gramvec_training.encoders import Encoder, encoder_function
 from gramvec_training.export.golden import GOLDEN_TEXTS, made_golden, runtime_of
 from gramvec_training.export.golden import golden_texts as texts_of_every_kind
+from gramvec_training.export.identity import saved_identity
 from gramvec_training.export.memo import Chosen, memo_of
 from gramvec_training.export.writers import Graphed, graphed
 
@@ -39,6 +41,7 @@ def export_bundle(
     parity_texts: Sequence[str] = (),
     golden_texts: Sequence[str] | None = None,
     memo: Chosen = NO_MEMO,
+    identity: Identity | None = None,
     provenance: Mapping[str, Any],
     card: str,
 ) -> Manifest:
@@ -51,6 +54,7 @@ def export_bundle(
     golden_texts: stored with their features and vectors; whoever opens the bundle computes them again. None for those
         of gramvec_training.export.golden.
     memo: chunks and edges that get a row with the sum of their features; for encoders of sums alone.
+    identity: what makes the columns that say which n-grams stand in a text; None for none.
 
     Raises InputError if the arguments do not fit together, or if the graph's vectors differ from the encoder's by more
     than 1e-6 (1 - cosine).
@@ -100,6 +104,7 @@ def export_bundle(
             spec=spec,
             vocabulary=vocabulary,
             memo=memory,
+            identity=saved_identity(folder, identity),
             graph=graph,
             golden=golden,
             provenance={**provenance, "parity": parity},

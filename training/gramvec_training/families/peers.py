@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gramvec.embedding import Space, load
 from gramvec.errors import InputError
 from gramvec.sparse import fit
 from gramvec_training.evaluation import ScoredModel
@@ -64,6 +65,24 @@ def installed_peers() -> tuple[dict[str, Model], list[str]]:
         except NotInstalledError as error:
             notes.append(f"{name} is left out: {error}")
     return models, notes
+
+
+def _weighed_by_texts(space: Space) -> Callable[[str], Model]:
+    """A bundle whose identity is weighed by the texts at hand."""
+
+    def opened(name: str) -> Model:
+        embedder = load(name, device="cpu")
+
+        def model(texts: Sequence[str]) -> Comparison:
+            adapted = embedder.adapted(prepared(texts), space=space)
+            return Cosines(lambda some: adapted.embed(some, truncate=True))
+
+        def prepared(texts: Sequence[str]) -> list[str]:
+            return embedder.prepare(texts, truncate=True)
+
+        return model
+
+    return opened
 
 
 def _token_set() -> Model:
@@ -172,4 +191,9 @@ PEERS: Mapping[str, Callable[[], Model]] = {
     "rapidfuzz": _token_set,
     "match": _sparse,
 }
-OF_A_FOLDER: Mapping[str, Callable[[str], Model]] = {"model2vec": _model2vec, "transformer": _transformer}
+OF_A_FOLDER: Mapping[str, Callable[[str], Model]] = {
+    "model2vec": _model2vec,
+    "transformer": _transformer,
+    "identity": _weighed_by_texts("identity"),
+    "both": _weighed_by_texts("both"),
+}

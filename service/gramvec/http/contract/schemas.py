@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from gramvec.embedding import Precision
+from gramvec.embedding import Precision, Space
 from gramvec.features import has_surrogate
 
 # Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
@@ -79,6 +79,11 @@ class EmbedRequest(Body):
         description="Type of the components: int8 is 127 times the component, rounded, and uint8 128 more than that; "
         "ubinary packs the signs of eight components into a byte, and binary is 128 less than that.",
     )
+    space: Space | None = Field(
+        None,
+        description="The columns of what a text means, or of which n-grams stand in it, where the service has both; "
+        "null for all that it has.",
+    )
     prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
     model: str | None = Field(None, description="Name of a served model; null for the default.")
 
@@ -103,6 +108,7 @@ class OneText:
     truncate = None
     truncation_direction: Direction = "right"
     precision: Precision | None = "float32"
+    space: Space | None = None
     model = None
 
     def __init__(self, inputs: str, dimensions: int | None) -> None:

@@ -52,6 +52,7 @@ def load_model(settings: Settings, source: str) -> Embedder:
         device=settings.device,
         max_characters=settings.max_characters,
         runtime=settings.runtime,
+        space=settings.space,
         threads=1,  # calls are short and follow each other; other cores are for other workers
     )
 

@@ -16,7 +16,6 @@ from gramvec.embedding import (
     Precision,
     RawEmbeddings,
     Vectors,
-    check_dimensions,
     check_precision,
     cosine_matrix,
     cosine_pairs,
@@ -88,13 +87,13 @@ async def _embed(service: Service, request: Incoming, document: Document) -> Rep
     embedder = served.embedder
     texts, dimensions, normalize = body.texts(), body.dimensions, body.normalize is not False
     service.check_count(len(texts))
-    check_dimensions(dimensions, embedder.dimension)  # before the model works, not after
+    columns, width = embedder.columns(body.space, dimensions)  # before the model works, not after
     if not (isinstance(body, OneText) and len(body.inputs) <= embedder.max_characters):
         check_precision(body.precision, normalize=normalize)
         texts = prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
-        request.reserve(len(texts) * embedder.dimension * NUMBER_BYTES)
+        request.reserve(len(texts) * width * NUMBER_BYTES)
     answer = await embed(served, texts, request)
-    vectors, finished = finishing(answer.embeddings, normalize, dimensions, body.precision)
+    vectors, finished = finishing(answer.embeddings.of_columns(columns), normalize, dimensions, body.precision)
     accept = request.headers.get(b"accept", b"")
     return await vectors_reply(vectors, finished, accept.decode("latin-1"), usage_of(served, answer))
 

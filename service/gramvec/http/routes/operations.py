@@ -93,6 +93,7 @@ def _model(served: Served) -> dict[str, Any]:
         "kind": embedder.kind,
         "digest": embedder.digest,
         "dimension": embedder.dimension,
+        "space": embedder.space,
         "vocabulary_size": manifest.rows,
         "max_characters": embedder.max_characters,
         "precision": manifest.graph.precision,

@@ -66,6 +66,9 @@ class Settings(BaseModel):
         "auto", description="Where the model runs; auto takes CUDA when it works."
     )
     runtime: Literal["auto", "onnx", "native"] = Field("auto", description="What computes the vectors.")
+    space: Literal["meaning", "identity", "both"] = Field(
+        "meaning", description="Columns of what a text means, of which n-grams stand in it, or of both."
+    )
     workers: int = Field(
         1, ge=1, le=256, description="Processes that serve the port and share one copy of the model; CPU only."
     )
