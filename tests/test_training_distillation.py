@@ -9,10 +9,10 @@ import torch
 import gramvec
 from gramvec.errors import InputError
 from gramvec.features import FeatureSpec
-from gramvec_training.configuration import TextSource, parse_config
-from gramvec_training.data import build_vocabulary, collect_texts, misspelt
+from gramvec_training.configuration import Distillation, TextSource, parse_config
+from gramvec_training.data import Corpus, build_vocabulary, collect_texts, misspelt
 from gramvec_training.export import NO_MEMO
-from gramvec_training.objectives import distillation_loss
+from gramvec_training.objectives import TeacherObjective, distillation_loss
 from gramvec_training.teachers import TransformerTeacher, principal_projection, projected
 from gramvec_training.teachers.transformer import keys_of
 from training_support import call, export_table
@@ -39,6 +39,36 @@ def test_the_projection_keeps_the_leading_axes() -> None:
         projected(torch.from_numpy(vectors), projection.on(torch.device("cpu"))).norm(dim=1).numpy(), 1, rtol=1e-5
     )
     assert principal_projection(vectors, 1).kept == pytest.approx(0.9, abs=0.02)
+
+
+def test_whitened_axes_have_variances_to_a_power() -> None:
+    vectors = np.random.default_rng(0).normal(size=(2000, 3)).astype(np.float16) * np.array([4, 2, 1], np.float16)
+    variances = {}
+    for whitening in (0.0, 0.5, 1.0):
+        axes = principal_projection(vectors, 3 if whitening else 2, whitening=whitening).axes
+        variances[whitening] = np.square(vectors.astype(np.float32) @ axes.T).mean(axis=0)
+    assert variances[0.0] == pytest.approx([16, 4], rel=0.1)
+    assert variances[0.5] / variances[0.5][0] == pytest.approx([1, 1 / 2, 1 / 4], rel=0.1)  # of 1, 1/4 and 1/16
+    assert variances[1.0] / variances[1.0][0] == pytest.approx([1, 1, 1], rel=0.1)
+
+
+def test_dropout_leaves_out_features_of_its_kind_alone_and_others_each_step() -> None:
+    offsets = np.arange(0, 4001, 40)
+    corpus = Corpus(np.tile(np.arange(40, dtype=np.int32), 100), offsets, 40)
+    rates = np.where(np.arange(40) < 20, 0.4, 0).astype(np.float32)
+    settings = Distillation(teacher="t", batch=100, seed=3, steps=2)
+    vectors = np.eye(100, 4, dtype=np.float16)
+    objective = TeacherObjective(
+        corpus, np.arange(100), vectors, principal_projection(vectors, 4), settings, torch.device("cpu"), dropout=rates
+    )
+    batches = [objective.examples_at(step).batch for step in (0, 1, 0)]
+    for batch in batches:
+        features = batch.rows[batch.ids]
+        assert np.count_nonzero(features >= 20) == 2000
+        assert 0.55 < np.count_nonzero(features < 20) / 2000 < 0.65
+        assert batch.offsets[-1] == len(features) and np.all(np.diff(batch.offsets) >= 20)
+    assert np.array_equal(batches[0].ids, batches[2].ids)
+    assert not np.array_equal(batches[0].offsets, batches[1].offsets)
 
 
 def test_texts_are_collected_once_with_caps_and_spans(tmp_path: Path) -> None:

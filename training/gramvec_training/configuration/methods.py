@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from gramvec_training.configuration.model import FeatureKind
 from gramvec_training.configuration.schedule import Decay, Optimiser, Schedule
 from gramvec_training.configuration.sources import TextSource
 from gramvec_training.configuration.strict import Count, Number, Penalty, Positive, Seed, Strict
@@ -37,6 +38,9 @@ class Distillation(Schedule):
     rate: Positive = 2e-3
     spans: Number = 0  # texts that a short phrase is cut from, besides
     max_texts: Count | None = None  # of all texts, keep so many
+    # Of a kind of features: how many occurrences a step leaves out. What is served has all; [export] scales them down.
+    dropout: dict[FeatureKind, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
+    whitening: Annotated[float, Field(ge=0, le=1)] = 0.0  # of the teacher's vectors; 0 for none
     misspelt: Annotated[float, Field(ge=0, le=1)] = 0.1  # misspelt copies, as a share of the texts
     misspelt_words: Annotated[float, Field(gt=0, le=1)] = 0.3  # share of a copy's longer words
     misspellings: tuple[Path, ...] = ()  # files of word<TAB>misspelling

@@ -5,7 +5,7 @@ It imports configuration and readers, and the serving side's features. A new way
 
 from __future__ import annotations
 
-from gramvec_training.data.corpus import Batch, Corpus, Features, Featurise, Ids, Ints
+from gramvec_training.data.corpus import Batch, Bools, Corpus, Features, Featurise, Ids, Ints
 from gramvec_training.data.counting import count_documents, count_words
 from gramvec_training.data.held_out import HeldOut, read_held_out, read_kept
 from gramvec_training.data.labels import LabelSplit, LabelTexts, split_labels
@@ -17,6 +17,7 @@ from gramvec_training.data.vocabulary import build_vocabulary, extended_vocabula
 
 __all__ = [
     "Batch",
+    "Bools",
     "Corpus",
     "Features",
     "Featurise",

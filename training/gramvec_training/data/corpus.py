@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 Ids = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 class Features(Protocol):
@@ -92,9 +93,15 @@ class Corpus:
         flat = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
         return self.ids[flat], offsets.astype(np.int32)
 
-    def batch(self, texts: Ints) -> Batch:
-        """The batch of the texts with these numbers, its rows found without sorting the ids."""
+    def batch(self, texts: Ints, kept: Callable[[Ids], Bools] | None = None) -> Batch:
+        """The batch of the texts with these numbers, its rows found without sorting the ids.
+
+        kept: int32[m] ids -> bool[m], which features stay; None for all.
+        """
         ids, offsets = self.cut(texts)
+        if kept is not None:
+            stays = kept(ids)
+            ids, offsets = ids[stays], np.append(0, np.cumsum(stays))[offsets].astype(np.int32)
         order = np.arange(len(ids), dtype=np.int32)
         self._place[ids] = order
         rows = np.sort(ids[self._place[ids] == order])

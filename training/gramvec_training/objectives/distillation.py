@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from gramvec.errors import InputError
 from gramvec_training.configuration import Distillation
-from gramvec_training.data import Corpus, Ints
+from gramvec_training.data import Bools, Corpus, Ids, Ints
 from gramvec_training.objectives.base import Examples, Objective, moved
 from gramvec_training.teachers import Projection, projected
 from gramvec_training.types import Halves
@@ -32,7 +35,8 @@ class TeacherObjective(Objective):
     """Draws a student to a teacher's vectors. Each epoch goes through all items, texts and copies, in a new order.
 
     `rows` int64[items]: the teacher's row of each item of the corpus; `teacher` float16[rows, d]. Items without a known
-    feature are left out.
+    feature are left out. `dropout` float32[rows of the table]: with which probability each occurrence of a feature is
+    left out of a step, None for none.
     """
 
     def __init__(
@@ -43,6 +47,8 @@ class TeacherObjective(Objective):
         projection: Projection,
         settings: Distillation,
         device: torch.device,
+        *,
+        dropout: npt.NDArray[np.float32] | None = None,
     ) -> None:
         self._known = np.flatnonzero(corpus.counts)
         if len(self._known) < 2:
@@ -55,6 +61,7 @@ class TeacherObjective(Objective):
         self._rows = rows
         self._teacher = teacher
         self._axes = projection.on(device)
+        self._dropout = dropout
         self._epoch = -1
         self._order = self._known
 
@@ -66,7 +73,12 @@ class TeacherObjective(Objective):
             self._epoch, self._order = epoch, self._known[rng.permutation(len(self._known))]
         start = position * self.settings.batch
         items = self._order[start : start + self.settings.batch]
-        return Examples(step, self._corpus.batch(items), len(items), self._teacher[self._rows[items]])
+        batch = self._corpus.batch(items, None if self._dropout is None else self._kept_at(step, self._dropout))
+        return Examples(step, batch, len(items), self._teacher[self._rows[items]])
+
+    def _kept_at(self, step: int, dropout: npt.NDArray[np.float32]) -> Callable[[Ids], Bools]:
+        rng = np.random.default_rng([self.settings.seed, step, 2**30])
+        return lambda ids: rng.random(len(ids), np.float32) >= dropout[ids]
 
     def loss(self, vectors: Tensor, examples: Examples) -> Tensor:
         """The distillation loss against the teacher's projected vectors."""

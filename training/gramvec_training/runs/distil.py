@@ -14,6 +14,7 @@ from gramvec.features import Featuriser
 from gramvec_training.configuration import How
 from gramvec_training.data import Corpus, collect_texts, count_repeated, misspelt
 from gramvec_training.encoders import Encoder
+from gramvec_training.export import kind_of
 from gramvec_training.fitting import History, choose_device
 from gramvec_training.objectives import TeacherObjective
 from gramvec_training.readers import read_misspellings
@@ -45,7 +46,9 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
         )
     rng = np.random.default_rng([settings.seed, 2**31])
     projection = principal_projection(
-        vectors[np.sort(rng.permutation(len(texts))[:PROJECTION_TEXTS])], config.model.dimension
+        vectors[np.sort(rng.permutation(len(texts))[:PROJECTION_TEXTS])],
+        config.model.dimension,
+        whitening=settings.whitening,
     )
     spec = spec_of(config)
     vocabulary = begun_vocabulary(config, started, texts, spec, data)
@@ -57,6 +60,8 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
     with _bar("features", len(texts) + len(copies)) as bar:
         corpus = Corpus.of([*texts, *copies], featuriser, len(vocabulary), progress=bar.update)
     rows = np.concatenate([np.arange(len(texts)), copied])
+    rates = {str(kind): rate for kind, rate in settings.dropout.items()}
+    dropout = np.array([rates.get(kind_of(one), 0) for one in vocabulary.entries()], np.float32) if rates else None
 
     def record(history: History, encoder: Encoder) -> dict[str, Any]:
         return {
@@ -82,7 +87,9 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
         count_repeated(texts, spec),
         make_encoder=lambda: begun_encoder(config, started, settings.seed, vocabulary, data),
         record=record,
-        make_objective=lambda encoder, device: TeacherObjective(corpus, rows, vectors, projection, settings, device),
+        make_objective=lambda encoder, device: TeacherObjective(
+            corpus, rows, vectors, projection, settings, device, dropout=dropout
+        ),
         digests=(corpus.digest, teacher.digest, teacher.precision),
     )
 

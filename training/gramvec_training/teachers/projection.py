@@ -11,6 +11,8 @@ from torch.nn import functional
 
 from gramvec_training.types import Floats, Halves
 
+FLOOR = 1e-4  # of the largest variance: directions with less are not blown up further
+
 
 @dataclass(frozen=True)
 class Projection:
@@ -32,10 +34,14 @@ def projected(vectors: Tensor, axes: Tensor) -> Tensor:
     return functional.normalize(vectors.float() @ axes.T, dim=1)
 
 
-def principal_projection(vectors: Halves, dimension: int) -> Projection:
-    """The leading axes of all vectors float16[n, d]; the identity if `dimension` is d, so that nothing is turned."""
+def principal_projection(vectors: Halves, dimension: int, *, whitening: float = 0.0) -> Projection:
+    """The leading axes of all vectors float16[n, d]; the identity if `dimension` is d, so that nothing is turned.
+
+    whitening: each axis is divided by its variance to the power of half of this: 0 keeps their variances, and 1 makes
+    them equal. Directions of less than 1e-4 of the largest variance count as of that.
+    """
     d = vectors.shape[1]
-    if dimension == d:
+    if dimension == d and not whitening:
         return Projection(np.eye(d, dtype=np.float32), 1.0)
     gram = np.zeros((d, d), np.float64)
     for start in range(0, len(vectors), 65_536):
@@ -43,4 +49,6 @@ def principal_projection(vectors: Halves, dimension: int) -> Projection:
         gram += block.T @ block
     values, axes = np.linalg.eigh(gram)
     order = np.argsort(values)[::-1][:dimension]
-    return Projection(axes[:, order].T.astype(np.float32), float(values[order].sum() / values.sum()))
+    kept = values[order]
+    scales = (np.maximum(kept, FLOOR * kept[0]) / kept[0]) ** (-whitening / 2)
+    return Projection((axes[:, order] * scales).T.astype(np.float32), float(kept.sum() / values.sum()))
