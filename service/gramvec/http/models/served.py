@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from gramvec.batching import Answer, Batcher
 from gramvec.embedding import Embedder
 from gramvec.errors import InputError
-from gramvec.http.contract import Incoming, Usage
+from gramvec.http.contract import Incoming, Usage, too_large
 
 T = TypeVar("T")
 
@@ -53,6 +53,14 @@ def prepare(
         # The library counts texts; a client knows them by their place in the body.
         sentence = str(error).removeprefix(f"text {error.index} ")
         raise InputError(f"{path(error.index)} {sentence}", field=path(error.index), index=error.index) from error
+
+
+def check_characters(texts: Sequence[str], most: int) -> int:
+    """How many characters the texts have; HttpError 413 for more than `most`."""
+    characters = sum(map(len, texts))
+    if characters > most:
+        raise too_large(f"{characters} characters are more than the limit of {most} in one request; send fewer texts")
+    return characters
 
 
 def usage_of(served: Served, answer: Answer) -> Usage:

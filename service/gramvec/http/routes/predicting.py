@@ -9,7 +9,6 @@ from starlette.responses import Response
 from gramvec.embedding import Vectors
 from gramvec.http.contract import (
     JSON,
-    HttpError,
     Incoming,
     LabelScore,
     PredictRequest,
@@ -20,6 +19,7 @@ from gramvec.http.contract import (
     read,
     reply,
     to_json,
+    too_large,
 )
 from gramvec.http.models import ENTRY_BYTES, Attached, Service, embed, prepare, usage_of
 from gramvec.http.routes.shells import through
@@ -76,9 +76,9 @@ async def predict(service: Service, request: Incoming) -> Reply:
     labels = len(served_head.held.labels)
     told = min(body.top_k or labels, labels)
     if len(given) * labels > MOST_SCORES and len(given) > 1:
-        raise _too_large(f"{len(given)} texts with {labels} labels are over {MOST_SCORES} scores; send fewer texts")
+        raise too_large(f"{len(given)} texts with {labels} labels are over {MOST_SCORES} scores; send fewer texts")
     if len(given) * told > MOST_ENTRIES:
-        raise _too_large(f"{len(given)} texts with {told} labels are over {MOST_ENTRIES}; ask for fewer with top_k")
+        raise too_large(f"{len(given)} texts with {told} labels are over {MOST_ENTRIES}; ask for fewer with top_k")
     served = service.admit(served_head.model)
     texts = prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     longest = max(map(len, served_head.held.labels)) if told else 0
@@ -105,7 +105,3 @@ def _predicted(served: Attached, units: Vectors, told: int, alone: bool) -> tupl
     ]
     unknown = [row for row, label in enumerate(head.answers(scores)) if label is None]
     return to_json(answers[0] if alone else answers), unknown
-
-
-def _too_large(sentence: str) -> HttpError:
-    return HttpError(413, "too_large", sentence)

@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from gramvec.http.contract import (
     JSON,
-    HttpError,
     Incoming,
     Reply,
     SparseRequest,
@@ -22,7 +21,7 @@ from gramvec.http.contract import (
     reply,
     to_json,
 )
-from gramvec.http.models import Service, prepare
+from gramvec.http.models import Service, check_characters, prepare
 from gramvec.http.routes.shells import through
 from gramvec.sparse import SparseEmbedder, uniform
 
@@ -69,13 +68,7 @@ async def embed_sparse(service: Service, request: Incoming) -> Reply:
     service.check_count(len(given))
     served = service.admit()
     texts = prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    characters = sum(map(len, texts))
-    if characters > MOST_CHARACTERS:
-        raise HttpError(
-            413,
-            "too_large",
-            f"{characters} characters are more than the limit of {MOST_CHARACTERS} in one request; send fewer texts",
-        )
+    characters = check_characters(texts, MOST_CHARACTERS)
     request.reserve(BYTES_A_CHARACTER * characters)
     encoded, turn = await service.sparse.run(lambda: _encoded(uniform(), texts))
     usage = Usage(characters, turn.waited_ms, turn.worked_ms, served.label, len(texts), time.perf_counter())
