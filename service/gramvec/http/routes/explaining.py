@@ -29,12 +29,7 @@ from gramvec.http.routes.shells import through
 router = APIRouter()
 
 
-EXPLAIN: openapi.Operation = {
-    "requestBody": openapi.request_body(ExplainRequest),
-    "responses": {
-        "200": {"description": "The score and its parts.", "content": {JSON: {"schema": openapi.reference(Explained)}}}
-    },
-}
+EXPLAIN = openapi.operation(ExplainRequest, description="The score and its parts.", schema=openapi.reference(Explained))
 
 
 @router.post("/explain", openapi_extra=EXPLAIN, responses=openapi.ERRORS)

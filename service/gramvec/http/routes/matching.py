@@ -35,15 +35,11 @@ MOST_MATCHES = 100_000
 # N-grams of a character, of 16 bytes each in both lists' vectors and as much while they are multiplied.
 BYTES_A_CHARACTER = 2 * 32
 
-MATCH: openapi.Operation = {
-    "requestBody": openapi.request_body(MatchRequest),
-    "responses": {
-        "200": {
-            "description": "The matches, by left text and then the highest score.",
-            "content": {JSON: {"schema": openapi.reference(MatchAnswer)}},
-        }
-    },
-}
+MATCH = openapi.operation(
+    MatchRequest,
+    description="The matches, by left text and then the highest score.",
+    schema=openapi.reference(MatchAnswer),
+)
 
 
 @router.post("/match", openapi_extra=MATCH, responses=openapi.ERRORS)

@@ -31,25 +31,13 @@ MOST_SCORES = 2_000_000
 # Of one request's answer.
 MOST_ENTRIES = 200_000
 
-PREDICT: openapi.Operation = {
-    "requestBody": openapi.request_body(PredictRequest),
-    "responses": {
-        "200": {
-            "description": "The labels, the likeliest first: a list for one text, a list of such lists for several.",
-            "headers": openapi.UNKNOWN_HEADERS,
-            "content": {
-                JSON: {
-                    "schema": {
-                        "anyOf": [
-                            {"type": "array", "items": openapi.reference(LabelScore)},
-                            {"type": "array", "items": {"type": "array", "items": openapi.reference(LabelScore)}},
-                        ]
-                    }
-                }
-            },
-        }
-    },
-}
+LABELS = openapi.listed(openapi.reference(LabelScore))
+PREDICT = openapi.operation(
+    PredictRequest,
+    description="The labels, the likeliest first: a list for one text, a list of such lists for several.",
+    schema={"anyOf": [LABELS, openapi.listed(LABELS)]},
+    headers=openapi.UNKNOWN_HEADERS,
+)
 
 
 @router.post("/predict", openapi_extra=PREDICT, responses=openapi.ERRORS)

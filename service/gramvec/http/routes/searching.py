@@ -33,15 +33,11 @@ MOST_HITS = 100_000
 # A record as it lies in the file, its objects, and its JSON.
 RECORD_TIMES = 6
 
-SEARCH: openapi.Operation = {
-    "requestBody": openapi.request_body(SearchRequest),
-    "responses": {
-        "200": {
-            "description": "For each query its nearest rows, the nearest first.",
-            "content": {JSON: {"schema": openapi.reference(SearchAnswer)}},
-        }
-    },
-}
+SEARCH = openapi.operation(
+    SearchRequest,
+    description="For each query its nearest rows, the nearest first.",
+    schema=openapi.reference(SearchAnswer),
+)
 
 
 @router.post("/search", openapi_extra=SEARCH, responses=openapi.ERRORS)

@@ -32,17 +32,11 @@ MOST_CHARACTERS = 1_000_000
 # A character begins an n-gram of three and one of four; an entry takes 46 bytes in JSON, and its objects as much.
 BYTES_A_CHARACTER = 2 * 92
 
-SPARSE: openapi.Operation = {
-    "requestBody": openapi.request_body(SparseRequest),
-    "responses": {
-        "200": {
-            "description": "For each text the columns that it has, ascending, and their values.",
-            "content": {
-                JSON: {"schema": {"type": "array", "items": {"type": "array", "items": openapi.reference(SparseValue)}}}
-            },
-        }
-    },
-}
+SPARSE = openapi.operation(
+    SparseRequest,
+    description="For each text the columns that it has, ascending, and their values.",
+    schema=openapi.listed(openapi.listed(openapi.reference(SparseValue))),
+)
 
 
 @router.post("/embed_sparse", openapi_extra=SPARSE, responses=openapi.ERRORS)
