@@ -13,6 +13,7 @@ from gramvec.batching import Answer, Batcher
 from gramvec.embedding import Embedder
 from gramvec.errors import InputError
 from gramvec.http.contract import Incoming, Usage, too_large
+from gramvec.http.models.serial import Took
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ def prepare(
 
 
 def check_characters(texts: Sequence[str], most: int) -> int:
-    """How many characters the texts have; HttpError 413 for more than `most`."""
+    """How many characters the texts have. Raises HttpError 413 for more than `most`."""
     characters = sum(map(len, texts))
     if characters > most:
         raise too_large(f"{characters} characters are more than the limit of {most} in one request; send fewer texts")
@@ -67,6 +68,12 @@ def usage_of(served: Served, answer: Answer) -> Usage:
     """What the model's part of a request cost, from the moment at which its answer is there."""
     texts = len(answer.embeddings.feature_counts)
     return Usage(answer.characters, answer.queue_ms, answer.inference_ms, served.label, texts, time.perf_counter())
+
+
+def usage_of_turn(served: Served, texts: Sequence[str], turn: Took) -> Usage:
+    """The same of work in a thread of its own, of which these texts are all."""
+    characters = sum(map(len, texts))
+    return Usage(characters, turn.waited_ms, turn.worked_ms, served.label, len(texts), time.perf_counter())
 
 
 async def embed(served: Served, texts: Sequence[str], request: Incoming) -> Answer:

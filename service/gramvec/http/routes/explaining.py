@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -16,14 +15,13 @@ from gramvec.http.contract import (
     ExplainRequest,
     Incoming,
     Reply,
-    Usage,
     check,
     openapi,
     read,
     reply,
     to_json,
 )
-from gramvec.http.models import Service, prepare
+from gramvec.http.models import Service, prepare, usage_of_turn
 from gramvec.http.routes.shells import through
 
 router = APIRouter()
@@ -68,5 +66,4 @@ async def explained(service: Service, request: Incoming) -> Reply:
         return to_json(value)
 
     answer, turn = await service.explanations.run(work)
-    usage = Usage(sum(map(len, texts)), turn.waited_ms, turn.worked_ms, served.label, 2, time.perf_counter())
-    return reply([answer], JSON, usage)
+    return reply([answer], JSON, usage_of_turn(served, texts, turn))

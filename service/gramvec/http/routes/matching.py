@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -13,7 +11,6 @@ from gramvec.http.contract import (
     MatchAnswer,
     MatchRequest,
     Reply,
-    Usage,
     check,
     openapi,
     read,
@@ -21,7 +18,7 @@ from gramvec.http.contract import (
     to_json,
     too_large,
 )
-from gramvec.http.models import ENTRY_BYTES, Service, check_characters, prepare
+from gramvec.http.models import ENTRY_BYTES, Service, check_characters, prepare, usage_of_turn
 from gramvec.http.routes.shells import through
 
 router = APIRouter()
@@ -76,8 +73,7 @@ async def match(service: Service, request: Incoming) -> Reply:
     encoded, turn = await service.matches.run(
         lambda: _matched(left, right, top, 0.3 if body.threshold is None else body.threshold, bool(body.one_to_one))
     )
-    usage = Usage(characters, turn.waited_ms, turn.worked_ms, served.label, len(texts), time.perf_counter())
-    return reply([encoded], JSON, usage)
+    return reply([encoded], JSON, usage_of_turn(served, texts, turn))
 
 
 def _matched(left: list[str], right: list[str], top: int, threshold: float, one_to_one: bool) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 
 from fastapi import APIRouter, Request
@@ -14,14 +13,13 @@ from gramvec.http.contract import (
     Reply,
     SparseRequest,
     SparseValue,
-    Usage,
     check,
     openapi,
     read,
     reply,
     to_json,
 )
-from gramvec.http.models import Service, check_characters, prepare
+from gramvec.http.models import Service, check_characters, prepare, usage_of_turn
 from gramvec.http.routes.shells import through
 from gramvec.sparse import SparseEmbedder, uniform
 
@@ -65,8 +63,7 @@ async def embed_sparse(service: Service, request: Incoming) -> Reply:
     characters = check_characters(texts, MOST_CHARACTERS)
     request.reserve(BYTES_A_CHARACTER * characters)
     encoded, turn = await service.sparse.run(lambda: _encoded(uniform(), texts))
-    usage = Usage(characters, turn.waited_ms, turn.worked_ms, served.label, len(texts), time.perf_counter())
-    return reply([encoded], JSON, usage)
+    return reply([encoded], JSON, usage_of_turn(served, texts, turn))
 
 
 def _encoded(embedder: SparseEmbedder, texts: list[str]) -> bytes:
