@@ -26,7 +26,7 @@ from gramvec.http.routes.shells import through
 
 router = APIRouter()
 
-# Scores of one request: a second of a core.
+# Scores of one request, in 110 MB: of vectors of 300 columns 0.8 s of a core, of 1,024 columns 1.6 s.
 MOST_SCORES = 2_000_000
 # Of one request's answer.
 MOST_ENTRIES = 200_000
@@ -69,8 +69,7 @@ async def predict(service: Service, request: Incoming) -> Reply:
         raise too_large(f"{len(given)} texts with {told} labels are over {MOST_ENTRIES}; ask for fewer with top_k")
     served = service.admit(served_head.model)
     texts = prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    longest = max(map(len, served_head.held.labels)) if told else 0
-    request.reserve(len(given) * (4 * labels + told * (ENTRY_BYTES + longest)))
+    request.reserve(len(given) * (4 * labels + told * (ENTRY_BYTES + served_head.held.longest_label)))
     answer = await embed(served, texts, request)
     units = answer.embeddings.units
     (encoded, unknown), turn = await service.predictions.run(lambda: _predicted(served_head, units, told, body.alone))
