@@ -27,7 +27,7 @@ class ExplainRequest(Body):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"inputs": {"source_sentence": "vehicals", "target_sentence": "vehicles"}, "top_k": 5}]
+            "examples": [{"inputs": {"source_sentence": "vehicals", "target_sentence": "vehicles"}, "top_k": 1}]
         }
     )
 

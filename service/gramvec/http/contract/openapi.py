@@ -15,6 +15,7 @@ from pydantic.json_schema import models_json_schema
 from gramvec.http.contract.answers import BASE64, NPY, RAW
 from gramvec.http.contract.envelope import OpenAIErrorBody
 from gramvec.http.contract.errors import ErrorBody
+from gramvec.http.contract.examples import ANSWERS, refusal
 from gramvec.http.contract.explanation import Explained, ExplainRequest
 from gramvec.http.contract.matching import MatchAnswer, MatchRequest
 from gramvec.http.contract.predicting import LabelScore, PredictRequest
@@ -261,6 +262,7 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 _complete(operation)
+                _give_examples(operation, method, path)
                 operation["tags"] = [_group(path)]
                 if keyed and path in open_paths and method == "get":
                     operation["security"] = []
@@ -272,6 +274,13 @@ def _group(path: str) -> str:
     if path.startswith("/v1/"):
         return "as OpenAI"
     return "operations" if path in OPERATIONS else "texts"
+
+
+def _give_examples(operation: dict[str, Any], method: str, path: str) -> None:
+    for status, response in operation["responses"].items():
+        example = ANSWERS.get(f"{method} {path}") if status == "200" else refusal(path, int(status))
+        if example is not None:
+            response.setdefault("content", {}).setdefault(JSON, {})["example"] = example
 
 
 def _complete(operation: dict[str, Any]) -> None:

@@ -77,9 +77,7 @@ Truncate = Annotated[
 class EmbedRequest(OneOrManyBody):
     """Texts to embed, in the shape of Text Embeddings Inference."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"inputs": ["vehicles", "a fast car"], "normalize": True}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["vehicles", "a fast car"], "dimensions": 3}]})
 
     inputs: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string is a text.")
     normalize: bool | None = Field(True, description="Scale each vector to length 1.")
@@ -142,7 +140,7 @@ class EmbeddingsRequest(OneOrManyBody):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
-                {"input": ["vehicles", "a fast car"]},
+                {"input": ["vehicles", "a fast car"], "dimensions": 3},
                 {"input": "vehicles", "encoding_format": "base64", "dimensions": 3},
             ]
         }

@@ -10,7 +10,7 @@ from gramvec.http.contract.schemas import Direction, OneOrManyBody, OneOrManyTex
 class SparseRequest(OneOrManyBody):
     """Texts to be embedded sparsely, in the shape of Text Embeddings Inference."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["canon sd1100", "nikon s8100"]}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["tv", "a tv"]}]})
 
     inputs: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string has an empty vector.")
     truncate: Truncate = None
