@@ -193,6 +193,19 @@ def test_what_is_no_head_is_refused(tmp_path: Path, data: bytes, said: str) -> N
         Head.load(tmp_path / "h")
 
 
+@pytest.mark.parametrize("data", [b"", b"gvhead01" + bytes(39), b"no head" * 10])
+def test_the_digest_is_read_without_the_rest(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "x.head"
+    replace(head(2), labels=("a", "\u20ac" * 3)).save(path)
+    read = Head.load(path)
+    assert read.longest_label == 9
+    path.write_bytes(path.read_bytes()[:48])
+    assert Head.digest_of(path) == read.file_digest
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="is no head"):
+        Head.digest_of(path)
+
+
 def test_a_missing_head_and_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file"):
         Head.load(tmp_path / "h")

@@ -40,6 +40,8 @@ def test_the_page_lets_nobody_else_in(server: RunningServer) -> None:
     assert policy["connect-src"] == "'self'"
     (script,) = re.findall(rb"<script>(.*?)</script>", answer.content, re.DOTALL)
     assert policy["script-src"] == f"'self' 'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
+    (style,) = re.findall(rb"<style>(.*?)</style>", answer.content, re.DOTALL)
+    assert policy["style-src"] == f"'self' 'sha256-{base64.b64encode(hashlib.sha256(style).digest()).decode()}'"
     assert "unsafe" not in answer.headers["content-security-policy"]
     for name in ("referrer-policy", "x-content-type-options"):
         assert answer.headers[name] == HEADERS[name]
@@ -67,7 +69,32 @@ def test_every_route_is_shown_and_an_example_runs_at_a_click(browser: Chrome, se
     answered = browser.execute_script("return document.querySelector('.live-responses-table').textContent")
     assert '"prompt_tokens": 4' in answered
     assert "200" in answered
+    folded = found(browser, ".opblock-body details")
+    assert len(folded) == 11
+    assert not folded[0].find_element(By.CSS_SELECTOR, ".headers").is_displayed()
+    folded[0].find_element(By.TAG_NAME, "summary").click()
+    assert "x-request-id" in folded[0].find_element(By.CSS_SELECTOR, ".headers").text
     asked = browser.execute_script("return performance.getEntriesByType('resource').map(entry => entry.name)")
     outside = [name for name in asked if not name.startswith((server.url, "data:"))]
     assert outside == []
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_light_or_dark_as_the_browser_prefers(browser: Chrome, server: RunningServer, scheme: str) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    try:
+        browser.get(f"{server.url}/docs")
+        until(lambda: found(browser, ".opblock .opblock-summary-path"))
+        shades = browser.execute_script(
+            "return [document.body, document.querySelector('.opblock-summary-path'), document.querySelector('.info p')]"
+            ".map((one, at) => getComputedStyle(one)[at ? 'color' : 'backgroundColor'].match(/[0-9.]+/g).map(Number))"
+        )
+        light = [sum(shade[:3]) / 3 for shade in shades]
+        if scheme == "dark":
+            assert light[0] < 60 and min(light[1:]) > 150
+        else:
+            assert shades[0] == [0, 0, 0, 0] and max(light[1:]) < 100
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -18,6 +19,9 @@ import pytest
 
 from conftest import ROOT
 from gramvec import Embedder
+from gramvec.bundles import find_bundle
+from gramvec.errors import BundleError
+from gramvec.http.contract import not_reloaded
 from gramvec.http.models import service as http_service
 from gramvec.http.settings.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, read_all, running, until
@@ -313,6 +317,58 @@ def stage(embedder: Embedder) -> Iterator[Stage]:
 
 def test_the_page_has_each_case_once_and_no_other() -> None:
     assert [row.case for row in TABLE] == list(CASES)
+
+
+# How each status is provoked that /openapi.json has an example of.
+PROVOKED: dict[int, Provoke] = {
+    400: lambda stage, it: raw(stage.plain, it, b"{"),
+    401: key_is_missing,
+    404: CASES["unknown model"],
+    413: lambda stage, it: post(stage.plain, it, ["a"] * 21),
+    415: lambda stage, it: raw(stage.plain, it, b"{}", {"content-type": "text/plain"}),
+    422: lambda stage, it: raw(stage.plain, it, b"[]"),
+    424: CASES["the model failed on this request; others are answered"],
+    429: queue_is_full,
+    500: has_a_fault,
+    503: is_loading,
+}
+
+
+@pytest.mark.parametrize("dialect", [TEI, OPENAI])
+def test_the_documents_examples_are_what_is_answered(stage: Stage, dialect: Dialect) -> None:
+    document = httpx.get(f"{stage.plain.url}/openapi.json", timeout=PATIENCE).json()
+    told = document["paths"][dialect.path]["post"]["responses"]
+    assert [int(status) for status in told if status != "200"] == list(PROVOKED)
+    for status, provoke in PROVOKED.items():
+        answer = provoke(stage, dialect)
+        example = told[str(status)]["content"]["application/json"]["example"]
+        assert (answer.status_code, without_numbers(answer.text)) == (status, without_numbers(json.dumps(example)))
+
+
+def test_refusals_of_single_routes_are_what_is_answered(stage: Stage, tmp_path: Path) -> None:
+    bare, document = stage.serve(metrics="off"), httpx.get(f"{stage.plain.url}/openapi.json", timeout=PATIENCE).json()
+    asked = {
+        ("/search", 404): httpx.post(f"{bare.url}/search", json={"queries": "a"}),
+        ("/predict", 404): httpx.post(f"{bare.url}/predict", json={"inputs": "a"}),
+        ("/metrics", 404): httpx.get(f"{bare.url}/metrics"),
+        ("/admin/reload", 403): httpx.post(f"{bare.url}/admin/reload"),
+    }
+    for (path, status), answer in asked.items():
+        assert (answer.status_code, answer.json()) == (status, example_of(document, path, status))
+    with pytest.raises(BundleError) as caught:
+        find_bundle(tmp_path)
+    told = str(not_reloaded(str(caught.value).replace(str(tmp_path), "models/gramvec-en")))
+    assert example_of(document, "/admin/reload", 422)["error"] == told
+
+
+def example_of(document: dict[str, Any], path: str, status: int) -> Any:
+    (operation,) = document["paths"][path].values()
+    return operation["responses"][str(status)]["content"]["application/json"]["example"]
+
+
+def without_numbers(text: str) -> Any:
+    """The JSON value, with the same number for all that sentences have."""
+    return json.loads(re.sub(r"\d+", "0", text))
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.case)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tracemalloc
 import unicodedata
+from bisect import bisect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -120,6 +122,35 @@ def test_the_parts_make_the_score(
     assert sizes == sorted(sizes, reverse=True)
     if score == 0:
         assert parts_of(found) == pytest.approx(0, abs=ROUNDING)
+    assert sum(pair.contribution for pair in found.words) + found.words_rest == pytest.approx(parts_of(found), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@RARELY
+@given(source=TEXTS, target=TEXTS)
+@example(source="", target="the")
+@example(source=" \tthe quick\n\nbrown fox, the", target="The  quick\tfox ")
+def test_words_have_their_letters_shares(
+    opened: Callable[[str], gramvec.Embedder], name: str, source: str, target: str
+) -> None:
+    found = explain(opened(name), source, target, top_k=1000)
+    assert found.words_rest == pytest.approx(0, abs=1e-9)
+    for side, words in (
+        (found.source, [(pair.source, pair.contribution) for pair in found.words]),
+        (found.target, [(pair.target, pair.contribution) for pair in found.words]),
+    ):
+        starts = [one.start() for one in re.finditer(r"\S+", side.text)] or [0]
+        of = [bisect(starts, place) - 1 for place in range(len(side.text))]
+        expected = dict.fromkeys(starts, 0.0)
+        for feature, contribution in zip(side.features, side.contributions.tolist(), strict=True):
+            inked = [of[place] for place in range(feature.start, feature.end) if not side.text[place].isspace()]
+            for word in inked or [min(bisect(starts, feature.start - 1), len(starts) - 1)]:
+                expected[starts[word]] += contribution / (len(inked) or 1)
+        got = dict.fromkeys(starts, 0.0)
+        for word, contribution in words:
+            assert side.text[word.start : word.end] == word.text
+            got[word.start] += contribution
+        assert got == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -261,7 +292,7 @@ def test_the_products_of_long_texts_are_never_held_at_once(
     products, features = distinct[0] * distinct[1] * 4, sum(distinct) * embedder.dimension * 8
     assert peak < 3 * features + 40e6 < products
     # And the blocks change nothing.
-    monkeypatch.setattr("gramvec.explaining.contributions.BLOCK", 200_000)
+    monkeypatch.setattr("gramvec.explaining.largest.BLOCK", 200_000)
     assert explain(embedder, source, target).pairs == found.pairs
 
 

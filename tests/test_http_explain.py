@@ -37,7 +37,7 @@ def test_the_answer_is_the_librarys(client: httpx.Client, embedder: gramvec.Embe
     assert answer.status_code == 200
     found = answer.json()
     expected = explain(embedder, *TEXTS.values(), top_k=7)
-    assert list(found) == ["score", "residual", "rest", "coverage", "features", "characters"]
+    assert list(found) == ["score", "residual", "rest", "coverage", "features", "words", "words_rest", "characters"]
     body = {"inputs": {"source_sentence": TEXTS["source_sentence"], "sentences": [TEXTS["target_sentence"]]}}
     assert [found["score"]] == client.post("/similarity", json=body).json()
     listed = [one["contribution"] for one in found["features"]]
@@ -49,6 +49,11 @@ def test_the_answer_is_the_librarys(client: httpx.Client, embedder: gramvec.Embe
         assert one["source"] == pair.source._asdict()
         assert one["target"] == pair.target._asdict()
         assert one["contribution"] == pytest.approx(pair.contribution, rel=1e-6)
+    for one, words in zip(found["words"], expected.words, strict=True):
+        assert (one["source"], one["target"]) == (words.source._asdict(), words.target._asdict())
+        assert one["contribution"] == pytest.approx(words.contribution, rel=1e-6)
+    assert found["words_rest"] == pytest.approx(expected.words_rest, abs=1e-6)
+    assert len(found["words"]) == 7
     assert answer.headers["x-compute-characters"] == str(sum(map(len, TEXTS.values())))
     assert answer.headers["x-model"] == f"gramvec-en@{embedder.digest[:12]}"
     assert float(answer.headers["x-inference-time"]) > 0
@@ -111,10 +116,11 @@ def test_the_page_on_http_shows_what_is_answered(client: httpx.Client) -> None:
     found = client.post("/explain", json=asked).json()
     found["characters"] = [one[:2] for one in found["characters"]]
     assert list(found) == list(shown)
-    for name in ("score", "rest", "residual", "coverage"):
+    for name in ("score", "rest", "residual", "coverage", "words_rest"):
         assert found[name] == pytest.approx(shown[name], abs=1e-4)
     assert found["characters"] == [pytest.approx(one, abs=1e-4) for one in shown["characters"]]
     assert found["features"][0]["source"] == shown["features"][0]["source"]
+    assert found["words"] == [{**shown["words"][0], "contribution": pytest.approx(0.872165, abs=1e-5)}]
 
 
 def test_a_long_explanation_holds_up_nobody(client: httpx.Client, embedder: gramvec.Embedder) -> None:

@@ -49,18 +49,22 @@ def as_list(found: gramvec.matching.Matches) -> list[tuple]:
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.8])
 @pytest.mark.parametrize(("k", "most", "threads"), [(1, 2000, 1), (3, 2000, 2), (3, 1, 1)])
 @pytest.mark.parametrize("share", [0.0, 0.02, 1.0])
+@pytest.mark.parametrize("products", [0, 8, 10**9])
 def test_as_by_brute_force(
     threshold: float,
     k: int,
     most: int,
     threads: int,
     share: float,
+    products: int,
     real_texts: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cosines, "MOST_WITHOUT_RARE", most)
     monkeypatch.setattr(cosines, "RARE_PRODUCTS", share)
     monkeypatch.setattr(cosines, "BLOCK_PRODUCTS", 4000)
+    monkeypatch.setattr(cosines, "ENTRY_PRODUCTS", products)
+    monkeypatch.setattr(cosines, "SCORED_PAIRS", 1000)
     texts = [one[:60] for one in real_texts[:160]]
     others = [*(one[:9] + one[10:] for one in texts[::2]), "", *texts[:9], *texts[:9], "the of a", *real_texts[200:240]]
     left, right = vectors_of([Field([*texts, "", "the"], others, 1.0)])

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 import gramvec
+from gramvec.http.routes import matching as route
 from gramvec.http.settings.settings import Settings
 from http_support import PATIENCE, running
 
@@ -60,11 +61,30 @@ def test_it_answers_what_match_finds(client: httpx.Client, sent: dict[str, Any],
         ({"left": ["a"], "right": ["b"], "threshold": False}, 422, "threshold must be a number, not a boolean"),
         ({"left": ["a"], "right": ["b"], "top": 0}, 422, "top must be at least 1, not 0"),
         ({"left": ["a"] * 200, "right": ["b"] * 200}, 413, "400 texts are more than the limit of 300"),
+        (
+            {"left": ["q" * 60_000] * 8, "right": ["q" * 20_001]},
+            413,
+            "500001 characters are more than the limit of 500000",
+        ),
     ],
 )
 def test_bad_requests_are_one_sentence(client: httpx.Client, body: Any, status: int, sentence: str) -> None:
     answer = client.post("/match", json=body)
     assert (answer.status_code, sentence in answer.json()["error"]) == (status, True), answer.text
+
+
+def test_more_than_one_answer_may_have_is_refused(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(route, "MOST_MATCHES", 11)
+    assert client.post("/match", json={"left": LEFT, "right": RIGHT, "top": 2}).status_code == 200
+    answer = client.post("/match", json={"left": LEFT, "right": RIGHT, "top": 1000})
+    assert (answer.status_code, answer.json()["error"]) == (
+        413, "4 left texts with top 3 are more than 11 matches; ask for fewer"
+    )  # fmt: skip
+    monkeypatch.setattr(route, "MOST_PAIRS", 11)
+    answer = client.post("/match", json={"left": LEFT, "right": RIGHT})
+    assert (answer.status_code, answer.json()["error"]) == (
+        413, "4 left and 3 right texts are more than 11 pairs; send fewer texts"
+    )  # fmt: skip
 
 
 def test_without_scipy_it_says_what_to_install(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:

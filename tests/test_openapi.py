@@ -31,13 +31,16 @@ OPEN = {"/health", "/ready", "/metrics", "/docs", "/"}
 def client(
     embedder: Embedder, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
-    index = gramvec.Index.build(tmp_path_factory.mktemp("index") / "x.gvi", ["lost parcel"], model=embedder)
+    index = gramvec.Index.build(
+        tmp_path_factory.mktemp("index") / "x.gvi", ["lost parcel", "late parcel", "hello"], model=embedder
+    )
     keys = [request.param] if request.param else []
     head = index.path.with_name("x.head")
-    Head(np.eye(2, 300, dtype=np.float32), np.zeros(2, np.float32), ("a", "b"), 1.0, 0.5, "x", embedder.digest).save(
-        head
-    )
-    served = {"index": [f"things={index.path}"], "head": [f"things={head}"]}
+    # Any text has the first label to a share of 0.93.
+    logits = np.log(np.array([0.93, 0.07], np.float32))
+    none = np.zeros((2, 300), np.float32)
+    Head(none, logits, ("card_lost", "card_stolen"), 1.0, 0.5, "x", embedder.digest).save(head)
+    served = {"index": [f"tickets={index.path}"], "head": [f"intents={head}"]}
     chosen = Settings.model_validate({"api_key": keys, **served})
     headers = BEARER if request.param else {}
     with (
@@ -60,6 +63,15 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
             yield method, path, operation
 
 
+def near(value: Any) -> Any:
+    """The same, with numbers that are compared to four digits."""
+    if isinstance(value, dict):
+        return {name: near(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [near(one) for one in value]
+    return pytest.approx(value, abs=1e-4) if isinstance(value, float) else value
+
+
 def test_every_example_works_as_it_stands(client: httpx.Client, document: dict[str, Any]) -> None:
     tried: list[str] = []
     for method, path, operation in operations(document):
@@ -67,9 +79,11 @@ def test_every_example_works_as_it_stands(client: httpx.Client, document: dict[s
         if media is None:
             continue
         assert media["examples"], path
-        for example in media["examples"].values():
+        shown = operation["responses"]["200"]["content"]["application/json"]["example"]
+        for place, example in enumerate(media["examples"].values()):
             answer = client.request(method, path, json=example["value"])
             assert answer.status_code == 200, (path, example, answer.text)
+            assert place or answer.json() == near(shown), path
             tried.append(path)
     assert {
         "/embed",
@@ -94,6 +108,9 @@ def test_every_route_without_a_body_answers_what_it_documents(client: httpx.Clie
             assert str(answer.status_code) in operation["responses"], (path, answer.text)
             assert answer.status_code == 200, (path, answer.text)
             asked.add(path)
+            if answer.headers["content-type"] == "application/json" and path != "/info":
+                shown = operation["responses"]["200"]["content"]["application/json"]["example"]
+                assert answer.json() == shown
     assert {"/health", "/ready", "/info", "/metrics", "/v1/models", "/v1/models/{model}"} <= asked
 
 
@@ -135,6 +152,7 @@ def test_every_error_has_its_shape_and_every_answer_its_headers(document: dict[s
                 continue
             shape = "OpenAIErrorBody" if path.startswith("/v1/") else "ErrorBody"
             media = response["content"]["application/json"]
+            assert media["example"].keys() == {"error"} | ({"error_type"} if shape == "ErrorBody" else set())
             assert media["schema"]["$ref"].rpartition("/")[2] == shape, (path, status)
             assert ("Retry-After" in response["headers"]) == (status in ("429", "503"))
             assert ("WWW-Authenticate" in response["headers"]) == (status == "401")

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from selenium.webdriver import Chrome, Keys
+from selenium.webdriver import ActionChains, Chrome, Keys
 
 import gramvec
 from browser_support import chromium
@@ -112,13 +112,58 @@ def test_the_score_is_that_of_similarity_and_the_letters_are_coloured(page: Page
     assert "p4" in named
     assert all(colour != "rgba(0, 0, 0, 0)" for colour, _ in named.values())
     assert named["p4"][1] == "underline"  # for who sees no colour
-    first = page.script("return document.querySelector('#pairs tbody tr').innerText").split()
-    assert first[:3] == ["+0.1062", "␣v", "␣v"]
-    amounts = page.script(
-        "return [...document.querySelectorAll('#pairs tbody td:first-child')].map(e => e.textContent)"
-    )
-    assert sum(float(one.replace("−", "-")) for one in amounts) == pytest.approx(0.8722, abs=1e-3)
+    assert words_listed(page) == [["+0.8722", "vehicals", "vehicles"]]
+    assert ngrams_shown(page)[0] == ["+0.1062", "␣v", "␣v"]  # opened where it is the only one
     assert "100 % of the first text" in page.text("coverage")
+
+
+def words_listed(page: Page) -> list[list[str]]:
+    """The rows of pairs of words, and of what is left: what each adds, and its two texts."""
+    return page.script(  # type: ignore[no-any-return]
+        "return [...document.querySelectorAll('#pairs tbody tr:not(.ngram)')]"
+        ".map(r => [...r.cells].slice(0, 3).map(c => c.textContent))"
+    )
+
+
+def ngrams_shown(page: Page) -> list[list[str]]:
+    return page.script(  # type: ignore[no-any-return]
+        "return [...document.querySelectorAll('#pairs tr.ngram:not([hidden])')]"
+        ".map(r => [...r.cells].slice(0, 3).map(c => c.textContent))"
+    )
+
+
+def test_pairs_of_words_open_for_their_ngrams(page: Page, server: RunningServer) -> None:
+    source = SOURCE + " now"
+    page.compare(source, TARGET)
+    found = httpx.post(
+        f"{server.url}/explain",
+        json={"inputs": {"source_sentence": source, "target_sentence": TARGET}, "top_k": 300},
+        timeout=PATIENCE,
+    ).json()
+    expected = [(pair["source"]["text"], pair["target"]["text"]) for pair in found["words"][:12]]
+    page.wait(lambda: [tuple(row[1:3]) for row in words_listed(page)[:12]] == expected)
+    amounts = [float(row[0].replace("−", "-")) for row in words_listed(page)]
+    assert sum(amounts) == pytest.approx(found["score"], abs=1e-3)
+    rest = next(row for row in words_listed(page) if row[1] == "all other pairs of words")
+    assert abs(float(rest[0].replace("−", "-"))) < 0.1 < max(amounts)
+    assert ngrams_shown(page) == []
+    first, second = page.browser.find_elements("css selector", "#pairs .open")[:2]
+    first.send_keys(Keys.ENTER)
+    assert first.get_attribute("aria-expanded") == "true"
+    opened = ngrams_shown(page)
+    assert 1 <= len(opened) <= 8
+    word, other = expected[0]
+    for _, left, right in opened:
+        assert all(one.strip("␣") in text.lower() for one, text in ((left, word), (right.split(" ")[0], other)))
+    second.send_keys(Keys.SPACE)
+    assert len(ngrams_shown(page)) > len(opened)
+    page.compare(source, TARGET + " today")  # what is open stays open, and the focus where it was
+    assert page.script("return document.activeElement.textContent") == expected[1][0]
+    first, second = page.browser.find_elements("css selector", "#pairs .open")[:2]
+    first.send_keys(Keys.ENTER)
+    assert [one.get_attribute("aria-expanded") for one in (first, second)] == ["false", "true"]
+    page.compare("zebra " + SOURCE, "\u05e9\u05dc\u05d5\u05dd \u4f60\u597d")  # n-grams that the model hardly knows
+    assert ngrams_shown(page) == []
 
 
 def test_one_requests_answer_per_text_typed(page: Page) -> None:
@@ -180,6 +225,36 @@ def test_another_model(page: Page, server: RunningServer) -> None:
     assert "charagram-phrase" in page.text("card")
     assert '"model":"charagram-phrase"' in page.text("curl")
     page.write("model", "gramvec-en")
+
+
+def test_two_models_side_by_side(page: Page, server: RunningServer) -> None:
+    page.wait(lambda: page.browser.find_element("id", "other").is_displayed())
+    assert not page.browser.find_element("id", "other-score").is_displayed()
+    page.write("other", "charagram-phrase")
+    page.compare("vehicals", "vehicles")
+    expected = one_score(server, "vehicals", "vehicles", model="charagram-phrase")
+    page.wait(lambda: page.text("other-score") == expected)
+    assert page.text("score") == one_score(server, "vehicals", "vehicles")
+    assert (page.text("score-name"), page.text("other-name")) == ("gramvec-en", "charagram-phrase")
+    lines = ["a fast car", "fast cars", "bananas"]
+    page.write("several", "\n".join(lines))
+    rows = (
+        "return [...document.querySelectorAll('#' + arguments[0] + ' tbody tr')]"
+        ".map(r => [...r.children].map(c => c.textContent))"
+    )
+    for name, model in [("matrix", "gramvec-en"), ("other-matrix", "charagram-phrase")]:
+        matrix = scores(server, {"inputs": {"left": lines, "right": lines}, "model": model})
+        shown = [[f"{one:.2f}".replace("-", "−") for one in row] for row in matrix]
+        page.wait(lambda name=name, shown=shown: [row[1:] for row in page.script(rows, name)] == shown)
+        assert model in page.script("return document.getElementById(arguments[0]).caption.textContent", name)
+    page.write("source", "")
+    page.wait(lambda: (page.text("score"), page.text("other-score")) == ("–", "–"))
+    page.write("other", "gramvec-en")  # the same model stands beside nothing
+    assert not page.browser.find_element("id", "other-score").is_displayed()
+    page.write("other", "")
+    page.compare("vehicals", "vehicles")
+    assert page.text("score-name") == "Cosine"
+    assert not page.browser.find_element("id", "other-matrix").is_displayed()
 
 
 def test_two_lists_are_matched(page: Page, server: RunningServer) -> None:
@@ -248,21 +323,30 @@ def test_errors_are_shown_as_sentences(page: Page, server: RunningServer) -> Non
 
 def test_the_keyboard_is_enough(page: Page, server: RunningServer) -> None:
     reached = []
-    keyboard = page.browser.switch_to
+    keyboard = ActionChains(page.browser)
     page.script("document.activeElement.blur()")
-    while "Matrix of cosines" not in reached and len(reached) < 20:
-        keyboard.active_element.send_keys(Keys.TAB)
-        here = keyboard.active_element
-        name = here.get_attribute("id") or here.get_attribute("aria-label") or here.tag_name
+    while "Matrix of cosines" not in reached and len(reached) < 40:
+        keyboard.send_keys(Keys.TAB).perform()
+        name = page.script("const e = document.activeElement; return e.id || e.ariaLabel || e.tagName")
         reached.append(name)
         assert page.script("return getComputedStyle(document.activeElement).outlineStyle") == "solid", name
         if name == "source":
-            here.send_keys(Keys.CONTROL, "a", Keys.NULL, "vehicals")
+            keyboard.key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).send_keys("vehicals").perform()
         elif name == "target":
-            here.send_keys(Keys.CONTROL, "a", Keys.NULL, "vehicles")
+            keyboard.key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL).send_keys("vehicles").perform()
         elif name == "copy":
-            here.send_keys(Keys.ENTER)
-    order = ["model", "source", "target", "painted-source", "painted-target", "Pairs of features", "copy", "several"]
+            keyboard.send_keys(Keys.ENTER).perform()
+    order = [
+        "model",
+        "other",
+        "source",
+        "target",
+        "painted-source",
+        "painted-target",
+        "Pairs of words",
+        "copy",
+        "several",
+    ]
     assert [name for name in reached if name in order] == order
     page.wait(lambda: page.text("score") == one_score(server, "vehicals", "vehicles"))
     page.wait(lambda: page.text("copied"))
@@ -325,7 +409,7 @@ def test_a_server_with_a_key(browser: Chrome, embedder: gramvec.Embedder) -> Non
         page = Page(browser, server.url)
         field = browser.find_element("id", "key")
         page.wait(field.is_displayed)
-        page.wait(lambda: page.text("fault"))
+        page.wait(lambda: page.text("fault") and page.text("card-fault"))
         assert page.text("fault") == page.text("card-fault") == "This server wants an API key: enter it above."
         assert "$GRAMVEC_API_KEY" in page.text("curl")
         field.send_keys("wröng")

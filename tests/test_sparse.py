@@ -109,7 +109,7 @@ def test_the_same_text_has_the_same_bytes_in_any_batch(real_texts: list[str], mo
     assert whole.indptr[-1] == whole.indptr[-3] and len(whole) == len(texts)
 
 
-def test_products_are_those_of_scipy(real_texts: list[str]) -> None:
+def test_products_are_those_of_scipy(real_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("scipy")
     texts = [*real_texts[:80], "", *real_texts[:5]]
     vectors = sparse.fit(texts, words=True).embed(texts)
@@ -119,6 +119,8 @@ def test_products_are_those_of_scipy(real_texts: list[str]) -> None:
     dots = vectors.dots(left, vectors, right)
     assert dots == pytest.approx((rows @ rows.T).toarray().ravel(), abs=1e-5)
     assert np.array_equal(vectors.dots(left[7:9], vectors, right[7:9]), dots[7:9])
+    monkeypatch.setattr("gramvec.sparse.vectors.BLOCK_ENTRIES", 50)  # fewer than some pairs have
+    assert np.array_equal(vectors.dots(left, vectors, right), dots)
     assert dots.max() <= 1 and vectors.dots(left[:0], vectors, right[:0]).shape == (0,)
 
 

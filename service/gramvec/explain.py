@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
-from gramvec.explaining import MAX_CHARACTERS, MOST_PAIRS, TOP_K, Contribution, Explanation, Feature, explain
+from gramvec.explaining import (
+    MAX_CHARACTERS,
+    MOST_PAIRS,
+    TOP_K,
+    Contribution,
+    Explanation,
+    Feature,
+    Word,
+    WordPair,
+    explain,
+)
 
-__all__ = ["MAX_CHARACTERS", "MOST_PAIRS", "TOP_K", "Contribution", "Explanation", "Feature", "explain"]
+__all__ = [
+    "MAX_CHARACTERS",
+    "MOST_PAIRS",
+    "TOP_K",
+    "Contribution",
+    "Explanation",
+    "Feature",
+    "Word",
+    "WordPair",
+    "explain",
+]

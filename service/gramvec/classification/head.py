@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, BinaryIO, Literal
 
 import numpy as np
 import orjson
@@ -72,6 +75,17 @@ class Head:
     def load(cls, path: str | os.PathLike[str]) -> Head:
         """The head of a file. Raises InputError, saying what to do, for what is no whole head."""
         return _read(Path(path))
+
+    @staticmethod
+    def digest_of(path: str | os.PathLike[str]) -> str:
+        """The `file_digest` that a head's file says it has, from its first bytes alone. Raises InputError."""
+        with _opened(Path(path)) as file:
+            return _beginning(Path(path), file)[len(MAGIC) : -LENGTH_BYTES].hex()
+
+    @cached_property
+    def longest_label(self) -> int:
+        """Bytes of the longest label in UTF-8."""
+        return max(len(label.encode()) for label in self.labels)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file, whole or not at all. Raises InputError for what could not be read again."""
@@ -138,24 +152,18 @@ def softmax(logits: Floats, temperature: float) -> Floats:
 
 
 def _read(path: Path) -> Head:
-    try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            begin = len(MAGIC) + DIGEST_BYTES + LENGTH_BYTES
-            head = file.read(begin)
-            if len(head) < begin or not head.startswith(MAGIC):
-                raise InputError(f"{path} is no head; give a file that gramvec classify fit wrote")
-            length = int.from_bytes(head[-LENGTH_BYTES:], "little")
-            if length > min(MOST_HEADER_BYTES, size - begin):
-                raise _damaged(path, "its header is longer than the file, or than 64 MiB")
-            text = file.read(length)
-            header = _header(path, text)
-            numbers = (header.dimensions + 1) * len(header.labels)
-            if numbers > MOST_NUMBERS or begin + length + 4 * numbers != size:
-                raise _damaged(path, "its size is not what its header says")
-            body = file.read(4 * numbers)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    with _opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        head = _beginning(path, file)
+        length = int.from_bytes(head[-LENGTH_BYTES:], "little")
+        if length > min(MOST_HEADER_BYTES, size - len(head)):
+            raise _damaged(path, "its header is longer than the file, or than 64 MiB")
+        text = file.read(length)
+        header = _header(path, text)
+        numbers = (header.dimensions + 1) * len(header.labels)
+        if numbers > MOST_NUMBERS or len(head) + length + 4 * numbers != size:
+            raise _damaged(path, "its size is not what its header says")
+        body = file.read(4 * numbers)
     digest = hashlib.sha256(head[-LENGTH_BYTES:] + text + body).digest()
     if len(body) < 4 * numbers or digest != head[len(MAGIC) : -LENGTH_BYTES]:
         raise _damaged(path, "its digest differs")
@@ -167,6 +175,24 @@ def _read(path: Path) -> Head:
         coefficients, intercepts, tuple(header.labels), header.temperature, header.threshold, header.model,
         header.digest, digest.hex(),
     )  # fmt: skip
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _beginning(path: Path, file: BinaryIO) -> bytes:
+    """MAGIC, the digest, and the header's length."""
+    begin = len(MAGIC) + DIGEST_BYTES + LENGTH_BYTES
+    head = file.read(begin)
+    if len(head) < begin or not head.startswith(MAGIC):
+        raise InputError(f"{path} is no head; give a file that gramvec classify fit wrote")
+    return head
 
 
 def _header(path: Path, text: bytes) -> HeadHeader:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from tqdm import tqdm
 
 from gramvec.bulk import Ids, OnError, Pairs, Texts, groups, join
+from gramvec.cli.bars import Bars
 from gramvec.cli.embed import progress
 from gramvec.embedding import Embedder
 from gramvec.errors import InputError
@@ -41,11 +40,6 @@ class Compared(Protocol):
     def dropped(self) -> Ids:
         """int64, ascending: the numbers of all rows that are not the first of their group."""
         ...
-
-
-def bar(title: str, total: int, unit: str) -> Any:
-    """A progress bar on a terminal's stderr."""
-    return tqdm(desc=title, total=total, unit=unit, unit_scale=True, disable=None, file=sys.stderr)
 
 
 class AllCompared:
@@ -182,7 +176,7 @@ def through_an_index(
     layout = Layout(path, verify=False)
     held = _Held(len(layout.vectors), most)
     _join_equal_texts(layout, held)
-    with _Bar() as shown:
+    with Bars() as shown:
         recall = near_rows(layout.vectors, threshold, held.take, threads=threads, watch=shown.watch)
     pairs, first = held.result()
     found = _Indexed(layout, done.rows, done.unit, done.bad, pairs, first)
@@ -244,24 +238,3 @@ def _remark(recall: Recall) -> str:
         f"about {share:.1f} % of the pairs were found ({recall.found:,} of the {recall.pairs:,} that {recall.rows:,} "
         "rows have, which were compared with all)"
     )
-
-
-class _Bar:
-    """A bar for each thing that is done."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self._what = ""
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def watch(self, what: str, done: int, total: int) -> None:
-        if what != self._what:
-            self.__exit__()
-            self._what, self._bar = what, bar(what, total, " pairs" if what == "comparing" else " rows")
-        self._bar.update(done)

@@ -24,7 +24,8 @@ from gramvec.bulk import (
     units_of,
     write_kept,
 )
-from gramvec.cli.compared import AllCompared, Compared, bar, through_an_index
+from gramvec.cli.bars import bar
+from gramvec.cli.compared import AllCompared, Compared, through_an_index
 from gramvec.cli.embed import (
     column_option,
     input_format_option,

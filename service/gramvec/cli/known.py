@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gramvec.bulk import Ids, Texts, units_of
-from gramvec.cli.compared import bar
+from gramvec.cli.bars import bar
 from gramvec.embedding import Embedder
 from gramvec.errors import InputError
 from gramvec.search import TILE_QUERIES, Index, kernels, text_of

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
-from tqdm import tqdm
 
 from gramvec.cli.pairs import OUTPUTS, REVIEWED, records_of, write
 from gramvec.errors import InputError
@@ -134,25 +132,3 @@ def _say(known: Learned) -> None:
         f"precision {report.precision:.1%}, recall {report.recall:.1%}, F1 {report.f1:.1%}",
         err=True,
     )
-
-
-class Bar:
-    """A bar on a terminal's stderr for each thing that is done."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def watch(self, what: str, done: int, total: int) -> None:
-        """So much more of `what` is done, of `total` rows."""
-        if self._bar is None or self._bar.desc != what:
-            self.__exit__()
-            self._bar = tqdm(desc=what, total=total, unit=" rows", unit_scale=True, disable=None, file=sys.stderr)
-            self._bar.desc = what
-        self._bar.update(done)

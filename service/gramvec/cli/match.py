@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from gramvec.bulk import COLUMN, cores
+from gramvec.cli.bars import Bars
 from gramvec.cli.embed import progress, threads_option, told_to_stop
-from gramvec.cli.learn import Asked, Bar, Wish
+from gramvec.cli.learn import Asked, Wish
 from gramvec.cli.pairs import EXPLAINED, NAMES, OUTPUTS, records_of, write
 from gramvec.errors import InputError
 from gramvec.files import FORMS, Form, form_of
@@ -120,8 +121,8 @@ def match_command(
         one, other = tables
         fields = [Field(one.columns[a], other.columns[b], weight) for a, b, weight in columns]
         keys = (one.columns[blocks[0]], other.columns[blocks[1]]) if blocks else None
-        with Bar() as bar:
-            wish = Wish(top, threshold, one_to_one, threads or cores(), bar.watch)
+        with Bars() as bars:
+            wish = Wish(top, threshold, one_to_one, threads or cores(), bars.watch)
             found = asked.matches(known, (one, other), fields, [(a, b) for a, b, _ in columns], keys, wish)
         names = (*NAMES, *EXPLAINED) if explain else NAMES
         write(output, form, names, records_of(found, one, other, fields, explain=explain))

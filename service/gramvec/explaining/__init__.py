@@ -23,6 +23,7 @@ from gramvec.explaining.neighbours import (
     vocabulary_words,
 )
 from gramvec.explaining.weights import weights_of
+from gramvec.explaining.words import Word, WordPair
 
 __all__ = [
     "MAX_CHARACTERS",
@@ -33,6 +34,8 @@ __all__ = [
     "Explanation",
     "Feature",
     "Neighbour",
+    "Word",
+    "WordPair",
     "explain",
     "nearest_ngrams",
     "nearest_words",

@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 
 from gramvec.embedding import Embedder, cosine_matrix
 from gramvec.errors import InputError
-from gramvec.explaining.sums import TextSum
+from gramvec.explaining.largest import largest
+from gramvec.explaining.sums import TextSum, characters_of
 from gramvec.explaining.weights import weights_of
+from gramvec.explaining.words import WordPair
 from gramvec.features import Located
 from gramvec.vocab import EntryKind
 
@@ -36,8 +38,6 @@ Int64s = NDArray[np.int64]
 TOP_K, MOST_PAIRS = 20, 1_000
 # Two texts of so many characters have some 10,000 features each, and 100 million pairs: half a second of a core.
 MAX_CHARACTERS = 4_096
-# Products held at a time, in float32: 16 MB.
-BLOCK = 4 * 2**20
 
 
 class Feature(NamedTuple):
@@ -95,9 +95,7 @@ class Side:
     def characters(self) -> Doubles:
         """float64[len(text)]: the contributions, each spread evenly over the characters of its feature."""
         shares = np.zeros(len(self.text) + 1)
-        # A feature of nothing but padding has no character; it goes to the nearest one.
-        first = np.minimum(self.located.start, max(0, len(self.text) - 1))
-        last = np.maximum(self.located.end, first + 1)
+        first, last = characters_of(self.text, self.located)
         each = self.contributions / (last - first)
         np.add.at(shares, first, each)
         np.subtract.at(shares, last, each)
@@ -111,7 +109,9 @@ class Explanation:
     score: the cosine in [-1, 1], as Embedder.similarity has it. pairs: those that add or take away the most, that one
     first; features that repeat are one. rest: the sum of the pairs that are not listed. residual: what no pair of
     features explains: the share of the model's bias, and rounding. by_occlusion: whether features were left out one at
-    a time; what each does alone is then in the residual, too.
+    a time; what each does alone is then in the residual, too. words: the pairs of words that add or take away the most,
+    that one first, a feature over two words being shared between them by its characters; they and `words_rest`, what
+    all other pairs of words add, are what `pairs` and `rest` are.
     """
 
     score: float
@@ -120,6 +120,8 @@ class Explanation:
     source: Side
     target: Side
     pairs: list[Contribution]
+    words: list[WordPair]
+    words_rest: float
     by_occlusion: bool = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,6 +139,15 @@ class Explanation:
                 }
                 for pair in self.pairs
             ],
+            "words": [
+                {
+                    "source": pair.source._asdict(),
+                    "target": pair.target._asdict(),
+                    "contribution": np.float32(pair.contribution),
+                }
+                for pair in self.words
+            ],
+            "words_rest": np.float32(self.words_rest),
             "characters": [side.characters.astype(np.float32) for side in (self.source, self.target)],
         }
 
@@ -170,42 +181,13 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     total = float(one.whole @ other.whole)
     pairs = [
         Contribution(left.feature(*one.occurrence(i)), right.feature(*other.occurrence(j)), contribution)
-        for i, j, contribution in _largest(one, other, top_k)
+        for i, j, contribution in largest(one.distinct, other.distinct, top_k)
     ]
-    rest = total - sum(pair.contribution for pair in pairs)
-    return Explanation(score, score - total, rest, left, right, pairs, by_occlusion=weights is None)
+    of_words = largest(one.of_words, other.of_words, top_k) if pairs else []
+    words = [WordPair(one.words[i], other.words[j], contribution) for i, j, contribution in of_words]
+    rest, words_rest = (total - sum(pair.contribution for pair in some) for some in (pairs, words))
+    return Explanation(score, score - total, rest, left, right, pairs, words, words_rest, by_occlusion=weights is None)
 
 
 def _side(one: TextSum, other: TextSum) -> Side:
     return Side(one.text, one.located, one.contributions_with(other), one.coverage, one.unknown_row)
-
-
-def _largest(one: TextSum, other: TextSum, k: int) -> list[tuple[int, int, float]]:
-    # Of equal contributions the one that comes first in the texts; float32 to find them, float64 to report them.
-    if not len(one.distinct) or not len(other.distinct):
-        return []
-    left, right = one.distinct.astype(np.float32), other.distinct.astype(np.float32).T
-    width = right.shape[1]
-    step = max(1, BLOCK // width)
-    places, sizes = np.zeros(0, np.int64), np.zeros(0, np.float32)
-    for start in range(0, len(left), step):
-        block = np.abs(left[start : start + step] @ right).ravel()
-        chosen = _first_of_largest(block, k)
-        places = np.append(places, chosen + start * width)
-        sizes = np.append(sizes, block[chosen])
-        kept = _first_of_largest(sizes, k)
-        places, sizes = places[kept], sizes[kept]
-    i, j = np.divmod(places, width)
-    contributions = np.add.reduce(one.distinct[i] * other.distinct[j], axis=1)
-    order = np.lexsort((places, -np.abs(contributions)))
-    return [(int(i[at]), int(j[at]), float(contributions[at])) for at in order]
-
-
-def _first_of_largest(values: NDArray[np.float32], k: int) -> Int64s:
-    # The places of the k largest, ascending; of equal ones the first.
-    if len(values) <= k:
-        return np.arange(len(values))
-    limit = np.partition(values, len(values) - k)[len(values) - k]
-    above = np.flatnonzero(values > limit)
-    equal = np.flatnonzero(values == limit)[: k - len(above)]
-    return np.sort(np.append(above, equal))

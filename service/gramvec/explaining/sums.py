@@ -13,6 +13,7 @@ from gramvec.embedding import Embedder
 from gramvec.errors import InputError
 from gramvec.explaining.occlusion import shares
 from gramvec.explaining.weights import Weights
+from gramvec.explaining.words import Word, spread, words_of
 from gramvec.features import Located, locate
 from gramvec.identity import Ngrams
 
@@ -80,6 +81,17 @@ class TextSum:
         """float64[d]: the sum of all features."""
         return np.asarray(np.add.reduce(self.distinct, axis=0))
 
+    @cached_property
+    def words(self) -> list[Word]:
+        """What stands between white space."""
+        return words_of(self.text)
+
+    @cached_property
+    def of_words(self) -> Doubles:
+        """float64[words, d]: the sum of what lies in each word of all features."""
+        first, last = characters_of(self.text, self.located)
+        return spread(self.words, first, last, self.distinct / self.counts[:, None], self.inverse)
+
     def contributions_with(self, other: TextSum) -> Doubles:
         """float64[n]: what each feature adds to the cosine with the other text."""
         against = other.whole if other.unit is None else other.unit
@@ -89,6 +101,12 @@ class TextSum:
     def occurrence(self, index: int) -> tuple[int, int]:
         """Where a distinct feature first is among all, and how often it is there."""
         return int(self.first[index]), int(self.counts[index])
+
+
+def characters_of(text: str, located: Located) -> tuple[Int64s, Int64s]:
+    """The characters of each feature, (first, end) int64[n]; one of nothing but padding has the nearest."""
+    first = np.minimum(located.start, max(0, len(text) - 1))
+    return first, np.maximum(located.end, first + 1)
 
 
 def _rows_of(

@@ -8,7 +8,7 @@ and always in the same order of additions: the result is that of scoring all pai
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -29,6 +29,10 @@ RARE_PRODUCTS = 0.1
 BLOCK_PRODUCTS = 8_000_000
 # More right rows that share no rare feature and could still be near: all features are multiplied instead.
 MOST_WITHOUT_RARE = 2_000
+# All pairs that are scored at a time: 40 MB.
+SCORED_PAIRS = 1_000_000
+# An entry of a pair that is scored by itself takes as long as so many products of the matrix.
+ENTRY_PRODUCTS = 8
 # More than sums of float32 are ever rounded by.
 SLACK = 1e-4
 
@@ -74,8 +78,12 @@ def nearest(
 
     def block(start: int) -> Matches:
         stop = min(start + size, len(left))
-        return best(left, right, *bounds.candidates(start, stop, k, threshold), k, threshold)
+        rows, others = bounds.candidates(start, stop, k, threshold)
+        if bounds.products(start, stop) < ENTRY_PRODUCTS * int(lengths[rows].sum() + lengths_right[others].sum()):
+            return joined([_of_scores(*scored, k, threshold) for scored in bounds.scored(start, stop)])
+        return best(left, right, rows, others, k, threshold)
 
+    lengths, lengths_right = np.diff(left.indptr), np.diff(right.indptr)
     with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-match") as pool:
         starts = iter(range(0, len(left), size))
         while some := list(islice(starts, 2 * threads)):
@@ -102,7 +110,10 @@ def near(left: SparseVectors, right: SparseVectors, k: int, threshold: float, *,
 
 def best(left: SparseVectors, right: SparseVectors, rows: Ids, others: Ids, k: int, threshold: float) -> Matches:
     """Of candidate pairs (each once) the k best of each left row, of a cosine of at least `threshold` and above 0."""
-    scores = left.dots(rows, right, others)
+    return _of_scores(rows, others, left.dots(rows, right, others), k, threshold)
+
+
+def _of_scores(rows: Ids, others: Ids, scores: Floats, k: int, threshold: float) -> Matches:
     kept = (scores >= np.float32(threshold)) & (scores > 0)
     rows, others, scores = rows[kept], others[kept], scores[kept]
     order = np.lexsort((others, -scores, rows))
@@ -151,6 +162,8 @@ class _Bounds:
         right_side = _side(right, shared, place, number)
         self.rare = right_side.rare.T.tocsr()
         self.whole = right_side.whole.T.tocsr()
+        multiplied = np.append(0, np.cumsum(np.diff(self.whole.indptr)[self.left.whole.indices]))
+        self._multiplied = multiplied[self.left.whole.indptr]
         self.common = right_side.common
         self.by_common = np.argsort(-self.common, kind="stable")
         self.descending = -self.common[self.by_common]
@@ -165,6 +178,23 @@ class _Bounds:
             rows.append(np.full(len(found), start + row, np.int64))
             columns.append(found.astype(np.int64))
         return np.concatenate(rows), np.concatenate(columns)
+
+    def products(self, start: int, stop: int) -> int:
+        """What `scored` takes, in products of two numbers."""
+        return int(self._multiplied[stop] - self._multiplied[start]) + len(self.whole.data)
+
+    def scored(self, start: int, stop: int) -> Iterator[tuple[Ids, Ids, Floats]]:
+        """(left rows, right rows, cosines) of all pairs of the left rows from start to stop that share a feature.
+
+        To the bit what `SparseVectors.dots` gives: a product of two float32 is exact in float64, and a left row's
+        features, which stand in their columns' order, are added in that order.
+        """
+        right = self.whole.astype(np.float64)
+        step = max(1, SCORED_PAIRS // len(self.common))
+        for first in range(start, stop, step):
+            found = self.left.whole[first : min(first + step, stop)].astype(np.float64) @ right
+            rows = first + np.repeat(np.arange(len(found.indptr) - 1), np.diff(found.indptr))
+            yield rows, found.indices.astype(np.int64), np.minimum(found.data, 1).astype(np.float32)
 
     def of_most_rare(self, start: int, stop: int, k: int) -> tuple[Ids, Ids]:
         """(left rows, right rows) from start to stop: the k of the highest products of rare features, equals by row."""

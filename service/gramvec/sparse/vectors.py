@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from gramvec.errors import InputError
 
-BLOCK = 4096
+# Pairs that are looked at together, and their entries: some 100 MB.
+BLOCK, BLOCK_ENTRIES = 4096, 2_000_000
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,12 @@ class SparseVectors:
         if self.columns != other.columns:
             raise InputError(f"vectors of {self.columns:,} and of {other.columns:,} columns have no product")
         scores = np.zeros(len(left), np.float32)
-        for start in range(0, len(left), BLOCK):
-            part = slice(start, start + BLOCK)
+        entries = np.cumsum(np.diff(self.indptr)[left] + np.diff(other.indptr)[right])
+        start = 0
+        while start < len(left):
+            before = entries[start - 1] if start else 0
+            end = int(np.searchsorted(entries, before + BLOCK_ENTRIES, side="right"))
+            part = slice(start, start := min(max(end, start + 1), start + BLOCK))
             a, b = self._keys(left[part]), other._keys(right[part])
             at = np.minimum(np.searchsorted(b[0], a[0]), max(len(b[0]) - 1, 0))
             if not len(a[0]) or not len(b[0]):

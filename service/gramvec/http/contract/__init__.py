@@ -27,6 +27,7 @@ from gramvec.http.contract.errors import (
     reload_given_up,
     reload_under_way,
     shortened,
+    too_large,
     too_large_body,
     unhealthy,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "rows_reply",
     "shortened",
     "to_json",
+    "too_large",
     "too_large_body",
     "unhealthy",
     "vectors_reply",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import orjson
 from pydantic import ValidationError
 
-from gramvec.http.contract.errors import HttpError, from_validation
+from gramvec.http.contract.errors import HttpError, from_validation, too_large
 from gramvec.http.contract.schemas import Body
 from gramvec.http.contract.values import first_values, holds_more
 
@@ -80,9 +80,7 @@ def check(document: Document, schema: type[RequestBody]) -> RequestBody:
     else:
         if document.cut_at is None:
             return body
-    raise HttpError(
-        413, "too_large", f"the body holds more than {document.cut_at} JSON values; send fewer texts in a request"
-    )
+    raise too_large(f"the body holds more than {document.cut_at} JSON values; send fewer texts in a request")
 
 
 def parse(raw: bytes) -> Any:

@@ -103,6 +103,11 @@ def reason_of(error: HttpError | GramvecError, *, stopping: bool) -> str | None:
     return "validation" if error.error_type == "empty" else error.error_type
 
 
+def too_large(sentence: str) -> HttpError:
+    """413 for more of something than one request may have, which the sentence says."""
+    return HttpError(413, "too_large", sentence)
+
+
 def too_large_body(limit: int) -> HttpError:
     """413: the body is over `limit` bytes; the connection is closed after the answer."""
     return HttpError(

@@ -27,13 +27,13 @@ class ExplainRequest(Body):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"inputs": {"source_sentence": "vehicals", "target_sentence": "vehicles"}, "top_k": 5}]
+            "examples": [{"inputs": {"source_sentence": "vehicals", "target_sentence": "vehicles"}, "top_k": 1}]
         }
     )
 
     inputs: SourceAndTarget = Field(description=f"Two texts of at most {MAX_CHARACTERS} characters each.")
     top_k: Annotated[int, Field(ge=1, le=MOST_PAIRS), WHOLE] | None = Field(
-        TOP_K, description="List so many pairs of features, the largest first."
+        TOP_K, description="List so many pairs of features and so many pairs of words, the largest first."
     )
     model: str | None = Field(None, description="Name of a served model; null for the default.")
 
@@ -56,6 +56,22 @@ class ExplainedPair(Body):
     contribution: float
 
 
+class ExplainedWord(Body):
+    """A word, which is what stands between white space, and its code-point offsets in the text as given."""
+
+    text: str
+    start: int
+    end: int
+
+
+class ExplainedWords(Body):
+    """What the features of a pair of words add to the score."""
+
+    source: ExplainedWord
+    target: ExplainedWord
+    contribution: float
+
+
 class Explained(Body):
     """A score and what made it: contributions + rest + residual = score."""
 
@@ -69,6 +85,11 @@ class Explained(Body):
         description="Share of each text's characters, white space aside, that lie in a feature of the vocabulary."
     )
     features: list[ExplainedPair]
+    words: list[ExplainedWords] = Field(
+        description="The same by words, the largest first; a feature over two words is shared between them by its "
+        "characters."
+    )
+    words_rest: float = Field(description="The sum of the pairs of words that are not listed.")
     characters: list[list[float]] = Field(
         description="For each text a number a code point: the contributions, spread over the characters of features."
     )

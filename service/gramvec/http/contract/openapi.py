@@ -15,6 +15,7 @@ from pydantic.json_schema import models_json_schema
 from gramvec.http.contract.answers import BASE64, NPY, RAW
 from gramvec.http.contract.envelope import OpenAIErrorBody
 from gramvec.http.contract.errors import ErrorBody
+from gramvec.http.contract.examples import ANSWERS, refusal
 from gramvec.http.contract.explanation import Explained, ExplainRequest
 from gramvec.http.contract.matching import MatchAnswer, MatchRequest
 from gramvec.http.contract.predicting import LabelScore, PredictRequest
@@ -143,48 +144,49 @@ def error(description: str, body: type[Any] = ErrorBody) -> dict[str, Any]:
     return {"description": description, "content": {JSON: {"schema": reference(body)}}}
 
 
-def _answer(description: str, schema: dict[str, Any]) -> Operation:
-    return {"responses": {"200": {"description": description, "content": {JSON: {"schema": schema}}}}}
+def listed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a list of these."""
+    return {"type": "array", "items": schema}
+
+
+def operation(
+    *bodies: type[Body],
+    description: str,
+    schema: dict[str, Any] | None = None,
+    content: dict[str, Any] | None = None,
+    headers: dict[str, Any] | None = None,
+) -> Operation:
+    """A route that takes one of these bodies, if any, and what it answers: JSON of this schema, or this content."""
+    answer = {"description": description, "content": content or {JSON: {"schema": schema}}}
+    if headers:
+        answer["headers"] = headers
+    made: Operation = {"responses": {"200": answer}}
+    return {"requestBody": request_body(*bodies), **made} if bodies else made
 
 
 VECTORS = {JSON: {"schema": MATRIX}, RAW: BINARY, NPY: BINARY, BASE64: {"schema": BASE64_ROWS}}
 SCORES = {"anyOf": [NUMBERS, MATRIX, BEST]}
 
-EMBED: Operation = {
-    "requestBody": request_body(EmbedRequest),
-    "responses": {"200": {"description": "The vectors.", "content": VECTORS, "headers": SHAPE_HEADERS}},
-}
-
-SIMILARITY: Operation = {
-    "requestBody": request_body(SimilarityRequest),
-    "responses": {
-        "200": {
-            "description": "A list of scores; a matrix for left and right; with top_k the best of each left text.",
-            "content": {JSON: {"schema": SCORES}},
-            "headers": EMPTY_HEADERS,
-        }
-    },
-}
-
-ROOT: Operation = {
-    "requestBody": request_body(EmbedRequest, SimilarityRequest),
-    "responses": {
-        "200": {
-            "description": "What /embed or /similarity answers.",
-            "content": {**VECTORS, JSON: {"schema": {"anyOf": [MATRIX, *SCORES["anyOf"]]}}},
-            "headers": SHAPE_HEADERS | EMPTY_HEADERS,
-        }
-    },
-}
-
-EMBEDDINGS: Operation = {
-    "requestBody": request_body(EmbeddingsRequest),
-    **_answer("The vectors, each with the place of its text.", EMBEDDINGS_LIST),
-}
-MODELS = _answer("The models.", MODELS_LIST)
+EMBED = operation(EmbedRequest, description="The vectors.", content=VECTORS, headers=SHAPE_HEADERS)
+SIMILARITY = operation(
+    SimilarityRequest,
+    description="A list of scores; a matrix for left and right; with top_k the best of each left text.",
+    schema=SCORES,
+    headers=EMPTY_HEADERS,
+)
+ROOT = operation(
+    *(EmbedRequest, SimilarityRequest),
+    description="What /embed or /similarity answers.",
+    content={**VECTORS, JSON: {"schema": {"anyOf": [MATRIX, *SCORES["anyOf"]]}}},
+    headers=SHAPE_HEADERS | EMPTY_HEADERS,
+)
+EMBEDDINGS = operation(
+    EmbeddingsRequest, description="The vectors, each with the place of its text.", schema=EMBEDDINGS_LIST
+)
+MODELS = operation(description="The models.", schema=MODELS_LIST)
 MODEL: Operation = {
     "parameters": [{"name": "model", "in": "path", "required": True, "schema": TEXT}],
-    **_answer("The model.", ONE_MODEL),
+    **operation(description="The model.", schema=ONE_MODEL),
 }
 
 DESCRIPTIONS = {
@@ -260,6 +262,7 @@ def describe(app: FastAPI, public: Collection[str]) -> dict[str, Any]:
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 _complete(operation)
+                _give_examples(operation, method, path)
                 operation["tags"] = [_group(path)]
                 if keyed and path in open_paths and method == "get":
                     operation["security"] = []
@@ -271,6 +274,13 @@ def _group(path: str) -> str:
     if path.startswith("/v1/"):
         return "as OpenAI"
     return "operations" if path in OPERATIONS else "texts"
+
+
+def _give_examples(operation: dict[str, Any], method: str, path: str) -> None:
+    for status, response in operation["responses"].items():
+        example = ANSWERS.get(f"{method} {path}") if status == "200" else refusal(path, int(status))
+        if example is not None:
+            response.setdefault("content", {}).setdefault(JSON, {})["example"] = example
 
 
 def _complete(operation: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from gramvec.http.contract.schemas import Body, Count, Direction, Truncate
+from gramvec.http.contract.schemas import Count, Direction, OneOrManyBody, Truncate
 
 
 def _kind(value: Any) -> str:
@@ -26,7 +26,7 @@ Inputs = Annotated[
 ]
 
 
-class PredictRequest(Body):
+class PredictRequest(OneOrManyBody):
     """Texts to be labelled, in the shape of Text Embeddings Inference."""
 
     model_config = ConfigDict(
@@ -47,15 +47,12 @@ class PredictRequest(Body):
 
     def texts(self) -> list[str]:
         """All texts, in the order in which `path` counts them."""
-        if isinstance(self.inputs, str):
-            return [self.inputs]
-        return [one if isinstance(one, str) else one[0] for one in self.inputs]
+        return [one if isinstance(one, str) else one[0] for one in super().texts()]
 
     def path(self, index: int) -> str:
         """Where a text stands in the body."""
-        if isinstance(self.inputs, str):
-            return "inputs"
-        return f"inputs[{index}]" if isinstance(self.inputs[index], str) else f"inputs[{index}][0]"
+        within = "" if isinstance(self.inputs, str) or isinstance(self.inputs[index], str) else "[0]"
+        return super().path(index) + within
 
 
 class LabelScore(BaseModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
@@ -53,18 +53,31 @@ OneOrManyTexts = Annotated[
 ]
 
 
+class OneOrManyBody(Body):
+    """A body with a text or a list of them, in the field that `holds` names."""
+
+    holds: ClassVar[str] = "inputs"
+
+    def texts(self) -> list[str]:
+        """All texts, in the order in which `path` counts them."""
+        given: str | list[str] = getattr(self, self.holds)
+        return [given] if isinstance(given, str) else given
+
+    def path(self, index: int) -> str:
+        """Where a text stands in the body."""
+        return self.holds if isinstance(getattr(self, self.holds), str) else f"{self.holds}[{index}]"
+
+
 Truncate = Annotated[
     bool | None,
     Field(description="Cut a text at the length limit instead of refusing it; null for the service's setting."),
 ]
 
 
-class EmbedRequest(Body):
+class EmbedRequest(OneOrManyBody):
     """Texts to embed, in the shape of Text Embeddings Inference."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"inputs": ["vehicles", "a fast car"], "normalize": True}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["vehicles", "a fast car"], "dimensions": 3}]})
 
     inputs: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string is a text.")
     normalize: bool | None = Field(True, description="Scale each vector to length 1.")
@@ -86,14 +99,6 @@ class EmbedRequest(Body):
     )
     prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
     model: str | None = Field(None, description="Name of a served model; null for the default.")
-
-    def texts(self) -> list[str]:
-        """All texts, in the order in which `path` counts them."""
-        return [self.inputs] if isinstance(self.inputs, str) else self.inputs
-
-    def path(self, index: int) -> str:
-        """Where a text stands in the body."""
-        return "inputs" if isinstance(self.inputs, str) else f"inputs[{index}]"
 
 
 class OneText:
@@ -135,17 +140,19 @@ class OneText:
         return "inputs"
 
 
-class EmbeddingsRequest(Body):
+class EmbeddingsRequest(OneOrManyBody):
     """Texts to embed, in OpenAI's shape."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
-                {"input": ["vehicles", "a fast car"]},
+                {"input": ["vehicles", "a fast car"], "dimensions": 3},
                 {"input": "vehicles", "encoding_format": "base64", "dimensions": 3},
             ]
         }
     )
+
+    holds: ClassVar[str] = "input"
 
     input: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string is a text.")
     model: str | None = Field(None, description="Name of a served model; null for the default.")
@@ -157,14 +164,6 @@ class EmbeddingsRequest(Body):
         description="Keep the first so many components, then normalise again; at most the model's dimension.",
     )
     user: str | None = Field(None, description="Taken and not used.")
-
-    def texts(self) -> list[str]:
-        """All texts, in the order in which `path` counts them."""
-        return [self.input] if isinstance(self.input, str) else self.input
-
-    def path(self, index: int) -> str:
-        """Where a text stands in the body."""
-        return "input" if isinstance(self.input, str) else f"input[{index}]"
 
 
 class SourceAndSentences(Body):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gramvec.http.contract.schemas import Body, Count, Direction, OneOrManyTexts, Truncate
+from gramvec.http.contract.schemas import Count, Direction, OneOrManyBody, OneOrManyTexts, Truncate
 
 
-class SearchRequest(Body):
+class SearchRequest(OneOrManyBody):
     """Queries to an index."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"queries": ["lost parcel"], "k": 2}]})
+
+    holds: ClassVar[str] = "queries"
 
     queries: OneOrManyTexts = Field(description="One text, or a list of texts.")
     k: Count | None = Field(10, description="How many rows to find for each query, 1 to 10,000.")
@@ -25,14 +27,6 @@ class SearchRequest(Body):
     return_records: bool | None = Field(True, description="Give what was stored with each row.")
     truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
-
-    def texts(self) -> list[str]:
-        """All queries, in the order in which `path` counts them."""
-        return [self.queries] if isinstance(self.queries, str) else self.queries
-
-    def path(self, index: int) -> str:
-        """Where a query stands in the body."""
-        return "queries" if isinstance(self.queries, str) else f"queries[{index}]"
 
 
 class FoundRow(BaseModel):

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gramvec.http.contract.schemas import Body, Direction, OneOrManyTexts, Truncate
+from gramvec.http.contract.schemas import Direction, OneOrManyBody, OneOrManyTexts, Truncate
 
 
-class SparseRequest(Body):
+class SparseRequest(OneOrManyBody):
     """Texts to be embedded sparsely, in the shape of Text Embeddings Inference."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["canon sd1100", "nikon s8100"]}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["tv", "a tv"]}]})
 
     inputs: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string has an empty vector.")
     truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
-
-    def texts(self) -> list[str]:
-        """All texts, in the order in which `path` counts them."""
-        return [self.inputs] if isinstance(self.inputs, str) else self.inputs
-
-    def path(self, index: int) -> str:
-        """Where a text stands in the body."""
-        return "inputs" if isinstance(self.inputs, str) else f"inputs[{index}]"
 
 
 class SparseValue(BaseModel):

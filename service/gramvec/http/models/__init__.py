@@ -18,7 +18,7 @@ from gramvec.http.models.loading import (
     load_models,
 )
 from gramvec.http.models.searches import Rows
-from gramvec.http.models.served import Served, embed, prepare, unless_gone, usage_of
+from gramvec.http.models.served import Served, check_characters, embed, prepare, unless_gone, usage_of, usage_of_turn
 from gramvec.http.models.service import Service
 from gramvec.http.models.traffic import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES, UNCOUNTED_BYTES
 
@@ -36,6 +36,7 @@ __all__ = [
     "Wanted",
     "changes",
     "check_aliases",
+    "check_characters",
     "check_names",
     "check_there",
     "check_whole",
@@ -47,4 +48,5 @@ __all__ = [
     "renewed_all",
     "unless_gone",
     "usage_of",
+    "usage_of_turn",
 ]

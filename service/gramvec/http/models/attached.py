@@ -152,7 +152,7 @@ def _open_head(settings: Settings, path: Path) -> Opened:
 def _head_digest(path: Path) -> str:
     from gramvec.classification import Head
 
-    return Head.load(path).file_digest
+    return Head.digest_of(path)
 
 
 INDEX = Kind("index", lambda settings: settings.indexes, _open_index, _index_digest)

@@ -12,7 +12,8 @@ from starlette.requests import ClientDisconnect
 from gramvec.batching import Answer, Batcher
 from gramvec.embedding import Embedder
 from gramvec.errors import InputError
-from gramvec.http.contract import Incoming, Usage
+from gramvec.http.contract import Incoming, Usage, too_large
+from gramvec.http.models.serial import Took
 
 T = TypeVar("T")
 
@@ -55,10 +56,24 @@ def prepare(
         raise InputError(f"{path(error.index)} {sentence}", field=path(error.index), index=error.index) from error
 
 
+def check_characters(texts: Sequence[str], most: int) -> int:
+    """How many characters the texts have. Raises HttpError 413 for more than `most`."""
+    characters = sum(map(len, texts))
+    if characters > most:
+        raise too_large(f"{characters} characters are more than the limit of {most} in one request; send fewer texts")
+    return characters
+
+
 def usage_of(served: Served, answer: Answer) -> Usage:
     """What the model's part of a request cost, from the moment at which its answer is there."""
     texts = len(answer.embeddings.feature_counts)
     return Usage(answer.characters, answer.queue_ms, answer.inference_ms, served.label, texts, time.perf_counter())
+
+
+def usage_of_turn(served: Served, texts: Sequence[str], turn: Took) -> Usage:
+    """The same of work in a thread of its own, of which these texts are all."""
+    characters = sum(map(len, texts))
+    return Usage(characters, turn.waited_ms, turn.worked_ms, served.label, len(texts), time.perf_counter())
 
 
 async def embed(served: Served, texts: Sequence[str], request: Incoming) -> Answer:

@@ -18,6 +18,7 @@ from gramvec.http.contract import (
     reload_given_up,
     reload_under_way,
     shortened,
+    too_large,
     unhealthy,
 )
 from gramvec.http.models.aside import aside
@@ -278,7 +279,7 @@ class Service:
         """Raise HttpError 413 for more texts than one request may have."""
         limit = self.settings.max_texts
         if texts > limit:
-            raise HttpError(413, "too_large", f"{texts} texts are more than the limit of {limit} in one request")
+            raise too_large(f"{texts} texts are more than the limit of {limit} in one request")
 
     def _fail(self, reason: str) -> None:
         self.failure = reason

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -16,25 +15,19 @@ from gramvec.http.contract import (
     ExplainRequest,
     Incoming,
     Reply,
-    Usage,
     check,
     openapi,
     read,
     reply,
     to_json,
 )
-from gramvec.http.models import Service, prepare
+from gramvec.http.models import Service, prepare, usage_of_turn
 from gramvec.http.routes.shells import through
 
 router = APIRouter()
 
 
-EXPLAIN: openapi.Operation = {
-    "requestBody": openapi.request_body(ExplainRequest),
-    "responses": {
-        "200": {"description": "The score and its parts.", "content": {JSON: {"schema": openapi.reference(Explained)}}}
-    },
-}
+EXPLAIN = openapi.operation(ExplainRequest, description="The score and its parts.", schema=openapi.reference(Explained))
 
 
 @router.post("/explain", openapi_extra=EXPLAIN, responses=openapi.ERRORS)
@@ -73,5 +66,4 @@ async def explained(service: Service, request: Incoming) -> Reply:
         return to_json(value)
 
     answer, turn = await service.explanations.run(work)
-    usage = Usage(sum(map(len, texts)), turn.waited_ms, turn.worked_ms, served.label, 2, time.perf_counter())
-    return reply([answer], JSON, usage)
+    return reply([answer], JSON, usage_of_turn(served, texts, turn))

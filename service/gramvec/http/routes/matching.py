@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -13,30 +11,32 @@ from gramvec.http.contract import (
     MatchAnswer,
     MatchRequest,
     Reply,
-    Usage,
     check,
     openapi,
     read,
     reply,
     to_json,
+    too_large,
 )
-from gramvec.http.models import ENTRY_BYTES, Service, prepare
+from gramvec.http.models import ENTRY_BYTES, Service, check_characters, prepare, usage_of_turn
 from gramvec.http.routes.shells import through
 
 router = APIRouter()
 
+# Of all texts of a request: a second of a core where each left text shares n-grams with each right one.
+MOST_CHARACTERS = 500_000
+# Where max_texts is raised.
+MOST_PAIRS = 2_000_000
+# Of one request's answer.
+MOST_MATCHES = 100_000
 # N-grams of a character, of 16 bytes each in both lists' vectors and as much while they are multiplied.
 BYTES_A_CHARACTER = 2 * 32
 
-MATCH: openapi.Operation = {
-    "requestBody": openapi.request_body(MatchRequest),
-    "responses": {
-        "200": {
-            "description": "The matches, by left text and then the highest score.",
-            "content": {JSON: {"schema": openapi.reference(MatchAnswer)}},
-        }
-    },
-}
+MATCH = openapi.operation(
+    MatchRequest,
+    description="The matches, by left text and then the highest score.",
+    schema=openapi.reference(MatchAnswer),
+)
 
 
 @router.post("/match", openapi_extra=MATCH, responses=openapi.ERRORS)
@@ -61,15 +61,19 @@ async def match(service: Service, request: Incoming) -> Reply:
     service.check_count(len(given))
     served = service.admit()
     texts = prepare(served, given, body.path, truncate=None, direction=None)
-    characters = sum(map(len, texts))
+    characters = check_characters(texts, MOST_CHARACTERS)
     top = min(body.top or 1, len(body.right))
-    request.reserve(BYTES_A_CHARACTER * characters + len(body.left) * top * ENTRY_BYTES)
-    left, right = texts[: len(body.left)], texts[len(body.left) :]
+    n_left, n_right = len(body.left), len(body.right)
+    if n_left * n_right > MOST_PAIRS:
+        raise too_large(f"{n_left} left and {n_right} right texts are more than {MOST_PAIRS} pairs; send fewer texts")
+    if n_left * top > MOST_MATCHES:
+        raise too_large(f"{n_left} left texts with top {top} are more than {MOST_MATCHES} matches; ask for fewer")
+    request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
+    left, right = texts[:n_left], texts[n_left:]
     encoded, turn = await service.matches.run(
         lambda: _matched(left, right, top, 0.3 if body.threshold is None else body.threshold, bool(body.one_to_one))
     )
-    usage = Usage(characters, turn.waited_ms, turn.worked_ms, served.label, len(texts), time.perf_counter())
-    return reply([encoded], JSON, usage)
+    return reply([encoded], JSON, usage_of_turn(served, texts, turn))
 
 
 def _matched(left: list[str], right: list[str], top: int, threshold: float, one_to_one: bool) -> bytes:

@@ -9,7 +9,6 @@ from starlette.responses import Response
 from gramvec.embedding import Vectors
 from gramvec.http.contract import (
     JSON,
-    HttpError,
     Incoming,
     LabelScore,
     PredictRequest,
@@ -20,36 +19,25 @@ from gramvec.http.contract import (
     read,
     reply,
     to_json,
+    too_large,
 )
 from gramvec.http.models import ENTRY_BYTES, Attached, Service, embed, prepare, usage_of
 from gramvec.http.routes.shells import through
 
 router = APIRouter()
 
-# Scores of one request: a second of a core.
+# Scores of one request, in 110 MB: of vectors of 300 columns 0.8 s of a core, of 1,024 columns 1.6 s.
 MOST_SCORES = 2_000_000
 # Of one request's answer.
 MOST_ENTRIES = 200_000
 
-PREDICT: openapi.Operation = {
-    "requestBody": openapi.request_body(PredictRequest),
-    "responses": {
-        "200": {
-            "description": "The labels, the likeliest first: a list for one text, a list of such lists for several.",
-            "headers": openapi.UNKNOWN_HEADERS,
-            "content": {
-                JSON: {
-                    "schema": {
-                        "anyOf": [
-                            {"type": "array", "items": openapi.reference(LabelScore)},
-                            {"type": "array", "items": {"type": "array", "items": openapi.reference(LabelScore)}},
-                        ]
-                    }
-                }
-            },
-        }
-    },
-}
+LABELS = openapi.listed(openapi.reference(LabelScore))
+PREDICT = openapi.operation(
+    PredictRequest,
+    description="The labels, the likeliest first: a list for one text, a list of such lists for several.",
+    schema={"anyOf": [LABELS, openapi.listed(LABELS)]},
+    headers=openapi.UNKNOWN_HEADERS,
+)
 
 
 @router.post("/predict", openapi_extra=PREDICT, responses=openapi.ERRORS)
@@ -76,13 +64,12 @@ async def predict(service: Service, request: Incoming) -> Reply:
     labels = len(served_head.held.labels)
     told = min(body.top_k or labels, labels)
     if len(given) * labels > MOST_SCORES and len(given) > 1:
-        raise _too_large(f"{len(given)} texts with {labels} labels are over {MOST_SCORES} scores; send fewer texts")
+        raise too_large(f"{len(given)} texts with {labels} labels are over {MOST_SCORES} scores; send fewer texts")
     if len(given) * told > MOST_ENTRIES:
-        raise _too_large(f"{len(given)} texts with {told} labels are over {MOST_ENTRIES}; ask for fewer with top_k")
+        raise too_large(f"{len(given)} texts with {told} labels are over {MOST_ENTRIES}; ask for fewer with top_k")
     served = service.admit(served_head.model)
     texts = prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    longest = max(map(len, served_head.held.labels)) if told else 0
-    request.reserve(len(given) * (4 * labels + told * (ENTRY_BYTES + longest)))
+    request.reserve(len(given) * (4 * labels + told * (ENTRY_BYTES + served_head.held.longest_label)))
     answer = await embed(served, texts, request)
     units = answer.embeddings.units
     (encoded, unknown), turn = await service.predictions.run(lambda: _predicted(served_head, units, told, body.alone))
@@ -105,7 +92,3 @@ def _predicted(served: Attached, units: Vectors, told: int, alone: bool) -> tupl
     ]
     unknown = [row for row, label in enumerate(head.answers(scores)) if label is None]
     return to_json(answers[0] if alone else answers), unknown
-
-
-def _too_large(sentence: str) -> HttpError:
-    return HttpError(413, "too_large", sentence)

@@ -37,24 +37,14 @@ router = APIRouter()
 # Texts that are sorted and written on the event loop; more would hold it for over 2 ms.
 LOOP_TEXTS = 2_048
 
-RERANK: openapi.Operation = {
-    "requestBody": openapi.request_body(RerankRequest),
-    "responses": {
-        "200": {
-            "description": "The texts' places and scores, the best first.",
-            "content": {JSON: {"schema": {"type": "array", "items": openapi.reference(RankedText)}}},
-        }
-    },
-}
-RANK: openapi.Operation = {
-    "requestBody": openapi.request_body(RankRequest),
-    "responses": {
-        "200": {
-            "description": "The documents' places and scores, the best first.",
-            "content": {JSON: {"schema": openapi.reference(RankAnswer)}},
-        }
-    },
-}
+RERANK = openapi.operation(
+    RerankRequest,
+    description="The texts' places and scores, the best first.",
+    schema=openapi.listed(openapi.reference(RankedText)),
+)
+RANK = openapi.operation(
+    RankRequest, description="The documents' places and scores, the best first.", schema=openapi.reference(RankAnswer)
+)
 
 
 @router.post("/rerank", openapi_extra=RERANK, responses=openapi.ERRORS)

@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from gramvec.http.contract import (
     JSON,
-    HttpError,
     Incoming,
     Reply,
     SearchAnswer,
@@ -22,6 +21,7 @@ from gramvec.http.contract import (
     read,
     reply,
     to_json,
+    too_large,
 )
 from gramvec.http.models import ENTRY_BYTES, Rows, Service, embed, prepare, unless_gone, usage_of
 from gramvec.http.routes.shells import through
@@ -33,15 +33,11 @@ MOST_HITS = 100_000
 # A record as it lies in the file, its objects, and its JSON.
 RECORD_TIMES = 6
 
-SEARCH: openapi.Operation = {
-    "requestBody": openapi.request_body(SearchRequest),
-    "responses": {
-        "200": {
-            "description": "For each query its nearest rows, the nearest first.",
-            "content": {JSON: {"schema": openapi.reference(SearchAnswer)}},
-        }
-    },
-}
+SEARCH = openapi.operation(
+    SearchRequest,
+    description="For each query its nearest rows, the nearest first.",
+    schema=openapi.reference(SearchAnswer),
+)
 
 
 @router.post("/search", openapi_extra=SEARCH, responses=openapi.ERRORS)
@@ -67,9 +63,7 @@ async def search(service: Service, request: Incoming) -> Reply:
     given, k = body.texts(), body.k if body.k is not None else 10
     service.check_count(len(given))
     if len(given) * k > MOST_HITS:
-        raise HttpError(
-            413, "too_large", f"{len(given)} queries with k {k} are more than {MOST_HITS} rows in one answer; ask less"
-        )
+        raise too_large(f"{len(given)} queries with k {k} are more than {MOST_HITS} rows in one answer; ask less")
     served = service.admit(index.model)
     texts = prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(given) * k * ENTRY_BYTES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 
 from fastapi import APIRouter, Request
@@ -10,19 +9,17 @@ from starlette.responses import Response
 
 from gramvec.http.contract import (
     JSON,
-    HttpError,
     Incoming,
     Reply,
     SparseRequest,
     SparseValue,
-    Usage,
     check,
     openapi,
     read,
     reply,
     to_json,
 )
-from gramvec.http.models import Service, prepare
+from gramvec.http.models import Service, check_characters, prepare, usage_of_turn
 from gramvec.http.routes.shells import through
 from gramvec.sparse import SparseEmbedder, uniform
 
@@ -33,17 +30,11 @@ MOST_CHARACTERS = 1_000_000
 # A character begins an n-gram of three and one of four; an entry takes 46 bytes in JSON, and its objects as much.
 BYTES_A_CHARACTER = 2 * 92
 
-SPARSE: openapi.Operation = {
-    "requestBody": openapi.request_body(SparseRequest),
-    "responses": {
-        "200": {
-            "description": "For each text the columns that it has, ascending, and their values.",
-            "content": {
-                JSON: {"schema": {"type": "array", "items": {"type": "array", "items": openapi.reference(SparseValue)}}}
-            },
-        }
-    },
-}
+SPARSE = openapi.operation(
+    SparseRequest,
+    description="For each text the columns that it has, ascending, and their values.",
+    schema=openapi.listed(openapi.listed(openapi.reference(SparseValue))),
+)
 
 
 @router.post("/embed_sparse", openapi_extra=SPARSE, responses=openapi.ERRORS)
@@ -69,17 +60,10 @@ async def embed_sparse(service: Service, request: Incoming) -> Reply:
     service.check_count(len(given))
     served = service.admit()
     texts = prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    characters = sum(map(len, texts))
-    if characters > MOST_CHARACTERS:
-        raise HttpError(
-            413,
-            "too_large",
-            f"{characters} characters are more than the limit of {MOST_CHARACTERS} in one request; send fewer texts",
-        )
+    characters = check_characters(texts, MOST_CHARACTERS)
     request.reserve(BYTES_A_CHARACTER * characters)
     encoded, turn = await service.sparse.run(lambda: _encoded(uniform(), texts))
-    usage = Usage(characters, turn.waited_ms, turn.worked_ms, served.label, len(texts), time.perf_counter())
-    return reply([encoded], JSON, usage)
+    return reply([encoded], JSON, usage_of_turn(served, texts, turn))
 
 
 def _encoded(embedder: SparseEmbedder, texts: list[str]) -> bytes:

@@ -1,0 +1,137 @@
+"""Examples for /openapi.json: what the routes answer to their first examples with gramvec-en, and how they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gramvec.http.contract.envelope import envelope
+from gramvec.http.contract.errors import HttpError, not_reloaded, reload_under_way, too_large, unhealthy
+
+_VECTORS = [[0.87991226, 0.23142506, 0.41496614], [0.93845886, -0.19248804, 0.28678098]]
+_MODEL = {"id": "gramvec-en", "object": "model", "created": 0, "owned_by": "gramvec"}
+_DIGEST = "cf6d8d098defaab84243be7ea8ab4846a2756635a2303339de5b013e96086feb"
+_FIRST = {"kind": "ngram", "text": " v", "start": 0, "end": 1, "times": 1}
+_VEHICALS = [0.23213844, 0.17701875, 0.16634358, 0.13152182, 0.060223363, 0.0063414588, 0.015425284, 0.08315227]
+_VEHICLES = [0.21085897, 0.14730617, 0.14037172, 0.12027398, 0.08125128, 0.048483025, 0.04344313, 0.08017671]
+_TV = [111387, 14160410, 14934341]
+_A_TV = [111387, 10419421, 12149963, 13118156, 14160410, 14309824, 14934341]
+
+# Of each operation that answers with JSON.
+ANSWERS: dict[str, Any] = {
+    "post /embed": _VECTORS,
+    "post /": _VECTORS,
+    "post /similarity": [0.8721651, 0.7068234, 0.045573883],
+    "post /v1/embeddings": {
+        "object": "list",
+        "data": [{"object": "embedding", "index": at, "embedding": one} for at, one in enumerate(_VECTORS)],
+        "model": "gramvec-en",
+        "usage": {"prompt_tokens": 4, "total_tokens": 4},
+    },
+    "get /v1/models": {"object": "list", "data": [_MODEL]},
+    "get /v1/models/{model}": _MODEL,
+    "get /health": {"status": "alive"},
+    "get /ready": {"status": "ready"},
+    "post /embed_sparse": [
+        [{"index": column, "value": 0.57735026} for column in _TV],
+        [{"index": column, "value": 0.37796447} for column in _A_TV],
+    ],
+    "post /rerank": [
+        {"index": 1, "score": 0.8721651, "text": "vehicles"},
+        {"index": 0, "score": 0.045573883, "text": "bananas"},
+    ],
+    "post /v1/rerank": {
+        "id": "rerank",
+        "model": "gramvec-en",
+        "results": [{"index": 1, "relevance_score": 0.8721651}],
+        "usage": {"prompt_tokens": 3, "total_tokens": 3},
+    },
+    "post /match": {
+        "matches": [{"left": 0, "right": 1, "score": 0.66207206}, {"left": 1, "right": 0, "score": 0.508123}]
+    },
+    "post /search": {
+        "index": "tickets",
+        "results": [
+            [
+                {"id": "1", "score": 0.99923027, "record": {"text": "lost parcel"}},
+                {"id": "2", "score": 0.7339655, "record": {"text": "late parcel"}},
+            ]
+        ],
+    },
+    "post /predict": [{"label": "card_lost", "score": 0.93}, {"label": "card_stolen", "score": 0.07}],
+    "post /explain": {
+        "score": 0.8721651,
+        "residual": 1.0521099e-7,
+        "rest": 0.7659324,
+        "coverage": [1.0, 1.0],
+        "features": [{"source": _FIRST, "target": _FIRST, "contribution": 0.10623261}],
+        "words": [
+            {
+                "source": {"text": "vehicals", "start": 0, "end": 8},
+                "target": {"text": "vehicles", "start": 0, "end": 8},
+                "contribution": 0.87216496,
+            }
+        ],
+        "words_rest": 0.0,
+        "characters": [_VEHICALS, _VEHICLES],
+    },
+    "post /admin/reload": {
+        "models": [{"name": "gramvec-en", "digest": _DIGEST, "changed": False}],
+        "indexes": [],
+        "heads": [],
+    },
+}
+
+# Of each status, as any route answers it.
+REFUSALS: dict[int, HttpError] = {
+    400: HttpError(
+        400, "validation", "the body is not JSON in UTF-8: unexpected end of data: line 1 column 2 (char 1)"
+    ),
+    401: HttpError(401, "unauthorized", "an API key is needed; send it as 'Authorization: Bearer KEY'"),
+    404: HttpError(
+        404,
+        "not_found",
+        "model 'other' is not served here; 'gramvec-en' is",
+        param="model",
+        code="model_not_found",
+    ),
+    413: too_large("2049 texts are more than the limit of 2048 in one request"),
+    415: HttpError(415, "validation", "Content-Type must be application/json, not 'text/plain'"),
+    422: HttpError(422, "validation", "the body must be a JSON object, not a list"),
+    424: HttpError(424, "backend", "the model failed on this request (RuntimeError); the server's log says why"),
+    429: HttpError(
+        429,
+        "overloaded",
+        "4096 texts are waiting and 1 more would exceed the queue's 4096; send the request again later",
+    ),
+    500: HttpError(500, "backend", "the service failed on this request; its log says why"),
+    503: unhealthy("the model is being loaded"),
+}
+# Of what single routes refuse in words of their own.
+OWN_REFUSALS: dict[tuple[str, int], HttpError] = {
+    ("/search", 404): HttpError(
+        404, "not_found", "no index is served here, none is: start the service with --index NAME=FILE"
+    ),
+    ("/predict", 404): HttpError(
+        404, "not_found", "no head is served here, none is: start the service with --head NAME=FILE"
+    ),
+    ("/metrics", 404): HttpError(
+        404, "not_found", "metrics are switched off; start the service with --metrics open to have them"
+    ),
+    ("/admin/reload", 403): HttpError(
+        403,
+        "unauthorized",
+        "models are reloaded over HTTP only where an API key is set; start with --api-key, or send SIGHUP",
+    ),
+    ("/admin/reload", 409): reload_under_way(),
+    ("/admin/reload", 422): not_reloaded(
+        "models/gramvec-en/manifest.json: missing; models/gramvec-en is not a bundle, export the model again"
+    ),
+}
+
+
+def refusal(path: str, status: int) -> dict[str, Any] | None:
+    """The JSON value of a refusal with this status, in the shape that the path's errors have."""
+    error = OWN_REFUSALS.get((path, status)) or REFUSALS.get(status)
+    if error is None:
+        return None
+    return envelope(error) if path.startswith("/v1/") else {"error": str(error), "error_type": error.error_type}
