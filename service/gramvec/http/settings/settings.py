@@ -62,6 +62,18 @@ class Settings(BaseModel):
     unix_socket: Path | None = Field(
         None, description="Path of a socket of this host to listen on, instead of host and port."
     )
+    tls_certificate: Path | None = Field(
+        None, description="PEM file of a certificate, and of those that lead to its root: HTTPS instead of HTTP."
+    )
+    tls_key: Path | None = Field(
+        None, description="PEM file of the certificate's private key, where that is not in the same file."
+    )
+    tls_key_password_file: Path | None = Field(
+        None, description="File whose first line is the password of that key, where it has one."
+    )
+    tls_client_ca: Path | None = Field(
+        None, description="PEM file of the authorities of clients' certificates; clients without one are turned away."
+    )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="Where the model runs; auto takes CUDA when it works."
     )
@@ -235,6 +247,13 @@ class Settings(BaseModel):
                 f"queue_characters ({self.queue_characters}) must be at least max_characters ({self.max_characters}),"
                 " or the longest text could never wait"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> Settings:
+        for name in ("tls_key", "tls_key_password_file", "tls_client_ca"):
+            if getattr(self, name) is not None and self.tls_certificate is None:
+                raise ValueError(f"{name} is for HTTPS, which wants a certificate: set tls_certificate, too")
         return self
 
     @model_validator(mode="after")
