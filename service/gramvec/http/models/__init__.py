@@ -20,6 +20,7 @@ from gramvec.http.models.loading import (
 from gramvec.http.models.searches import Rows
 from gramvec.http.models.served import Served, embed, prepare, unless_gone, usage_of
 from gramvec.http.models.service import Service
+from gramvec.http.models.token_ids import Encoding, UnknownId
 from gramvec.http.models.traffic import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES, UNCOUNTED_BYTES
 
 __all__ = [
@@ -29,10 +30,12 @@ __all__ = [
     "UNCOUNTED_BYTES",
     "Attached",
     "Change",
+    "Encoding",
     "Reloaded",
     "Rows",
     "Served",
     "Service",
+    "UnknownId",
     "Wanted",
     "changes",
     "check_aliases",

@@ -22,6 +22,7 @@ from gramvec.http.settings.aliases import aliases_of
 from gramvec.http.settings.key_files import read_keys
 from gramvec.http.settings.named_files import named_files
 from gramvec.http.settings.origins import check_origins
+from gramvec.http.settings.token_files import token_files
 
 ENVIRONMENT_PREFIX = "GRAMVEC_"
 NO_WORKERS_ON_CUDA = (
@@ -56,6 +57,11 @@ class Settings(BaseModel):
     alias: tuple[str, ...] = Field(
         (),
         description="Another name for a served model, as in text-embedding-3-small=gramvec-en; may be repeated.",
+    )
+    token_ids: tuple[str, ...] = Field(
+        (),
+        description="FILE of tiktoken's by which token ids in /v1/embeddings are decoded, or NAME=FILE for one model's"
+        " name or alias; may be repeated (in the variable: with spaces between).",
     )
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 for all of this host's.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 lets the system choose a free one.")
@@ -204,6 +210,12 @@ class Settings(BaseModel):
     @classmethod
     def _aliases_are_some(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         aliases_of(given)
+        return given
+
+    @field_validator("token_ids")
+    @classmethod
+    def _encodings_are_files(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        token_files(given)
         return given
 
     @field_validator("api_key")
