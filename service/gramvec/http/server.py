@@ -37,7 +37,7 @@ from gramvec.http.processes import (
     supervise,
 )
 from gramvec.http.settings import NO_WORKERS_ON_CUDA, Settings
-from gramvec.http.telemetry import logs
+from gramvec.http.telemetry import check_tracing, logs
 
 log = logging.getLogger("gramvec.http")
 
@@ -58,6 +58,8 @@ def serve(settings: Settings) -> None:
     logs.configure(settings.log_format)
     check_there(settings)
     tls = Tls.of(settings)
+    if settings.tracing == "on":
+        check_tracing()
     allow_descriptors(settings.max_connections)
     # Signals wait until somebody hears them: with several workers, until the model is loaded.
     with address_of(settings) as address, address.bound() as listener, signals_held():

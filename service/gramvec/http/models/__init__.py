@@ -5,6 +5,7 @@ May import telemetry and below. A new kind of work beside batches waits in a `Se
 
 from __future__ import annotations
 
+from gramvec.http.models.aside import aside
 from gramvec.http.models.attached import Attached, Reloaded, open_attached, renewed_all
 from gramvec.http.models.loading import (
     Change,
@@ -37,6 +38,7 @@ __all__ = [
     "Service",
     "UnknownId",
     "Wanted",
+    "aside",
     "changes",
     "check_aliases",
     "check_names",

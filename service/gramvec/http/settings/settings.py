@@ -104,6 +104,9 @@ class Settings(BaseModel):
     access_log: Literal["off", "on"] = Field(
         "off", description="A log line for every request; failed ones have theirs in any case."
     )
+    tracing: Literal["off", "on"] = Field(
+        "off", description="An OpenTelemetry span for every request, exported as the OTEL_ variables say."
+    )
     max_texts: int = Field(2048, ge=1, description="Most texts in one request.")
     max_characters: int = Field(65_536, ge=1, description="Most characters in one text, unless it is truncated.")
     truncate: Literal["off", "on"] = Field(
