@@ -66,7 +66,7 @@ test-integrations: $(VENV)/.dev  ## gramvec.integrations and docs/recipes on the
 	$(BIN)/uv pip install --quiet --python $(VENV)/neighbours/bin/python -c requirements/constraints.txt \
 		-e '.[cpu,bulk,match,search,client,neighbours]' joblib pytest pytest-timeout
 	$(VENV)/neighbours/bin/python -m pytest tests/test_integrations.py tests/test_recipes.py tests/test_library.py \
-		tests/test_search_records.py
+		tests/test_search_records.py tests/test_reranking_clients.py
 
 test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)
 	$(BIN)/python -m pytest -m packaging tests/test_packaging.py
