@@ -55,7 +55,7 @@ test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that
 	test -x $(VENV)/lowest/bin/python || $(PYTHON) -m venv $(VENV)/lowest
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/lowest.txt
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest.txt -e . onnx scipy \
-		httpx hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium
+		httpx hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium trustme
 	$(VENV)/lowest/bin/python -m pytest $(LOWEST_TESTS)
 
 # pip prefers a CPU build of torch where one is kept beside the index, uv does not, and is ten times as fast for the rest.
