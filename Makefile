@@ -26,7 +26,7 @@ $(VENV)/.serve: pyproject.toml requirements/constraints.txt hatch_build.py $(wil
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.serve
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,bulk,classify,match,labels,search,train,dev,clients]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,bulk,classify,match,labels,search,tracing,hub,train,dev,clients]'
 	touch $@
 
 serve: $(VENV)/.serve  ## serve the default model on http://$(HOST):$(PORT)
@@ -55,7 +55,7 @@ test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that
 	test -x $(VENV)/lowest/bin/python || $(PYTHON) -m venv $(VENV)/lowest
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/lowest.txt
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest.txt -e . onnx scipy \
-		httpx hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium
+		httpx hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium trustme
 	$(VENV)/lowest/bin/python -m pytest $(LOWEST_TESTS)
 
 # pip prefers a CPU build of torch where one is kept beside the index, uv does not, and is ten times as fast for the rest.
@@ -66,7 +66,7 @@ test-integrations: $(VENV)/.dev  ## gramvec.integrations and docs/recipes on the
 	$(BIN)/uv pip install --quiet --python $(VENV)/neighbours/bin/python -c requirements/constraints.txt \
 		-e '.[cpu,bulk,match,search,client,neighbours]' joblib pytest pytest-timeout
 	$(VENV)/neighbours/bin/python -m pytest tests/test_integrations.py tests/test_recipes.py tests/test_library.py \
-		tests/test_search_records.py
+		tests/test_search_records.py tests/test_reranking_clients.py
 
 test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)
 	$(BIN)/python -m pytest -m packaging tests/test_packaging.py

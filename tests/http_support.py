@@ -18,6 +18,7 @@ import httpx
 from gramvec import Embedder
 from gramvec.embedding.postprocess import RawEmbeddings
 from gramvec.http.app import create_app
+from gramvec.http.connections import Tls
 from gramvec.http.door.front_door import FrontDoor
 from gramvec.http.models.service import Service
 from gramvec.http.server import Server, server_for
@@ -98,10 +99,10 @@ def running(settings: Settings, embedder: Any = None) -> Iterator[RunningServer]
 
 
 @contextmanager
-def running_app(app: FrontDoor) -> Iterator[RunningServer]:
+def running_app(app: FrontDoor, tls: Tls | None = None) -> Iterator[RunningServer]:
     """The same with an application that exists."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = server_for(app)
+    server = server_for(app, tls)
     thread = threading.Thread(target=server.run, args=[[listener]], name="server")
     thread.start()
     try:

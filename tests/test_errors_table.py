@@ -258,7 +258,9 @@ CASES: dict[str, Provoke] = {
     "not JSON, or not UTF-8": lambda stage, it: raw(stage.plain, it, b'{"%b": "\xff"}' % it.field.encode()),
     "not HTTP/1.1; the connection is closed": lambda stage, it: spoken(stage.plain, it, b"no colon\r\n\r\n"),
     "a head with [two readings](#connections), or `CONNECT`; the connection is closed": read_in_two_ways,
-    "token ids as `input` of `/v1/embeddings`": lambda stage, it: post(stage.plain, it, [[1, 2], [3]]),
+    "token ids as `input` of `/v1/embeddings`, without their encoding": lambda stage, it: post(
+        stage.plain, it, [[1, 2], [3]]
+    ),
     "API key missing or wrong, where one is set; with `WWW-Authenticate`": key_is_missing,
     "unknown route": unknown_route,
     "unknown model": lambda stage, it: post(stage.plain, it, "a", model="other"),

@@ -129,6 +129,7 @@ def test_every_route_is_there(document: dict[str, Any]) -> None:
             "post /similarity",
             "post /rerank",
             "post /v1/rerank",
+            "post /v2/rerank",
             "post /search",
             "post /predict",
             "post /embed_sparse",

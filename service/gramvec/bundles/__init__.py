@@ -23,7 +23,10 @@ from gramvec.bundles.bundle import (
     staged_folder,
     write_manifest,
 )
+from gramvec.bundles.copying import check_target, copy_bundle
 from gramvec.bundles.finding import MANIFEST, find_bundle
+from gramvec.bundles.manifest import MOST_BYTES as MOST_MANIFEST_BYTES
+from gramvec.bundles.manifest import read_manifest
 
 __all__ = [
     "CPU_GRAPH",
@@ -32,6 +35,7 @@ __all__ = [
     "IDENTITY",
     "MANIFEST",
     "MEMO",
+    "MOST_MANIFEST_BYTES",
     "VOCABULARY",
     "Bundle",
     "Golden",
@@ -40,8 +44,11 @@ __all__ = [
     "Manifest",
     "Precision",
     "Stored",
+    "check_target",
+    "copy_bundle",
     "find_bundle",
     "open_bundle",
+    "read_manifest",
     "staged_folder",
     "write_manifest",
 ]

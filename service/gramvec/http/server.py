@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from gramvec.errors import GramvecError
 from gramvec.http.app import create_app
-from gramvec.http.connections import Limits
+from gramvec.http.connections import Limits, Tls
 from gramvec.http.door import FrontDoor
 from gramvec.http.models import (
     Reloaded,
@@ -37,7 +37,7 @@ from gramvec.http.processes import (
     supervise,
 )
 from gramvec.http.settings import NO_WORKERS_ON_CUDA, Settings
-from gramvec.http.telemetry import logs
+from gramvec.http.telemetry import check_tracing, logs
 
 log = logging.getLogger("gramvec.http")
 
@@ -57,15 +57,18 @@ def serve(settings: Settings) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     logs.configure(settings.log_format)
     check_there(settings)
+    tls = Tls.of(settings)
+    if settings.tracing == "on":
+        check_tracing()
     allow_descriptors(settings.max_connections)
     # Signals wait until somebody hears them: with several workers, until the model is loaded.
     with address_of(settings) as address, address.bound() as listener, signals_held():
         try:
             address.listen(listener, BACKLOG)
             if settings.workers > 1:
-                _serve_with_workers(settings, listener)
+                _serve_with_workers(settings, listener, tls)
             else:
-                _serve_alone(settings, listener)
+                _serve_alone(settings, listener, tls)
         finally:
             _ignore_stop_signals()
 
@@ -74,23 +77,23 @@ def address_of(settings: Settings) -> HostAndPort | UnixSocket:
     """Where these settings say that the service listens."""
     if settings.unix_socket is not None:
         return UnixSocket(settings.unix_socket)
-    return HostAndPort(settings.host, settings.port)
+    return HostAndPort(settings.host, settings.port, "http" if settings.tls_certificate is None else "https")
 
 
-def _serve_alone(settings: Settings, listener: socket.socket) -> None:
+def _serve_alone(settings: Settings, listener: socket.socket, tls: Tls | None) -> None:
     app = create_app(settings)
     service: Service = app.state.service
     service.on_loaded = collector.settle
-    server_for(app).run([listener])
+    server_for(app, tls).run([listener])
     if service.failure is not None:
         raise GramvecError(service.failure)
 
 
-def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
+def _serve_with_workers(settings: Settings, listener: socket.socket, tls: Tls | None) -> None:
     def wait() -> None:
         logging.getLogger("gramvec").setLevel(logging.ERROR)  # of its end nobody has to hear
         app = create_app(settings.model_copy(update={"graceful_shutdown_seconds": STANDBY_GRACE_SECONDS}), ())
-        StandbyServer(app, _limits(app)).run([listener])
+        StandbyServer(app, _limits(app), tls).run([listener])
 
     with standing_by(wait):
         embedders = load_models(settings)
@@ -106,7 +109,7 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
 
     def work(parent: Parent) -> None:
         service.metrics.claim(parent.number - 1)
-        WorkerServer(app, _limits(app), parent).run([listener])
+        WorkerServer(app, _limits(app), parent, tls).run([listener])
 
     def renew(is_wanted: Callable[[], bool]) -> Message:
         serving, before = service.given, service.given_attached
@@ -138,9 +141,9 @@ def _serve_with_workers(settings: Settings, listener: socket.socket) -> None:
     )
 
 
-def server_for(app: FrontDoor) -> Server:
+def server_for(app: FrontDoor, tls: Tls | None = None) -> Server:
     """A server for an application made by `create_app`; call its `run` with the listening sockets."""
-    return Server(app, _limits(app))
+    return Server(app, _limits(app), tls)
 
 
 def _limits(app: FrontDoor) -> Limits:

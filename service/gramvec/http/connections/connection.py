@@ -19,28 +19,22 @@ from gramvec.http.connections.request_response import RequestResponse
 ASGI = {"version": "3.0", "spec_version": "2.3"}
 
 
-def protocol_of(connections: Connections) -> type[asyncio.Protocol]:
-    """A class of connections that are among these, as `uvicorn.Config` takes one."""
-
-    class Bound(Connection):
-        __slots__ = ()
-
-        def __init__(self, *_: Any, **__: Any) -> None:  # what uvicorn gives its own is nothing to us
-            super().__init__(connections)
-
-    return Bound
-
-
 class Connection(asyncio.Protocol):
-    """Reads a request when the one before it is answered; what a client sends ahead stays bytes until then."""
+    """Reads a request when the one before it is answered; what a client sends ahead stays bytes until then.
+
+    Args:
+        connections: those that it is one of.
+        below: the transport that carries what is encrypted, where something is (see `tls`).
+    """
 
     __slots__ = (
-        "_ahead", "_body", "_client", "_connections", "_deaf", "_discarded", "_fresh", "_half_closed", "_head",
-        "_held", "_loop", "_patience", "_reading", "_request", "_server", "flow", "transport",
+        "_ahead", "_below", "_body", "_client", "_connections", "_deaf", "_discarded", "_fresh", "_half_closed",
+        "_head", "_held", "_loop", "_patience", "_reading", "_request", "_server", "flow", "transport",
     )  # fmt: skip
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, below: asyncio.Transport | None = None) -> None:
         self._connections = connections
+        self._below = below
         self._loop = asyncio.get_running_loop()
         self._patience = Patience(connections.limits, self._loop.time())
         self._head: HeadReader | None = None  # of a request that has begun to arrive
@@ -81,6 +75,8 @@ class Connection(asyncio.Protocol):
         request = self._request
         if request is None or self._body is not None or request.complete or request.disconnected:
             return False
+        if self._below is not None:
+            return False  # TLS is closed on both sides at once
         self._half_closed = True
         request.keep_alive = False
         request.probe()
@@ -119,7 +115,8 @@ class Connection(asyncio.Protocol):
     @property
     def unsent(self) -> int:
         """Bytes of answers that the client has yet to take."""
-        return self.transport.get_write_buffer_size()
+        size = self.transport.get_write_buffer_size()
+        return size if self._below is None else size + self._below.get_write_buffer_size()
 
     def sweep(self, now: float) -> None:
         """Close the connection if its client has been waited for too long."""
@@ -279,7 +276,7 @@ class Connection(asyncio.Protocol):
             "http_version": head.version,
             "server": self._server,
             "client": self._client,
-            "scheme": "http",
+            "scheme": "http" if self._below is None else "https",
             "root_path": "",
             "method": head.method,
             "path": path,
@@ -347,7 +344,8 @@ class Connection(asyncio.Protocol):
         self._deaf = True
         if not self.transport.is_closing():
             self.flow.resume_reading(*Reason)
-            self.transport.write_eof()
+            if self._below is None:
+                self.transport.write_eof()
             self._loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def _is_reset(self) -> bool:

@@ -210,7 +210,7 @@ def errors(*statuses: int, body: type[Any] = ErrorBody) -> Responses:
 
 ERRORS = errors(*DESCRIPTIONS)
 V1_ERRORS = errors(*DESCRIPTIONS, body=OpenAIErrorBody) | {
-    400: error("The body is not JSON, or its input holds token ids.", OpenAIErrorBody)
+    400: error("The body is not JSON, or its input holds token ids of no encoding that is served.", OpenAIErrorBody)
 }
 V1_GET_ERRORS = errors(401, 500, 503, body=OpenAIErrorBody)
 V1_MODEL_ERRORS = errors(401, 404, 500, 503, body=OpenAIErrorBody)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
@@ -30,7 +30,9 @@ class RerankRequest(Body):
 
 
 class DocumentText(Body):
-    """A document that is an object."""
+    """A document that is an object; what it holds beside its text is the client's own."""
+
+    model_config = ConfigDict(extra="ignore")
 
     text: str
 
@@ -64,6 +66,9 @@ class RankRequest(Body):
     top_n: Count | None = Field(None, description="Only the best so many; all without it.")
     return_documents: bool | None = Field(False, description="Give each document back beside its score.")
     max_tokens_per_doc: Count | None = Field(None, description="Taken and not used: there are no tokens.")
+    max_chunks_per_doc: Count | None = Field(None, description="Taken and not used: a document is read as a whole.")
+    rank_fields: list[Literal["text"]] | None = Field(None, description="A document is ranked by its text alone.")
+    priority: int | None = Field(None, description="Taken and not used.")
     truncation: Truncate = None
     model: str | None = Field(None, description="Name of a served model; null for the default.")
 

@@ -154,7 +154,10 @@ class EmbeddingsRequest(OneOrManyBody):
 
     holds: ClassVar[str] = "input"
 
-    input: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string is a text.")
+    input: OneOrManyTexts = Field(
+        description="One text, or a list of texts. The empty string is a text. Where the service was given their "
+        "encoding, token ids: a list of integers, or of such lists."
+    )
     model: str | None = Field(None, description="Name of a served model; null for the default.")
     encoding_format: Literal["float", "base64"] | None = Field(
         "float", description="A list of numbers, or little-endian float32 in base64."

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import count
 
 from starlette.datastructures import State
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gramvec.errors import GramvecError
 from gramvec.http.contract import HttpError, error_reply, reason_of, too_large_body, unhealthy
@@ -21,9 +22,10 @@ from gramvec.http.door.access import log_request
 from gramvec.http.door.cors import Cors
 from gramvec.http.door.exchange import CLIENT_GONE, Exchange
 from gramvec.http.door.keys import Keys
-from gramvec.http.models import Service
+from gramvec.http.door.spans import record_span
+from gramvec.http.models import Service, aside
 from gramvec.http.routes import DOCS_PATHS, REASON, RESERVE, Route, embedding, openai, probes
-from gramvec.http.telemetry import UNKNOWN_ROUTE
+from gramvec.http.telemetry import UNKNOWN_ROUTE, Spans, check_tracing
 
 HOT_ROUTES: Mapping[str, Route] = {
     "/embed": embedding.embed_texts,
@@ -34,6 +36,8 @@ HOT_ROUTES: Mapping[str, Route] = {
 # Probes have no key to show, and the page that explains how to send one must open without it.
 PROBES: Mapping[str, Route] = {"/health": probes.health, "/ready": probes.ready}
 PUBLIC_PATHS = DOCS_PATHS | {"/health", "/ready", "/"}
+# What is left of spans when the server ends may take so long; whoever takes them may be gone.
+LAST_SPANS_SECONDS = 2.0
 BUG = HttpError(500, "backend", "the service failed on this request; its log says why")
 
 
@@ -66,6 +70,9 @@ class FrontDoor:
         self._public = PUBLIC_PATHS | ({"/metrics"} if service.settings.metrics != "key" else set())
         self._cors = Cors(service.settings.cors_origins) if service.settings.cors_origins else None
         self._log_all = service.settings.access_log == "on"
+        if service.settings.tracing == "on":
+            check_tracing()
+        self._spans: Spans | None = None
         self._number = count()
         self._id_prefix = _random_prefix()
 
@@ -74,7 +81,7 @@ class FrontDoor:
         if scope["type"] != "http":
             # The server starts: another process, perhaps, than the one that made this application.
             self._id_prefix = _random_prefix()
-            await self.behind(scope, receive, send)
+            await self._live(scope, receive, send)
             return
         # 16 random digits and a counter: as unique as a UUID, which costs 3 us.
         new_id = b"%b%08x" % (self._id_prefix, next(self._number))
@@ -102,6 +109,17 @@ class FrontDoor:
             exchange.release()
             self._record(scope, exchange)
 
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        spans = self._spans = Spans() if self._service.settings.tracing == "on" else None
+
+        async def sent(message: Message) -> None:
+            if spans is not None and message["type"] == "lifespan.shutdown.complete":
+                with suppress(TimeoutError):
+                    await aside(spans.close, seconds=LAST_SPANS_SECONDS)
+            await send(message)
+
+        await self.behind(scope, receive, sent)
+
     def count_unread(self, status: int, *, begun: bool) -> None:
         """Count what the protocol below has refused by itself; see `Metrics.count_unread`."""
         self._service.metrics.count_unread(status, begun=begun)
@@ -123,6 +141,8 @@ class FrontDoor:
             metrics.reject(reason)
         if self._log_all or exchange.error is not None or (reason is None and (status >= 500 or status == 424)):
             log_request(scope["method"], exchange)
+        if self._spans is not None:
+            record_span(self._spans, scope, exchange)
 
     async def _preflighted(self, cors: Cors, scope: Scope, exchange: Exchange) -> bool:
         exchange.cors = cors.headers(exchange.headers)

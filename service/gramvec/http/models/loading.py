@@ -9,7 +9,8 @@ from typing import NamedTuple
 from gramvec.bundles import find_bundle
 from gramvec.embedding import Embedder, load
 from gramvec.errors import BundleError, GramvecError, InputError
-from gramvec.http.settings import Settings, aliases_of
+from gramvec.http.models.token_ids import open_encodings
+from gramvec.http.settings import OTHERS, Settings, aliases_of, token_files
 
 MAX_LABEL_BYTES = 1024
 
@@ -43,6 +44,7 @@ def check_there(settings: Settings) -> None:
         for name, path in files.items():
             if not path.is_file():
                 raise InputError(f"the {what} {name!r} is not there: {path} is no file")
+    open_encodings(settings)
 
 
 def load_model(settings: Settings, source: str) -> Embedder:
@@ -80,7 +82,7 @@ def check_names(embedders: Sequence[Embedder]) -> None:
 
 
 def check_aliases(settings: Settings, embedders: Sequence[Embedder]) -> None:
-    """Raise BundleError for an alias that is a model's own name, or of a model that is not among these."""
+    """Raise BundleError for an alias that is a model's own name, or of none of these; and for token ids of neither."""
     names = [embedder.name for embedder in embedders]
     served = f"served: {', '.join(map(repr, names))}"
     for alias, model in aliases_of(settings.alias).items():
@@ -88,6 +90,9 @@ def check_aliases(settings: Settings, embedders: Sequence[Embedder]) -> None:
             raise BundleError(f"the alias {alias!r} is the name of a model that is served; choose another ({served})")
         if model not in names:
             raise BundleError(f"the alias {alias!r} is of a model {model!r} that is not served ({served})")
+    for name in token_files(settings.token_ids):
+        if name not in (OTHERS, *names, *aliases_of(settings.alias)):
+            raise BundleError(f"token_ids names {name!r}, which is no model and no alias here ({served})")
 
 
 def label_of(embedder: Embedder) -> bytes:

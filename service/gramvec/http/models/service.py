@@ -35,6 +35,7 @@ from gramvec.http.models.loading import Wanted, close_but, label_of, load_models
 from gramvec.http.models.searches import Searches
 from gramvec.http.models.serial import SerialThread
 from gramvec.http.models.served import Served
+from gramvec.http.models.token_ids import open_encodings
 from gramvec.http.models.traffic import Traffic
 from gramvec.http.settings import Settings, aliases_of
 from gramvec.http.telemetry import NO_USER_TEXT, Metrics
@@ -55,8 +56,8 @@ class Service:
     `models` are those served, by name, the default first; empty until all of them are loaded. `aliases` are other
     names of theirs, alias -> name. `served` is the default one, None until then. `indexes` and `heads` are those that
     are served with them, by name. `given` and `given_attached` are loaded ones of the caller's, to be served from the
-    start. `reload` is what a request for a reload calls. `workers_running` is the number of processes, as the parent
-    counts them. `last_words` are the reason for refusals once it is stopping.
+    start. `encodings` are those of token ids. `reload` is what a request for a reload calls. `workers_running` is the
+    number of processes, as the parent counts them. `last_words` are the reason for refusals once it is stopping.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Service:
         self.given = given
         self.given_attached = given_attached
         self.aliases: Mapping[str, str] = MappingProxyType(aliases_of(settings.alias))
+        self.encodings = open_encodings(settings)
         self._serve({}, ())
         self.workers_running = 1
         self.stopping = False

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 
-from gramvec.http.connections import Limits
+from gramvec.http.connections import Limits, Tls
 from gramvec.http.contract import not_reloaded, reload_under_way, unhealthy
 from gramvec.http.door import FrontDoor
 from gramvec.http.models import Reloaded, Wanted
@@ -21,8 +21,8 @@ log = logging.getLogger("gramvec.http")
 class WorkerServer(Server):
     """The server of one worker: its parent hears when it has started, and is the one that tells it to stop."""
 
-    def __init__(self, app: FrontDoor, limits: Limits, parent: Parent) -> None:
-        super().__init__(app, limits)
+    def __init__(self, app: FrontDoor, limits: Limits, parent: Parent, tls: Tls | None = None) -> None:
+        super().__init__(app, limits, tls)
         self._parent = parent
         self._answer: asyncio.Future[Message] | None = None
         self._renewal: asyncio.Task[None] | None = None
@@ -94,8 +94,8 @@ class WorkerServer(Server):
 class StandbyServer(Server):
     """The server of the process that answers while its parent loads."""
 
-    def __init__(self, app: FrontDoor, limits: Limits) -> None:
-        super().__init__(app, limits)
+    def __init__(self, app: FrontDoor, limits: Limits, tls: Tls | None = None) -> None:
+        super().__init__(app, limits, tls)
         self._service.last_words = self._service.unready or self._service.last_words
         self._parent = os.getppid()
 

@@ -34,11 +34,12 @@ def allow_descriptors(connections: int) -> None:
 
 
 class HostAndPort:
-    """An address of TCP; port 0 lets the system choose one."""
+    """An address of TCP; port 0 lets the system choose one. `scheme` is what is said of it."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, scheme: str = "http") -> None:
         self._host = host
         self._port = port
+        self._scheme = scheme
 
     def __enter__(self) -> Self:
         return self
@@ -73,7 +74,7 @@ class HostAndPort:
             raise self._refusal(error) from error
         address, number = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
-        log.info("listening on http://%s:%d (try /docs)", shown, number)
+        log.info("listening on %s://%s:%d (try /docs)", self._scheme, shown, number)
 
     def _refusal(self, error: OSError) -> GramvecError:
         return GramvecError(f"cannot listen on {self._host} port {self._port}: {error.strerror}; choose another")

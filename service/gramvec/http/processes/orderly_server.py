@@ -13,7 +13,7 @@ from itertools import count
 import uvicorn
 from starlette.types import Message, Receive, Scope, Send
 
-from gramvec.http.connections import Connections, Limits, protocol_of
+from gramvec.http.connections import Connections, Limits, Tls, protocol_of
 from gramvec.http.contract import HttpError
 from gramvec.http.door import FrontDoor
 from gramvec.http.models import Service
@@ -26,6 +26,7 @@ BACKLOG = 2048
 RELOAD_PAUSE_SECONDS = 0.1
 SWEEP_SECONDS = 0.5
 TRIM_SWEEPS = 40  # every 20 s
+TLS_SWEEPS = 20
 # How long a connection that was taken, and has not asked for anything yet, is listened to at the end. Its request is
 # mostly on its way, and would be answered with a reset.
 NEWCOMER_SECONDS = 0.25
@@ -47,17 +48,19 @@ class Server:
     Args:
         app: answers. uvicorn hears of its lifespan alone; requests go to it from our connections.
         limits: for these.
+        tls: what they are encrypted with, if they are.
     """
 
-    def __init__(self, app: FrontDoor, limits: Limits) -> None:
+    def __init__(self, app: FrontDoor, limits: Limits, tls: Tls | None = None) -> None:
         self._app = app
         self._service: Service = app.state.service
         self._service.on_failure = self._give_up
         self.connections = Connections(app, limits)
+        self._tls = tls
         self._config = uvicorn.Config(
             self._lifespan,
             loop="uvloop",
-            http=protocol_of(self.connections),
+            http=protocol_of(self.connections, tls),
             ws="none",
             lifespan="on",
             interface="asgi3",
@@ -156,6 +159,8 @@ class Server:
             self.on_sweep()
             if number % TRIM_SWEEPS == 0:
                 trim()
+            if self._tls is not None and number % TLS_SWEEPS == 0:
+                self._tls.renew()
 
     # Reloads
 
@@ -226,7 +231,7 @@ class Server:
             door.setblocking(False)
             while True:
                 taken.append(door.accept()[0])
-        protocol = protocol_of(self.connections)
+        protocol = protocol_of(self.connections, self._tls)
         for connection in taken:
             connection.setblocking(False)
             await asyncio.get_running_loop().connect_accepted_socket(protocol, connection)

@@ -13,7 +13,6 @@ from gramvec.errors import InputError
 from gramvec.http.contract import (
     JSON,
     EmbeddingsRequest,
-    HttpError,
     Incoming,
     Reply,
     Rows,
@@ -27,6 +26,7 @@ from gramvec.http.contract import (
 )
 from gramvec.http.models import NUMBER_BYTES, Served, Service, embed, prepare, usage_of
 from gramvec.http.routes.embedding import finishing
+from gramvec.http.routes.token_ids import decoded, most_values
 
 # To split as many characters into words holds the loop for about 2 ms.
 PIECE_CHARACTERS = 128 * 1024
@@ -35,8 +35,7 @@ PIECE_CHARACTERS = 128 * 1024
 async def create_embeddings(service: Service, request: Incoming) -> Reply:
     """Answer POST /v1/embeddings. Raises what `embedding.embed_texts` does."""
     service.check_accepting()
-    document = await read(request, service.most_values)
-    _refuse_token_ids(document.value)
+    document = await decoded(service, await read(request, most_values(service)), request)
     body = check(document, EmbeddingsRequest)
     served = service.admit(body.model)
     texts = body.texts()
@@ -114,19 +113,3 @@ def _prepare(served: Served, body: EmbeddingsRequest) -> list[str]:
         # The sentence names a field that this route does not have.
         sentence = str(error).replace(" or pass truncate=true", "")
         raise InputError(sentence, field=error.field, index=error.index) from error
-
-
-def _refuse_token_ids(value: Any) -> None:
-    texts = value.get("input") if isinstance(value, dict) else None
-    first = texts[0] if isinstance(texts, list) and texts else None
-    if isinstance(first, list) and first:
-        first = first[0]
-    if isinstance(first, int) and not isinstance(first, bool):
-        raise HttpError(
-            400,
-            "validation",
-            "input holds token ids, but these models read characters and have no tokenizer: send texts. "
-            "In LangChain, set check_embedding_ctx_length=False in OpenAIEmbeddings",
-            param="input",
-            code="token_ids",
-        )

@@ -1,4 +1,4 @@
-"""POST /rerank and POST /v1/rerank: texts in the order of their cosine with a query.
+"""POST /rerank, POST /v1/rerank and POST /v2/rerank: texts in the order of their cosine with a query.
 
 By one vector a text (a bi-encoder): a cross-encoder reads both together, better and a thousand times slower.
 """
@@ -59,6 +59,12 @@ async def rerank_texts(request: Request) -> Response:
 @router.post("/v1/rerank", openapi_extra=RANK, responses=openapi.V1_ERRORS)
 async def rank_documents(request: Request) -> Response:
     """The same in the shape that Jina's and Cohere's clients know. `usage` counts words."""
+    return await through(rank, request)
+
+
+@router.post("/v2/rerank", openapi_extra=RANK, responses=openapi.ERRORS)
+async def rank_documents_again(request: Request) -> Response:
+    """`/v1/rerank`, where Cohere's later client looks for it."""
     return await through(rank, request)
 
 

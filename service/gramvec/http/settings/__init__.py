@@ -8,13 +8,16 @@ from __future__ import annotations
 from gramvec.http.settings.aliases import aliases_of
 from gramvec.http.settings.origins import ANY
 from gramvec.http.settings.settings import NO_WORKERS_ON_CUDA, Settings, environment_variable, option, settings_from
+from gramvec.http.settings.token_files import OTHERS, token_files
 
 __all__ = [
     "ANY",
     "NO_WORKERS_ON_CUDA",
+    "OTHERS",
     "Settings",
     "aliases_of",
     "environment_variable",
     "option",
     "settings_from",
+    "token_files",
 ]

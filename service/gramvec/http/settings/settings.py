@@ -22,6 +22,7 @@ from gramvec.http.settings.aliases import aliases_of
 from gramvec.http.settings.key_files import read_keys
 from gramvec.http.settings.named_files import named_files
 from gramvec.http.settings.origins import check_origins
+from gramvec.http.settings.token_files import token_files
 
 ENVIRONMENT_PREFIX = "GRAMVEC_"
 NO_WORKERS_ON_CUDA = (
@@ -57,10 +58,27 @@ class Settings(BaseModel):
         (),
         description="Another name for a served model, as in text-embedding-3-small=gramvec-en; may be repeated.",
     )
+    token_ids: tuple[str, ...] = Field(
+        (),
+        description="FILE of tiktoken's by which token ids in /v1/embeddings are decoded, or NAME=FILE for one model's"
+        " name or alias; may be repeated (in the variable: with spaces between).",
+    )
     host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 for all of this host's.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 lets the system choose a free one.")
     unix_socket: Path | None = Field(
         None, description="Path of a socket of this host to listen on, instead of host and port."
+    )
+    tls_certificate: Path | None = Field(
+        None, description="PEM file of a certificate, and of those that lead to its root: HTTPS instead of HTTP."
+    )
+    tls_key: Path | None = Field(
+        None, description="PEM file of the certificate's private key, where that is not in the same file."
+    )
+    tls_key_password_file: Path | None = Field(
+        None, description="File whose first line is the password of that key, where it has one."
+    )
+    tls_client_ca: Path | None = Field(
+        None, description="PEM file of the authorities of clients' certificates; clients without one are turned away."
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="Where the model runs; auto takes CUDA when it works."
@@ -88,6 +106,9 @@ class Settings(BaseModel):
     )
     access_log: Literal["off", "on"] = Field(
         "off", description="A log line for every request; failed ones have theirs in any case."
+    )
+    tracing: Literal["off", "on"] = Field(
+        "off", description="An OpenTelemetry span for every request, exported as the OTEL_ variables say."
     )
     max_texts: int = Field(2048, ge=1, description="Most texts in one request.")
     max_characters: int = Field(65_536, ge=1, description="Most characters in one text, unless it is truncated.")
@@ -197,6 +218,12 @@ class Settings(BaseModel):
         aliases_of(given)
         return given
 
+    @field_validator("token_ids")
+    @classmethod
+    def _encodings_are_files(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        token_files(given)
+        return given
+
     @field_validator("api_key")
     @classmethod
     def _keys_are_usable(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
@@ -238,6 +265,13 @@ class Settings(BaseModel):
                 f"queue_characters ({self.queue_characters}) must be at least max_characters ({self.max_characters}),"
                 " or the longest text could never wait"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> Settings:
+        for name in ("tls_key", "tls_key_password_file", "tls_client_ca"):
+            if getattr(self, name) is not None and self.tls_certificate is None:
+                raise ValueError(f"{name} is for HTTPS, which wants a certificate: set tls_certificate, too")
         return self
 
     @model_validator(mode="after")

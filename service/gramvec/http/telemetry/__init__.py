@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gramvec.http.telemetry.logs import FIELDS, NO_USER_TEXT
 from gramvec.http.telemetry.metrics import SECONDS, TEXTS, UNKNOWN_ROUTE, Metrics, Rows
+from gramvec.http.telemetry.tracing import Spans, check_tracing
 
 __all__ = [
     "FIELDS",
@@ -16,4 +17,6 @@ __all__ = [
     "UNKNOWN_ROUTE",
     "Metrics",
     "Rows",
+    "Spans",
+    "check_tracing",
 ]

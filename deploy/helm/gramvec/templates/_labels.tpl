@@ -1,0 +1,3 @@
+{{- define "gramvec.labels" -}}
+app.kubernetes.io/name: {{ .Release.Name }}
+{{- end }}

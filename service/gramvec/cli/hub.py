@@ -1,0 +1,67 @@
+"""The commands that take a model elsewhere and back: `gramvec save`, `gramvec push` and `gramvec pull`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gramvec.bundles import copy_bundle
+
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a model that is there.")
+
+
+@click.command(short_help="Copy a model into a folder.")
+@click.argument("model")
+@click.argument("folder", type=click.Path(path_type=Path))
+@overwrite_option
+def save(model: str, folder: Path, overwrite: bool) -> None:
+    """Copy MODEL (a name in models/, or a bundle's folder) into FOLDER: its own files alone, verified before and after.
+
+    \b
+    Example:
+      gramvec save gramvec-en /srv/models/gramvec-en
+    """  # noqa: D301 - click takes the character, not its escape
+    bundle = copy_bundle(model, folder, overwrite=overwrite)
+    click.echo(f"{bundle.manifest.name}\t{bundle.digest}\t{folder}")
+
+
+@click.command(short_help="Upload a model to a hub.")
+@click.argument("model")
+@click.argument("repository")
+@click.option("--revision", help="Branch to commit to, instead of the main one.")
+@click.option("--private", is_flag=True, help="If the repository is made now: for its owners alone.")
+def push(model: str, repository: str, revision: str | None, private: bool) -> None:
+    """Upload MODEL to REPOSITORY, as in ORG/NAME, of the Hugging Face Hub or the one that HF_ENDPOINT names.
+
+    Prints the model's digest, by which `gramvec pull --digest` knows it again, and the commit. Wants a token that may
+    write: HF_TOKEN, or that of hf auth login.
+
+    \b
+    Example:
+      gramvec push models/mine my-org/my-model
+    """  # noqa: D301
+    from gramvec.hub import push as push_bundle
+
+    pushed = push_bundle(model, repository, revision=revision, private=private)
+    click.echo(f"{repository}\t{pushed.digest}\t{pushed.commit}")
+
+
+@click.command(short_help="Download a model from a hub.")
+@click.argument("repository")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--digest", help="First digits, 12 or more, of the model's digest; another is refused.")
+@overwrite_option
+def pull(repository: str, folder: Path | None, digest: str | None, overwrite: bool) -> None:
+    """Download REPOSITORY, as in ORG/NAME or ORG/NAME@REVISION, into FOLDER (models/NAME if left out).
+
+    Nothing of it is used or put there before all of it is checked, every byte and the golden texts.
+
+    \b
+    Example:
+      gramvec pull my-org/my-model@v1 models/mine --digest 8fbc77aa4c2d
+    """  # noqa: D301
+    from gramvec.hub import pull as pull_bundle
+
+    pulled = pull_bundle(repository, folder, digest=digest, overwrite=overwrite)
+    click.echo(f"{pulled.name}\t{pulled.digest}\t{pulled.folder}")

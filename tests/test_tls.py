@@ -1,0 +1,313 @@
+"""HTTPS on real servers: workers, clients' certificates, files that cannot be used, clients that stall."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from conftest import MODELS
+from gramvec import Embedder
+from gramvec.http.app import create_app
+from gramvec.http.connections import Tls
+from gramvec.http.settings import settings_from
+from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, read_all, running_app, until
+
+SERVE = [*COMMAND, "--model", str(MODELS / "sif"), "--port", "0"]
+
+
+class Files:
+    """An authority, and what it has made for 127.0.0.1."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.authority = trustme.CA()
+        self.ca = folder / "ca.pem"
+        self.authority.cert_pem.write_to_path(self.ca)
+        self.certificate, self.key = folder / "certificate.pem", folder / "key.pem"
+        self.issue()
+
+    def issue(self) -> None:
+        made = self.authority.issue_cert("127.0.0.1")
+        self.certificate.write_bytes(b"".join(one.bytes() for one in made.cert_chain_pems))
+        made.private_key_pem.write_to_path(self.key)
+
+    def client(self, *, known: bool = False) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.ca)
+        if known:
+            self.authority.issue_cert("client@example.org").configure_cert(context)
+        return context
+
+    @property
+    def options(self) -> list[str]:
+        return ["--tls-certificate", str(self.certificate), "--tls-key", str(self.key)]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+@contextmanager
+def served(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    with subprocess.Popen([*SERVE, *options], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            found = None
+            while found is None:
+                line = process.stderr.readline()
+                assert line, "ended without listening"
+                found = re.search(r"https://127\.0\.0\.1:(\d+)", line)
+            yield process, int(found[1])
+        finally:
+            process.kill()
+
+
+def asks(port: int, context: ssl.SSLContext) -> httpx.Client:
+    return httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=context, timeout=PATIENCE)
+
+
+def ready(port: int, context: ssl.SSLContext) -> bool:
+    try:
+        with asks(port, context) as client:
+            return client.get("/ready").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+@contextmanager
+def running(files: Files, embedder: Embedder, **values: object) -> Iterator[RunningServer]:
+    """From a thread of this process."""
+    settings = settings_from({"tls_certificate": files.certificate, "tls_key": files.key, **values})
+    tls = Tls.of(settings)
+    with running_app(create_app(settings, embedder), tls) as server:
+        yield server
+
+
+def secured(server: RunningServer, files: Files) -> ssl.SSLSocket:
+    return files.client().wrap_socket(server.connect(), server_hostname="127.0.0.1")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_it_is_served_alone_and_by_workers(files: Files, workers: str) -> None:
+    with served(*files.options, "--workers", workers) as (process, port):
+        until(lambda: ready(port, files.client()))
+        with asks(port, files.client()) as client:
+            for _ in range(3):
+                answer = client.post("/embed", json={"inputs": ["a", "b"]})
+                assert (answer.status_code, len(answer.json()), answer.http_version) == (200, 2, "HTTP/1.1")
+            assert client.get("/openapi.json").status_code == 200
+            with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+                httpx.get(f"https://127.0.0.1:{port}/health", verify=ssl.create_default_context(), timeout=PATIENCE)
+            with pytest.raises(httpx.TransportError):
+                httpx.get(f"http://127.0.0.1:{port}/health", timeout=PATIENCE)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("tls", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_answers_have_the_bytes_of_the_library(files: Files, embedder: Embedder, tls: ssl.TLSVersion) -> None:
+    context = files.client()
+    context.minimum_version = context.maximum_version = tls
+    texts = [f"text number {number} {'x' * 2_000}" for number in range(2_000)]
+    with running(files, embedder) as server, asks(server.port, context) as client:
+        answer = client.post("/embed", json={"inputs": texts}, headers={"accept": "application/octet-stream"})
+        assert answer.content == embedder.embed(texts).tobytes()
+        small = client.post("/embed", json={"inputs": "a"}).json()
+        assert np.array(small, np.float32).tobytes() == embedder.embed(["a"]).tobytes()
+
+
+def test_no_handshake_is_lost(files: Files, embedder: Embedder) -> None:
+    context = files.client()
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    with running(files, embedder) as server:
+        for _ in range(100):
+            with context.wrap_socket(server.connect(), server_hostname="127.0.0.1") as connection:
+                assert (connection.selected_alpn_protocol(), connection.version()) == ("http/1.1", "TLSv1.3")
+        # Its first bytes one by one, as a slow line brings them.
+        hello, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = context.wrap_bio(sent, hello, server_hostname="127.0.0.1")
+        with pytest.raises(ssl.SSLWantReadError):
+            client.do_handshake()
+        with server.connect() as bare:
+            for byte in hello.read():
+                bare.sendall(bytes([byte]))
+            sent.write(bare.recv(1 << 16))
+            client.do_handshake()
+
+
+def test_what_is_no_handshake_is_left(files: Files, embedder: Embedder) -> None:
+    with running(files, embedder) as server:
+        for first in (post_bytes(b'{"inputs":"a"}'), b"\x16\x03\x01\x00\x02\x01\x00"):
+            with server.connect() as bare:
+                bare.sendall(first)
+                assert b"HTTP" not in read_all(bare)
+        until(lambda: server.connections == 0)
+
+
+def test_clients_without_a_certificate_are_turned_away(files: Files, embedder: Embedder) -> None:
+    with running(files, embedder, tls_client_ca=files.ca) as server:
+        with pytest.raises(httpx.TransportError), asks(server.port, files.client()) as client:
+            client.get("/health")
+        other = Files(files.folder)
+        stranger = ssl.create_default_context(cafile=files.folder / "ca.pem")
+        other.authority.issue_cert("client@example.org").configure_cert(stranger)
+        stranger.check_hostname, stranger.verify_mode = False, ssl.CERT_NONE
+        with pytest.raises(httpx.TransportError), asks(server.port, stranger) as client:
+            client.get("/health")
+        until(lambda: server.connections == 0)
+
+
+def test_a_client_with_a_certificate_is_served(files: Files, embedder: Embedder) -> None:
+    context = files.client(known=True)
+    with running(files, embedder, tls_client_ca=files.ca) as server, asks(server.port, context) as client:
+        assert client.post("/embed", json={"inputs": "a"}).status_code == 200
+
+
+def test_a_key_may_have_a_password(files: Files, embedder: Embedder) -> None:
+    encrypt(files, b"correct horse")
+    password = files.folder / "password"
+    password.write_text("correct horse\n")
+    with (
+        running(files, embedder, tls_key_password_file=password) as server,
+        asks(server.port, files.client()) as client,
+    ):
+        assert client.get("/health").status_code == 200
+
+
+def encrypt(files: Files, password: bytes) -> None:
+    key = load_pem_private_key(files.key.read_bytes(), None)
+    kind = PrivateFormat.PKCS8
+    files.key.write_bytes(key.private_bytes(Encoding.PEM, kind, BestAvailableEncryption(password)))
+
+
+def refused(*options: str) -> str:
+    done = subprocess.run(
+        [*SERVE, *options], capture_output=True, text=True, check=False, timeout=PATIENCE, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode in (1, 2)
+    assert "listening" not in done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+def test_what_cannot_be_used_is_one_sentence_before_anything_listens(files: Files, tmp_path: Path) -> None:
+    key = str(files.key)
+    alone = ["--tls-certificate", str(files.certificate)]
+    nowhere, text, other = tmp_path / "nowhere", tmp_path / "text", tmp_path / "other.pem"
+    text.write_text("plain words\n")
+    files.authority.issue_cert("127.0.0.1").private_key_pem.write_to_path(other)
+    assert "cannot be read: No such file" in refused("--tls-certificate", str(nowhere))
+    assert f"--tls-key: {nowhere} cannot be read" in refused(*alone, "--tls-key", str(nowhere))
+    assert "holds no certificate in PEM" in refused("--tls-certificate", str(text), "--tls-key", key)
+    assert "name the file of the key with --tls-key" in refused(*alone)
+    assert "holds no private key" in refused(*alone, "--tls-key", str(text))
+    assert "not the key of the certificate" in refused(*alone, "--tls-key", str(other))
+    assert "wants a certificate: set tls_certificate" in refused("--tls-key", key)
+    ca = ["--tls-client-ca", str(text)]
+    assert "holds no certificate in PEM that can be read" in refused(*files.options, *ca)
+    encrypt(files, b"correct horse")
+    assert "name a file with its password with --tls-key-password-file" in refused(*files.options)
+    assert f"the first line of {text} is not its password" in refused(
+        *files.options, "--tls-key-password-file", str(text)
+    )
+    text.write_text("\n")
+    assert "is to be the password" in refused(*files.options, "--tls-key-password-file", str(text))
+
+
+def test_a_certificate_that_is_replaced_is_taken_and_a_bad_one_is_not(files: Files) -> None:
+    tls = Tls(settings_from({"tls_certificate": files.certificate, "tls_key": files.key}))
+    before = tls.context
+    tls.renew()
+    assert tls.context is before
+    files.certificate.write_text("not a certificate")
+    tls.renew()
+    assert tls.context is before
+    files.issue()
+    tls.renew()
+    assert tls.context is not before
+
+
+def test_a_running_server_takes_the_new_certificate(files: Files, embedder: Embedder) -> None:
+    with running(files, embedder) as server:
+
+        def shown() -> str:
+            return ssl.get_server_certificate(("127.0.0.1", server.port), timeout=PATIENCE)
+
+        before = shown()
+        files.issue()
+        until(lambda: shown() != before)
+
+
+# Clients that stall
+
+
+def test_a_handshake_that_does_not_end_is_counted_and_left(files: Files, embedder: Embedder) -> None:
+    with running(files, embedder, header_timeout_seconds=0.5, max_connections=2) as server:
+        stalled = [server.connect() for _ in range(4)]
+        until(lambda: server.connections == 4)
+        with server.connect() as more, pytest.raises((ssl.SSLError, OSError)):  # twice the limit: not heard at all
+            files.client().wrap_socket(more, server_hostname="127.0.0.1")
+        for connection in stalled:
+            with connection:
+                assert read_all(connection) == b""
+        until(lambda: server.connections == 0)
+        with secured(server, files) as first, secured(server, files) as second, secured(server, files) as third:
+            assert b"503 Service Unavailable" in read_all(third)
+            for connection in (first, second):
+                connection.sendall(b"GET /health HTTP/1.1\r\nhost: test\r\n\r\n")
+                assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
+
+
+def test_a_refusal_reaches_a_client_that_still_sends(files: Files, embedder: Embedder) -> None:
+    with running(files, embedder) as server, secured(server, files) as connection:
+        connection.sendall(post_bytes(b"x" * 100_000, length=10**9))
+        assert read_all(connection).startswith(b"HTTP/1.1 413")
+
+
+def test_a_client_that_closes_its_side_has_gone(files: Files, embedder: Embedder) -> None:
+    with running(files, embedder) as server:
+        connection = secured(server, files)
+        connection.sendall(post_bytes(b'{"inputs":"a"}', length=1_000))
+        connection.unwrap().close()
+        until(lambda: server.connections == 0)
+
+
+def test_an_answer_that_is_not_taken_is_left(files: Files, embedder: Embedder) -> None:
+    body = b'{"inputs":[%b]}' % b",".join(b'"%d"' % number for number in range(2_000))
+    with running(files, embedder, send_timeout_seconds=1.0) as server:
+        bare = socket.socket()
+        bare.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        bare.connect(("127.0.0.1", server.port))
+        with files.client().wrap_socket(bare, server_hostname="127.0.0.1") as connection:
+            connection.sendall(post_bytes(body))
+            until(lambda: server.service.traffic.count_unsent() > 2**20)
+            until(lambda: server.connections == 0)
+
+
+def test_the_end_does_not_wait_for_a_client_that_says_nothing(files: Files) -> None:
+    with served(*files.options) as (process, port):
+        until(lambda: ready(port, files.client()))
+        with (
+            socket.create_connection(("127.0.0.1", port)) as bare,
+            files.client().wrap_socket(bare, server_hostname="127.0.0.1") as connection,
+        ):
+            connection.sendall(b"GET /health HTTP/1.1\r\nhost: test\r\n\r\n")
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 0
