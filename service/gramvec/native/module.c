@@ -308,7 +308,10 @@ static int take(Featuriser *self, PyObject *texts, int sums, Given *given) {
         PyErr_SetString(PyExc_ValueError, "there are no sums without n-grams");
         return -1;
     }
-    if (!(given->sequence = PySequence_Fast(texts, "texts must be a sequence of str"))) return -1;
+    /* A list is copied: another thread, or `compose`, may change it meanwhile. */
+    given->sequence = PyList_Check(texts) ? PyList_AsTuple(texts)
+                                          : PySequence_Fast(texts, "texts must be a sequence of str");
+    if (!given->sequence) return -1;
     Py_ssize_t n = given->n = PySequence_Fast_GET_SIZE(given->sequence);
     if (n > MOST_CHARACTERS) {
         PyErr_NoMemory();
@@ -581,7 +584,13 @@ static int execute(PyObject *module) {
     return PyModule_AddIntConstant(module, "BLOCK", BLOCK);
 }
 
-static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, execute}, {0, NULL}};
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, execute},
+#ifdef Py_GIL_DISABLED
+    /* Objects do not change once they are made, and a call's scratch is its own. */
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL}};
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "gramvec.native.loops", NULL, 0, functions, module_slots, NULL, NULL, NULL};
 
