@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -69,6 +71,39 @@ def test_the_shell_examples_of_the_library_run(newcomer: Path) -> None:
 def test_the_first_example_of_training_runs(newcomer: Path) -> None:
     (script,) = (block for block in blocks("sh", LIBRARY) if "gramvec-train fit" in block)
     assert "forgot my password" in shell(script, newcomer)
+
+
+def test_the_blocks_of_the_readme_are_pasted_in_their_order_into_one_shell_and_again(newcomer: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    pasted = "".join(re.findall(r"^```(?:sh|python)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE))
+    (newcomer / "pasted").write_text(pasted.replace("127.0.0.1:8000", f"127.0.0.1:{port}"))
+    make = newcomer / "bin" / "make"  # what it installs is here
+    make.parent.mkdir()
+    make.write_text(f"#!/bin/sh\nexec gramvec serve --port {port}\n")
+    make.chmod(0o755)
+    path = f"{make.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    process = subprocess.Popen(
+        ["bash", "-c", "bash <pasted && bash <pasted"], cwd=newcomer, env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        lines: list[str] = []
+        while sum(line.startswith("[[") for line in lines) < 2:  # what Python prints last
+            line = process.stdout.readline()
+            assert line, lines
+            lines.append(line.strip())
+        assert process.wait() == 0
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    printed = " ".join(lines)
+    for answer in blocks("json")[0].splitlines():
+        assert printed.count(answer[:12]) >= 2, answer
+    assert printed.count("(2, 300) float32") == 2
+    assert "unhealthy" not in printed
 
 
 def test_the_curl_examples_of_the_readme_give_the_answers_shown(embedder: gramvec.Embedder) -> None:

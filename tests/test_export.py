@@ -88,6 +88,15 @@ def test_int8_by_hand() -> None:
     assert not quantised(np.zeros((2, 2), np.float32))[1].any()
 
 
+def test_int8_in_parts_is_that_of_the_whole_table() -> None:
+    random = np.random.default_rng(1)
+    table, columns = random.normal(0, 1, (3_000, 7)).astype(np.float32), random.uniform(0.1, 9, 7).astype(np.float32)
+    rows, scales = quantised(table, columns)
+    divided = table / columns
+    assert np.array_equal(rows, np.rint(divided / scales))
+    assert scales[:, 0].tolist() == quantised(divided)[1][:, 0].tolist()
+
+
 def test_a_trainer_that_disagrees_stops_the_export(tmp_path: Path) -> None:
     class Other(Bag):
         def forward(self, ids: torch.Tensor, offsets: torch.Tensor, table: torch.Tensor | None = None) -> torch.Tensor:

@@ -17,7 +17,7 @@ from gramvec.errors import InputError
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.configuration import parse_config
 from gramvec_training.data import LabelGroups, LabelSplit, LabelTexts, Mixture, split_labels
-from gramvec_training.families import label_accuracies, label_report, label_score
+from gramvec_training.families import label_accuracies, label_cosines, label_report, label_score
 from gramvec_training.objectives import choose_negatives
 from gramvec_training.readers import Labelled, read_label_texts, read_pairs
 from gramvec_training.runs import load_run
@@ -313,3 +313,30 @@ def test_a_split_of_few_texts_is_all_for_training() -> None:
     split = split_labels(ROWS[:9], 0.2, 1)
     assert isinstance(split, LabelSplit)
     assert len(split.train) == 9
+
+
+def test_cosines_within_a_label_and_with_others_by_hand() -> None:
+    vectors = {"a": [1, 0], "b": [0.6, 0.8], "c": [0, 1], "d": [0.8, 0.6], "nothing": [0, 0], "e": [1, 0]}
+    texts = LabelTexts(list(vectors), [(0,), (0,), (1,), (1,), (0,), (2,)])
+    within, without = label_cosines(texts, 3, lambda asked: np.array([vectors[one] for one in asked], np.float32))
+    assert within == pytest.approx([0.6, 0.6, np.nan], nan_ok=True)
+    of_first = [0, 0.8, 1, 0.8, 0.96, 0.6]  # a with c, d and e; b with them
+    of_second = [0, 0.8, 0, 0.8, 0.96, 0.8]  # c with a, b and e; d with them
+    assert without == pytest.approx([np.mean(of_first), np.mean(of_second), np.nan], nan_ok=True)
+
+
+def test_labels_that_join_unlike_texts_are_told_before_training(tmp_path: Path, intents: Path) -> None:
+    def told(path: Path) -> list[str]:
+        run = call("fit", "--labelled", path, "--from", "gramvec-en", "--epochs", "1", "--out", tmp_path / path.stem)
+        assert run.exit_code == 0, run.output
+        return [line for line in run.stderr.splitlines() if "hardly nearer" in line]
+
+    assert told(intents) == []
+    kinds = ["a recipe for plum cake", "the senate passed a bill", "my printer is out of ink", "goals in extra time"]
+    kinds += ["stars and their spectra", "how to prune roses", "a violin for sale", "rain expected on monday"]
+    mixed = tmp_path / "mixed.tsv"
+    mixed.write_text("".join(f"{'odd' if n % 2 else 'even'}\t{kind}\n" for n, kind in enumerate(kinds)))
+    (line,) = told(mixed)
+    assert "2 of 2 labels have texts that are hardly nearer to each other than to others" in line
+    assert "odd (" in line
+    assert "gramvec classify fit" in line

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,19 @@ def test_entries_survive_build_save_and_open(tmp_path: Path) -> None:
 @given(st.lists(st.integers(1, 127), min_size=1, max_size=6))
 def test_a_key_unpacks_to_its_characters(ids: list[int]) -> None:
     assert hashing.unpack(hashing.pack(ids, 7), 7) == ids
+
+
+@given(st.lists(st.lists(st.integers(1, 127), min_size=1, max_size=9), max_size=20))
+def test_keys_unpack_together_as_each_does(ngrams: list[list[int]]) -> None:
+    ids, starts = hashing.unpacked(np.array([hashing.pack(one, 7) for one in ngrams], np.uint64), 7)
+    assert [ids[a:b].tolist() for a, b in pairwise(starts.tolist())] == ngrams
+
+
+def test_texts_stand_by_row_and_may_hold_any_character() -> None:
+    entries = [Entry("ngram", "a\0", 3), Entry("word", "\0", 2), Entry("ngram", "\0\0", 1), Entry("word", "b🙂", 1)]
+    built = Vocabulary.build(entries)
+    assert built.entries() == entries
+    assert (built.ngram_texts, built.word_texts) == (("a\0", "\0\0"), ("\0", "b🙂"))
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=60), st.lists(st.integers(0, 2**64 - 1), max_size=20))

@@ -305,7 +305,10 @@ static int take(PyObject *compose, PyObject *texts, Given *given) {
     given->scratch = NULL;
     given->longest = 0;
     given->sequence = NULL;
-    if (!(given->sequence = PySequence_Fast(texts, "texts must be a sequence of str"))) return -1;
+    /* A list is copied: another thread, or `compose`, may change it meanwhile. */
+    given->sequence = PyList_Check(texts) ? PyList_AsTuple(texts)
+                                          : PySequence_Fast(texts, "texts must be a sequence of str");
+    if (!given->sequence) return -1;
     Py_ssize_t n = given->n = PySequence_Fast_GET_SIZE(given->sequence);
     if (n > MOST_CHARACTERS) {
         PyErr_NoMemory();
@@ -590,7 +593,13 @@ static int execute(PyObject *module) {
     return PyModule_AddIntConstant(module, "BLOCK", BLOCK);
 }
 
-static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, execute}, {0, NULL}};
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, execute},
+#ifdef Py_GIL_DISABLED
+    /* Objects do not change once they are made, and a call's scratch is its own. */
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL}};
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "gramvec.native.loops", NULL, 0, functions, module_slots, NULL, NULL, NULL};
 

@@ -75,29 +75,39 @@ static int64_t sum_weighted(const Table *t, const int32_t *ids, int64_t from, in
     return -1;
 }
 
-#ifdef __x86_64__
-#include <immintrin.h>
+#if defined(__aarch64__) && !defined(__AARCH64EB__)
+#define HAS_NEON
+#endif
 
+#if defined(__x86_64__) || defined(HAS_NEON)
 /* Four rows at a time: their bytes are interleaved, so that one instruction multiplies four by their weights and adds
- * them up. A lane of 16 columns lies across four registers then; `in_order` puts the columns back. */
+ * them up. */
 typedef struct {
     const char *rows[4], *ahead[4];
     uint32_t weights; /* four bytes */
 } Four;
 
-static inline int64_t next_four(const Table *t, const int32_t *ids, int64_t at, int64_t to, int64_t last, Four *four) {
+/* How many of the next four are rows: 4, or fewer where the one at ids[at + that] is none. */
+static inline int next_four(const Table *t, const int32_t *ids, int64_t at, int64_t to, int64_t last, Four *four) {
     four->weights = 0;
     for (int k = 0; k < 4; k++) {
         int32_t row = ids[at + k < to ? at + k : to - 1];
-        if (!is_row(t, row)) return at + k;
+        if (!is_row(t, row)) return k;
         four->rows[k] = row_of(t, row);
         four->ahead[k] = row_ahead(t, ids, at + k, last);
         if (at + k < to) four->weights |= (uint32_t)t->weights[row] << 8 * k;
         __builtin_prefetch(four->ahead[k] + t->stride - 1);
     }
-    return -1;
+    return 4;
 }
+#endif
 
+#ifdef HAS_NEON
+#include "sum_neon.h"
+#elif defined(__x86_64__)
+#include <immintrin.h>
+
+/* A lane of 16 columns lies across four registers after these loops; the columns are put back. */
 static inline void in_order(int32_t *total, int64_t columns, int lanes) {
     int32_t block[64];
     for (int64_t c = 0; c < columns; c += 16 * lanes) {
@@ -113,8 +123,8 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) static int64_t sum_weight
     int32_t *total = sums;
     for (int64_t i = from; i < to; i += 4) {
         Four four;
-        int64_t wrong = next_four(t, ids, i, to, last, &four);
-        if (wrong >= 0) return wrong;
+        int good = next_four(t, ids, i, to, last, &four);
+        if (good < 4) return i + good;
         __m512i weights = _mm512_set1_epi32((int)four.weights);
         for (int64_t c = 0; c < t->width; c += 64) {
             for (int k = 0; k < 4; k++) __builtin_prefetch(four.ahead[k] + c);
@@ -140,8 +150,8 @@ __attribute__((target("avx2"))) static int64_t sum_weighted_avx2(const Table *t,
     __m256i ones = _mm256_set1_epi16(1);
     for (int64_t i = from; i < to; i += 4) {
         Four four;
-        int64_t wrong = next_four(t, ids, i, to, last, &four);
-        if (wrong >= 0) return wrong;
+        int good = next_four(t, ids, i, to, last, &four);
+        if (good < 4) return i + good;
         __m256i weights = _mm256_set1_epi32((int)four.weights);
         for (int64_t c = 0; c < t->width; c += 32) {
             for (int k = 0; k < 4; k++) __builtin_prefetch(four.ahead[k] + c);
@@ -252,6 +262,8 @@ static SumRows choose_sum(const Table *t, int width) {
     if (t->weights && widest && __builtin_cpu_supports("avx512vnni")) return sum_weighted_vnni;
     if (t->weights && width >= 256 && __builtin_cpu_supports("avx2")) return sum_weighted_avx2;
     if (!t->weights && widest && t->type != INT8 && !t->scales) return sum_floats_avx512;
+#elif defined(HAS_NEON)
+    if (t->weights) return choose_sum_neon(width);
 #endif
     (void)width;
     return t->weights ? sum_weighted : sum_floats;

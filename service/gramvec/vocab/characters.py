@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import defaultdict
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +17,8 @@ SYMBOL, WORD, SPACE = 0, 1, 2
 CLASS_SHIFT = 16
 ID_MASK = 0xFFFF
 MAX_ALPHABET = 0xFFFF
+# Letters, marks, numbers and connectors.
+_WORD_CATEGORIES = frozenset(["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc"])
 
 
 def lower(character: str) -> str:
@@ -30,8 +33,7 @@ def character_class(character: str) -> int:
     """SPACE as str.isspace() has it; WORD for letters, marks, numbers and connectors such as "_"; else SYMBOL."""
     if character.isspace():
         return SPACE
-    category = unicodedata.category(character)
-    return WORD if category[0] in "LMN" or category == "Pc" else SYMBOL
+    return WORD if unicodedata.category(character) in _WORD_CATEGORIES else SYMBOL
 
 
 @lru_cache(maxsize=1)
@@ -46,7 +48,12 @@ def lower_case_pairs() -> tuple[tuple[int, int], ...]:
 @lru_cache(maxsize=1)
 def class_ranges() -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     """This interpreter's Unicode classes as ranges: first code points uint32[k] (from 0) and classes uint8[k]."""
-    classes = np.fromiter(map(character_class, map(chr, range(CODE_POINTS))), np.uint8, CODE_POINTS)
+    # map() keeps a million calls out of Python's loop, as above.
+    characters = list(map(chr, range(CODE_POINTS)))
+    of_category = defaultdict(lambda: SYMBOL, dict.fromkeys(_WORD_CATEGORIES, WORD))
+    categories = map(unicodedata.category, characters)
+    classes = np.fromiter(map(of_category.__getitem__, categories), np.uint8, CODE_POINTS)
+    classes[np.fromiter(map(str.isspace, characters), np.bool_, CODE_POINTS)] = SPACE
     firsts = np.flatnonzero(np.diff(classes, prepend=np.uint8(255)))
     return firsts.astype(np.uint32), classes[firsts]
 

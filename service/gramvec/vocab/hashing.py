@@ -37,6 +37,16 @@ def unpack(key: int, bits: int) -> list[int]:
     return ids[::-1]
 
 
+def unpacked(keys: UInt64s, bits: int) -> tuple[NDArray[np.uint16], Int64s]:
+    """(ids uint16[m], starts int64[n + 1]): the character ids of all keys, key after key; see unpack."""
+    mask = np.uint64((1 << bits) - 1)
+    places = range(64 // bits - 1, -1, -1)
+    ids = np.stack([(keys >> np.uint64(bits * place) & mask).astype(np.uint16) for place in places], axis=1)
+    # Ids begin at 1, so the first character of a key is its highest that is not 0.
+    inside = np.logical_or.accumulate(ids > 0, axis=1)
+    return ids[inside], np.append(0, np.cumsum(inside.sum(axis=1)))
+
+
 def word_hashes(chars: NDArray[Any], starts: Int64s, lengths: Int64s) -> UInt64s:
     """uint64[n]: the hash of each word, chars[start : start + length]: 64-bit FNV-1a over its character ids.
 

@@ -14,6 +14,7 @@ from gramvec_training.cli.evaluate import card, evaluate, report
 from gramvec_training.cli.heads import head, label
 from gramvec_training.cli.identity import identity
 from gramvec_training.cli.inputs import count, parameters, tokens
+from gramvec_training.cli.own_file import given_as, own_config
 from gramvec_training.cli.papers import papers
 from gramvec_training.cli.sif import sif
 from gramvec_training.cli.support import (
@@ -21,7 +22,6 @@ from gramvec_training.cli.support import (
     PATH,
     Notes,
     carry_out,
-    check_input,
     given_options,
     may_replace,
     one_sentence,
@@ -60,10 +60,10 @@ def main() -> None:
 
 @main.command()
 @click.argument("config", type=PATH, required=False)
-@click.option("--pairs", type=PATH, help="Train on this file of yours, without a config: charagram-phrase, or --from.")
-@click.option(
-    "--labelled", type=PATH, help="Train on this file of label<TAB>text rows, CSV or JSON lines, without a config."
-)
+@click.option("--pairs", type=PATH,
+              help="Train on this file, or - for a pipe, without a config: charagram-phrase, or --from.")  # fmt: skip
+@click.option("--labelled", type=PATH,
+              help="Train on this file, or -, of label<TAB>text rows, CSV or JSON lines; no config.")  # fmt: skip
 @click.option("--from", "start", metavar="BUNDLE", help="With a file: go on from this model, a name or a folder.")
 @click.option(
     "--layout",
@@ -116,6 +116,7 @@ def fit(
     gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
     gramvec-train fit --pairs my.tsv --out runs/mine --epochs 20
     gramvec-train fit --labelled intents.tsv --from gramvec-en --export models/mine
+    zcat *.tsv.gz | gramvec-train fit --pairs - --from gramvec-en --export models/mine
     gramvec-train fit --out runs/mine --resume
     """
     if sum(one is not None for one in (config, pairs, labelled)) > 1:
@@ -131,36 +132,36 @@ def fit(
     if bundle is not None:
         may_replace(bundle, start)
 
-    wanted = None
+    wanted, folder = None, out
     if config is not None:
         from gramvec_training.configuration import load_config
 
         wanted = load_config(config)
     elif own is not None:
-        check_input(own, start, layout=layout, bad_rows=bad_rows, labelled=own is labelled)
-        from gramvec_training.runs import pairs_config
-
-        wanted = pairs_config(
+        wanted, folder, overwrite = own_config(
             own,
+            labelled=own is labelled,
             start=start,
             layout=layout,
             bad_rows=bad_rows,
             held_out=held_out,
             epochs=epochs,
             rate=rate,
-            name_from=bundle or own,
-            labelled=own is labelled,
+            out=out,
+            bundle=bundle,
+            overwrite=overwrite,
+            resume=resume,
         )
     if wanted is None and not resume:
         raise click.UsageError("Give a CONFIG, or --pairs or --labelled FILE, or --out RUN --resume.")
     if wanted is None and out is None:
         raise click.UsageError("--resume without a CONFIG needs the run's folder as --out.")
-    folder = out or Path("runs") / (wanted.model.name if wanted else "")
+    folder = folder or Path("runs") / (wanted.model.name if wanted else "")
 
     from gramvec_training.runs import command_line, shown
 
     source = [shown(config)] if config else []
-    source += ["--labelled" if own is labelled else "--pairs", shown(own)] if own else []
+    source += ["--labelled" if own is labelled else "--pairs", given_as(own)] if own else []
     source += ["--from", shown(Path(start))] if start else []
     source += given_options("layout", "bad_rows", "held_out", "epochs", "rate")
     how = How(device, threads, resume, save_every)

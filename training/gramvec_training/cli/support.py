@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import logging
 import shlex
-import sys
 import time
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -18,7 +17,7 @@ from gramvec.files import why_not_written
 
 # torch, scipy and onnx are imported inside the functions, so that --help answers at once.
 if TYPE_CHECKING:
-    from gramvec_training.configuration import Config, How, Layout, OnBad
+    from gramvec_training.configuration import Config, How
     from gramvec_training.runs import Begun
 
 P = ParamSpec("P")
@@ -118,29 +117,6 @@ def seconds_taken() -> float:
     """Wall seconds since the command began, which whoever typed it has waited."""
     began: float = click.get_current_context().find_root().meta[_BEGAN]
     return time.monotonic() - began
-
-
-def check_input(
-    source: Path, start: str | None, *, layout: Layout | None, bad_rows: OnBad, labelled: bool = False
-) -> None:
-    """Read the file once and find the bundle to go on from, before a library that is slow to import is loaded.
-
-    Raises InputError where there is no such file, no usable row in it or one that is refused, and BundleError where
-    there is no such bundle. On a terminal it says what was found.
-    """
-    from gramvec.bundles import find_bundle
-    from gramvec_training.readers import read_label_texts, read_paraphrases
-
-    if start is not None:
-        find_bundle(start)
-    rows: Sized
-    if labelled:
-        rows, _ = read_label_texts(source, on_bad=bad_rows)
-    else:
-        rows, _ = read_paraphrases(source, layout=layout, on_bad=bad_rows)
-    if sys.stderr.isatty():
-        origin = f", going on from {start}" if start is not None else ""
-        click.echo(f"{source}: {len(rows):,} usable rows{origin}; loading ...", err=True)
 
 
 def may_replace(bundle: Path, start: str | None = None) -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from gramvec_training.configuration import DataSet
 from gramvec_training.readers import BadRows, Group, read_paraphrases
@@ -61,6 +59,9 @@ def _held(groups: Sequence[Group], share: float, seed: int) -> tuple[npt.NDArray
     held, meanings = np.zeros(len(groups), bool), np.arange(len(groups))
     if not share or len(groups) < LEAST_ROWS:
         return held, meanings
+    from scipy.sparse import coo_array  # half a second, which a small file need not wait
+    from scipy.sparse.csgraph import connected_components
+
     numbers: dict[str, int] = {}
     edges = [(row, numbers.setdefault(text, len(numbers))) for row, group in enumerate(groups) for text in group]
     rows, texts = np.array(edges).T

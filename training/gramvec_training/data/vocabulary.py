@@ -98,28 +98,30 @@ def extended_vocabulary(
 
     Where nothing is new it is `known` itself, unless `renew` asks for the characters of this Unicode version.
     """
-    entries = _extended(start, known.entries(), _counted(texts, spec), spec)
-    if len(entries) == len(known) and not renew:
+    added = _added(start, known, _counted(texts, spec), spec)
+    if not added and not renew:
         return known
+    old = known.entries()
+    entries = [entry for entry in old if entry.kind != "unknown"] + added
+    entries += [entry for entry in old if entry.kind == "unknown"]
     return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
 
 
-def _extended(start: Start, known: Sequence[Entry], found: Sequence[Entry], spec: FeatureSpec) -> list[Entry]:
+def _added(start: Start, known: Vocabulary, found: Sequence[Entry], spec: FeatureSpec) -> list[Entry]:
     left = {"ngram": start.max_ngrams, "word": start.max_words, "unknown": 0}
-    present = {(entry.kind, entry.text) for entry in known}
-    letters = set().union(*(entry.text for entry in known))
+    present = {"ngram": frozenset(known.ngram_texts), "word": frozenset(known.word_texts)}
+    letters = set(map(chr, known.alphabet.tolist()))
     most_letters = min((1 << 64 // max(spec.orders, default=1)) - 1, MAX_ALPHABET)
     added: list[Entry] = []
     for entry in found:  # by descending count
-        if entry.count < start.min_count or not left[entry.kind] or (entry.kind, entry.text) in present:
+        if entry.count < start.min_count or not left[entry.kind] or entry.text in present[entry.kind]:
             continue
         if len(letters.union(entry.text)) > most_letters:
             continue
         letters.update(entry.text)
         left[entry.kind] -= 1
         added.append(entry)
-    rows = [entry for entry in known if entry.kind != "unknown"]
-    return [*rows, *added, *(entry for entry in known if entry.kind == "unknown")]
+    return added
 
 
 def _most_frequent_of_each_order(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -43,7 +44,7 @@ def build_encoder(settings: EncoderSettings, table: Tensor, dimension: int, gene
 
 def restored_encoder(settings: EncoderSettings, arrays: Arrays, dimension: int) -> Encoder:
     """The encoder that `Encoder.arrays` gave. Raises RuntimeError where they are another encoder's."""
-    table = torch.zeros(arrays["table"].shape)
+    table = torch.from_numpy(np.zeros(arrays["table"].shape, np.float32))  # on pages of 2 MB, where torch's are of 4 KB
     if isinstance(settings, BagSettings):
         components = torch.zeros(arrays["components"].shape) if "components" in arrays else None
         encoder: Encoder = Bag(table, settings, components=components)

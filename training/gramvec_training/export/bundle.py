@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gramvec.bundles import GRAPH, MEMO, VOCABULARY, Manifest, Precision, staged_folder, write_manifest
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec, Featuriser
+from gramvec.features import FeatureBatch, FeatureSpec, Featuriser
 from gramvec.identity import Identity
 from gramvec.runtime import OnnxRuntime
 from gramvec.vocab import Vocabulary
@@ -116,10 +116,16 @@ def _run_in_float32(
 ) -> Floats:
     if not len(texts):
         return np.zeros((0, dimension), np.float32)
+    batch = featuriser(texts)
+    # Over the rows of these texts alone: the whole table would be 300 MB, written to be read once.
+    ids = batch.ids
+    if len(ids) and not parts.in_order:
+        used, places = np.unique(ids, return_inverse=True)
+        table, ids = table[used], places.astype(np.int32)
     with tempfile.TemporaryDirectory() as name:
         parts.write(Path(name), "float32", table=table)
         runtime = OnnxRuntime(Path(name) / GRAPH, dimension)
-        vectors = runtime.run(featuriser(texts))
+        vectors = runtime.run(FeatureBatch(ids, batch.offsets))
         runtime.close()
         return vectors
 

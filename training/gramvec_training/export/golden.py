@@ -58,8 +58,7 @@ def made_golden(
 def _long_text(featuriser: Featuriser) -> str:
     """Words, n-grams, chunks and edges by turns, again and again until there are LONG_ROWS rows."""
     vocabulary, memo = featuriser.vocabulary, featuriser.memo
-    entries = vocabulary.entries()
-    kinds = [[entry.text for entry in entries if entry.kind == kind] for kind in ("word", "ngram")]
+    kinds: list[Sequence[str]] = [vocabulary.word_texts, vocabulary.ngram_texts]
     kinds += [] if memo is None else memo.decoded(vocabulary)
     pieces = chain.from_iterable(zip_longest(*map(_some, kinds), fillvalue=""))
     text = " ".join(filter(None, map(str.strip, pieces)))

@@ -42,9 +42,12 @@ IR_VERSION = 10  # what onnxruntime 1.22, the oldest that pyproject.toml allows,
 ALIGNMENT = 64
 
 _TYPES = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "int8": TensorProto.INT8}
+_PART_ROWS = 1024
+
 _BYTES = {"float32": 4, "float16": 2, "int8": 1}
 
 Floats = NDArray[np.float32]
+_ONE = np.float32(1)
 # Matrices float32[d, e], biases float32[e], and how they are activated.
 Layers = Sequence[tuple[Floats, Floats, LayerActivation]]
 ACTIVATIONS: dict[LayerActivation, str] = {"linear": "Identity", "tanh": "Tanh", "relu": "Relu", "sigmoid": "Sigmoid"}
@@ -72,7 +75,7 @@ def write_graph(
     columns = scales = None
     if precision == "int8":
         columns = column_scales(table)
-        rows, scales = quantised(table / columns)
+        rows, scales = quantised(table, columns)
     else:
         rows = table.astype(precision)
     stored = _write_weights(folder / f"{GRAPH}.data", rows, scales, columns, bias)
@@ -280,17 +283,24 @@ def _scales(folder: Path, stored: Stored) -> Floats:
     return np.fromfile(folder / stored.file, "<f4", stored.rows, offset=stored.scales)
 
 
-def quantised(table: Floats) -> tuple[NDArray[np.int8], Floats]:
-    """int8[rows, d] in -127..127 and float32[rows, 1]: table is about the product.
+def quantised(table: Floats, columns: Floats | np.float32 = _ONE) -> tuple[NDArray[np.int8], Floats]:
+    """int8[rows, d] in -127..127 and float32[rows, 1]: table / columns, float32[d] or a number, is about the product.
 
     Each scale is 1 to 128 times one step, the 128th part of the largest; all are 0 for a table of zeros.
     """
-    scales = np.abs(table).max(axis=1, keepdims=True) / np.float32(127)
+    # By parts that stay in the cache: each step of a whole table's arithmetic would take another 300 MB.
+    parts = [slice(begin, begin + _PART_ROWS) for begin in range(0, len(table), _PART_ROWS)]
+    scales = np.empty((len(table), 1), np.float32)
+    for part in parts:
+        scales[part] = np.abs(table[part] / columns).max(axis=1, keepdims=True) / np.float32(127)
     if scales.any():
         step = scales.max() / np.float32(MOST_WEIGHT)
         scales = np.clip(np.ceil(scales / step), 1, MOST_WEIGHT).astype(np.float32) * step
     divisors = np.where(scales > 0, scales, np.float32(1))
-    return np.rint(table / divisors).astype(np.int8), scales.astype(np.float32)
+    rows = np.empty(table.shape, np.int8)
+    for part in parts:
+        rows[part] = np.rint(table[part] / columns / divisors[part])
+    return rows, scales.astype(np.float32)
 
 
 def column_scales(table: Floats) -> Floats:

@@ -94,4 +94,4 @@ def _best(candidates: Sequence[tuple[str, int]], rows: Sequence[int], most: int)
 
 
 def _ngram_rows(vocabulary: Vocabulary) -> dict[str, int]:
-    return {entry.text: row for row, entry in enumerate(vocabulary.entries()) if entry.kind == "ngram"}
+    return dict(zip(vocabulary.ngram_texts, vocabulary.ngram_rows.tolist(), strict=True))

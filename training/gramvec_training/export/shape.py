@@ -24,7 +24,12 @@ def kind_of(entry: Entry) -> str:
 
 
 def scaled(table: Floats, entries: Sequence[Entry], scales: Mapping[str, float]) -> Floats:
-    """The table float32[rows, d] with each row times the scale of its kind; kinds without one stay as they are."""
+    """The table float32[rows, d] with each row times the scale of its kind; kinds without one stay as they are.
+
+    Without any it is the table itself.
+    """
+    if not scales:
+        return table
     factors = np.array([scales.get(kind_of(entry), 1.0) for entry in entries], np.float32)
     return table * factors[:, None]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gramvec_training.families.classification import read_classification_set
 from gramvec_training.families.comparison import Model
-from gramvec_training.families.labels import label_accuracies, label_report, label_score
+from gramvec_training.families.labels import label_accuracies, label_cosines, label_report, label_score
 from gramvec_training.families.matching_sets import find_matching_sets
 from gramvec_training.families.peers import OF_A_FOLDER, PEERS, installed_peers, of_scored, open_peer
 from gramvec_training.families.retrieval import find_retrieval_sets
@@ -24,6 +24,7 @@ __all__ = [
     "find_retrieval_sets",
     "installed_peers",
     "label_accuracies",
+    "label_cosines",
     "label_report",
     "label_score",
     "of_scored",

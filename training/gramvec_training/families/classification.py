@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
 
 from gramvec.errors import InputError
 from gramvec_training.families.comparison import Ints, Model, Vectors, unit
@@ -118,6 +117,8 @@ def logistic_regression(
 
     It minimises the sum of the cross-entropies plus ||weights||^2 / 2, as scikit-learn's does with C = 1.
     """
+    from scipy import optimize, special  # half a second, which training on pairs need not wait
+
     width, count = vectors.shape[1], len(labels)
     wanted = np.eye(classes)[labels]  # [n, classes]
 

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from gramvec.errors import InputError
 
@@ -56,7 +55,7 @@ class Cosines:
         places = {text: place for place, text in enumerate(dict.fromkeys([*left, *right]))}
         vectors = self.encode(list(places))
         a, b = (vectors[[places[text] for text in side]] for side in (left, right))
-        if sparse.issparse(a):
+        if _is_sparse(a):
             return np.asarray(a.multiply(b).sum(axis=1), np.float64).ravel()
         return np.asarray(np.einsum("ij,ij->i", a, b, dtype=np.float64))
 
@@ -73,13 +72,13 @@ def fixed(encode: Encode) -> Model:
 
 def nearest_rows(asked: Vectors, known: Vectors, k: int) -> Ints:
     """int64[asked, min(k, known)]: for each of the first vectors the places of the nearest of the second."""
-    columns = known.T.tocsr() if sparse.issparse(known) else np.ascontiguousarray(known.T)
+    columns = known.T.tocsr() if _is_sparse(known) else np.ascontiguousarray(known.T)
     size = max(1, SCORES_A_BLOCK // max(columns.shape[1], 1))
 
     def blocks() -> Iterator[Floats]:
         for start in range(0, asked.shape[0], size):
             scores = asked[start : start + size] @ columns
-            yield np.asarray(scores.toarray() if sparse.issparse(scores) else scores, np.float64)
+            yield np.asarray(scores.toarray() if _is_sparse(scores) else scores, np.float64)
 
     return most_alike(blocks(), k)
 
@@ -111,9 +110,15 @@ def _highest(scores: Floats, k: int) -> Ints:
 
 def unit(vectors: Vectors) -> Vectors:
     """The rows brought to length 1, those of zeros left alone; an array, or a scipy.sparse matrix of rows."""
-    if sparse.issparse(vectors):
+    if _is_sparse(vectors):
+        from scipy import sparse
+
         rows = vectors.tocsr()
         squares = np.asarray(rows.multiply(rows).sum(axis=1), np.float64).ravel()
         return (sparse.diags(1 / np.sqrt(np.where(squares > 0, squares, 1))) @ rows).tocsr()
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)
+
+
+def _is_sparse(vectors: Vectors) -> bool:
+    return not isinstance(vectors, np.ndarray)  # scipy takes half a second to import

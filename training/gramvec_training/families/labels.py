@@ -55,6 +55,26 @@ def label_score(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode)
     return (nearest + centroid) / 2 + _TIE * float(margins.mean())
 
 
+def label_cosines(texts: LabelTexts, labels: int, unit: Encode) -> tuple[Floats, Floats]:
+    """(within, without) float64[labels] each: the mean cosine of two texts of a label, and of one with texts of others.
+
+    Texts without a known feature are left out. NaN where a label has fewer than two texts, or there are no others.
+    """
+    vectors = unit(texts.texts).astype(np.float64)
+    known: npt.NDArray[np.bool_] = np.any(vectors != 0, axis=1)
+    rows, own = _memberships(texts)
+    rows, own = rows[known[rows]], own[known[rows]]
+    counts = np.bincount(own, minlength=labels).astype(np.float64)
+    sums = np.zeros((labels, vectors.shape[1]))
+    np.add.at(sums, own, vectors[rows])
+    squares = np.einsum("ij,ij->i", sums, sums)
+    others = known.sum() - counts
+    counts[counts < 2] = np.nan
+    others[others < 1] = np.nan
+    # The sum of all cosines within a label is the square of the sum of its vectors; a text with itself has 1.
+    return (squares - counts) / (counts * (counts - 1)), (sums @ vectors.sum(axis=0) - squares) / (counts * others)
+
+
 def label_report(result: dict[str, Any]) -> str:
     """A text table of a record's `labels`: how many texts were asked, and `label_accuracies` of `before` and `after`.
 

@@ -9,6 +9,7 @@ from gramvec_training.readers.frequencies import read_frequencies
 from gramvec_training.readers.labelled import Labelled, read_label_texts, read_labelled, same_text
 from gramvec_training.readers.misspellings import read_misspellings
 from gramvec_training.readers.pairs import Group, read_groups, read_pairs, read_paraphrases, read_ppdb
+from gramvec_training.readers.piped import is_piped, spool
 from gramvec_training.readers.rows import BadRows, near, numbered_lines, open_binary, read_rows, read_texts
 from gramvec_training.readers.tagged import TagColumn, TaggedSentence, read_tagged
 from gramvec_training.readers.treebank import treebank_tokens
@@ -20,6 +21,7 @@ __all__ = [
     "Labelled",
     "TagColumn",
     "TaggedSentence",
+    "is_piped",
     "near",
     "numbered_lines",
     "open_binary",
@@ -36,6 +38,7 @@ __all__ = [
     "read_texts",
     "read_vectors",
     "same_text",
+    "spool",
     "treebank_tokens",
     "vectors_at",
 ]

@@ -98,7 +98,7 @@ def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
     with open_binary(path) as handle:
         lines = Lines(handle)
         try:
-            _check_text(path, handle.peek(_HEAD_BYTES)[:_HEAD_BYTES])
+            _check_text(near(path), handle.peek(_HEAD_BYTES)[:_HEAD_BYTES])
             while (line := lines.read()) != b"":
                 if line is not None:
                     line = line.removeprefix(_BOM) if lines.number == 2 else line
@@ -109,12 +109,18 @@ def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
             raise InputError(f"{path} is damaged after line {after} ({error}); fetch or pack it again.") from error
 
 
-def _check_text(path: Path, head: bytes) -> None:
+def check_head(name: str, head: bytes) -> None:
+    """Raises InputError where what begins with these bytes is UTF-16, or neither text nor gzip."""
+    if not head.startswith(_GZIP_MAGIC):
+        _check_text(name, head[:_HEAD_BYTES])
+
+
+def _check_text(name: Path | str, head: bytes) -> None:
     if head.startswith(_UTF_16):
-        raise InputError(f"{near(path)} is UTF-16; save it as UTF-8, for instance with iconv -f UTF-16 -t UTF-8.")
+        raise InputError(f"{name} is UTF-16; save it as UTF-8, for instance with iconv -f UTF-16 -t UTF-8.")
     if 0 in head:
         raise InputError(
-            f"{near(path)} is no text: byte {head.index(0) + 1:,} is zero; give UTF-8, plain or gzip, and convert "
+            f"{name} is no text: byte {head.index(0) + 1:,} is zero; give UTF-8, plain or gzip, and convert "
             "UTF-16, spreadsheets and Parquet first."
         )
 

@@ -9,6 +9,7 @@ from gramvec_training.runs.beginning import begun_encoder
 from gramvec_training.runs.exporting import export_run
 from gramvec_training.runs.folder import (
     CHECKPOINT,
+    INPUT,
     Begun,
     Run,
     begin_run,
@@ -20,7 +21,15 @@ from gramvec_training.runs.folder import (
 )
 from gramvec_training.runs.heads import LearnedHead, head_settings, learn_head, make_way_for_head
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.quick import command_line, pairs_config, shown, sif_config, texts_config, with_teacher
+from gramvec_training.runs.quick import (
+    command_line,
+    model_name,
+    pairs_config,
+    shown,
+    sif_config,
+    texts_config,
+    with_teacher,
+)
 from gramvec_training.runs.run import carry_out
 from gramvec_training.runs.scoring import run_model
 from gramvec_training.runs.sif import word_vectors
@@ -41,6 +50,7 @@ from gramvec_training.runs.sweep import (
 __all__ = [
     "CHECKPOINT",
     "FIGURE_2A",
+    "INPUT",
     "TABLE_5_ORDERS",
     "TABLE_5_SIZES",
     "Begun",
@@ -63,6 +73,7 @@ __all__ = [
     "load_run",
     "make_way",
     "make_way_for_head",
+    "model_name",
     "ngram_cells",
     "pairs_config",
     "read_start",

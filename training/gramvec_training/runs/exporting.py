@@ -64,6 +64,8 @@ def export_run(
 
 
 def _shaped(run: Run, export: Export, featuriser: Featuriser) -> Encoder:
+    if not export.scales and not export.whitening:
+        return run.encoder
     scales = {str(kind): scale for kind, scale in export.scales.items()}
     arrays = run.encoder.arrays()
     table = scaled(arrays["table"], run.vocabulary.entries(), scales)

@@ -1,8 +1,8 @@
 """The run folder: all that a run leaves behind, from which a bundle is exported.
 
 config.json, vocab.bin, texts.txt (texts for the export's parity check) and repeated.tsv (counts for its memo) are
-written before training; checkpoint.pt while it runs, and no longer; weights.npz, the arrays that the encoder is made
-of, by name, and, last, run.json when it is finished.
+written before training; checkpoint.pt while it runs, and no longer, as input.tsv, which a pipe gave; weights.npz, the
+arrays that the encoder is made of, by name, and, last, run.json when it is finished.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from gramvec_training.encoders import Arrays, Encoder, restored_encoder
 from gramvec_training.files import write_atomically
 
 CHECKPOINT = "checkpoint.pt"
+INPUT = "input.tsv"
 PARITY_TEXTS = 1000
 _CONFIG, _RECORD, _TEXTS = "config.json", "run.json", "texts.txt"
 _VOCABULARY, _WEIGHTS, _REPEATED = "vocab.bin", "weights.npz", "repeated.tsv"
@@ -109,13 +110,13 @@ def make_way(folder: Path, *, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; give --out a folder.")
     there = {path.name for path in folder.iterdir()} if folder.exists() else set()
-    if there <= {_CONFIG, _VOCABULARY, _TEXTS, _REPEATED}:
+    if there <= {_CONFIG, _VOCABULARY, _TEXTS, _REPEATED, INPUT}:
         return
     if not overwrite:
         raise InputError(
             f"{folder} is not empty; give another --out, --overwrite to start anew, or --resume to continue it."
         )
-    for name in (_RECORD, CHECKPOINT, _WEIGHTS, _VOCABULARY, _TEXTS, _REPEATED, _CONFIG):
+    for name in (_RECORD, CHECKPOINT, _WEIGHTS, _VOCABULARY, _TEXTS, _REPEATED, _CONFIG, INPUT):
         (folder / name).unlink(missing_ok=True)
 
 
@@ -135,10 +136,14 @@ def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repe
 
 
 def finish_run(folder: Path, arrays: Arrays, record: dict[str, Any]) -> None:
-    """Write the arrays that the encoder is made of, the record that marks the run as finished; the checkpoint goes."""
+    """Write the arrays that the encoder is made of, the record that marks the run as finished.
+
+    The checkpoint goes, and what came through a pipe.
+    """
     write_atomically(folder / _WEIGHTS, lambda handle: np.savez(handle, allow_pickle=False, **arrays))
     write_atomically(folder / _RECORD, lambda handle: handle.write(_json(record)))
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+    for name in (CHECKPOINT, INPUT):
+        (folder / name).unlink(missing_ok=True)
 
 
 def load_run(folder: Path) -> Run:

@@ -45,7 +45,7 @@ def pairs_config(
     if start is not None:
         usual = (_EPOCHS_LABELLED, _RATE_LABELLED) if labelled else (_EPOCHS_FROM, _RATE_FROM)
     training = {"epochs": epochs or usual[0], "rate": rate or usual[1]}
-    name = _name_of(name_from)
+    name = model_name(name_from)
     if start is None:
         values = {"model": {"name": name, "kind": "charagram-phrase"}, "training": training, "data": data}
         return parse_config(values, source=_SOURCE)
@@ -123,7 +123,7 @@ def texts_config(texts: tuple[Path, ...], teacher: str, *, dimension: int, epoch
     return parse_config(
         {
             "model": {
-                "name": _name_of(texts[0]),
+                "name": model_name(texts[0]),
                 "kind": "gramvec",
                 "dimension": dimension,
                 "activation": "linear",
@@ -145,7 +145,8 @@ def with_teacher(config: Config, teacher: str) -> Config:
     return config.model_copy(update={"distillation": config.distillation.model_copy(update={"teacher": teacher})})
 
 
-def _name_of(path: Path) -> str:
+def model_name(path: Path) -> str:
+    """The name of a model that is named after a file or folder: its letters and digits up to the first dot."""
     stem = path.name.split(".", 1)[0].lower()
     return "".join(one if one.isascii() and one.isalnum() else "-" for one in stem).strip("-") or "mine"
 

@@ -1,0 +1,77 @@
+"""gramvec-train fit on what a pipe gives: read once, kept while the run needs it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gramvec_training.cli import main
+from gramvec_training.readers import piped
+from gramvec_training.runs import INPUT
+from training_support import call, sentence
+
+PAIRS = "".join(f"left number {n} here\tthe right one {n}\n" for n in range(30))
+LABELLED = "".join(f"card\tmy card is gone {n}\nrate\twhat is the rate of {n}\n" for n in range(8))
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def piped_in(given: bytes | str, *arguments: str) -> Result:
+    return CliRunner().invoke(main, ["fit", *arguments, "--epochs", "1"], input=given)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_standard_input_trains_the_model_that_a_file_trains(here: Path, packed: bool) -> None:
+    (here / "mine.tsv").write_text(PAIRS)
+    assert call("fit", "--pairs", "mine.tsv", "--out", "of-a-file", "--epochs", "1").exit_code == 0
+    given = gzip.compress(PAIRS.encode()) if packed else PAIRS
+    result = piped_in(given, "--pairs", "-")
+    assert result.exit_code == 0, result.output
+    assert (here / "runs/mine/weights.npz").read_bytes() == (here / "of-a-file/weights.npz").read_bytes()
+    assert '"gramvec-train fit --pairs - --epochs 1"' in (here / "runs/mine/run.json").read_text()
+    assert not (here / "runs/mine" / INPUT).exists()
+    assert "is not empty" in sentence(piped_in(given, "--pairs", "-"))
+    assert piped_in(given, "--pairs", "-", "--overwrite").exit_code == 0
+
+
+def test_a_named_pipe_is_read_once(here: Path) -> None:
+    os.mkfifo("labels")
+    writer = threading.Thread(target=lambda: (here / "labels").write_text(LABELLED))
+    writer.start()
+    result = call("fit", "--labelled", "labels", "--out", "run", "--epochs", "1")
+    writer.join()
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (PAIRS.encode("utf-16"), "standard input is UTF-16; save it as UTF-8"),
+        (b"\0" * 10_000, "standard input is no text: byte 1 is zero"),
+        (b"", "run/input.tsv holds no usable row when read as pairs"),
+        (gzip.compress(PAIRS.encode())[:-20], "is damaged after line"),
+    ],
+)
+def test_what_a_pipe_should_not_give(here: Path, given: bytes, message: str) -> None:
+    assert message in sentence(piped_in(given, "--pairs", "-", "--out", "run"))
+    assert piped_in(PAIRS, "--pairs", "-", "--out", "run").exit_code == 0  # nothing is in the way
+
+
+def test_a_pipe_is_bounded(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(piped, "MOST_BYTES", 500)
+    assert "write it to a file" in sentence(piped_in(PAIRS, "--pairs", "-", "--out", "run"))
+    assert list((here / "run").iterdir()) == []
+
+
+def test_a_pipe_cannot_be_resumed() -> None:
+    result = piped_in(PAIRS, "--pairs", "-", "--out", "run", "--resume")
+    assert (result.exit_code, "--resume alone" in result.stderr) == (2, True)
