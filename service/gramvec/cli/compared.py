@@ -15,7 +15,7 @@ from gramvec.cli.embed import progress
 from gramvec.embedding import Embedder
 from gramvec.errors import InputError
 from gramvec.files import BadLines, Form
-from gramvec.search import Layout, Recall, build_index, near_rows
+from gramvec.search import Layout, Recall, build_index, kernels, near_rows
 
 # Pairs that are held before groups are joined by them, 80 MB.
 HELD_PAIRS = 4_000_000
@@ -164,13 +164,14 @@ def through_an_index(
 ) -> Compared:
     """What `search.near_rows` finds in an index of the file, which is made in `folder`.
 
-    most: pairs that are to be listed, at most; None if only groups are wanted.
+    most: pairs that are to be listed, at most; None if only groups are wanted. Raises InputError without numkong.
     """
+    kernels()  # what is missing is said before the work
     path = folder / "texts.gvi"
     with progress("embedding") as watch:
         done = build_index(
             embedder, file, path, form=form, column=column, truncate=truncate, on_error=on_error, threads=threads,
-            watch=watch,
+            watch=watch, fine=False,
         )  # fmt: skip
     embedder.close()
     layout = Layout(path, verify=False)
