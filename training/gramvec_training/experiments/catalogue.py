@@ -20,8 +20,13 @@ from gramvec_training.experiments import (
     undertrained,
 )
 from gramvec_training.experiments.base import Drawing, Experiment
+from gramvec_training.experiments.raw import GIVEN, PHRASE, SN
 
 _VECTORS = "GloVe 6B of 50 dimensions for GloVe 840B of 300; sts12, sts16 and SICK's trial part for STS 2012 to 2015"
+_KINDS = (
+    "SN is learned by gramvec-train vectors from 15 million words of Wikipedia, 10,000 of them of 50 dimensions, with "
+    "the first seed; PARAGRAM-PHRASE is the shipped bundle's words, or what --norms-of names"
+)
 _PAIRS = (
     "121,000 open pairs of phrases and sentences, three epochs, for PPDB; GloVe 6B of 50 dimensions for PARAGRAM-SL999"
 )
@@ -162,12 +167,18 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         _VECTORS, sif.ablation,
     ),
     Experiment(
+        "sif-table-6-learned", "SIF, Table 6", "The same over vectors that are learned here",
+        f"sts12, sts16 and SICK's trial part for STS 2012 to 2015; {_KINDS}", sif.ablation_of_learned, learns=True,
+        raw=True,
+    ),
+    Experiment(
         "sif-figure-1", "SIF, Figure 1", "word2vec's subsampling of words against SIF's weights", "the paper's own",
         sif.subsampling, drawing=Drawing("p", ("word2vec", "SIF, a = 1e-4"), logarithmic=True),
     ),
     Experiment(
-        "sif-figure-2a", "SIF, Figure 2a", "WR over the parameter a", _VECTORS, sif.parameter,
-        drawing=Drawing("a", ("pearson",), logarithmic=True),
+        "sif-figure-2a", "SIF, Figure 2a", "WR over the parameter a, with three kinds of vectors",
+        f"{_VECTORS}; {_KINDS}", sif.parameter, learns=True, raw=True,
+        drawing=Drawing("a", (GIVEN, SN, PHRASE), logarithmic=True),
     ),
     Experiment("sif-figure-2b", "SIF, Figure 2b", "WR over sources of word frequencies", _VECTORS, sif.sources),
     Experiment(
