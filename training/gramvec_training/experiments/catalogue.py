@@ -154,7 +154,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         "sif-table-7", "SIF, Table 7", "Natural language inference",
-        f"SNLI's development part for its training part, and the pair's head for three more layers; {_ENCODERS}",
+        f"SNLI's development part for its training part; {_ENCODERS}",
         supervised.inferences, learns=True, labels=True,
     ),
     Experiment(
