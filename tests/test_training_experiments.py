@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (path / "data" / f"{name}.tsv.gz").write_bytes(gzip.compress(rows.encode()))
     (path / "data" / "raw").mkdir()
     raw = "".join(row.split("\t", 1)[1].replace("\t", " ") for row in pairs(300))
-    (path / "data" / "raw" / "more_wikipedia_a.txt.gz").write_bytes(gzip.compress(raw.encode()))
+    (path / "data" / "raw" / "more_wikipedia_c.txt.gz").write_bytes(gzip.compress(raw.encode()))
     pairs_of_labels = "".join(f"{'YES' if row[0] == '2' else 'NO'}{row[1:]}" for row in pairs(30))
     single = "".join(f"{int(row[0] == '2')}\t{row.split(chr(9))[1]}\n" for row in pairs(30))
     files = {
@@ -215,7 +215,7 @@ def test_all_quickly_then_not_again_and_the_page(folder: Path, tmp_path: Path) -
     written = json.loads((tmp_path / "results" / "sif-figure-2a.json").read_text())
     assert written["quick"] is False
     assert written["seeds"] == [1]
-    assert {"vectors", "frequencies f.txt", "set one", "raw more_wikipedia_a.txt.gz"} < set(written["digests"])
+    assert {"vectors", "frequencies f.txt", "set one", "raw more_wikipedia_c.txt.gz"} < set(written["digests"])
     where = ["--results", tmp_path / "results", "--out", tmp_path / "docs" / "papers.md"]
     assert call("papers", "page", *where).exit_code == 0
     assert (tmp_path / "docs" / "images" / "papers" / "sif-figure-2a.png").read_bytes().startswith(b"\x89PNG")

@@ -24,8 +24,8 @@ from gramvec_training.experiments.raw import GIVEN, PHRASE, SN
 
 _VECTORS = "GloVe 6B of 50 dimensions for GloVe 840B of 300; sts12, sts16 and SICK's trial part for STS 2012 to 2015"
 _KINDS = (
-    "SN is learned by gramvec-train vectors from 15 million words of Wikipedia, 10,000 of them of 50 dimensions, with "
-    "the first seed; PARAGRAM-PHRASE is the shipped bundle's words, or what --norms-of names"
+    "SN is learned by gramvec-train vectors from 3 million words of Wikipedia, the 8,000 commonest, of 50 dimensions, "
+    "with the first seed; PARAGRAM-PHRASE is the shipped bundle's words, or what --norms-of names"
 )
 _PAIRS = (
     "121,000 open pairs of phrases and sentences, three epochs, for PPDB; GloVe 6B of 50 dimensions for PARAGRAM-SL999"

@@ -14,9 +14,9 @@ from gramvec_training.fitting import SquaredNorm
 from gramvec_training.runs import Counting, learn_word_vectors
 
 GIVEN, SN, PHRASE = "given vectors", "SN", "PARAGRAM-PHRASE"
-_FOLDER, _NAMES = "raw", "more_wikipedia_*.txt.gz"  # below the folder of training files
-_COUNTING = Counting()
-_DIMENSION, _EPOCHS = 50, 30
+_FOLDER, _NAMES = "raw", "more_wikipedia_c.txt.gz"  # below the folder of training files
+_COUNTING = Counting(max_words=8_000)
+_DIMENSION, _EPOCHS = 50, 20
 
 
 def raw_texts(inputs: Inputs) -> list[Path]:
