@@ -154,8 +154,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         "sif-table-7", "SIF, Table 7", "Natural language inference",
-        f"SNLI's development part for its training part; {_ENCODERS}",
+        f"SNLI's development part for its training part, and the pair's head for three more layers; {_ENCODERS}",
         supervised.inferences, learns=True, labels=True,
+    ),
+    Experiment(
+        "sif-table-7-layers", "SIF, Table 7", "Natural language inference below three layers",
+        f"SNLI's development part for its training part; {_ENCODERS}", supervised.layered_inferences, learns=True,
+        labels=True,
     ),
     Experiment(
         "sif-table-8", "SIF, Table 8", "Reviews with many and with few labels, SIF against NB-SVM",
@@ -179,6 +184,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "sif-figure-2a", "SIF, Figure 2a", "WR over the parameter a, with three kinds of vectors",
         f"{_VECTORS}; {_KINDS}", sif.parameter, learns=True, raw=True,
         drawing=Drawing("a", (GIVEN, SN, PHRASE), logarithmic=True),
+        note="The paper's third kind is PARAGRAM-SL999, of words alone; PARAGRAM-PHRASE has learned from phrases how "
+        "much words weigh, and weighing them again takes from it.",
     ),
     Experiment("sif-figure-2b", "SIF, Figure 2b", "WR over sources of word frequencies", _VECTORS, sif.sources),
     Experiment(

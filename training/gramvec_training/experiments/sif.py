@@ -110,34 +110,27 @@ def parameter(inputs: Inputs) -> Outcome:
         scores[kind] = {a: _mean(words.score(words.sif(frequencies, a), 1)) for a in _A}
     rows: list[Row] = [{"a": a} | {kind: round(found[a], 2) for kind, found in scores.items()} for a in _A]
     rows.append({"a": "none (avg)"} | {kind: round(score, 2) for kind, score in plain.items()})
-    best = {kind: max(found.items(), key=lambda pair: pair[1])[0] for kind, found in scores.items()}
-    within = {kind: [found[a] for a in _A if 1e-4 <= a <= 1e-2] for kind, found in scores.items()}
-    tops = {kind: scores[kind][a] for kind, a in best.items()}
+    findings = [one for kind, found in scores.items() for one in _curve_findings(kind, found, plain[kind])]
+    return Outcome(tuple(rows), tuple(findings))
 
-    def listed(values: Mapping[str, str]) -> str:
-        return "; ".join(f"{kind} {value}" for kind, value in values.items())
 
-    return Outcome(
-        tuple(rows),
-        (
-            Finding(
-                "the best a is between 1e-4 and 1e-2",
-                all(1e-4 <= a <= 1e-2 for a in best.values()),
-                listed({kind: f"{a:g}: {tops[kind]:.1f}" for kind, a in best.items()}),
-            ),
-            Finding(
-                "WR is above avg for a from 1e-4 to 1e-2",
-                all(min(within[kind]) > plain[kind] for kind in scores),
-                listed({kind: f"least {min(within[kind]):.1f}, avg {plain[kind]:.1f}" for kind in scores}),
-            ),
-            Finding(
-                "both ends are worse",
-                all(max(scores[kind][_A[0]], scores[kind][_A[-1]]) < tops[kind] for kind in scores),
-                listed({kind: f"{found[_A[0]]:.1f} at {_A[0]:g}, {found[_A[-1]]:.1f} at {_A[-1]:g}"
-                        for kind, found in scores.items()}),
-            ),
+def _curve_findings(kind: str, scores: Mapping[float, float], plain: float) -> tuple[Finding, ...]:
+    best, top = max(scores.items(), key=lambda pair: pair[1])
+    within = [score for a, score in scores.items() if 1e-4 <= a <= 1e-2]
+    first, last = scores[_A[0]], scores[_A[-1]]
+    return (
+        Finding(f"{kind}: the best a is between 1e-4 and 1e-2", 1e-4 <= best <= 1e-2, f"best {best:g}: {top:.1f}"),
+        Finding(
+            f"{kind}: WR is above avg for a from 1e-4 to 1e-2",
+            min(within) > plain,
+            f"least {min(within):.1f}, avg {plain:.1f}",
         ),
-    )  # fmt: skip
+        Finding(
+            f"{kind}: both ends are worse",
+            max(first, last) < top,
+            f"{first:.1f} at {_A[0]:g}, {last:.1f} at {_A[-1]:g}",
+        ),
+    )
 
 
 def sources(inputs: Inputs) -> Outcome:
