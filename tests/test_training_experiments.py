@@ -13,10 +13,11 @@ import pytest
 
 from conftest import MODELS, ROOT
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec
+from gramvec.features import FeatureSpec, Featuriser
 from gramvec_training.data import build_vocabulary
 from gramvec_training.experiments import EXPERIMENTS, Finding, Inputs, Outcome, experiment_named
 from gramvec_training.experiments.separation import separation
+from gramvec_training.experiments.undertrained import seldom
 from gramvec_training.papers import Result, drawings, page, perform, read_results
 from gramvec_training.papers.outline import PAPERS
 from training_support import call, export_table, sentence
@@ -179,6 +180,16 @@ def test_bins_by_hand(folder: Path, tmp_path: Path) -> None:
     assert all(row["PP"] is None for row in unknown.rows)  # too few to score
     lengths = experiment_named("charagram-table-7").run(given).rows
     assert [row["pairs"] for row in lengths] == [2, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_undertrained_words_by_hand() -> None:
+    """Seen 3, 2 and 1 times; of five words of the texts one is unknown, which training never saw, and two are rare."""
+    spec = FeatureSpec(orders=(), words=True, unknown_words="row")
+    vocabulary = build_vocabulary(["cat cat cat dog dog tree"], spec)
+    counts = np.array([entry.count for entry in vocabulary.entries()])
+    texts = ["cat dog", "cat tree zyzzyva"]
+    shares = [seldom(texts, Featuriser(spec, vocabulary), counts, least) for least in (1, 2, 3, 4)]
+    assert shares == [1 / 5, 2 / 5, 3 / 5, 1]
 
 
 def test_separation_by_hand() -> None:

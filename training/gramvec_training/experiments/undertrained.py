@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gramvec_training.evaluation import ScoredModel, correlations, find_sets
+from gramvec_training.data import Featurise
+from gramvec_training.evaluation import correlations, find_sets
 from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
 from gramvec_training.experiments.systems import learned_system
 from gramvec_training.runs import load_run, run_model
@@ -31,16 +32,16 @@ def table(inputs: Inputs) -> Outcome:
         official = _OFFICIAL.get(one.name) if one.task == _OFFICIAL_TASK else None
         rows.append({
             "set": f"{one.task}/{one.name}",
-            **{f"below {most}, %": round(100 * seldom([*one.left, *one.right], models[0], counts, most), 2)
+            **{f"below {most}, %": round(100 * seldom([*one.left, *one.right], models[0].featuriser, counts, most), 2)
                for most in (_HERE, _PAPER)},
             "PP": round(score, 1), "less the official 75 %": None if official is None else round(score - official, 1),
         })  # fmt: skip
     return Outcome(tuple(rows), _findings(rows))
 
 
-def seldom(texts: Sequence[str], words: ScoredModel, counts: npt.NDArray[np.int64], least: int) -> float:
+def seldom(texts: Sequence[str], featurise: Featurise, counts: npt.NDArray[np.int64], least: int) -> float:
     """The share of the texts' words that training saw fewer than so many times; counts: of each row."""
-    return float(np.mean(counts[words.featuriser(texts).ids] < least))
+    return float(np.mean(counts[featurise(texts).ids] < least))
 
 
 def _findings(rows: Sequence[Row]) -> tuple[Finding, ...]:
