@@ -248,3 +248,47 @@ def test_a_bundle_goes_on_as_its_own_teacher(tmp_path: Path) -> None:
     copies = misspelt(texts, np.random.default_rng(9), share=1.0, known={})
     near, far = (np.mean(np.sum(before * model.embed(copies), axis=1)) for model in (second, first))
     assert near > far + 0.1
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "charlstm"])
+def test_a_student_that_reads_in_order(tmp_path: Path, encoder: str) -> None:
+    """An LSTM over words or characters learns a bag's vectors, and serves them."""
+    words = ["garden", "winter", "castle", "market", "silver", "planet", "bridge", "river"]
+    texts = [f"{a} {b}" for a in words for b in words] + words
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+    spec = FeatureSpec(orders=(), words=True)
+    vocabulary = build_vocabulary(texts, spec)
+    table = np.random.default_rng(0).normal(0, 1, (len(vocabulary), 8)).astype(np.float32)
+    export_table(
+        tmp_path / "teacher", name="teacher", kind="gramvec", spec=spec, vocabulary=vocabulary, table=table,
+        pooling="mean", parity_texts=texts[:9], memo=NO_MEMO, provenance={"licence": "ours"}, card="",
+    )  # fmt: skip
+    features = "orders = []\nwords = true" if encoder == "lstm" else "orders = [1]"
+    (tmp_path / "student.toml").write_text(f"""
+        [model]
+        name = "student"
+        kind = "{encoder}"
+        dimension = 8
+        width = 16
+        [features]
+        {features}
+        [encoder]
+        kind = "lstm"
+        [distillation]
+        teacher = "{tmp_path / "teacher"}"
+        batch = 24
+        rate = 0.02
+        epochs = 60
+        misspelt = 0
+        [[texts]]
+        path = "texts.txt"
+    """)
+    run = tmp_path / "run"
+    result = call("distill", tmp_path / "student.toml", "--data", tmp_path, "--cache", tmp_path / "cache", "--out", run)
+    assert result.exit_code == 0, result.output
+    result = call("export", run, "-o", tmp_path / "student")
+    assert result.exit_code == 0, result.output
+    teacher, student = gramvec.load(tmp_path / "teacher"), gramvec.load(tmp_path / "student", device="cpu")
+    assert student.manifest.graph.composition == "sequence"
+    near = np.mean(np.sum(teacher.embed(texts) * student.embed(texts), axis=1))
+    assert near > 0.9

@@ -16,6 +16,7 @@ from gramvec.features import FeatureSpec, Featuriser
 from gramvec.vocab import Entry, Vocabulary
 from gramvec_training.evaluation import SimilaritySet, correlations, coverage, find_sets, read_set, score_sets
 from gramvec_training.reporting import markdown, table
+from gramvec_training.reporting.tables import win_rows
 
 
 def by_right_text(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
@@ -111,6 +112,25 @@ def test_markdown_sets_models_side_by_side(folder: Path) -> None:
     bad = score_sets(sets, lambda left, right: -by_right_text(left, right))
     lines = markdown({"good": good, "b|d": bad}).split("\n")
     assert lines[2:5] == ["|  | good | b\\|d |", "| --- | ---: | ---: |", "| one/a | 100.0/100.0 | -100.0/-100.0 |"]
+
+
+def test_wins_by_hand() -> None:
+    """Of four sets: both have one, one is equal, and one has no score of the second."""
+    scores = {"first": (0.5, 0.2, 0.3, 0.1), "second": (0.4, 0.3, 0.3, None)}
+    reports = {
+        name: {"tasks": {"t": {"sets": {str(at): {"pearson": one} for at, one in enumerate(some)}}}}
+        for name, some in scores.items()
+    }
+    assert win_rows(reports) == [["", "first", "second"], ["first", "-", "1"], ["second", "1", "-"]]
+
+
+def test_a_table_of_several_models_counts_their_wins(folder: Path) -> None:
+    sets, _ = find_sets([folder / "one"])
+    good, bad = (score_sets(sets, lambda a, b, sign=sign: sign * by_right_text(a, b)) for sign in (1, -1))
+    title, *rows = table({"good": good, "bad": bad}).split("\n\n")[1].split("\n")
+    assert title == "On how many of 2 sets a row's model has a higher Pearson than a column's"
+    assert [row.split() for row in rows] == [["good", "bad"], ["good", "-", "1"], ["bad", "1", "-"]]
+    assert "On how many" not in table({"good": good})
 
 
 def test_coverage_by_hand() -> None:

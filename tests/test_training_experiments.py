@@ -13,10 +13,11 @@ import pytest
 
 from conftest import MODELS, ROOT
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec
+from gramvec.features import FeatureSpec, Featuriser
 from gramvec_training.data import build_vocabulary
 from gramvec_training.experiments import EXPERIMENTS, Finding, Inputs, Outcome, experiment_named
 from gramvec_training.experiments.separation import separation
+from gramvec_training.experiments.undertrained import seldom
 from gramvec_training.papers import Result, drawings, page, perform, read_results
 from gramvec_training.papers.outline import PAPERS
 from training_support import call, export_table, sentence
@@ -63,6 +64,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in LEARNED:
         rows = "".join(row.split("\t", 1)[1] for row in pairs(300) if row[0] == "2")
         (path / "data" / f"{name}.tsv.gz").write_bytes(gzip.compress(rows.encode()))
+    (path / "data" / "raw").mkdir()
+    raw = "".join(row.split("\t", 1)[1].replace("\t", " ") for row in pairs(300))
+    (path / "data" / "raw" / "more_wikipedia_c.txt.gz").write_bytes(gzip.compress(raw.encode()))
     pairs_of_labels = "".join(f"{'YES' if row[0] == '2' else 'NO'}{row[1:]}" for row in pairs(30))
     single = "".join(f"{int(row[0] == '2')}\t{row.split(chr(9))[1]}\n" for row in pairs(30))
     files = {
@@ -178,6 +182,16 @@ def test_bins_by_hand(folder: Path, tmp_path: Path) -> None:
     assert [row["pairs"] for row in lengths] == [2, 1, 0, 0, 0, 0, 0, 0, 0, 0]
 
 
+def test_undertrained_words_by_hand() -> None:
+    """Seen 3, 2 and 1 times; of five words of the texts one is unknown, which training never saw, and two are rare."""
+    spec = FeatureSpec(orders=(), words=True, unknown_words="row")
+    vocabulary = build_vocabulary(["cat cat cat dog dog tree"], spec)
+    counts = np.array([entry.count for entry in vocabulary.entries()])
+    texts = ["cat dog", "cat tree zyzzyva"]
+    shares = [seldom(texts, Featuriser(spec, vocabulary), counts, least) for least in (1, 2, 3, 4)]
+    assert shares == [1 / 5, 2 / 5, 3 / 5, 1]
+
+
 def test_separation_by_hand() -> None:
     """Two pairs on axes: each text is its partner, and at right angles or opposite to the others."""
     left = np.array([[1, 0], [0, 2]], np.float32)
@@ -211,8 +225,8 @@ def test_all_quickly_then_not_again_and_the_page(folder: Path, tmp_path: Path) -
     assert call(*one).exit_code == 0
     written = json.loads((tmp_path / "results" / "sif-figure-2a.json").read_text())
     assert written["quick"] is False
-    assert written["seeds"] == []
-    assert {"vectors", "frequencies f.txt", "set one"} < set(written["digests"])
+    assert written["seeds"] == [1]
+    assert {"vectors", "frequencies f.txt", "set one", "raw more_wikipedia_c.txt.gz"} < set(written["digests"])
     where = ["--results", tmp_path / "results", "--out", tmp_path / "docs" / "papers.md"]
     assert call("papers", "page", *where).exit_code == 0
     assert (tmp_path / "docs" / "images" / "papers" / "sif-figure-2a.png").read_bytes().startswith(b"\x89PNG")
@@ -265,14 +279,20 @@ def test_what_the_outline_says_of_a_claim_is_the_claim_of_a_committed_result() -
 
 
 def test_the_page_says_no_and_what_is_lacking() -> None:
-    outcome = Outcome(({"a": 0.1, "pearson": 2.0}, {"a": "none (avg)", "pearson": 1.0}), (Finding("f", False, "s"),))
+    outcome = Outcome(({"a": 0.1, "SN": 2.0}, {"a": "none (avg)", "SN": 1.0}), (Finding("f", False, "s"),))
+    levels = ({"a": "all", "SN": 1.0, "given vectors": 2.0}, {"a": "one", "SN": 3.0, "given vectors": 3.0})
     results = {"sif-figure-2a": Result("sif-figure-2a", False, "abc", (), 1.0, {}, outcome)}
+    results["paragram-table-6"] = replace(results["sif-figure-2a"], experiment="paragram-table-6")
     text = page(results)
-    assert "| [sif-figure-2a](#sif-figure-2a); in part: one kind of vectors for three | no: 0 of 1 |" in text
+    assert "| [sif-figure-2a](#sif-figure-2a) | no: 0 of 1 |" in text
+    assert "[paragram-table-6](#paragram-table-6); in part: of the paper's sets STS 2012 alone is here" in text
     assert "sif-table-6: not run yet" in text
     assert "SNLI's training part cannot be had" in text
     assert "- **no**: f (s)" in text
-    assert drawings(results) == {"sif-figure-2a": ("a", {"pearson": [(0.1, 2.0)], "none (avg)": [(0.0, 1.0)]})}
+    assert drawings(results)["sif-figure-2a"] == ("a", {"SN": [(0.1, 2.0)], "none (avg)": [(0.0, 1.0)]})
+    other = replace(results["sif-figure-2a"], outcome=Outcome(levels, ()))
+    curves = {"SN, all": [(0.0, 1.0)], "given vectors, all": [(0.0, 2.0)], "one": [(0.0, 3.0)]}
+    assert drawings({"sif-figure-2a": other})["sif-figure-2a"] == ("a", curves)
 
 
 def test_the_committed_page_is_what_the_committed_results_give() -> None:

@@ -110,6 +110,26 @@ def test_a_pair_has_a_label_too(folder: Path, tmp_path: Path) -> None:
     assert "new.txt line 1 is no pair" in sentence(call("label", tmp_path / "h", "--texts", folder / "new.txt"))
 
 
+def test_a_pair_whose_order_counts(folder: Path, tmp_path: Path) -> None:
+    """Which of the two names the animal: products and distances cannot tell, vectors side by side can."""
+    rng = np.random.default_rng(3)
+    sides = [(str(rng.choice(COLOURS)), str(rng.choice(ANIMALS))) for _ in range(200)]
+    lines = [
+        f"{'first' if at % 2 else 'second'}\t" + "\t".join(one[:: -1 if at % 2 else 1]) for at, one in enumerate(sides)
+    ]
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines) + "\n")
+    given = ["--labelled", tmp_path / "pairs.tsv", "--rate", "0.01"]
+    for pair, expected in (("compared", False), ("joined", True)):
+        done = call("head", folder / "b", *given, "--pair", pair, "--out", tmp_path / pair)
+        assert done.exit_code == 0, done.output
+        assert (accuracy(done.stdout) == 100) is expected
+    (tmp_path / "new.tsv").write_text("cow\tred\nred\tcow\n")
+    said = call("label", tmp_path / "joined", "--texts", tmp_path / "new.tsv").stdout.splitlines()
+    assert [line.split("\t")[0] for line in said] == ["first", "second"]
+    single = ["--labelled", folder / "texts.tsv", "--pair", "joined", "--out", tmp_path / "single"]
+    assert "for pairs of texts" in sentence(call("head", folder / "b", *single))
+
+
 def test_the_same_command_learns_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         given = ["--labelled", folder / "texts.tsv", "--out", tmp_path / name, "--epochs", "2"]

@@ -18,7 +18,7 @@ from gramvec_training.experiments.base import Inputs
 from gramvec_training.experiments.labelled import Part, Task, entailment
 from gramvec_training.experiments.nb_svm import linear_svm, nb_svm
 from gramvec_training.fitting import Trainer
-from gramvec_training.objectives import HeadObjective, PairHead, TextHead, score_targets
+from gramvec_training.objectives import HeadObjective, JoinedHead, PairHead, TextHead, new_head, score_targets
 
 
 def pair_head(dimension: int = 2, hidden: int = 1, classes: int = 2) -> PairHead:
@@ -46,6 +46,42 @@ def test_a_pairs_head_by_hand() -> None:
     x, y = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, -1.0]])
     torch.testing.assert_close(head((x, y)), torch.tensor([[hidden + 0.5, -2 * hidden]]))
     assert torch.equal(head((x, y)), head((y, x)))
+
+
+def test_a_joined_head_by_hand() -> None:
+    """One column everywhere: tanh of each side, both side by side, and three layers; the order counts."""
+    head = JoinedHead(1, 1, 2, torch.Generator().manual_seed(1), narrow=1)
+    with torch.no_grad():
+        head.side.copy_(torch.tensor([[0.5]]))
+        head.side_bias.fill_(0.1)
+        head.matrices[0].copy_(torch.tensor([[1.0], [-2.0]]))
+        head.matrices[1].fill_(1.5)
+        head.matrices[2].fill_(-1.0)
+        for layer, bias in enumerate((0.2, 0.3, 0.4)):
+            head.biases[layer].fill_(bias)
+        head.outer.copy_(torch.tensor([[1.0, -2.0]]))
+        head.outer_bias.copy_(torch.tensor([0.5, 0.0]))
+    premise, hypothesis = math.tanh(0.5 * 2 + 0.1), math.tanh(0.5 * -1 + 0.1)
+    z = math.tanh(premise - 2 * hypothesis + 0.2)
+    z = math.tanh(-math.tanh(1.5 * z + 0.3) + 0.4)
+    x, y = torch.tensor([[2.0]]), torch.tensor([[-1.0]])
+    torch.testing.assert_close(head((x, y)), torch.tensor([[z + 0.5, -2 * z]]))
+    assert not torch.allclose(head((x, y)), head((y, x)))
+    # 300 to 100; 200 to 200 three times; 200 to 3: what the papers' SNLI classifier has above the vectors.
+    own = JoinedHead(300, 200, 3, torch.Generator(), narrow=100)
+    assert sum(one.numel() for one in own.parameters()) == 30_100 + 3 * 40_200 + 603
+
+
+def test_which_head_the_settings_name() -> None:
+    settings = Supervision(epochs=1, hidden=7)
+    assert type(new_head(1, 4, 3, settings)) is TextHead
+    assert type(new_head(2, 4, 3, settings)) is PairHead
+    joined = Supervision(epochs=1, hidden=7, pair="joined", narrow=5)
+    head = new_head(2, 4, 3, joined)
+    assert isinstance(head, JoinedHead)
+    assert (head.side.shape, head.matrices[0].shape, head.outer.shape) == ((4, 5), (10, 7), (7, 3))
+    with pytest.raises(InputError, match="for pairs of texts"):
+        new_head(1, 4, 3, joined)
 
 
 def objective(targets: np.ndarray, *, sides: int = 2, **settings: object) -> tuple[Bag, HeadObjective]:

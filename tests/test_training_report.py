@@ -92,6 +92,26 @@ def test_the_curves_are_drawn(run: Path, tmp_path: Path) -> None:
     assert "cannot be written" in call("report", run, "-o", tmp_path / "no/such.png").stderr
 
 
+def test_several_runs_are_drawn_in_one_figure(run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "run.json").write_bytes(orjson.dumps({**RECORD, "name": "yours"}))
+    result = call("report", run, other, "--out", tmp_path / "both.png")
+    assert (result.exit_code, result.stdout.count("best 60.0 at step 150")) == (0, 2)
+    assert result.stdout.startswith("mine: ")
+    assert "\n\nyours: " in result.stdout
+    alone = call("report", run, "--out", tmp_path / "one.png")
+    assert alone.exit_code == 0
+    assert width_and_height((tmp_path / "both.png").read_bytes()) == (960, 432)  # one panel, as curves have
+    assert [path.name for path in other.iterdir()] == ["run.json"]
+    without = call("report", run, other)
+    assert without.exit_code == 2
+    assert "Give --out, the file for the figure of several runs" in without.stderr
+    (other / "run.json").write_bytes(orjson.dumps({**RECORD, "dev": []}))
+    assert "other: no scores over steps to draw" in call("report", run, other, "--out", tmp_path / "n.png").stderr
+    assert call("report", run, other, "--no-plot").exit_code == 0
+
+
 def test_scores_of_several_models_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib of the extra `train` is not installed")
     tasks = {"sts": {"mean": {"pearson": 60.0}}, "words": {"mean": {"pearson": 50.0}}}

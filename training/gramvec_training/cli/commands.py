@@ -30,6 +30,7 @@ from gramvec_training.cli.support import (
     write_bundle,
 )
 from gramvec_training.cli.sweep import sweep
+from gramvec_training.cli.vectors import vectors
 from gramvec_training.configuration import How, Layout, OnBad
 
 # torch, scipy and onnx are imported inside the commands, so that --help answers at once.
@@ -253,6 +254,7 @@ main.add_command(sif)
 main.add_command(count)
 main.add_command(parameters)
 main.add_command(tokens)
+main.add_command(vectors)
 main.add_command(papers)
 
 

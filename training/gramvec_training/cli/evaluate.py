@@ -128,25 +128,37 @@ def evaluate(
 
 
 @click.command()
-@click.argument("run", type=PATH)
-@click.option("-o", "--out", type=PATH, help="PNG file to draw into.  [default: RUN/report.png]")
+@click.argument("runs", nargs=-1, type=PATH, required=True)
+@click.option("-o", "--out", type=PATH, help="PNG file to draw into.  [default of one: RUN/report.png]")
 @click.option("--no-plot", is_flag=True, help="Print the summary alone.")
 @click.option("--measure", type=click.Choice(["pearson", "spearman"]), default="pearson", show_default=True)
 @one_sentence
-def report(run: Path, out: Path | None, no_plot: bool, measure: Measure) -> None:
-    """Print what a finished RUN did, and draw its loss and development scores over steps.
+def report(runs: tuple[Path, ...], out: Path | None, no_plot: bool, measure: Measure) -> None:
+    """Print what finished RUNS did, and draw the loss and development scores of one, or the scores of several in one
+    figure, over steps.
 
     \b
     gramvec-train report runs/charagram-phrase
     gramvec-train report runs/charagram-phrase -o curves.png
+    gramvec-train report runs/charagram-phrase runs/paragram-phrase -o both.png
     """
     if no_plot and out:
         raise click.UsageError("Give --out or --no-plot, not both.")
-    from gramvec_training.reporting import check_matplotlib, plot_run, read_record, summary
+    runs = tuple(dict.fromkeys(runs))
+    if len(runs) > 1 and not (out or no_plot):
+        raise click.UsageError("Give --out, the file for the figure of several runs, or --no-plot.")
+    from gramvec_training.reporting import check_matplotlib, plot_run, plot_runs, read_record, summary
 
-    record = read_record(run)
+    records = {str(run): read_record(run) for run in runs}
     if not no_plot:
         check_matplotlib()
+    if out and len(runs) > 1:
+        plot_runs(records, out, measure)
+        click.echo(f"drawn in {out}", err=True)
+    if len(runs) > 1:
+        click.echo("\n\n".join(summary(record, measure) for record in records.values()))
+        return
+    (run,), (record,) = runs, records.values()
     if not no_plot and (record.get("loss") or record.get("dev") or out):
         path = out or run / "report.png"
         plot_run(record, path, measure)

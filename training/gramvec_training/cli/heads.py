@@ -28,17 +28,20 @@ if TYPE_CHECKING:
 @click.option("--batch", type=click.IntRange(min=2), default=25, show_default=True)
 @click.option("--hidden", type=click.IntRange(min=1, max=4096), default=50, show_default=True,
               help="Width of the head's layer.")  # fmt: skip
+@click.option("--pair", type=click.Choice(["compared", "joined"]), default="compared", show_default=True,
+              help="joined: of pairs whose order counts, both vectors side by side below three layers.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=1, show_default=True)
 @click.option("--bad-rows", type=click.Choice(["skip", "refuse"]), default="skip", show_default=True)
 @click.option("--overwrite", is_flag=True, help="Start anew where --out holds a head already.")
 @one_sentence
 def head(
     model: str, labelled: Path, out: Path, learn_model: bool, held_out: float, bad_rows: OnBad, overwrite: bool,
-    **settings: float | None,
+    **settings: float | str | None,
 ) -> None:  # fmt: skip
     """Learn to label texts, or pairs of texts, over MODEL: a bundle of n-grams or words, or a run folder of any kind.
 
-    The head is that of the papers: a layer over the text's vector, or over products and distances of a pair's.
+    The head is that of the papers: a layer over the text's vector, or over products and distances of a pair's, or
+    with --pair joined over both side by side.
     By default MODEL stays as it is.
 
     \b

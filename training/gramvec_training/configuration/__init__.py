@@ -41,6 +41,7 @@ from gramvec_training.configuration.model import (
     TwoLayerSettings,
     UnknownWords,
     VocabularyLimits,
+    WeightedSettings,
     WordRule,
 )
 from gramvec_training.configuration.schedule import Centre, Decay, Every, Optimiser, Schedule
@@ -100,6 +101,7 @@ __all__ = [
     "TwoLayerSettings",
     "UnknownWords",
     "VocabularyLimits",
+    "WeightedSettings",
     "Weights",
     "WordRule",
     "load_config",

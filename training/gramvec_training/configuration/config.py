@@ -21,6 +21,7 @@ from gramvec_training.configuration.model import (
     Model,
     TwoLayerSettings,
     VocabularyLimits,
+    WeightedSettings,
 )
 from gramvec_training.configuration.sources import DataSet, Dev, Select, TextSource
 from gramvec_training.configuration.strict import Strict
@@ -89,13 +90,28 @@ class Config(Strict):
                     f'encoder "{settings.kind}" reads words or characters in order: set features.orders = [] and words '
                     "= true, or orders = [1] and words = false"
                 )
-        same = isinstance(settings, (BagSettings, TwoLayerSettings, IrnnSettings))
+        same = isinstance(settings, (BagSettings, WeightedSettings, TwoLayerSettings, IrnnSettings))
         if same and model.table_width != model.dimension:
             raise ValueError(f'encoder "{settings.kind}" has vectors as wide as its rows: leave model.width out')
         if isinstance(settings, CharCnnSettings):
             found = sum(count for _, count in settings.counts)
             if not settings.layer and model.dimension != found:
                 raise ValueError(f"without encoder.layer a vector is the {found} filters: set model.dimension to that")
+        return self
+
+    @model_validator(mode="after")
+    def _fixed_vectors(self) -> Config:
+        if not isinstance(self.composition, WeightedSettings):
+            return self
+        if self.model.vectors is None:
+            raise ValueError('encoder "weighted" learns a number for each of the words of model.vectors: name a file')
+        learning = self.training or self.distillation
+        if learning is not None and learning.l2 and learning.l2_centre != "initial":
+            raise ValueError('encoder "weighted" has fixed vectors: set l2_centre = "initial", or l2 = 0')
+        if learning is not None and learning.fixed_table:
+            raise ValueError('encoder "weighted" learns numbers in its table: leave fixed_table out')
+        if self.export.scales:
+            raise ValueError('encoder "weighted" has learned how words weigh: leave export.scales out')
         return self
 
     @property

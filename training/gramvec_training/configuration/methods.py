@@ -15,6 +15,7 @@ from gramvec_training.configuration.strict import Count, Number, Penalty, Positi
 Sampling = Literal["max", "mix", "rand"]
 Among = Literal["both", "own"]
 Weights = Literal["sif", "idf", "none"]
+PairLayout = Literal["compared", "joined"]
 
 
 class Training(Schedule):
@@ -51,10 +52,15 @@ class Supervision(Schedule):
 
     The papers' regimes: words drawn to their first values and the rest to zero; all drawn to a finished model's, which
     is what the encoder then begins as; or a fixed table of texts' vectors, and the head alone.
+
+    pair: what a head sees of a pair, "compared" for products and distances, which are the same in either order, or
+    "joined" for both, each through a layer of `narrow` tanh, side by side below three layers of `hidden`.
     """
 
     batch: Annotated[int, Field(ge=2)] = 25
     hidden: Count = 50
+    pair: PairLayout = "compared"
+    narrow: Count = 100
     l2_head: Penalty = 0.0
 
 

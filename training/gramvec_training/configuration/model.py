@@ -92,6 +92,12 @@ class BagSettings(Strict):
     presence: bool = False
 
 
+class WeightedSettings(Strict):
+    """The mean of the words' rows, which are fixed, each times a number that is learned."""
+
+    kind: Literal["weighted"]
+
+
 class TwoLayerSettings(Strict):
     """CHARAGRAM with a second layer: a sum of rows, h, a matrix, h."""
 
@@ -158,6 +164,7 @@ class CharCnnSettings(Strict):
 
 EncoderSettings = Annotated[
     BagSettings
+    | WeightedSettings
     | TwoLayerSettings
     | ProjectionSettings
     | DanSettings

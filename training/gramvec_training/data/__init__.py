@@ -5,6 +5,7 @@ It imports configuration and readers, and the serving side's features. A new way
 
 from __future__ import annotations
 
+from gramvec_training.data.cooccurrence import MOST_WORDS, Cooccurrences, count_cooccurrences
 from gramvec_training.data.corpus import Batch, Bools, Corpus, Features, Featurise, Ids, Ints
 from gramvec_training.data.counting import count_documents, count_words
 from gramvec_training.data.held_out import HeldOut, read_held_out, read_kept
@@ -16,8 +17,10 @@ from gramvec_training.data.texts import collect_texts, source_texts
 from gramvec_training.data.vocabulary import build_vocabulary, extended_vocabulary, vocabulary_for
 
 __all__ = [
+    "MOST_WORDS",
     "Batch",
     "Bools",
+    "Cooccurrences",
     "Corpus",
     "Features",
     "Featurise",
@@ -32,6 +35,7 @@ __all__ = [
     "SourceGroups",
     "build_vocabulary",
     "collect_texts",
+    "count_cooccurrences",
     "count_documents",
     "count_repeated",
     "count_words",

@@ -17,6 +17,7 @@ from gramvec_training.encoders.recurrence import lstm, rnn
 from gramvec_training.encoders.rnn import Rnn
 from gramvec_training.encoders.sequences import LONGEST, Steps, projected
 from gramvec_training.encoders.two_layer import TwoLayer
+from gramvec_training.encoders.weighted import Weighted, folded
 
 __all__ = [
     "ACTIVATIONS",
@@ -30,10 +31,12 @@ __all__ = [
     "Rnn",
     "Steps",
     "TwoLayer",
+    "Weighted",
     "bag_of",
     "build_encoder",
     "cosines",
     "encoder_function",
+    "folded",
     "glorot",
     "known_vectors",
     "lstm",

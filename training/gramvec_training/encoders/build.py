@@ -14,6 +14,7 @@ from gramvec_training.configuration import (
     LstmSettings,
     RnnSettings,
     TwoLayerSettings,
+    WeightedSettings,
 )
 from gramvec_training.encoders.average import Average
 from gramvec_training.encoders.bag import Bag
@@ -22,17 +23,21 @@ from gramvec_training.encoders.char_cnn import CharCnn
 from gramvec_training.encoders.lstm import Lstm
 from gramvec_training.encoders.rnn import Rnn
 from gramvec_training.encoders.two_layer import TwoLayer
+from gramvec_training.encoders.weighted import Weighted
 
 
 def build_encoder(settings: EncoderSettings, table: Tensor, dimension: int, generator: torch.Generator) -> Encoder:
     """A new encoder over the first values of its table, float32[rows, width], with vectors of `dimension` columns.
 
-    The generator draws all other first values. A bag, two layers and iRNN have vectors as wide as their rows.
+    The generator draws all other first values. A bag, weighted words, two layers and iRNN have vectors as
+    wide as their rows.
     """
     if isinstance(settings, BagSettings):
         return Bag(table, settings)
     if isinstance(settings, TwoLayerSettings):
         return TwoLayer(table, settings, generator)
+    if isinstance(settings, WeightedSettings):
+        return Weighted(table, dimension)
     if isinstance(settings, LstmSettings):
         return Lstm(table, settings, dimension, generator)
     if isinstance(settings, (RnnSettings, IrnnSettings)):

@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from gramvec_training.experiments.base import Drawing, Experiment, Finding, Inputs, Outcome
 from gramvec_training.experiments.catalogue import EXPERIMENTS, experiment_named
+from gramvec_training.experiments.raw import raw_texts
 
-__all__ = ["EXPERIMENTS", "Drawing", "Experiment", "Finding", "Inputs", "Outcome", "experiment_named"]
+__all__ = ["EXPERIMENTS", "Drawing", "Experiment", "Finding", "Inputs", "Outcome", "experiment_named", "raw_texts"]

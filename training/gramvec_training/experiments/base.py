@@ -80,5 +80,6 @@ class Experiment:
     learns: bool = False  # so it takes minutes, and has seeds
     labels: bool = False  # of the folder `labelled`
     tags: bool = False  # of the folder `tagged`, and of nothing else
+    raw: bool = False  # of the raw texts below the folder `data`, and not of its other files
     drawing: Drawing | None = None
     note: str = ""  # what was tried, in sentences

@@ -22,7 +22,7 @@ from gramvec_training.experiments.systems import learned_system
 from gramvec_training.experiments.words import vectors_of
 from gramvec_training.files import digest, write_atomically
 from gramvec_training.fitting import Selection, Trainer, choose_device, fit, word_table, word_weights
-from gramvec_training.objectives import HeadObjective, PairHead, TextHead
+from gramvec_training.objectives import HeadObjective, new_head
 from gramvec_training.readers import read_frequencies, treebank_tokens, vectors_at
 from gramvec_training.runs import begun_encoder, load_run, run_model
 from gramvec_training.types import Floats
@@ -44,6 +44,7 @@ _SETTINGS: dict[Regime, dict[str, Any]] = {
 }  # fmt: skip
 _SIF = {"epochs": 10, "rate": 1e-3, "fixed_table": True, "l2_composition": 1e-6}
 _SHARED = {"batch": 25, "hidden": 50, "l2_head": 1e-6}
+_JOINED = {"pair": "joined", "hidden": 200, "narrow": 100}
 _LARGE = 10_000  # examples, above which there are fewer epochs of larger batches
 _OF_LARGE = {"batch": 50, "epochs": 4}
 
@@ -56,9 +57,12 @@ class _Start:
     corpus: Corpus
 
 
-def scored_head(inputs: Inputs, task: Task, system: str, regime: Regime, seed: int) -> float:
-    """The score, times 100, of the epoch that was best on the held-out part. It is kept in the folder `work`."""
-    settings = _settings(task, system, regime, seed)
+def scored_head(inputs: Inputs, task: Task, system: str, regime: Regime, seed: int, *, joined: bool = False) -> float:
+    """The score, times 100, of the epoch that was best on the held-out part. It is kept in the folder `work`.
+
+    joined: with Bowman's layers, in place of the head that compares.
+    """
+    settings = _settings(task, system, regime, seed, joined=joined)
     origin = _origin(inputs, system, seed)
     values = [task.digest, origin, regime, settings.model_dump(mode="json")]
     key = hashlib.sha256(orjson.dumps(values)).hexdigest()[:8]
@@ -70,9 +74,7 @@ def scored_head(inputs: Inputs, task: Task, system: str, regime: Regime, seed: i
     start = _start(inputs, task, system, regime, seed)
     checkpoint = path.with_suffix(".pt")
     learned, held_out, scored = _examples(task)
-    generator = torch.Generator().manual_seed(seed)
-    kind = TextHead if task.sides == 1 else PairHead
-    head = kind(start.encoder.dimension, settings.hidden, task.width, generator)
+    head = new_head(task.sides, start.encoder.dimension, task.width, settings)
     objective = HeadObjective(start.corpus, learned, task.targets(task.learned), head, settings)
     selection = Selection(
         lambda encoder: task.score(objective.probabilities(encoder, held_out), task.held_out), objective.steps_per_epoch
@@ -106,11 +108,13 @@ def averages(inputs: Inputs, texts: list[str], a: float | None = _A) -> Floats:
 _frequencies = functools.lru_cache(1)(read_frequencies)  # a second, and the same for each fit
 
 
-def _settings(task: Task, system: str, regime: Regime, seed: int) -> Supervision:
+def _settings(task: Task, system: str, regime: Regime, seed: int, *, joined: bool) -> Supervision:
     own = _SIF if system == SIF else _SETTINGS[regime]
     values = {**_SHARED, **own, "seed": seed}
     if len(task.learned) > _LARGE:
         values |= _OF_LARGE
+    if joined:
+        values |= _JOINED
     return Supervision.model_validate(values)
 
 

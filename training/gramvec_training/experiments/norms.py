@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from gramvec.errors import InputError
 from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
 from gramvec_training.experiments.words import Words, vectors_of
 from gramvec_training.readers import read_frequencies
+from gramvec_training.types import Floats
 
 _PAPER = {"avg": 54.94, "x norm": 62.64, "1 / frequency": 45.52}  # over PARAGRAM-SL999, the mean of 22 sets
 _SHOWN = 10
@@ -26,14 +28,10 @@ def weights(inputs: Inputs) -> Outcome:
     norms = _norms(inputs.norms)
     frequencies = read_frequencies(inputs.frequencies[0])
     least = min(norms.values())
-    # p(w) is of all words; the authors' counts begin at 1, which the rarest word here has.
-    rarest = min(frequencies.values())
     scores = {
         "avg": words.score(),
         "x norm": words.score(np.array([norms.get(word, least) for word in words.words], np.float32)),
-        "1 / frequency": words.score(
-            np.array([rarest / frequencies.get(word, rarest) for word in words.words], np.float32)
-        ),
+        "1 / frequency": words.score(reciprocals(words.words, frequencies)),
     }
     rows: list[Row] = [
         {"system": system, **{task: round(score, 2) for task, score in found.items()}, "paper, 22 sets": _PAPER[system]}
@@ -61,6 +59,15 @@ def weights(inputs: Inputs) -> Outcome:
             ),
         ),
     )
+
+
+def reciprocals(words: Sequence[str], frequencies: Mapping[str, float]) -> Floats:
+    """float32[n]: 1 / p(w) of each word, in units in which the rarest of the frequencies weighs 1, as do words without.
+
+    p(w) is of all words; the authors' counts begin at 1, which the rarest word has here.
+    """
+    rarest = min(frequencies.values())
+    return np.array([rarest / frequencies.get(word, rarest) for word in words], np.float32)
 
 
 def _norms(place: Path) -> dict[str, float]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
+from gramvec.errors import InputError
 from gramvec_training.evaluation import find_sets
 from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
+from gramvec_training.experiments.raw import GIVEN, kinds_of_vectors
 from gramvec_training.experiments.words import Words
 from gramvec_training.fitting import common_components
 from gramvec_training.readers import read_frequencies
@@ -26,30 +29,57 @@ _SAMPLING = 1e-5  # word2vec's threshold
 
 def ablation(inputs: Inputs) -> Outcome:
     """Tables 1 and 6: each task's mean with and without weights and removal."""
-    words = Words(inputs.vectors, inputs.sets)
+    scores = _ablated(inputs, inputs.vectors)
+    rows = tuple(
+        {"task": task, "system": system, "pearson": round(found[task], 2), "paper": _PAPER.get(task, {}).get(system)}
+        for task in scores["avg"]
+        for system, found in scores.items()
+    )
+    mean = {system: _mean(found) for system, found in scores.items()}
+    seen = _listed(mean)
+    return Outcome(
+        rows,
+        (
+            *_orders(mean),
+            Finding("R gains more than W over GloVe", mean["R"] > mean["W"], seen),
+            Finding("tf-idf is between avg and WR", mean["avg"] < mean["tf-idf"] < mean["WR"], seen),
+        ),
+    )
+
+
+def ablation_of_learned(inputs: Inputs) -> Outcome:
+    """Table 6 over vectors that are learned here from raw text, and over a trained model's."""
+    kinds = {kind: place for kind, place in kinds_of_vectors(inputs).items() if kind != GIVEN}
+    if not kinds:
+        raise InputError("This experiment learns vectors: give --data, whose folder raw has texts of Wikipedia.")
+    scores = {kind: _ablated(inputs, place) for kind, place in kinds.items()}
+    rows = tuple(
+        {"task": task, "system": system} | {kind: round(scores[kind][system][task], 2) for kind in scores}
+        for task in next(iter(scores.values()))["avg"]
+        for system in next(iter(scores.values()))
+    )
+    mean = {kind: {system: _mean(found) for system, found in some.items()} for kind, some in scores.items()}
+    return Outcome(rows, tuple(one for kind, some in mean.items() for one in _orders(some, f"over {kind} ")))
+
+
+def _ablated(inputs: Inputs, vectors: Path) -> dict[str, dict[str, float]]:
+    """System -> task -> score."""
+    words = Words(vectors, inputs.sets)
     weights = words.sif(read_frequencies(inputs.frequencies[0]))
-    scores = {
+    return {
         "avg": words.score(),
         "tf-idf": words.score(words.idf()),
         "W": words.score(weights),
         "R": words.score(components=1),
         "WR": words.score(weights, 1),
     }
-    rows = tuple(
-        {"task": task, "system": system, "pearson": round(found[task], 2), "paper": _PAPER.get(task, {}).get(system)}
-        for task in scores["avg"]
-        for system, found in scores.items()
-    )
-    mean = {system: float(np.mean(list(found.values()))) for system, found in scores.items()}
-    seen = ", ".join(f"{system} {value:.1f}" for system, value in mean.items())
-    return Outcome(
-        rows,
-        (
-            Finding("avg < W < WR on the mean of the tasks", mean["avg"] < mean["W"] < mean["WR"], seen),
-            Finding("avg < R < WR on the mean of the tasks", mean["avg"] < mean["R"] < mean["WR"], seen, sure=True),
-            Finding("R gains more than W over GloVe", mean["R"] > mean["W"], seen),
-            Finding("tf-idf is between avg and WR", mean["avg"] < mean["tf-idf"] < mean["WR"], seen),
-        ),
+
+
+def _orders(mean: Mapping[str, float], over: str = "") -> tuple[Finding, Finding]:
+    seen, given = _listed(mean), not over
+    return (
+        Finding(f"{over}avg < W < WR on the mean of the tasks", mean["avg"] < mean["W"] < mean["WR"], seen),
+        Finding(f"{over}avg < R < WR on the mean of the tasks", mean["avg"] < mean["R"] < mean["WR"], seen, sure=given),
     )
 
 
@@ -70,28 +100,35 @@ def subsampling(inputs: Inputs) -> Outcome:
 
 
 def parameter(inputs: Inputs) -> Outcome:
-    """Figure 2a: WR on the first task for a from 3e-1 to 1e-5."""
-    words = Words(inputs.vectors, inputs.sets[:1])
+    """Figure 2a: WR on the first task for a from 3e-1 to 1e-5, over each kind of vectors."""
     frequencies = read_frequencies(inputs.frequencies[0])
-    plain = _mean(words.score())
-    scores = {a: _mean(words.score(words.sif(frequencies, a), 1)) for a in _A}
-    best = max(scores, key=lambda a: scores[a])
-    rows = tuple({"a": a, "pearson": round(score, 2)} for a, score in scores.items())
-    within = {a: score for a, score in scores.items() if 1e-4 <= a <= 1e-2}
-    return Outcome(
-        (*rows, {"a": "none (avg)", "pearson": round(plain, 2)}),
-        (
-            Finding("the best a is between 1e-4 and 1e-2", best in within, f"best {best:g}: {scores[best]:.1f}"),
-            Finding(
-                "WR is above avg for a from 1e-4 to 1e-2",
-                min(within.values()) > plain,
-                f"least {min(within.values()):.1f}, avg {plain:.1f}",
-            ),
-            Finding(
-                "both ends are worse",
-                max(scores[_A[0]], scores[_A[-1]]) < scores[best],
-                f"{scores[_A[0]]:.1f} at {_A[0]:g}, {scores[_A[-1]]:.1f} at {_A[-1]:g}",
-            ),
+    plain: dict[str, float] = {}
+    scores: dict[str, dict[float, float]] = {}
+    for kind, place in kinds_of_vectors(inputs).items():
+        words = Words(place, inputs.sets[:1])
+        plain[kind] = _mean(words.score())
+        scores[kind] = {a: _mean(words.score(words.sif(frequencies, a), 1)) for a in _A}
+    rows: list[Row] = [{"a": a} | {kind: round(found[a], 2) for kind, found in scores.items()} for a in _A]
+    rows.append({"a": "none (avg)"} | {kind: round(score, 2) for kind, score in plain.items()})
+    findings = [one for kind, found in scores.items() for one in _curve_findings(kind, found, plain[kind])]
+    return Outcome(tuple(rows), tuple(findings))
+
+
+def _curve_findings(kind: str, scores: Mapping[float, float], plain: float) -> tuple[Finding, ...]:
+    best, top = max(scores.items(), key=lambda pair: pair[1])
+    within = [score for a, score in scores.items() if 1e-4 <= a <= 1e-2]
+    first, last = scores[_A[0]], scores[_A[-1]]
+    return (
+        Finding(f"{kind}: the best a is between 1e-4 and 1e-2", 1e-4 <= best <= 1e-2, f"best {best:g}: {top:.1f}"),
+        Finding(
+            f"{kind}: WR is above avg for a from 1e-4 to 1e-2",
+            min(within) > plain,
+            f"least {min(within):.1f}, avg {plain:.1f}",
+        ),
+        Finding(
+            f"{kind}: both ends are worse",
+            max(first, last) < top,
+            f"{first:.1f} at {_A[0]:g}, {last:.1f} at {_A[-1]:g}",
         ),
     )
 
@@ -138,6 +175,10 @@ def _nearest(words: Words, component: np.ndarray, ranks: Mapping[str, int]) -> l
     common = [row for row, word in enumerate(words.words) if ranks.get(word, _COMMONEST) < _COMMONEST]
     order = sorted(common, key=lambda row: (-cosines[row], words.words[row]))
     return [words.words[row] for row in order[:_NEAREST]]
+
+
+def _listed(mean: Mapping[str, float]) -> str:
+    return ", ".join(f"{system} {value:.1f}" for system, value in mean.items())
 
 
 def _mean(scores: Mapping[str, float]) -> float:

@@ -119,9 +119,18 @@ def shuffled(inputs: Inputs) -> Outcome:
 
 
 def inferences(inputs: Inputs) -> Outcome:
-    """SIF's Table 7: accuracy on SNLI, learned from its development part alone."""
-    task = inference(inputs)
-    found = {system: _mean(inputs, task, system, _regime(system)) for system in _PAPER_INFERENCE}
+    """SIF's Table 7: accuracy on SNLI, learned from its development part alone, by the head that compares."""
+    return _inferences(inputs, joined=False)
+
+
+def layered_inferences(inputs: Inputs) -> Outcome:
+    """The same below the layers that the paper has from Bowman et al.: both vectors side by side."""
+    return _inferences(inputs, joined=True)
+
+
+def _inferences(inputs: Inputs, *, joined: bool) -> Outcome:
+    task, layers = inference(inputs), ", three layers" if joined else ""
+    found = {system: _mean(inputs, task, system, _regime(system), joined=joined) for system in _PAPER_INFERENCE}
     rows: list[Row] = [
         {"system": system, "accuracy": round(score, 1), "paper": _PAPER_INFERENCE[system]}
         for system, score in found.items()
@@ -130,9 +139,10 @@ def inferences(inputs: Inputs) -> Outcome:
     return Outcome(
         tuple(rows),
         (
-            Finding("SIF's features are at least as good as the LSTM", found[SIF] >= found[_LSTM], _listed(found)),
-            Finding("SIF's features are 10 points above the commonest class", found[SIF] >= task.majority() + 10,
-                    f"{found[SIF]:.1f}, {task.majority():.1f}"),
+            Finding(f"SIF's features are at least as good as the LSTM{layers}", found[SIF] >= found[_LSTM],
+                    _listed(found)),
+            Finding(f"SIF's features are 10 points above the commonest class{layers}",
+                    found[SIF] >= task.majority() + 10, f"{found[SIF]:.1f}, {task.majority():.1f}"),
         ),
     )  # fmt: skip
 
@@ -169,8 +179,8 @@ def _regime(system: str) -> Regime:
     return "features" if system == SIF else "trained"
 
 
-def _mean(inputs: Inputs, task: Task, system: str, regime: Regime) -> float:
-    return float(np.mean([scored_head(inputs, task, system, regime, seed) for seed in inputs.seeds]))
+def _mean(inputs: Inputs, task: Task, system: str, regime: Regime, *, joined: bool = False) -> float:
+    return float(np.mean([scored_head(inputs, task, system, regime, seed, joined=joined) for seed in inputs.seeds]))
 
 
 def _nb_svm(task: Task) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gramvec.bundles import Graph, Precision
 from gramvec.errors import InputError
-from gramvec_training.encoders import Arrays, Average, Bag, CharCnn, Encoder, Lstm, Rnn, TwoLayer
+from gramvec_training.encoders import Arrays, Average, Bag, CharCnn, Encoder, Lstm, Rnn, TwoLayer, Weighted, folded
 from gramvec_training.export.graph import write_graph
 from gramvec_training.export.sequences import write_char_cnn_graph, write_recurrent_graph
 from gramvec_training.types import Floats
@@ -49,6 +49,8 @@ def graphed(encoder: Encoder) -> Graphed:
     table = np.ascontiguousarray(arrays["table"], np.float32)
     if isinstance(encoder, Bag):
         return _of_bag(encoder, table, arrays)
+    if isinstance(encoder, Weighted):
+        return Graphed(folded(table), partial(write_graph, pooling="mean", activation="linear", bias=None), False)
     if isinstance(encoder, TwoLayer):
         activation = encoder.settings.activation
         second = [(arrays["second"], arrays["second_bias"], activation)]

@@ -18,6 +18,7 @@ from gramvec_training.fitting.optimisers import (
 )
 from gramvec_training.fitting.sif import common_components, idf_weights, remove_components, word_table, word_weights
 from gramvec_training.fitting.signals import noted_signals
+from gramvec_training.fitting.squared_norm import SquaredNorm, squared_norm, squared_norm_vectors
 from gramvec_training.fitting.trainer import Trainer
 from gramvec_training.fitting.watching import Log, Selection, is_due
 
@@ -30,6 +31,7 @@ __all__ = [
     "LazySgd",
     "Log",
     "Selection",
+    "SquaredNorm",
     "Trainer",
     "choose_device",
     "common_components",
@@ -43,6 +45,8 @@ __all__ = [
     "remove_components",
     "save_checkpoint",
     "settle",
+    "squared_norm",
+    "squared_norm_vectors",
     "word_table",
     "word_weights",
 ]

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from gramvec_training.objectives.base import Examples, Objective, moved
 from gramvec_training.objectives.distillation import TeacherObjective, distillation_loss
-from gramvec_training.objectives.heads import HeadObjective, PairHead, TextHead, score_targets
+from gramvec_training.objectives.heads import (
+    Head,
+    HeadObjective,
+    JoinedHead,
+    PairHead,
+    TextHead,
+    new_head,
+    score_targets,
+)
 from gramvec_training.objectives.margin import margin_loss
 from gramvec_training.objectives.negatives import choose_negatives, mega_batch_negatives
 from gramvec_training.objectives.pairs import PairObjective
@@ -16,7 +24,9 @@ from gramvec_training.objectives.tagging import Sentences, TaggedExamples, Tagge
 
 __all__ = [
     "Examples",
+    "Head",
     "HeadObjective",
+    "JoinedHead",
     "Objective",
     "PairHead",
     "PairObjective",
@@ -31,5 +41,6 @@ __all__ = [
     "margin_loss",
     "mega_batch_negatives",
     "moved",
+    "new_head",
     "score_targets",
 ]

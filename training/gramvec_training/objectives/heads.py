@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gramvec.errors import InputError
 from gramvec_training.configuration import Supervision
 from gramvec_training.data import Corpus, Ints
 from gramvec_training.encoders import Encoder, glorot
@@ -15,13 +19,22 @@ from gramvec_training.objectives.base import Examples, Objective, moved
 from gramvec_training.types import Floats
 
 _CHUNK = 512  # texts that are encoded at a time
+_LAYERS = 3  # of JoinedHead
 
 
-class TextHead(nn.Module):
-    """sigmoid(x W + b) W_p + b_p: the logits of a text's classes (Wieting et al., 2016b, section 4.4).
+class Head(nn.Module, ABC):
+    """The vectors float32[n, d] of each side, one or two, to the logits float32[n, classes] of what they are together.
 
     Matrices begin as Glorot and Bengio's uniform, biases at zero.
     """
+
+    @abstractmethod
+    def forward(self, sides: tuple[Tensor, ...]) -> Tensor:
+        """Logits float32[n, classes]."""
+
+
+class TextHead(Head):
+    """sigmoid(x W + b) W_p + b_p: the logits of a text's classes (Wieting et al., 2016b, section 4.4)."""
 
     def __init__(self, dimension: int, hidden: int, classes: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -31,7 +44,7 @@ class TextHead(nn.Module):
         self.outer_bias = nn.Parameter(torch.zeros(classes))  # [classes]
 
     def forward(self, sides: tuple[Tensor, ...]) -> Tensor:
-        """Logits float32[n, classes] of the vectors float32[n, d] of one text each."""
+        """See Head."""
         return torch.sigmoid(self.of_sides(sides) + self.bias) @ self.outer + self.outer_bias
 
     def of_sides(self, sides: tuple[Tensor, ...]) -> Tensor:
@@ -54,6 +67,46 @@ class PairHead(TextHead):
         """See TextHead; the vectors of both texts."""
         x, y = sides
         return (x * y) @ self.inner + (x - y).abs() @ self.apart
+
+
+class JoinedHead(Head):
+    """z_0 = [tanh(x W_x + b_x); tanh(y W_x + b_x)], z_l = tanh(z_(l-1) W_l + b_l) for three l, z_3 W_p + b_p: the
+    logits of an ordered pair, premise and hypothesis (Bowman et al., 2015; Arora et al., 2017, section A.3).
+
+    narrow: columns that a side is brought to; hidden: of each of the three layers.
+    """
+
+    def __init__(
+        self, dimension: int, hidden: int, classes: int, generator: torch.Generator, *, narrow: int = 100
+    ) -> None:
+        super().__init__()
+        self.side = nn.Parameter(glorot(dimension, narrow, generator))  # [d, narrow]
+        self.side_bias = nn.Parameter(torch.zeros(narrow))  # [narrow]
+        widths = (2 * narrow, *[hidden] * _LAYERS)
+        self.matrices = nn.ParameterList(nn.Parameter(glorot(*pair, generator)) for pair in pairwise(widths))
+        self.biases = nn.ParameterList(nn.Parameter(torch.zeros(hidden)) for _ in range(_LAYERS))  # [hidden]
+        self.outer = nn.Parameter(glorot(hidden, classes, generator))  # [hidden, classes]
+        self.outer_bias = nn.Parameter(torch.zeros(classes))  # [classes]
+
+    def forward(self, sides: tuple[Tensor, ...]) -> Tensor:
+        """See Head; the vectors of both texts."""
+        x = torch.cat([torch.tanh(one @ self.side + self.side_bias) for one in sides], dim=1)  # [n, 2 narrow]
+        for matrix, bias in zip(self.matrices, self.biases, strict=True):
+            x = torch.tanh(x @ matrix + bias)  # [n, hidden]
+        return x @ self.outer + self.outer_bias
+
+
+def new_head(sides: int, dimension: int, classes: int, settings: Supervision) -> Head:
+    """The head of the settings for texts, or pairs of texts, with vectors of so many columns; drawn by their seed.
+
+    Raises InputError where single texts are to be joined.
+    """
+    generator = torch.Generator().manual_seed(settings.seed)
+    if settings.pair == "joined":
+        if sides != 2:
+            raise InputError('pair = "joined" is for pairs of texts, and these are single ones; leave it out.')
+        return JoinedHead(dimension, settings.hidden, classes, generator, narrow=settings.narrow)
+    return (TextHead if sides == 1 else PairHead)(dimension, settings.hidden, classes, generator)
 
 
 def score_targets(scores: npt.NDArray[np.float64], classes: int) -> Floats:
@@ -79,7 +132,7 @@ class HeadObjective(Objective):
     """
 
     def __init__(
-        self, corpus: Corpus, examples: Ints, targets: Floats, head: TextHead, settings: Supervision
+        self, corpus: Corpus, examples: Ints, targets: Floats, head: Head, settings: Supervision
     ) -> None:  # fmt: skip
         self.schedule = self.settings = settings
         self.steps_per_epoch = -(-len(examples) // settings.batch)

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from gramvec_training.experiments import Inputs
+from gramvec_training.experiments import Inputs, raw_texts
 from gramvec_training.files import digest
 from gramvec_training.readers import vectors_at
 
@@ -15,9 +15,12 @@ _SHOWN = 16  # hex digits of a SHA-256
 _BUNDLES = ("charagram-phrase", "paragram-phrase")
 
 
-def digests_of(inputs: Inputs, *, learns: bool, labels: bool = False, tags: bool = False) -> dict[str, str]:
+def digests_of(
+    inputs: Inputs, *, learns: bool, labels: bool = False, tags: bool = False, raw: bool = False
+) -> dict[str, str]:
     """The first 16 hex digits of the SHA-256 of the vectors, frequencies, sets and, where it learns, training files;
-    with `labels` of the labelled texts, too. With `tags` that of the treebank alone.
+    with `labels` of the labelled texts, too. With `tags` that of the treebank alone; with `raw` raw texts are what it
+    learns from, in place of the training files.
 
     Of a folder they are those of its files' names and contents. What is not there is left out: the experiment that
     needs it says so.
@@ -31,7 +34,9 @@ def digests_of(inputs: Inputs, *, learns: bool, labels: bool = False, tags: bool
         **{f"set {path.name}": path for path in (*inputs.sets, *inputs.word_sets)},
         **{f"model {name}": inputs.models / name for name in _BUNDLES},
     }
-    if learns:
+    if raw:
+        named |= {f"raw {path.name}": path for path in raw_texts(inputs)}
+    elif learns:
         named |= {"pairs of phrases": inputs.in_domain}
         named |= {f"data {path.name}": path for path in _files(inputs.data, "*.tsv.gz")}
     if labels:

@@ -61,14 +61,15 @@ def drawings(results: Mapping[str, Result]) -> dict[str, tuple[str, dict[str, li
         curves: dict[str, list[tuple[float, float]]] = {}
         for row in result.outcome.rows:
             place = row[drawing.x]
-            for column in drawing.y:
-                value = row[column]
-                if isinstance(value, (int, float)):
-                    numbered = isinstance(place, (int, float))
-                    point = (float(place) if isinstance(place, (int, float)) else 0.0, float(value))
-                    curves.setdefault(column if numbered else str(place), []).append(point)
-        levels = {str(row[drawing.x]) for row in result.outcome.rows if isinstance(row[drawing.x], str)}
-        found[name] = (drawing.x, {key: points[:1] if key in levels else points for key, points in curves.items()})
+            values = {column: float(one) for column in drawing.y if isinstance(one := row.get(column), (int, float))}
+            if isinstance(place, (int, float)):
+                for column, value in values.items():
+                    curves.setdefault(column, []).append((float(place), value))
+            elif len({*values.values()}) == 1:
+                curves[str(place)] = [(0.0, values.popitem()[1])]
+            else:
+                curves |= {f"{column}, {place}": [(0.0, value)] for column, value in values.items()}
+        found[name] = (drawing.x, curves)
     return found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gramvec_training.experiments import Inputs
+from gramvec_training.experiments import Inputs, raw_texts
 from gramvec_training.files import write_atomically
 from gramvec_training.readers import numbered_lines, read_vectors, vectors_at
 
@@ -37,6 +37,8 @@ def cut(inputs: Inputs, folder: Path) -> Inputs:
     if data is not None:
         for file in sorted(data.glob("*.tsv.gz")):
             _rows(file, folder / "train" / file.name, _LEARNED)
+        for file in raw_texts(inputs):
+            _rows(file, folder / "train" / "raw" / file.name, _LEARNED)
         data = folder / "train"
     if in_domain is not None:
         in_domain = _rows(in_domain, folder / "phrases" / in_domain.name, _PAIRS)

@@ -40,7 +40,9 @@ def perform(experiment: Experiment, inputs: Inputs, folder: Path, *, quick: bool
     A new one is written to folder / NAME.json. Raises what the experiment raises, InputError for a damaged file, and
     OSError where nothing can be written.
     """
-    digests = digests_of(inputs, learns=experiment.learns, labels=experiment.labels, tags=experiment.tags)
+    digests = digests_of(
+        inputs, learns=experiment.learns, labels=experiment.labels, tags=experiment.tags, raw=experiment.raw
+    )
     seeds = inputs.seeds if experiment.learns else ()
     path = folder / f"{experiment.name}.json"
     if path.is_file() and not again:

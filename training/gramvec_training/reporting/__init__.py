@@ -8,7 +8,7 @@ from __future__ import annotations
 from gramvec_training.reporting.bundle_card import Candidates, assess, check_renewable, renew
 from gramvec_training.reporting.card import write_card
 from gramvec_training.reporting.families import family_tables, number
-from gramvec_training.reporting.plots import check_matplotlib, plot_curves, plot_run, plot_scores
+from gramvec_training.reporting.plots import check_matplotlib, plot_curves, plot_run, plot_runs, plot_scores
 from gramvec_training.reporting.run import read_record, scores_over_steps, summary
 from gramvec_training.reporting.tables import markdown, markdown_table, mean_rows, share, table, to_json
 
@@ -24,6 +24,7 @@ __all__ = [
     "number",
     "plot_curves",
     "plot_run",
+    "plot_runs",
     "plot_scores",
     "read_record",
     "renew",

@@ -64,6 +64,24 @@ def plot_run(record: Mapping[str, Any], path: Path, measure: Measure = "pearson"
     _save(figure, path)
 
 
+def plot_runs(records: Mapping[str, Mapping[str, Any]], path: Path, measure: Measure = "pearson") -> None:
+    """The development scores over steps of several runs, by their labels, in one panel: a curve a run and task.
+
+    Raises InputError, naming them, where some have none.
+    """
+    labels = dict(zip(records, _short(records), strict=True))
+    found = {label: scores_over_steps(record, measure) for label, record in records.items()}
+    if without := [label for label, scores in found.items() if not scores]:
+        raise InputError(f"{', '.join(without)}: no scores over steps to draw; train with [dev] sets and every.")
+    curves = {
+        f"{labels[label]}, {task}": [(float(step), score) for step, score in curve]
+        for label, scores in found.items()
+        for task, curve in scores.items()
+        if "/" not in task
+    }
+    plot_curves(curves, path, x="step", y=f"{measure.capitalize()} x 100")
+
+
 def plot_curves(
     curves: Mapping[str, Sequence[tuple[float, float]]], path: Path, *, x: str, y: str, logarithmic: bool = False
 ) -> None:

@@ -13,6 +13,7 @@ Report = Mapping[str, Any]
 Rows = list[list[str]]
 
 _SCORES = "Pearson/Spearman x 100"
+_WINS = "On how many of {} sets a row's model has a higher Pearson than a column's"
 _TYPOS = "Mean Pearson x 100 of each task, by the share of words misspelt"
 _COVERAGE = "Known n-grams / known words, and texts of which nothing is known"
 
@@ -52,6 +53,28 @@ def mean_rows(reports: Mapping[str, Report]) -> Rows:
     return rows
 
 
+def win_rows(reports: Mapping[str, Report]) -> Rows:
+    """Rows of each model's wins over each other, the papers' count of sets; the first is the header.
+
+    Equal scores are nobody's win, nor is a score that is not there.
+    """
+    scores = {
+        label: [one["pearson"] for task in report["tasks"].values() for one in task["sets"].values()]
+        for label, report in reports.items()
+    }
+
+    def wins(mine: Sequence[float | None], other: Sequence[float | None]) -> int:
+        return sum(a is not None and b is not None and a > b for a, b in zip(mine, other, strict=True))
+
+    return [
+        ["", *reports],
+        *(
+            [label, *("-" if label == other else str(wins(mine, scores[other])) for other in reports)]
+            for label, mine in scores.items()
+        ),
+    ]
+
+
 def share(value: float | None) -> str:
     """A share in [0, 1] as a percentage, or - where there is none."""
     return "-" if value is None else f"{value:.1%}"
@@ -61,6 +84,9 @@ def _parts(reports: Mapping[str, Report]) -> list[tuple[str, Rows]]:
     parts = []
     if any(report["tasks"] for report in reports.values()):
         parts.append((_SCORES, _score_rows(reports)))
+        sets = sum(len(task["sets"]) for task in next(iter(reports.values()))["tasks"].values())
+        if len(reports) > 1 and sets > 1:
+            parts.append((_WINS.format(sets), win_rows(reports)))
         if all("typos" in report for report in reports.values()):
             parts.append((_TYPOS, mean_rows(reports)))
         counted = {label: report for label, report in reports.items() if "coverage" in report}

@@ -46,6 +46,7 @@ from gramvec_training.runs.sweep import (
     tables,
     to_json,
 )
+from gramvec_training.runs.vectors import Counting, WordVectors, learn_word_vectors
 
 __all__ = [
     "CHECKPOINT",
@@ -55,10 +56,12 @@ __all__ = [
     "TABLE_5_SIZES",
     "Begun",
     "Cell",
+    "Counting",
     "LearnedHead",
     "Plan",
     "Run",
     "Started",
+    "WordVectors",
     "begin_run",
     "begun_encoder",
     "begun_run",
@@ -70,6 +73,7 @@ __all__ = [
     "is_begun",
     "is_finished",
     "learn_head",
+    "learn_word_vectors",
     "load_run",
     "make_way",
     "make_way_for_head",

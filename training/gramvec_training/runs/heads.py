@@ -21,7 +21,7 @@ from gramvec_training.data import Corpus, Ints
 from gramvec_training.encoders import Bag, Encoder, encoder_function
 from gramvec_training.files import digest, write_atomically
 from gramvec_training.fitting import Selection, Trainer, choose_device, fit, settle
-from gramvec_training.objectives import HeadObjective, PairHead, TextHead
+from gramvec_training.objectives import Head, HeadObjective, new_head
 from gramvec_training.readers import Labelled
 from gramvec_training.runs.folder import CHECKPOINT, is_begun, load_run, spec_of, versions
 from gramvec_training.runs.start import read_start
@@ -73,7 +73,7 @@ class Parts:
     scored: Ints
 
 
-def head_settings(*, frozen: bool, **changes: int | float | None) -> Supervision:
+def head_settings(*, frozen: bool, **changes: float | str | None) -> Supervision:
     """The settings of a head over a fixed model, or of one that is learned with the model; None changes nothing."""
     given = {name: value for name, value in changes.items() if value is not None}
     return Supervision.model_validate({"l2_head": 1e-6, **(_FROZEN if frozen else _LEARNED), **given})
@@ -118,11 +118,11 @@ def learn_head(
     device = choose_device("cpu")
     settle(device, 1)
     origin = Origin.open(model)
+    head = new_head(len(rows[0].texts), origin.encoder.dimension, len(labels), settings)
     parts = parts_of(len(rows), share, settings.seed)
     encoder, corpus = _start(origin, [row.texts for row in rows], frozen=settings.fixed_table)
     numbers = np.arange(len(rows) * len(rows[0].texts)).reshape(len(rows), -1)
     truth = np.array([labels.index(row.label) for row in rows])
-    head = _head(len(rows[0].texts), encoder.dimension, settings.hidden, len(labels), settings.seed)
     targets = np.eye(len(labels), dtype=np.float32)[truth[parts.learned]]
     objective = HeadObjective(corpus, numbers[parts.learned], targets, head, settings)
 
@@ -166,7 +166,7 @@ class LearnedHead:
     labels: tuple[str, ...]
     sides: int
     origin: Origin
-    head: TextHead
+    head: Head
 
     @classmethod
     def open(cls, folder: Path) -> LearnedHead:
@@ -176,8 +176,8 @@ class LearnedHead:
             with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
                 arrays = dict(stored)
             labels, sides = tuple(record["labels"]), int(record["sides"])
-            hidden, dimension = record["settings"]["hidden"], record["dimension"]
-            head = _head(sides, dimension, hidden, len(labels), 1)
+            settings = Supervision.model_validate(record["settings"])
+            head = new_head(sides, record["dimension"], len(labels), settings)
             head.load_state_dict(_below(arrays, "head."))
         except FileNotFoundError:
             raise InputError(f"There is no head in {folder}; give a folder that gramvec-train head wrote.") from None
@@ -226,11 +226,6 @@ def _start(origin: Origin, texts: Texts, *, frozen: bool) -> tuple[Encoder, Corp
     vectors = torch.from_numpy(encoder_function(origin.encoder, origin.featuriser)(flat))
     corpus = Corpus(np.arange(len(flat), dtype=np.int32), np.arange(len(flat) + 1), len(flat))
     return Bag(vectors, BagSettings(activation="linear", bias=False)), corpus
-
-
-def _head(sides: int, dimension: int, hidden: int, labels: int, seed: int) -> TextHead:
-    kind = TextHead if sides == 1 else PairHead
-    return kind(dimension, hidden, labels, torch.Generator().manual_seed(seed))
 
 
 def _commonest(truth: npt.NDArray[np.int64], parts: Parts) -> float:
