@@ -10,11 +10,13 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gramvec
 from gramvec.bundles import open_bundle
+from gramvec.cli import main
 from gramvec.embedding import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.explaining import explain
@@ -311,3 +313,24 @@ def test_served_for_both(both: Path) -> None:
         assert embed(space="identity", dimensions=257)[0] == 422
         score = service.post("/similarity", json={"inputs": {"source_sentence": "sd1100", "sentences": ["sd 1100"]}})
         assert score.json() == [pytest.approx(float(loaded.similarity(["sd1100"], ["sd 1100"])[0, 0]), abs=1e-6)]
+
+
+def test_an_index_of_both_is_opened_for_both(tmp_path: Path) -> None:
+    pytest.importorskip("numkong")
+    path = tmp_path / "titles.gvi"
+    (tmp_path / "titles.txt").write_text("\n".join(TEXTS))
+    done = CliRunner().invoke(
+        main, ["index", "build", str(tmp_path / "titles.txt"), "-o", str(path), "--space", "both"]
+    )
+    assert done.exit_code == 0, done.output
+    index = gramvec.Index.open(path)
+    assert index.embedder.space == "both" and index.header.dimensions == 300 + COLUMNS
+    assert index.search("sd1100", k=1)[0][0].record == {"text": TEXTS[0]}
+    adapted = gramvec.load().adapted(TEXTS)
+    own = gramvec.Index.build(tmp_path / "own.gvi", TEXTS, model=adapted)
+    assert own.search("sx20", k=1)[0][0].record == {"text": TEXTS[1]}
+    assert gramvec.Index.open(tmp_path / "own.gvi", model=adapted).search("sx20", k=1)[0][0].record == {
+        "text": TEXTS[1]
+    }
+    with pytest.raises(InputError, match="model"):
+        gramvec.Index.open(tmp_path / "own.gvi").search("sx20")

@@ -22,8 +22,8 @@ from gramvec.cli.embed import (
     told_to_stop,
     truncate_option,
 )  # fmt: skip
-from gramvec.cli.options import device_option, json_option, model_option, printable
-from gramvec.embedding import load
+from gramvec.cli.options import device_option, json_option, model_option, printable, space_option
+from gramvec.embedding import Space, load
 from gramvec.files import BLOCK_ROWS, Form, read_lines
 from gramvec.runtime import Device
 from gramvec.search import Index, add_to_index, build_index, remove_from_index
@@ -47,6 +47,7 @@ def index() -> None:
               help="A column that searches can be narrowed by, with --where; repeatable.")  # fmt: skip
 @model_option
 @device_option
+@space_option
 @click.option("--fine/--coarse", default=True, show_default=True,
               help="Keep what vectors are rounded by as well, a byte a component: scores are exact.")  # fmt: skip
 @truncate_option
@@ -63,6 +64,7 @@ def build(
     filters: tuple[str, ...],
     model: str,
     device: Device,
+    space: Space,
     fine: bool,
     truncate: bool,
     max_characters: int,
@@ -79,7 +81,7 @@ def build(
       gramvec index build titles.txt -o titles.gvi
       gramvec index build tickets.csv --column subject --id number --filter team -o tickets.gvi --resume
     """  # noqa: D301 - click takes the character, not its escape
-    embedder = load(model, device=device, max_characters=max_characters, threads=1)
+    embedder = load(model, device=device, max_characters=max_characters, threads=1, space=space)
     try:
         done = _watched(
             lambda watch: build_index(

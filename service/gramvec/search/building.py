@@ -59,8 +59,8 @@ def build_index(
         if len(name) > MOST_LABEL:
             raise InputError(f"a column's name of over {MOST_LABEL} characters cannot be kept; give it a shorter one")
     header = IndexHeader(
-        model=embedder.name, digest=embedder.digest, dimensions=embedder.dimension, column=column, id=id_column,
-        fine=fine, filters=tuple(FilterHeader(column=name) for name in filters),
+        model=embedder.name, digest=embedder.digest, space=embedder.space, dimensions=embedder.dimension,
+        column=column, id=id_column, fine=fine, filters=tuple(FilterHeader(column=name) for name in filters),
     )  # fmt: skip
     header.packed()  # names that are too long are refused before the work
     files = Files(source, output, form, None, column)

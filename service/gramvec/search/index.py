@@ -118,7 +118,7 @@ class Index:
             model = self._model if self._model is not None else self.header.model
             if self._model is None and _NAME.fullmatch(self.header.model) is None:
                 raise InputError(f"{self.path}: the name of its model is no plain name; name the model")
-            embedder = load(model, device=self._device)  # type: ignore[arg-type]
+            embedder = load(model, device=self._device, space=self.header.space)  # type: ignore[arg-type]
             check_model(self._layout, embedder)
             self._embedder = embedder
         return self._embedder

@@ -18,6 +18,7 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gramvec.embedding import Space
 from gramvec.errors import InputError
 from gramvec.search.filters import MOST_COLUMNS, FilterColumn, FilterHeader, padded
 
@@ -39,7 +40,7 @@ Bytes = NDArray[np.uint8]
 class IndexHeader(BaseModel):
     """What an index says of itself.
 
-    model, digest: the bundle that made the vectors. column: of the texts; id: of the ids, None for numbers that were
+    model, digest, space: what made the vectors. column: of the texts; id: of the ids, None for numbers that were
     counted, of which `next` is the first free one. fine: whether there are the vectors' remainders, for exact scores.
     filters: the columns that a search can be narrowed by. body: SHA-256 of all that follows the header.
     """
@@ -49,6 +50,7 @@ class IndexHeader(BaseModel):
     version: Literal[1] = 1
     model: Label
     digest: Digest
+    space: Space = "meaning"
     dimensions: Annotated[int, Field(ge=1, le=65_536)]
     column: Label
     id: Label | None = None
