@@ -128,7 +128,10 @@ def test_another_setting_rolls_the_pods_over_and_is_text(tmp_path: Path) -> None
     def checksum(objects: dict[str, Values]) -> Any:
         return objects["Deployment"]["spec"]["template"]["metadata"]["annotations"]["checksum/settings"]
 
-    before, after = rendered(tmp_path), rendered(tmp_path, {"settings": {"GRAMVEC_WORKERS": 2, "GRAMVEC_MODEL": 'a"b'}})
+    before, after = (
+        rendered(tmp_path),
+        rendered(tmp_path, {"settings": {"GRAMVEC_WORKERS": "2", "GRAMVEC_MODEL": 'a"b'}}),
+    )
     assert checksum(before) != checksum(after)
     assert after["ConfigMap"]["data"]["GRAMVEC_WORKERS"] == "2"
     assert after["ConfigMap"]["data"]["GRAMVEC_MODEL"] == 'a"b'
@@ -165,6 +168,12 @@ def test_values_have_a_schema_that_knows_misspellings() -> None:
     assert set(schema["properties"]) == {*values(), "global"}
     for more in SAME.values():
         jsonschema.validate(values(*more), schema)
-    for wrong in ({"replica": 3}, {"settings": {"model": "sif"}}, {"autoscaling": {"max": 3}}, {"replicas": "two"}):
+    for wrong in (
+        {"replica": 3},
+        {"settings": {"model": "sif"}},
+        {"settings": {"GRAMVEC_PORT": 1}},
+        {"autoscaling": {"max": 3}},
+        {"replicas": "two"},
+    ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(values(wrong), schema)

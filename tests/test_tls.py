@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,8 +23,9 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from conftest import MODELS
+from conftest import MODELS, ROOT
 from gramvec import Embedder
+from gramvec.client import Client
 from gramvec.http.app import create_app
 from gramvec.http.connections import Tls
 from gramvec.http.settings import settings_from
@@ -298,6 +300,40 @@ def test_an_answer_that_is_not_taken_is_left(files: Files, embedder: Embedder) -
             connection.sendall(post_bytes(body))
             until(lambda: server.service.traffic.count_unsent() > 2**20)
             until(lambda: server.connections == 0)
+
+
+def test_no_client_writes_into_the_log(files: Files) -> None:
+    hello = b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00"
+    with served(*files.options, "--header-timeout-seconds", "0.5") as (process, port):
+        until(lambda: ready(port, files.client()))
+        for first in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02", b"", hello):
+            with socket.create_connection(("127.0.0.1", port)) as bare:
+                bare.sendall(first)
+                bare.settimeout(PATIENCE)
+                assert b"HTTP" not in read_all(bare)
+            with socket.create_connection(("127.0.0.1", port)) as bare:
+                bare.sendall(first)
+        stranger = ssl.create_default_context()
+        with socket.create_connection(("127.0.0.1", port)) as bare, pytest.raises(ssl.SSLCertVerificationError):
+            stranger.wrap_socket(bare, server_hostname="127.0.0.1")
+        assert ready(port, files.client())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr is not None
+        assert [line for line in process.stderr.read().splitlines() if " INFO " not in line] == []
+
+
+def test_our_own_client_and_the_containers_check_ask_by_https(
+    files: Files, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(files, embedder) as server:
+        monkeypatch.setenv("SSL_CERT_FILE", str(files.ca))
+        with Client(f"https://127.0.0.1:{server.port}") as client:
+            assert client.embed(["a"]).tobytes() == embedder.embed(["a"]).tobytes()
+        check = [sys.executable, "-IS", str(ROOT / "docker" / "healthy.py")]
+        port = {"GRAMVEC_PORT": str(server.port)}
+        assert subprocess.run(check, env=port, stderr=subprocess.DEVNULL, check=False, timeout=PATIENCE).returncode == 1
+        subprocess.run(check, env={**port, "GRAMVEC_TLS_CERTIFICATE": "any"}, check=True, timeout=PATIENCE)
 
 
 def test_the_end_does_not_wait_for_a_client_that_says_nothing(files: Files) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import binascii
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from gramvec.http.settings import OTHERS, Settings, option, token_files
 MOST_FILE_BYTES = 16 * 2**20
 MOST_TOKENS = 2**20
 MOST_TOKEN_BYTES = 256
-# Decoded before other requests have their turn; takes 2 ms.
-PIECE = 32_768
+# Decoded before other requests have their turn.
+PIECE = 8_192
 
 
 class Encoding:
@@ -121,7 +122,12 @@ class Encodings:
 
 
 def open_encodings(settings: Settings) -> Encodings:
-    """Those of the settings, each file read once. Raises InputError."""
-    files = token_files(settings.token_ids)
+    """Those of the settings, each file read once in a process. Raises InputError."""
+    return _opened(settings.token_ids)
+
+
+@lru_cache(maxsize=1)
+def _opened(given: tuple[str, ...]) -> Encodings:
+    files = token_files(given)
     read = {path: Encoding.read(path) for path in set(files.values())}
     return Encodings({name: read[path] for name, path in files.items()})

@@ -13,7 +13,7 @@ from gramvec.http.models import Encoding, Service, UnknownId
 MOST_IDS = 300_000
 BYTES_A_CHARACTER = 4
 # Decoded before other requests have their turn.
-PIECE_IDS = 16_384
+PIECE_IDS = 8_192
 
 
 def most_values(service: Service) -> int:
