@@ -2,9 +2,9 @@
 # make test-arm64: the wheel for Linux on ARM (64 bits), built, and the tests of the loops and of the library on it, on
 # this machine by qemu's user mode. What cannot be had is said, and the tests are skipped.
 #   sh tests/arm64.sh FOLDER PYTHON [pytest's options]
-# FOLDER is where Debian's Python for arm64 and the wheels from the package index are unpacked (600 MB), not a byte of which is
-# installed. PYTHON is this machine's, whose vectors are compared with those of the other.
-# Debian: apt install debootstrap gcc-aarch64-linux-gnu qemu-user (9 or newer: before, ONNX Runtime crashes in it).
+# FOLDER is where Debian's Python for arm64 and the wheels are unpacked (700 MB); nothing of them is installed. PYTHON is
+# this machine's, whose vectors are compared with the other's.
+# Debian 13: apt install debootstrap gcc-aarch64-linux-gnu qemu-user. In qemu 7.2, Debian 12's, ONNX Runtime crashes; 10.0 ran.
 set -eu
 mkdir -p "$1"
 folder=$(cd "$1" && pwd) python=$2
@@ -19,7 +19,7 @@ skip() {
 
 command -v "$qemu" >/dev/null || skip "no $qemu (Debian: apt install qemu-user; or name one: QEMU=...)"
 version=$("$qemu" --version | sed -n 's/.*version \([0-9]*\).*/\1/p')
-[ "$version" -ge 9 ] || skip "$qemu is of version $version; ONNX Runtime wants 9 or newer (name one: QEMU=...)"
+[ "${version:-0}" -ge 9 ] || skip "$qemu is of version ${version:-?}; ONNX Runtime wants a newer one (name it: QEMU=...)"
 command -v aarch64-linux-gnu-gcc >/dev/null || skip "no aarch64-linux-gnu-gcc (Debian: apt install gcc-aarch64-linux-gnu)"
 
 # The packages are unpacked alone: no program of theirs is run but Python.
@@ -64,7 +64,10 @@ PYTHONPATH=$PWD/tests "$python" tests/arm64_vectors.py >"$folder/here.txt"
 diff "$folder/here.txt" "$folder/there.txt" || { echo "the same texts have other vectors on arm64" >&2; exit 1; }
 cat "$folder/there.txt"
 
-# What trains needs torch, whose wheel for arm64 brings CUDA's libraries: its tests are not among these.
-exec "$emulated" -m pytest -p no:cacheprovider -o timeout=1200 \
+# What trains needs torch, whose wheel for arm64 brings CUDA's libraries: its tests are not among these. Two are of what a
+# checkout finds, and this is none.
+exec "$emulated" -m pytest -p no:cacheprovider -o timeout=1200 --hypothesis-profile=ci \
+    --deselect tests/test_bundle.py::test_finding_a_bundle \
+    --deselect tests/test_bundle.py::test_the_variables_folders_come_first_then_models_then_the_checkouts \
     tests/test_loops.py tests/test_features.py tests/test_vocab.py tests/test_memo.py tests/test_compose.py \
-    tests/test_embedder.py tests/test_bundle.py "$@"
+    tests/test_embedder.py tests/test_bundle.py tests/test_precision.py "$@"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -369,3 +370,35 @@ def test_words_are_told_apart_wherever_they_differ(chunks: bool) -> None:
         *range(len(known) + 1), *[len(known)] * len(strange), 2 * len(known)
     ]  # fmt: skip
     assert unknown == len(strange)
+
+
+def test_threads_share_objects_and_a_list_may_change_meanwhile() -> None:
+    table = ENTRIES.copy()
+    table[[ord(one) for one in "abcdef"]] = (1 << 16) + np.arange(1, 7)
+    table[32] = (2 << 16) + 7
+    known = ["".join(letters) for letters in product("abcdef", repeat=3)]
+    given = arguments()
+    given[2], given[9] = table, 3
+    given[8] = words(np.arange(0, 3 * len(known) + 1, 3).tolist(), [ord(one) - 96 for text in known for one in text],
+                     list(range(len(known))))  # fmt: skip
+    changing: list[str] = []
+    # Composing runs Python, which may let another thread, or itself, change the list.
+    given[0] = lambda text: (changing.clear(), text)[1]
+    featuriser, d = Featuriser(*given), 37
+    stored, weights = int8_table(np.random.default_rng(1), len(known), d)
+    summed = Table(stored, len(known), d, d, 1, None, weights, 0.25, False, None, None, 512)
+    texts = [" ".join(known[i % len(known)] for i in range(7 * n, 8 * n)) for n in range(100)]
+
+    def embedded(asked: list[str]) -> bytes:
+        vectors = np.zeros((len(asked), d), np.float32)
+        summed.embed(featuriser, asked, False, vectors)
+        return vectors.tobytes()
+
+    def work(first: int) -> set[bytes]:
+        changing.extend([*texts[:20], "\u00e9 abc"] * 3)
+        featuriser(changing, False)
+        return {embedded(texts[first : first + 50]) for _ in range(20)}
+
+    expected = [{embedded(texts[first : first + 50])} for first in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(8))) == expected
