@@ -113,6 +113,8 @@ def test_explain_on_the_command_line(embedder: gramvec.Embedder) -> None:
     assert [len(one) for one in values["characters"]] == [8, 8]
     # What does not print is escaped.
     assert b"\\x1b (unknown)" in run("explain", "-m", "paragram-phrase", "\x1b a", "a").stdout
+    by_word = run("explain", "-m", "paragram-phrase", "--by-word", "\x1b a", "a").stdout
+    assert b"\\x1b" in by_word and b"\x1b" not in by_word
     assert "top-k" in refused(run("explain", "a", "b", "--top-k", "0"), 2)
 
 

@@ -22,7 +22,10 @@ PIECES = [
 
 METHODS = [b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"CONNECT", b"PRI", b"BREW", b"", b"get", b"\xff"]
 VERSIONS = [b"HTTP/1.0", b"HTTP/1.0", b"HTTP/2.0", b"HTTP/9.9", b"http/1.1", b""]
-TARGETS = [b"/embed", b"/embed", b"/similarity", b"/v1/embeddings", b"/", b"/explain"]
+TARGETS = [
+    b"/embed", b"/embed", b"/similarity", b"/v1/embeddings", b"/", b"/explain", b"/match", b"/embed_sparse", b"/rerank",
+    b"/v1/rerank", b"/search", b"/predict",
+]  # fmt: skip
 ODD_TARGETS = [
     b"/health", b"/metrics", b"/nowhere", b"*", b"http://t/embed", b"//t/health", b"/%00", b"/%ff", b"/a b", b"",
     b"/docs?x#y", b"/\xe9", b"t:443", b"/v1/models/x", b"/admin/reload", b"/" + b"a" * 60_000, b"/" + b"a" * 70_000,

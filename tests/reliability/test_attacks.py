@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
 import statistics
 import threading
@@ -143,6 +144,23 @@ LARGE: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
                                 422, "input[1] must be a string"),
     "keys": ("/embed", keys, 422, "0 is not a known field"),
     "keys inside": ("/explain", lambda: b'{"inputs": ' + keys() + b"}", 422, "inputs.inputs is not a known field"),
+    "left of a match": ("/match", lambda: filled(b'{"right": ["a"], "left": [', b"1,", b"1]}"),
+                        422, "left[0] must be a string"),
+    "texts of a match": ("/match", lambda: filled(b'{"right": ["a"], "left": [', b'"ab",', b'""]}'),
+                         413, "send fewer texts"),
+    "a long match": ("/match", lambda: filled(b'{"right": ["a"], "left": [', b'"' + b"ab " * 20_000 + b'",', b'""]}'),
+                     413, "characters are more than the limit"),
+    "sparse texts": ("/embed_sparse", lambda: filled(b'{"inputs": [', b"{},", b"1]}"),
+                     422, "inputs[0] must be a string"),
+    "lists of a text": ("/predict", lambda: filled(b'{"inputs": [', b'["a"],', b'["a"]]}'), 413, "send fewer texts"),
+    "lists of nothing": ("/predict", lambda: filled(b'{"inputs": [', b"[],", b"[]]}"), 422, "inputs[0] is empty"),
+    "queries": ("/search", lambda: filled(b'{"queries": [', b"1,", b"1]}"), 422, "queries[0] must be a string"),
+    "narrowed by much": ("/search", lambda: filled(b'{"queries": "a", "where": {"x": [', b'"a",', b'"a"]}}'),
+                         413, "send fewer texts"),
+    "narrowed deeply": ("/search", lambda: b'{"queries": "a", "where": ' + b'{"x":' * MB + b"1" + b"}" * (MB + 1),
+                        400, "not JSON"),
+    "documents": ("/v1/rerank", lambda: filled(b'{"query": "a", "documents": [', b'{"text":1},', b"1]}"),
+                  422, "documents[0].text must be a string"),
     "brackets": ("/embed", lambda: b'{"inputs": ' + b"[" * (4 * MB) + b"]" * (4 * MB - 100) + b"}", 400, "not JSON"),
     "digits": ("/embed", lambda: filled(b'{"inputs": ', b"9", b"}"), 400, "not JSON"),
     "numbers behind a surrogate": ("/embed", lambda: filled(b'{"inputs": ["\\ud800",', b"1,", b"1]}"),
@@ -176,15 +194,31 @@ MARKS = "\u0301" * 32_000 + "\u0323" * 32_000
         ("/embed", {"inputs": ["a" + MARKS[-2_000 - n : -n] + MARKS[:2_000] for n in range(1, 100)]}),
         ("/similarity", {"inputs": {"left": [MARKS], "right": ["\u0f73" * 60_000]}}),
         ("/v1/embeddings", {"input": [MARKS]}),
+        ("/embed_sparse", {"inputs": [MARKS] * 10}),
+        ("/match", {"left": [MARKS, "a"], "right": [MARKS] * 3}),
         ("/explain", {"inputs": {"source_sentence": MARKS[-2_000:] + MARKS[:2_000], "target_sentence": MARKS[:4_000]}}),
     ],
-    ids=["one", "many", "tibetan", "openai", "explain"],
+    ids=["one", "many", "tibetan", "openai", "sparse", "match", "explain"],
 )
 def test_texts_of_combining_marks(server: Server, path: str, body: object) -> None:
     sent = closing(post_bytes(json.dumps(body, ensure_ascii=False).encode(), path=path))
-    with bounded(server, 64 * MB):
+    with bounded(server, 250 * MB if path == "/match" else 64 * MB):
         (answer,) = ask(server.at, sent)
     assert answer.status == 200
+
+
+@once_of_three
+@pytest.mark.parametrize("letters", ["ab", "abcdefghijkl"])
+def test_the_largest_match_of_texts_that_share_all(server: Server, letters: str) -> None:
+    pytest.importorskip("scipy", reason="SciPy is not installed: pip install '.[match]'")
+    made = random.Random(letters)
+    texts = ["".join(made.choices(letters, k=245)) for _ in range(2_000)]
+    body = {"left": texts[:1_000], "right": texts[1_000:], "top": 100, "threshold": 0}
+    sent = closing(post_bytes(json.dumps(body).encode(), path="/match"))
+    ask(server.at, sent)  # SciPy is read the first time
+    with bounded(server, 250 * MB):
+        (answer,) = ask(server.at, sent)
+    assert len(json.loads(answer.body)["matches"]) == 100_000
 
 
 HEAD = b"POST /embed HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n"

@@ -12,9 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import gramvec
 from gramvec import Embedder
+from gramvec.classification import Head
 from gramvec.http.settings.settings import Settings
 from http_support import PATIENCE, running
+
+for _module in ("numkong", "scipy"):
+    pytest.importorskip(_module, reason="the extras are not installed: pip install '.[search,match]'")
 
 ERROR_TYPES = {"validation", "empty", "too_large", "overloaded", "unhealthy", "backend", "unauthorized", "not_found"}
 JSON_TYPE = {"content-type": "application/json"}
@@ -41,6 +46,15 @@ GOOD: dict[str, list[dict[str, Any]]] = {
         {"input": ["a"], "model": "x", "encoding_format": "base64", "dimensions": 2, "user": "u"},
         {"input": "a", "model": None},
     ],
+    "/embed_sparse": [{"inputs": ["a tv", ""], "truncate": True, "truncation_direction": "left"}, {"inputs": "a"}],
+    "/match": [{"left": ["a tv", ""], "right": ["tv"], "top": 2, "threshold": 0.1, "one_to_one": True}],
+    "/rerank": [{"query": "a", "texts": ["b", ""], "raw_scores": True, "return_text": True, "truncate": True}],
+    "/v1/rerank": [{"query": "a", "documents": ["b", {"text": "c"}], "top_n": 1, "return_documents": True}],
+    "/search": [
+        {"queries": ["a"], "k": 2, "where": {"x": ["y", "z"]}, "index": None, "return_records": False},
+        {"queries": "a", "where": {"x": 1}, "truncate": True},
+    ],
+    "/predict": [{"inputs": [["a"], ["b"]], "top_k": 1, "raw_scores": True, "head": "it"}, {"inputs": "a"}],
     "/": [{"inputs": ["a"]}, {"inputs": {"source_sentence": "a", "sentences": ["b"]}}],
 }
 
@@ -52,8 +66,18 @@ any_text = st.text(st.characters(codec="utf-8"), max_size=300)
 
 
 @pytest.fixture(scope="module")
-def client(embedder: Embedder) -> Iterator[httpx.Client]:
-    chosen = Settings(max_texts=50, queue_texts=60, max_characters=1_000, max_body_bytes=100_000)
+def client(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    folder = tmp_path_factory.mktemp("attached")
+    records = [{"text": "a b", "x": "y"}, {"text": "c", "x": 1}]
+    gramvec.Index.build(folder / "it.gvi", records, model=embedder, filters=["x"])
+    zeros = np.zeros((2, embedder.dimension), np.float32), np.zeros(2, np.float32)
+    Head(*zeros, ("one", "two"), 1.0, 0.1, embedder.name, embedder.digest).save(folder / "it.head")
+    chosen = Settings.model_validate(
+        {
+            **{"max_texts": 50, "queue_texts": 60, "max_characters": 1_000, "max_body_bytes": 100_000},
+            **{"index": [f"it={folder / 'it.gvi'}"], "head": [f"it={folder / 'it.head'}"]},
+        }
+    )
     with running(chosen, embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as opened:
         yield opened
 

@@ -23,21 +23,25 @@ from gramvec.runtime import Device
 @click.option(
     "--top-k", type=click.IntRange(1, MOST_PAIRS), default=TOP_K, show_default=True, help="List so many pairs."
 )
+@click.option("--by-word", is_flag=True, help="List pairs of words, the sums of their features' pairs.")
 @json_option
 @model_option
 @device_option
-def explain_command(source: str, target: str, top_k: int, as_json: bool, model: str, device: Device) -> None:
+def explain_command(
+    source: str, target: str, top_k: int, by_word: bool, as_json: bool, model: str, device: Device
+) -> None:
     """Print the cosine of SOURCE and TARGET, and the pairs of features that made it, the largest first.
 
     The contributions add up to the score. A space at an end of a word is shown as "␣".
 
     \b
-    Example:
+    Examples:
       gramvec explain vehicals vehicles --top-k 5
+      gramvec explain 'cheap flihgts' 'low-cost air fares' --by-word
     """  # noqa: D301 - click takes the character, not its escape
     embedder = load(model, device=device)
     found = explain(embedder, source, target, top_k=top_k)
-    click.echo(_json(found.to_dict()) if as_json else "\n".join(_table(found)))
+    click.echo(_json(found.to_dict()) if as_json else "\n".join(_table(found, by_word)))
     embedder.close()
 
 
@@ -94,13 +98,16 @@ def _json(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
 
-def _table(found: Explanation) -> Iterator[str]:
+def _table(found: Explanation, by_word: bool) -> Iterator[str]:
     yield f"score {found.score:.4f}"
-    rows = [(pair.contribution, _described(pair.source), _described(pair.target)) for pair in found.pairs]
+    if by_word:
+        rows = [(pair.contribution, printable(pair.source.text), printable(pair.target.text)) for pair in found.words]
+    else:
+        rows = [(pair.contribution, _described(pair.source), _described(pair.target)) for pair in found.pairs]
     width = max((len(source) for _, source, _ in rows), default=0)
     for contribution, source, target in rows:
         yield f"{_signed(contribution)}  {source:<{width}}  {target}"
-    yield f"{_signed(found.rest)}  all other pairs"
+    yield f"{_signed(found.words_rest if by_word else found.rest)}  all other pairs"
     rest = "what features do alone" if found.by_occlusion else "the model's bias, and rounding"
     yield f"{_signed(found.residual)}  no pair: {rest}"
     yield f"known features cover {found.source.coverage:.0%} of the source's characters, " + (
