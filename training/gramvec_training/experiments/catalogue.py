@@ -57,7 +57,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "charagram-table-4", "CHARAGRAM, Table 4", "Part-of-speech tagging over four word encoders",
         f"{_TREEBANK.format('ten')}; WSJ is 3,914 sentences of the Journal, scored by what learned from the web",
         tagging.table, learns=True, tags=True,
-        note="Accuracy times 100 of the epoch that was best on the held-out part. charLSTM still rose in the tenth.",
+        note="Accuracy times 100 of the epoch that was best on the held-out part. charLSTM still rose in the tenth. "
+        "The second layer's lead is 0.006, and seeds are up to 0.29 apart.",
     ),
     Experiment(
         "charagram-figure-1", "CHARAGRAM, Figure 1", "How soon character models learn words",
