@@ -10,13 +10,12 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gramvec
+from bulk_support import gramvec_command
 from gramvec.bundles import open_bundle
-from gramvec.cli import main
 from gramvec.embedding import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.explaining import explain
@@ -319,10 +318,8 @@ def test_an_index_of_both_is_opened_for_both(tmp_path: Path) -> None:
     pytest.importorskip("numkong")
     path = tmp_path / "titles.gvi"
     (tmp_path / "titles.txt").write_text("\n".join(TEXTS))
-    done = CliRunner().invoke(
-        main, ["index", "build", str(tmp_path / "titles.txt"), "-o", str(path), "--space", "both"]
-    )
-    assert done.exit_code == 0, done.output
+    done = gramvec_command("index", "build", tmp_path / "titles.txt", "-o", path, "--space", "both")
+    assert done.returncode == 0, done.stderr
     index = gramvec.Index.open(path)
     assert index.embedder.space == "both" and index.header.dimensions == 300 + COLUMNS
     assert index.search("sd1100", k=1)[0][0].record == {"text": TEXTS[0]}

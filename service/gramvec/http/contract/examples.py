@@ -9,7 +9,7 @@ from gramvec.http.contract.errors import HttpError, not_reloaded, reload_under_w
 
 _VECTORS = [[0.87991226, 0.23142506, 0.41496614], [0.93845886, -0.19248804, 0.28678098]]
 _MODEL = {"id": "gramvec-en", "object": "model", "created": 0, "owned_by": "gramvec"}
-_DIGEST = "cf6d8d098defaab84243be7ea8ab4846a2756635a2303339de5b013e96086feb"
+_DIGEST = "1e3c61b57a087b1d236eae2a839a5a8eeefb464195624a8d5b516ae879a5c3ba"
 _FIRST = {"kind": "ngram", "text": " v", "start": 0, "end": 1, "times": 1}
 _VEHICALS = [0.23213844, 0.17701875, 0.16634358, 0.13152182, 0.060223363, 0.0063414588, 0.015425284, 0.08315227]
 _VEHICLES = [0.21085897, 0.14730617, 0.14037172, 0.12027398, 0.08125128, 0.048483025, 0.04344313, 0.08017671]
@@ -52,8 +52,8 @@ ANSWERS: dict[str, Any] = {
         "index": "tickets",
         "results": [
             [
-                {"id": "1", "score": 0.99923027, "record": {"text": "lost parcel"}},
-                {"id": "2", "score": 0.7339655, "record": {"text": "late parcel"}},
+                {"id": "1", "score": 0.99999994, "record": {"text": "lost parcel"}},
+                {"id": "2", "score": 0.73446965, "record": {"text": "late parcel"}},
             ]
         ],
     },
@@ -80,6 +80,7 @@ ANSWERS: dict[str, Any] = {
         "heads": [],
     },
 }
+ANSWERS["post /v2/rerank"] = ANSWERS["post /v1/rerank"]
 
 # Of each status, as any route answers it.
 REFUSALS: dict[int, HttpError] = {
