@@ -118,7 +118,7 @@ def test_what_the_pages_write_is_not_for_git() -> None:
 
 
 def test_the_curl_examples_of_the_readme_give_the_answers_shown(embedder: gramvec.Embedder) -> None:
-    (script,) = (block for block in blocks("sh") if "curl" in block)
+    (script,) = (block for block in blocks("sh") if "/similarity" in block)
     shown = [json.loads(line) for line in blocks("json")[0].splitlines()]
     commands = re.findall(r"^curl .*?(?<!\\)$", script, re.DOTALL | re.MULTILINE)
     assert len(commands) == len(shown) == 3
