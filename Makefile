@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test fuzz test-stalls test-lowest test-integrations test-ray test-cuda test-arm64 test-packaging dist check format bench bench-peers soak train cards evaluate quality figures lock audit image-test clean
+.PHONY: help serve test fuzz test-stalls test-lowest test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train cards evaluate quality figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -71,7 +71,7 @@ test-integrations: $(VENV)/.dev  ## gramvec.integrations and docs/recipes on the
 test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)
 	$(BIN)/python -m pytest -m packaging tests/test_packaging.py
 
-test-arm64: $(VENV)/.dev  ## build the wheel for Linux on ARM and test it here, emulated (as root, 1 GB, half an hour)
+test-arm: $(VENV)/.dev  ## build the wheel for Linux on ARM and test it here, emulated (as root, 1 GB, half an hour)
 	@sh tests/arm64.sh $(VENV)/arm64 $(BIN)/python
 
 STANDIN ?= ../shared/tools/cuda-standin

@@ -1,5 +1,5 @@
 #!/bin/sh
-# make test-arm64: the wheel for Linux on ARM (64 bits), built, and the tests of the loops and of the library on it, on
+# make test-arm: the wheel for Linux on ARM (64 bits), built, and the tests of the loops and of the library on it, on
 # this machine by qemu's user mode. What cannot be had is said, and the tests are skipped.
 #   sh tests/arm64.sh FOLDER PYTHON [pytest's options]
 # FOLDER is where Debian's Python for arm64 and the wheels are unpacked (700 MB); nothing of them is installed. PYTHON is
@@ -13,7 +13,7 @@ root=$folder/root site=$folder/site emulated=$folder/python wheel=$folder/wheel
 qemu=${QEMU:-qemu-aarch64}
 
 skip() {
-    echo "test-arm64 is skipped: $1" >&2
+    echo "test-arm is skipped: $1" >&2
     exit 0
 }
 

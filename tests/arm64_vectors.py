@@ -1,4 +1,4 @@
-"""What the shipped models make of the same texts, a digest a line: make test-arm64 compares two machines' lines."""
+"""What the shipped models make of the same texts, a digest a line: make test-arm compares two machines' lines."""
 
 from __future__ import annotations
 

@@ -106,8 +106,19 @@ def test_the_blocks_of_the_readme_are_pasted_in_their_order_into_one_shell_and_a
     assert "unhealthy" not in printed
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists() or not shutil.which("git"), reason="no checkout")
+def test_what_the_pages_write_is_not_for_git() -> None:
+    def ignored(path: str) -> bool:
+        return subprocess.run(["git", "check-ignore", "-q", path], cwd=ROOT, check=False).returncode == 0
+
+    assert all(
+        map(ignored, ("runs/mine/run.json", "models/mine/manifest.json", "models/intents/model.onnx", ".venv/x"))
+    )
+    assert not any(ignored(f"models/{folder.parent.name}/new") for folder in MODELS.glob("*/manifest.json"))
+
+
 def test_the_curl_examples_of_the_readme_give_the_answers_shown(embedder: gramvec.Embedder) -> None:
-    (script,) = (block for block in blocks("sh") if "curl" in block)
+    (script,) = (block for block in blocks("sh") if "/similarity" in block)
     shown = [json.loads(line) for line in blocks("json")[0].splitlines()]
     commands = re.findall(r"^curl .*?(?<!\\)$", script, re.DOTALL | re.MULTILINE)
     assert len(commands) == len(shown) == 3
