@@ -244,7 +244,7 @@ class _Sum:
     @cached_property
     def of_words(self) -> Doubles:
         first, last = _characters(self.text, self.located)
-        return spread(self.words, first, last, self.distinct / self.counts[:, None], self.inverse)
+        return spread(self.words, first, last, self.distinct, self.inverse, 1 / self.counts)
 
     def beside(self, other: _Sum) -> Side:
         against = other.whole if other.unit is None else other.unit
