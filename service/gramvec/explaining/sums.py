@@ -90,7 +90,7 @@ class TextSum:
     def of_words(self) -> Doubles:
         """float64[words, d]: the sum of what lies in each word of all features."""
         first, last = characters_of(self.text, self.located)
-        return spread(self.words, first, last, self.distinct / self.counts[:, None], self.inverse)
+        return spread(self.words, first, last, self.distinct, self.inverse, 1 / self.counts)
 
     def contributions_with(self, other: TextSum) -> Doubles:
         """float64[n]: what each feature adds to the cosine with the other text."""

@@ -36,11 +36,11 @@ def words_of(text: str) -> list[Word]:
     return [Word(one[0], *one.span()) for one in re.finditer(r"\S+", text)] or [Word(text, 0, len(text))]
 
 
-def spread(words: list[Word], first: Int64s, last: Int64s, rows: Doubles, of: Int64s) -> Doubles:
+def spread(words: list[Word], first: Int64s, last: Int64s, rows: Doubles, of: Int64s, part: Doubles) -> Doubles:
     """float64[words, d]: occurrences of features, each shared among words by the characters that it has in each.
 
     first, last: of each occurrence its characters; white space has no share, and one of nothing else goes to the next
-    word. rows: float64[n, d]; of: for each occurrence its row.
+    word. rows: float64[n, d]; of: for each occurrence its row; part: of each row what an occurrence is of it.
     """
     ends = np.cumsum([max(1, word.end - word.start) for word in words])
     begins = np.append(0, ends[:-1])
@@ -54,7 +54,7 @@ def spread(words: list[Word], first: Int64s, last: Int64s, rows: Doubles, of: In
     left = np.arange(len(first))
     while len(left):
         here = np.minimum(last[left], ends[word]) - np.maximum(first[left], begins[word])
-        _add(found, word, rows, of[left], here / (last[left] - first[left]))
+        _add(found, word, rows, of[left], part[of[left]] * here / (last[left] - first[left]))
         further = last[left] > ends[word]
         left, word = left[further], word[further] + 1
     return found
