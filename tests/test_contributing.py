@@ -227,7 +227,7 @@ def test_an_encoder(tmp_path: Path) -> None:
         '        return Graphed(table * arrays["scales"], writer, True)\n'
         "    if isinstance(encoder, TwoLayer):\n",
     )
-    copy.replace(writers, "Rnn, TwoLayer\n", "Rnn, Scaled, TwoLayer\n")
+    copy.replace(writers, "Rnn, TwoLayer, Weighted, folded\n", "Rnn, Scaled, TwoLayer, Weighted, folded\n")
     systems = f"{package}/reporting/systems.py"
     copy.replace(systems, "SYSTEMS = {\n", 'SYSTEMS = {\n    "scaled": "A sum with scaled columns.",\n')
     copy.replace(systems, "LIMITS = {\n", 'LIMITS = {\n    "scaled": ["It is an example."],\n')
