@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 import urllib.request
@@ -18,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 import gramvec
-from benchmarks import gpu, http, measure, peers, plot, readme, tables
+from benchmarks import gpu, http, lines, measure, peers, plot, readme, tables
 from benchmarks.__main__ import PARTS, main, measured
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, number
@@ -406,3 +407,20 @@ def test_a_part_that_fails_is_named_and_the_others_go_on(
         "notes": ["startup failed: SystemExit: it computes something else"], "groups": {},
     }  # fmt: skip
     check(found["parts"]["features"], GROUPS["features"])
+
+
+def test_lines_are_real_ones_and_then_halves_of_two(tmp_path: Path) -> None:
+    for name, text in (("a.txt.gz", "one two three\n\n  four   five\none two three\n"), ("b.txt.gz", "six\n")):
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+    printed = CliRunner().invoke(lines.main, ["50", "--data", str(tmp_path)])
+    assert printed.exit_code == 0
+    found = printed.output.splitlines()
+    assert sorted(found[:3]) == ["four five", "one two three", "six"]
+    assert set(found[3:]) <= {
+        f"{one} {other}" for one in ("one two", "four", "six") for other in ("two three", "five", "six")
+    }
+    assert len(found) == 50
+    assert CliRunner().invoke(lines.main, ["7", "--data", str(tmp_path)]).output.splitlines() == found[:7]
+    (tmp_path / "empty").mkdir()
+    refused = CliRunner().invoke(lines.main, ["7", "--data", str(tmp_path / "empty")])
+    assert (refused.exit_code, "no line in any *.txt.gz" in refused.output) == (1, True)

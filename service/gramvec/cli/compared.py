@@ -16,7 +16,7 @@ from gramvec.cli.embed import progress
 from gramvec.embedding import Embedder
 from gramvec.errors import InputError
 from gramvec.files import BadLines, Form
-from gramvec.search import Layout, Recall, build_index, near_rows
+from gramvec.search import Layout, Recall, build_index, kernels, near_rows
 
 # Pairs that are held before groups are joined by them, 80 MB.
 HELD_PAIRS = 4_000_000
@@ -170,8 +170,9 @@ def through_an_index(
 ) -> Compared:
     """What `search.near_rows` finds in an index of the file, which is made in `folder`.
 
-    most: pairs that are to be listed, at most; None if only groups are wanted.
+    most: pairs that are to be listed, at most; None if only groups are wanted. Raises InputError without numkong.
     """
+    kernels()  # what is missing is said before the work
     path = folder / "texts.gvi"
     with progress("embedding") as watch:
         done = build_index(

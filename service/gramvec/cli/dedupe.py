@@ -117,25 +117,28 @@ def dedupe(
         embedder = load(model, device=device, max_characters=max_characters, threads=threads)
         result: Compared
         known = open_known(against, embedder, threads or cores()) if against is not None else None
+        # Not within `except`, which would hold all that was read so far.
+        found, too_many = None, ""
         try:
             with progress("reading") as watch:
                 found = read_texts(
                     file, form, column, embedder, truncate=truncate, on_error=on_error, most=max_texts, watch=watch
                 )
         except TooManyTexts as error:
-            if known is not None:
-                raise InputError(f"{error}; compare it with the index in parts, or raise --max-texts") from error
-            click.echo(f"{error}: those pairs are compared that are likely", err=True)
+            too_many = str(error)
+        if found is None and known is not None:
+            raise InputError(f"{too_many}; compare it with the index in parts, or raise --max-texts")
+        if found is None:
+            click.echo(f"{too_many}: those pairs are compared that are likely", err=True)
             one_by_one = load(model, device=device, max_characters=max_characters, threads=1)
             result = through_an_index(
                 file, folder, form, column, one_by_one, threshold, truncate=truncate, on_error=on_error,
                 threads=threads or cores(), most=None if by_group or (keep and not output) else max_pairs,
             )  # fmt: skip
+        elif known is not None:
+            result = AgainstIndex(found, known, embedder, threshold, truncate=truncate)
         else:
-            if known is not None:
-                result = AgainstIndex(found, known, embedder, threshold, truncate=truncate)
-            else:
-                result = _all_compared(found, embedder, threshold, truncate, threads or cores(), max_pairs)
+            result = _all_compared(found, embedder, threshold, truncate, threads or cores(), max_pairs)
         embedder.close()
         if keep is None or output is not None:
             records = result.groups() if by_group else result.pairs()
