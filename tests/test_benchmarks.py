@@ -56,7 +56,7 @@ GROUPS: dict[str, dict[str, set[str]]] = {
     },
     "index": {
         "index": {"name", "per_second", "per_cpu_second", "peak_mb", "ratio"},
-        "index_search": {"name", "build_seconds", "ms", "ms_of_many", "recall", "ratio"},
+        "index_search": {"name", "build_seconds", "ms", "ms_of_many", "mb", "recall", "ratio"},
     },
     "match": {"match_sentences": {"name", "cpu_seconds", "recall", "f1", "ratio"}},
     "tradeoff": {"tradeoff": RATES},

@@ -109,7 +109,7 @@ def test_texts_are_found_with_the_scores_of_the_model(path: Path, small: gramvec
     for text, hits in zip(TEXTS, index.search(TEXTS, k=6), strict=True):
         assert (hits[0].record, hits[0].id) == ({"text": text}, str(TEXTS.index(text) + 1))
         expected = small.similarity([text], [hit.record["text"] for hit in hits])[0]
-        assert [hit.score for hit in hits] == pytest.approx(expected.tolist(), abs=0.01)
+        assert [hit.score for hit in hits] == pytest.approx(expected.tolist(), abs=1e-4)
     assert index.search("cheap flihgts", k=1)[0][0].id == "1"
     assert index.search([]) == []
     assert [hit.score for hit in index.search("")[0]] == [0] * 6
@@ -118,6 +118,22 @@ def test_texts_are_found_with_the_scores_of_the_model(path: Path, small: gramvec
             index.search("x", k=k)  # type: ignore[arg-type]
     with pytest.raises(InputError):
         index.search([3])  # type: ignore[list-item]
+
+
+def test_rows_without_remainders_are_smaller_and_scored_nearly(tmp_path: Path, small: gramvec.Embedder) -> None:
+    fine = gramvec.Index.build(tmp_path / "fine.gvi", TEXTS, model=small)
+    coarse = gramvec.Index.build(tmp_path / "coarse.gvi", TEXTS, model=small, fine=False)
+    assert (fine.header.fine, coarse.header.fine) == (True, False)
+    assert fine.path.stat().st_size - coarse.path.stat().st_size == 6 * small.dimension
+    expected = small.similarity(["cheap"], TEXTS)[0]
+    for index, error in ((fine, 1e-4), (coarse, 0.01)):
+        assert index.add(["plums"]) == 7
+        assert index.remove(["7"]) == 6
+        found = {hit.id: hit.score for hit in index.search("cheap")[0]}
+        assert [found[str(row)] for row in range(1, 7)] == pytest.approx(expected.tolist(), abs=error)
+    command = ["index", "build", "-", "-m", MODEL, "--coarse", "-o", tmp_path / "piped.gvi"]
+    assert index_command(*command, stdin="".join(f"{one}\n" for one in TEXTS).encode()).returncode == 0
+    assert json.loads(index_command("index", "info", tmp_path / "piped.gvi", "--json").stdout)["fine"] is False
 
 
 def test_adding_and_removing_are_as_building_anew(path: Path, small: gramvec.Embedder, tmp_path: Path) -> None:
@@ -252,7 +268,7 @@ def test_without_numkong_it_says_what_to_install(path: Path, monkeypatch: pytest
         gramvec.Index(path).search("x")
 
 
-def test_the_file_is_laid_out_as_its_page_says(path: Path) -> None:
+def test_the_file_is_laid_out_as_its_page_says(path: Path, small: gramvec.Embedder) -> None:
     data = path.read_bytes()
     assert data[:8] == MAGIC
     assert data[8:40] == hashlib.sha256(data[40:4096]).digest()
@@ -261,6 +277,9 @@ def test_the_file_is_laid_out_as_its_page_says(path: Path) -> None:
     d, at = header["dimensions"], 4096
     vectors = np.frombuffer(data, np.int8, 6 * d, at).reshape(6, d)
     np.testing.assert_array_equal(vectors, Layout(path).vectors)
+    at += -(-6 * d // 8) * 8
+    remainders = np.frombuffer(data, np.int8, 6 * d, at).reshape(6, d)
+    np.testing.assert_allclose(vectors / 127 + remainders / (127 * 254), small.embed(TEXTS), atol=1.6e-5)
     at += -(-6 * d // 8) * 8
     assert np.frombuffer(data, "<i8", 7, at).tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert data[at + 56 : at + 64] == b"123456\0\0"

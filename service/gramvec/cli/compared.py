@@ -177,7 +177,7 @@ def through_an_index(
     with progress("embedding") as watch:
         done = build_index(
             embedder, file, path, form=form, column=column, truncate=truncate, on_error=on_error, threads=threads,
-            watch=watch,
+            watch=watch, fine=False,
         )  # fmt: skip
     embedder.close()
     layout = Layout(path, verify=False)

@@ -47,6 +47,8 @@ def index() -> None:
               help="A column that searches can be narrowed by, with --where; repeatable.")  # fmt: skip
 @model_option
 @device_option
+@click.option("--fine/--coarse", default=True, show_default=True,
+              help="Keep what vectors are rounded by as well, a byte a component: scores are exact.")  # fmt: skip
 @truncate_option
 @max_characters_option
 @on_error_option
@@ -61,6 +63,7 @@ def build(
     filters: tuple[str, ...],
     model: str,
     device: Device,
+    fine: bool,
     truncate: bool,
     max_characters: int,
     on_error: OnError,
@@ -81,7 +84,7 @@ def build(
         done = _watched(
             lambda watch: build_index(
                 embedder, source, output, form=input_format, column=column, id_column=id_column, filters=filters,
-                truncate=truncate, on_error=on_error, resume=resume, threads=threads, watch=watch,
+                fine=fine, truncate=truncate, on_error=on_error, resume=resume, threads=threads, watch=watch,
             )
         )  # fmt: skip
     finally:
@@ -168,6 +171,7 @@ def info(index: Path, as_json: bool) -> None:
         "id column": found.header.id,
         "columns": found.columns,
         "filters": found.filters,
+        "fine": found.header.fine,
         "bytes": index.stat().st_size,
         "digest": found.digest,
     }

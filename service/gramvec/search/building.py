@@ -24,8 +24,6 @@ MOST_NAMED = 5
 class _Units(Options):
     """Vectors of length 1, or 0 for a text without any known feature, which resembles nothing."""
 
-    precision: str = "int8"  # type: ignore[assignment]
-
     def embed(self, embedder: Embedder, texts: list[str]) -> Vectors:
         return units_of(embedder, texts, truncate=self.truncate, watch=lambda _: None)
 
@@ -39,6 +37,7 @@ def build_index(
     column: str = COLUMN,
     id_column: str | None = None,
     filters: Sequence[str] = (),
+    fine: bool = True,
     truncate: bool = False,
     on_error: OnError = "stop",
     resume: bool = False,
@@ -48,7 +47,8 @@ def build_index(
     """Make an index of the rows of a file; what is at `output` is replaced when it is whole.
 
     id_column: of different ids; None takes the numbers of the lines. filters: columns that a search can be narrowed by,
-    at most 16, of values as short as a word or a number. The other arguments and errors are embed_file's;
+    at most 16, of values as short as a word or a number. fine: keep what int8 rounds off as well, for exact scores; as
+    many bytes again as the vectors have. The other arguments and errors are embed_file's;
     InputError also for a file without a text, and for two rows with one id. The embedder should have threads=1.
     """
     if len(set(filters)) < len(filters):
@@ -60,13 +60,14 @@ def build_index(
             raise InputError(f"a column's name of over {MOST_LABEL} characters cannot be kept; give it a shorter one")
     header = IndexHeader(
         model=embedder.name, digest=embedder.digest, dimensions=embedder.dimension, column=column, id=id_column,
-        filters=tuple(FilterHeader(column=name) for name in filters),
+        fine=fine, filters=tuple(FilterHeader(column=name) for name in filters),
     )  # fmt: skip
     header.packed()  # names that are too long are refused before the work
     files = Files(source, output, form, None, column)
     return embed_file(
         embedder, files, _Units(truncate=truncate), on_error=on_error, resume=resume, threads=threads, watch=watch,
-        written=IndexForm(header, lambda: None), also={"index": None, "id": id_column, "filters": [*filters]},
+        written=IndexForm(header, lambda: None),
+        also={"index": None, "fine": fine, "id": id_column, "filters": [*filters]},
     )  # fmt: skip
 
 

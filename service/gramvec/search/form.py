@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gramvec.errors import InputError, quoted
 from gramvec.files import Block, json_line, records_of
 from gramvec.search.layout import IndexHeader, Layout, Part
+from gramvec.search.scan import split
 from gramvec.search.writing import write_index
 
 # Rows, bytes of their ids, bytes of their records.
@@ -56,7 +57,7 @@ class IndexForm:
         return b"".join(
             [
                 PIECE.pack(len(ids), *(int(one.sum()) for one in lengths)),
-                np.ascontiguousarray(vectors[~missing], np.int8).tobytes(),
+                *(one.tobytes() for one in split(np.asarray(vectors[~missing], np.float32), fine=self._header.fine)),
                 lengths[0].tobytes(), *ids, lengths[1].tobytes(), *records,
             ]
         )  # fmt: skip
@@ -86,9 +87,9 @@ class IndexForm:
         def parts() -> Iterator[Part]:
             if self._former is not None:
                 yield from self._former.parts()
-            yield from _staged(data, self._header.dimensions)
+            yield from self._staged(data)
 
-        added = sum(len(part.vectors) for part in _staged(data, self._header.dimensions))
+        added = sum(len(part.vectors) for part in self._staged(data))
         if not added:
             raise InputError("there is no text in the input; an index needs at least one")
         last = max((int(one) for one in self._counted(data)), default=0)
@@ -101,9 +102,29 @@ class IndexForm:
 
     def _counted(self, data: NDArray[np.uint8]) -> Iterator[bytes]:
         """The last id of each piece, where ids are counted."""
-        for part in _staged(data, self._header.dimensions) if self._header.id is None else ():
+        for part in self._staged(data) if self._header.id is None else ():
             if len(part.id_lengths):
                 yield part.ids[-int(part.id_lengths[-1]) :].tobytes()
+
+    def _staged(self, data: NDArray[np.uint8]) -> Iterator[Part]:
+        d, at = self._header.dimensions, 0
+        while at < len(data):
+            rows, id_bytes, record_bytes = PIECE.unpack(data[at : at + PIECE.size].tobytes())
+            fine = rows if self._header.fine else 0
+            taken = []
+            at += PIECE.size
+            for size in (rows * d, fine * d, 8 * rows, id_bytes, 8 * rows, record_bytes):
+                taken.append(data[at : at + size])
+                at += size
+            vectors, remainders, id_lengths, ids, record_lengths, records = taken
+            yield Part(
+                vectors.view(np.int8).reshape(rows, d),
+                remainders.view(np.int8).reshape(fine, d),
+                np.frombuffer(id_lengths.tobytes(), np.int64),
+                ids,
+                np.frombuffer(record_lengths.tobytes(), np.int64),
+                records,
+            )
 
 
 class Removal:
@@ -138,22 +159,3 @@ class Removal:
         if not self.left:
             raise InputError(f"{self._path}: no row would be left; delete the file instead")
         write_index(out, former.header, lambda: former.parts(kept))
-
-
-def _staged(data: NDArray[np.uint8], d: int) -> Iterator[Part]:
-    at = 0
-    while at < len(data):
-        rows, id_bytes, record_bytes = PIECE.unpack(data[at : at + PIECE.size].tobytes())
-        taken = []
-        at += PIECE.size
-        for size in (rows * d, 8 * rows, id_bytes, 8 * rows, record_bytes):
-            taken.append(data[at : at + size])
-            at += size
-        vectors, id_lengths, ids, record_lengths, records = taken
-        yield Part(
-            vectors.view(np.int8).reshape(rows, d),
-            np.frombuffer(id_lengths.tobytes(), np.int64),
-            ids,
-            np.frombuffer(record_lengths.tobytes(), np.int64),
-            records,
-        )

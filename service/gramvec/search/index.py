@@ -84,18 +84,21 @@ class Index:
         column: str = "text",
         id_column: str | None = None,
         filters: Iterable[str] = (),
+        fine: bool = True,
     ) -> Index:
         """Make an index of texts, or of dicts whose `column` is a text, and open it; a file that is there is replaced.
 
         records: any iterable, taken once, in bounded memory; or a frame of pandas, polars or pyarrow. id_column: of
-        different ids, None to count from 1. filters: columns that a search can be narrowed by.
+        different ids, None to count from 1. filters: columns that a search can be narrowed by. fine: keep what vectors
+        are rounded by as well, d bytes a row, so that scores are exact.
         Raises InputError for a record without a text, for two with one id and if there is none.
         """
         embedder = model if isinstance(model, Embedder) else load(model)
         with spooled(records, column) as source:
             build_index(
-                embedder, source, Path(path), form="jsonl", column=column, id_column=id_column, filters=[*filters]
-            )
+                embedder, source, Path(path), form="jsonl", column=column, id_column=id_column, filters=[*filters],
+                fine=fine,
+            )  # fmt: skip
         return cls(path, model=embedder)
 
     @property
@@ -139,9 +142,9 @@ class Index:
     ) -> list[list[Hit]]:
         """The k nearest rows for each query (a text, or any iterable of them), the nearest first.
 
-        Scores are cosines of the query's float32 vector with the stored int8 one; 0 for a query without any known
-        feature. All rows are looked at. where: column -> the value that a row has there, or a list of such, compared as
-        text; of the columns that the index was built to filter by. truncate: cut long queries instead of refusing them.
+        Scores are cosines, within 0.0001 (0.01 if the index is not `fine`); 0 for a query without any known feature.
+        All rows are looked at. where: column -> the value that a row has there, or a list of such, compared as text; of
+        the columns that the index was built to filter by. truncate: cut long queries instead of refusing them.
         Raises InputError if k is not 1 to 10,000, a query is no text, or `where` names no column to filter by.
         """
         return list(self.stream([queries] if isinstance(queries, str) else queries, k, where=where, truncate=truncate))
@@ -203,7 +206,10 @@ class View:
         Raises InputError if k is not 1 to 10,000.
         """
         check_k(k)
-        return nearest(units, self._layout.vectors, k, threads=self._threads, allowed=self._allowed)
+        layout = self._layout
+        return nearest(
+            units, layout.vectors, k, remainders=layout.remainders, threads=self._threads, allowed=self._allowed
+        )
 
     def hits(self, rows: NDArray[np.int64], scores: Vectors) -> list[Hit]:
         """What was stored with these rows. Raises InputError where the file is damaged."""

@@ -40,8 +40,8 @@ class IndexHeader(BaseModel):
     """What an index says of itself.
 
     model, digest: the bundle that made the vectors. column: of the texts; id: of the ids, None for numbers that were
-    counted, of which `next` is the first free one. filters: the columns that a search can be narrowed by. body: SHA-256
-    of all that follows the header.
+    counted, of which `next` is the first free one. fine: whether there are the vectors' remainders, for exact scores.
+    filters: the columns that a search can be narrowed by. body: SHA-256 of all that follows the header.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
@@ -53,6 +53,7 @@ class IndexHeader(BaseModel):
     column: Label
     id: Label | None = None
     next: Size = 1
+    fine: bool = False
     rows: Annotated[int, Field(ge=0, le=MOST_ROWS)] = 0
     id_bytes: Size = 0
     record_bytes: Size = 0
@@ -60,12 +61,12 @@ class IndexHeader(BaseModel):
     body: Digest = "0" * 64
 
     @property
-    def sizes(self) -> tuple[int, int, int, int, int]:
-        """The bytes of vectors, places of ids, ids, places of records, records."""
-        places = 8 * (self.rows + 1)
+    def sizes(self) -> tuple[int, int, int, int, int, int]:
+        """The bytes of vectors, their remainders, places of ids, ids, places of records, records."""
+        places, vectors = 8 * (self.rows + 1), padded(self.rows * self.dimensions)
         # Padded, so that the numbers behind them lie at multiples of eight.
         records = padded(self.record_bytes) if self.filters else self.record_bytes
-        return padded(self.rows * self.dimensions), places, padded(self.id_bytes), places, records
+        return vectors, vectors if self.fine else 0, places, padded(self.id_bytes), places, records
 
     @property
     def filter_sizes(self) -> list[tuple[int, int, int]]:
@@ -82,9 +83,13 @@ class IndexHeader(BaseModel):
 
 
 class Part(NamedTuple):
-    """Some rows: vectors int8[n, d]; lengths of ids and records int64[n] in bytes, and those bytes (uint8)."""
+    """Some rows: vectors int8[n, d]; lengths of ids and records int64[n] in bytes, and those bytes (uint8).
+
+    remainders: int8[n, d], or [0, d] where they are not kept.
+    """
 
     vectors: NDArray[np.int8]
+    remainders: NDArray[np.int8]
     id_lengths: Ints
     ids: Bytes
     record_lengths: Ints
@@ -94,7 +99,8 @@ class Part(NamedTuple):
 class Layout:
     """An index file that is mapped and checked.
 
-    vectors int8[rows, d]: 127 times the components of vectors of length 1. id_places, record_places: int64[rows + 1].
+    vectors int8[rows, d]: 127 times the components of vectors of length 1, rounded; remainders int8[rows, d]: 254 times
+    what that took off, None where they are not kept. id_places, record_places: int64[rows + 1].
     """
 
     def __init__(self, path: Path, *, verify: bool = True) -> None:
@@ -105,17 +111,20 @@ class Layout:
         self.path = path
         data = _mapped(path)
         self.header, self.digest = _header(path, data)
-        vectors, id_places, ids, record_places, records = self.header.sizes
+        vectors, remainders, id_places, ids, record_places, records = self.header.sizes
         filtered = sum(map(sum, self.header.filter_sizes))
-        if HEADER_BYTES + vectors + id_places + ids + record_places + records + filtered != len(data):
+        if HEADER_BYTES + sum(self.header.sizes) + filtered != len(data):
             raise _damaged(path, "its size is not what its header says")
         if verify and hashlib.sha256(data[HEADER_BYTES:].data).hexdigest() != self.header.body:
             raise _damaged(path, "its digest differs")
         rows, d = self.header.rows, self.header.dimensions
         at = HEADER_BYTES
         self.vectors = data[at : at + rows * d].view(np.int8).reshape(rows, d)
-        self.id_places = data[at + vectors : at + vectors + id_places].view("<i8")
-        at += vectors + id_places
+        at += vectors
+        self.remainders = data[at : at + rows * d].view(np.int8).reshape(rows, d) if self.header.fine else None
+        at += remainders
+        self.id_places = data[at : at + id_places].view("<i8")
+        at += id_places
         self.ids = data[at : at + self.header.id_bytes]
         at += ids
         self.record_places = data[at : at + record_places].view("<i8")
@@ -172,6 +181,7 @@ class Layout:
             ids, records = self.id_places[first : last + 1], self.record_places[first : last + 1]
             yield Part(
                 self.vectors[first:last],
+                self.vectors[:0] if self.remainders is None else self.remainders[first:last],
                 np.diff(ids),
                 self.ids[int(ids[0]) : int(ids[-1])],
                 np.diff(records),

@@ -23,9 +23,11 @@ Table = NDArray[np.int8]
 TILE_ROWS, TILE_QUERIES = 8192, 64
 # Under so many rows a thread costs more than it saves.
 THREAD_ROWS = 65_536
-# Of the rows that are scored again, beyond k: rounding the query moves a cosine by some 0.001.
+# Of the rows that are scored again, beyond k: rounding both sides moves a cosine by some 0.003.
 SPARE, SPARE_TIMES = 64, 4
 ROW_BITS = 32
+# What a vector is rounded by in int8 is half a step at most, and kept in 254 steps.
+REMAINDER_SCALE = 254
 
 
 def kernels() -> Any:
@@ -37,13 +39,20 @@ def kernels() -> Any:
 
 
 def nearest(
-    units: Vectors, table: Table, k: int, *, threads: int = 1, allowed: NDArray[np.bool_] | None = None
+    units: Vectors,
+    table: Table,
+    k: int,
+    *,
+    remainders: Table | None = None,
+    threads: int = 1,
+    allowed: NDArray[np.bool_] | None = None,
 ) -> tuple[Ids, Vectors]:
     """The k nearest rows of int8[n, d] for each of float32[q, d] (length 1, or 0), the nearest first.
 
-    allowed: bool[n], the rows that may be found; None for all n.
-    Rows int64[q, min(k, allowed rows)] and their cosines float32 with the stored int8 vectors; equal ones by row. A row
-    or query of zeros has cosine 0.
+    remainders: int8[n, d] as `split` gives them; cosines are then those of the vectors before they were rounded, within
+    0.0001. allowed: bool[n], the rows that may be found; None for all n.
+    Rows int64[q, min(k, allowed rows)] and their cosines float32 with the stored vectors; equal ones by row. A row or
+    query of zeros has cosine 0.
     """
     found = min(k, len(table) if allowed is None else int(np.count_nonzero(allowed)))
     rows = np.empty((len(units), found), np.int64)
@@ -51,10 +60,21 @@ def nearest(
     for start in range(0, len(units), TILE_QUERIES):
         some = units[start : start + TILE_QUERIES]
         for at, candidates in enumerate(_candidates(some, table, SPARE_TIMES * k + SPARE, threads, allowed), start):
-            cosines = _cosines(units[at], table[candidates])
+            wide = table[candidates].astype(np.float32)
+            if remainders is not None:
+                wide += remainders[candidates] * np.float32(1 / REMAINDER_SCALE)
+            cosines = _cosines(units[at], wide)
             order = np.lexsort((candidates, -cosines))[:found]
             rows[at], scores[at] = candidates[order], cosines[order]
     return rows, scores
+
+
+def split(units: Vectors, *, fine: bool) -> tuple[Table, Table]:
+    """float32[n, d], of length 1 or 0, as int8[n, d] and what that rounds off: int8[n, d], [0, d] unless `fine`."""
+    rounded = np.ascontiguousarray(quantize(units, "int8"), np.int8)
+    if not fine:
+        return rounded, rounded[:0]
+    return rounded, np.rint((units * np.float32(127) - rounded) * np.float32(REMAINDER_SCALE)).astype(np.int8)
 
 
 def _candidates(
@@ -112,9 +132,8 @@ def _largest(keys: Ids, most: int) -> Ids:
     return keys if len(keys) <= most else np.partition(keys, len(keys) - most)[len(keys) - most :]
 
 
-def _cosines(one: Vectors, rows: Table) -> Vectors:
+def _cosines(one: Vectors, wide: Vectors) -> Vectors:
     """float32[n]: the cosine with each row, added in numpy's fixed order."""
-    wide = rows.astype(np.float32)
     lengths = np.sqrt(np.add.reduce(wide * wide, axis=1))
     cosines = np.add.reduce(wide * one, axis=1) / np.where(lengths == 0, np.float32(1), lengths)
     found: Vectors = np.clip(cosines, -1, 1, dtype=np.float32)

@@ -36,6 +36,10 @@ def write_index(out: BinaryIO, header: IndexHeader, parts: Callable[[], Iterator
     for part in parts():
         body.write(part.vectors.reshape(-1).view(np.uint8))
     body.pad(header.rows * header.dimensions)
+    if header.fine:
+        for part in parts():
+            body.write(part.remainders.reshape(-1).view(np.uint8))
+        body.pad(header.rows * header.dimensions)
     body.write(_places(id_lengths))
     for part in parts():
         body.write(part.ids)
