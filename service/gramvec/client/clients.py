@@ -1,17 +1,17 @@
-"""The clients: what carries talks out over httpx, with and without an event loop."""
+"""What carries talks out over httpx, without an event loop."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from gramvec.client.talks import Answer, Ask, Lost, Pause, Talk, Talks
-from gramvec.embedding import Encodes, TruncationDirection, Vectors, in_batches, iterated
+from gramvec.client.talks import Answer, Ask, Lost, Pause, Talk
+from gramvec.client.tasks import Hit, Label, Match, Ranked, Tasks, Where
+from gramvec.embedding import Encodes, TruncationDirection, Vectors, in_batches
 from gramvec.errors import InputError, ServiceError
+from gramvec.sparse import SparseVectors
 
 if TYPE_CHECKING:
     import httpx
@@ -22,7 +22,7 @@ BATCH_SIZE = 2_048
 TIMEOUT = PATIENCE = 60.0
 
 
-class _Connected:
+class Connected:
     """What both clients are told."""
 
     def __init__(
@@ -38,7 +38,7 @@ class _Connected:
             self._library: Any = import_module("httpx")
         except ImportError as error:
             raise ServiceError("gramvec.client needs httpx; install it with: pip install httpx") from error
-        self._talks = Talks(_checked(url), model, patience)
+        self._talks = Tasks(_checked(url), model, patience)
         self._given = (url, model, api_key, timeout, patience)
         self._options = {"base_url": self._talks.url, "headers": _headers(api_key), "timeout": timeout}
 
@@ -53,7 +53,7 @@ class _Connected:
         return Lost(f"{type(error).__name__} {error}".strip(), again=not isinstance(error, never))
 
 
-class Client(_Connected, Encodes):
+class Client(Connected, Encodes):
     """A model that is served at `url`, with an Embedder's methods. Calls may come from several threads.
 
     model: one of several that are served; None for the default. api_key: if the service wants one; it is in a pickle.
@@ -147,6 +147,58 @@ class Client(_Connected, Encodes):
         """float32[n], see Embedder.pair_similarity; of texts alone."""
         return self._carried_out(self._talks.pair_similarity(left, right))
 
+    def search(
+        self,
+        queries: Iterable[str],
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        index: str | None = None,
+        truncate: bool = False,
+        return_records: bool = True,
+    ) -> list[list[Hit]]:
+        """The k nearest rows of a served index for each query, the nearest first; see gramvec.Index.search.
+
+        where: column -> the value that a row has there, or a list of such. index: its name, None for the first.
+        """
+        return self._carried_out(
+            self._talks.search(queries, k, where=where, index=index, truncate=truncate, return_records=return_records)
+        )
+
+    def rerank(
+        self, query: str, texts: Iterable[str], *, top_n: int | None = None, truncate: bool = False
+    ) -> list[Ranked]:
+        """The texts' places and cosines with the query, the best first; at most `top_n`, None for all."""
+        return self._carried_out(self._talks.rerank(query, texts, top_n=top_n, truncate=truncate))
+
+    def predict(
+        self, texts: Iterable[str], *, head: str | None = None, top_k: int | None = None, truncate: bool = False
+    ) -> list[list[Label]]:
+        """The labels of each text, the likeliest first; at most `top_k`, None for all.
+
+        head: the name of a served head, None for the first.
+        """
+        return self._carried_out(self._talks.predict(texts, head=head, top_k=top_k, truncate=truncate))
+
+    def match(
+        self,
+        left: Iterable[str],
+        right: Iterable[str],
+        *,
+        top: int = 1,
+        threshold: float = 0.3,
+        one_to_one: bool = False,
+    ) -> list[Match]:
+        """For each left text the right ones that are most alike by n-grams; both lists go in one request.
+
+        By left text, then the highest score; see gramvec.match.
+        """
+        return self._carried_out(self._talks.match(left, right, top=top, threshold=threshold, one_to_one=one_to_one))
+
+    def embed_sparse(self, texts: Iterable[str], *, truncate: bool = False) -> SparseVectors:
+        """n sparse rows of length 1: n-grams of 3 and 4 characters, hashed to columns, all of one weight."""
+        return self._carried_out(self._talks.embed_sparse(texts, truncate=truncate))
+
     def _carried_out(self, talk: Talk[T]) -> T:
         said: Answer | Lost | None = None
         try:
@@ -164,99 +216,14 @@ class Client(_Connected, Encodes):
             with self._http.stream(step.method, step.path, content=step.body) as response:
                 body = bytearray()
                 for part in response.iter_raw():
-                    _bounded(body, part, step.most)
+                    bounded(body, part, step.most)
                 return Answer(response.status_code, response.headers, bytes(body))
         except self._library.TransportError as error:
             return self._lost(error)
 
 
-class AsyncClient(_Connected):
-    """The same for an event loop: `async with AsyncClient(url) as client`. Nothing is asked before the first call."""
-
-    def __init__(
-        self,
-        url: str,
-        *,
-        model: str | None = None,
-        api_key: str | None = None,
-        timeout: float = TIMEOUT,
-        patience: float = PATIENCE,
-    ) -> None:
-        super().__init__(url, model=model, api_key=api_key, timeout=timeout, patience=patience)
-        self._http: httpx.AsyncClient = self._library.AsyncClient(**self._options)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
-
-    async def embed(
-        self,
-        texts: Iterable[str],
-        *,
-        normalize: bool = True,
-        dimensions: int | None = None,
-        truncate: bool = False,
-        truncation_direction: TruncationDirection = "right",
-    ) -> Vectors:
-        """float32[n, k], see Embedder.embed."""
-        return await self._carried_out(
-            self._talks.embed(
-                texts,
-                normalize=normalize,
-                dimensions=dimensions,
-                truncate=truncate,
-                truncation_direction=truncation_direction,
-            )
-        )
-
-    async def stream(
-        self, texts: Iterable[str], *, batch_size: int = BATCH_SIZE, **options: Any
-    ) -> AsyncIterator[Vectors]:
-        """float32[at most batch_size, k] at a time; options: those of embed."""
-        if batch_size < 1:
-            raise InputError(f"batch_size must be at least 1, not {batch_size}", field="batch_size")
-        iterator = iterated(texts)
-        while batch := list(islice(iterator, batch_size)):
-            yield await self.embed(batch, **options)
-
-    async def similarity(self, left: Iterable[str], right: Iterable[str]) -> Vectors:
-        """float32[n, m], see Embedder.similarity; of texts alone."""
-        return await self._carried_out(self._talks.similarity(left, right))
-
-    async def pair_similarity(self, left: Iterable[str], right: Iterable[str]) -> Vectors:
-        """float32[n], see Embedder.pair_similarity; of texts alone."""
-        return await self._carried_out(self._talks.pair_similarity(left, right))
-
-    async def _carried_out(self, talk: Talk[T]) -> T:
-        said: Answer | Lost | None = None
-        try:
-            while True:
-                said = await self._said(talk.send(said))
-        except StopIteration as done:
-            value: T = done.value
-            return value
-
-    async def _said(self, step: Ask | Pause) -> Answer | Lost | None:
-        if isinstance(step, Pause):
-            await asyncio.sleep(step.seconds)
-            return None
-        try:
-            async with self._http.stream(step.method, step.path, content=step.body) as response:
-                body = bytearray()
-                async for part in response.aiter_raw():
-                    _bounded(body, part, step.most)
-                return Answer(response.status_code, response.headers, bytes(body))
-        except self._library.TransportError as error:
-            return self._lost(error)
-
-
-def _bounded(body: bytearray, part: bytes, most: int) -> None:
+def bounded(body: bytearray, part: bytes, most: int) -> None:
+    """Add a part to a body. Raises ServiceError if that is longer then than it may be."""
     if len(body) + len(part) > most:
         raise ServiceError(f"the service answered more than the {most} bytes that its answer can have")
     body += part
@@ -278,11 +245,11 @@ def _checked(url: str) -> str:
 
 
 def _made_again(
-    kind: type[Client | AsyncClient],
+    kind: type[Connected],
     url: str,
     model: str | None,
     api_key: str | None,
     timeout: float,
     patience: float,
-) -> Client | AsyncClient:
+) -> Connected:
     return kind(url, model=model, api_key=api_key, timeout=timeout, patience=patience)

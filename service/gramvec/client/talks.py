@@ -32,12 +32,13 @@ TRY_AGAIN = (429, 503)
 
 
 class Ask(NamedTuple):
-    """A request; an answer longer than `most` bytes is not read."""
+    """A request; an answer longer than `most` bytes is not read. ours: it has to be of the model that was met first."""
 
     method: str
     path: str
     body: bytes = b""
     most: int = MOST_SAID
+    ours: bool = True
 
 
 class Pause(NamedTuple):
@@ -146,8 +147,8 @@ class Talks:
         def asked() -> Talk[Vectors]:
             _, limits = yield from self.meet()
             vectors = np.empty((len(encoded), width), np.float32)
-            for start, batch in _batches(encoded, limits, 1):
-                body = _body(b"[%b]" % b",".join(batch), others)
+            for start, batch in batches(encoded, limits, 1):
+                body = body_of(b"[%b]" % b",".join(batch), others)
                 answer = yield from self._asked(Ask("POST", "/embed", body, len(batch) * width * 4 + MOST_SAID), start)
                 if len(answer.body) != len(batch) * width * 4 or answer.headers.get("x-dtype") != "float32":
                     raise ServiceError(f"{self.url} answered other vectors than were asked for")
@@ -163,8 +164,8 @@ class Talks:
         def asked() -> Talk[Vectors]:
             model, limits = yield from self.meet()
             scores = np.empty((len(rows), len(columns)), np.float32)
-            blocks = list(_batches(columns, limits, 2))
-            for top, above in _batches(rows, limits, 2):
+            blocks = list(batches(columns, limits, 2))
+            for top, above in batches(rows, limits, 2):
                 for side, beside in blocks:
                     inputs = b'{"left":[%b],"right":[%b]}' % (b",".join(above), b",".join(beside))
                     shape = len(above), len(beside)
@@ -184,7 +185,7 @@ class Talks:
         def asked() -> Talk[Vectors]:
             model, limits = yield from self.meet()
             scores = np.empty(len(pairs), np.float32)
-            for start, batch in _batches(pairs, limits, 2):
+            for start, batch in batches(pairs, limits, 2):
                 inputs = b'{"pairs":[%b]}' % b",".join(batch)
                 scores[start : start + len(batch)] = yield from self._scores(inputs, model, (len(batch),))
             return scores
@@ -199,7 +200,7 @@ class Talks:
 
     def _scores(self, inputs: bytes, model: Model, shape: tuple[int, ...]) -> Talk[Vectors]:
         most = int(np.prod(shape)) * SCORE_BYTES + MOST_SAID
-        answer = yield from self._asked(Ask("POST", "/similarity", _body(inputs, {"model": model.name}), most))
+        answer = yield from self._asked(Ask("POST", "/similarity", body_of(inputs, {"model": model.name}), most))
         try:
             found = np.array(orjson.loads(answer.body), np.float64)
         except (ValueError, TypeError) as error:
@@ -208,7 +209,7 @@ class Talks:
             raise ServiceError(f"{self.url} answered other scores than were asked for")
         return found.astype(np.float32)
 
-    def _with_its_limits(self, asked: Callable[[], Talk[Vectors]]) -> Talk[Vectors]:
+    def _with_its_limits(self, asked: Callable[[], Talk[T]]) -> Talk[T]:
         try:
             return (yield from asked())
         except _TooLarge:
@@ -235,7 +236,7 @@ class Talks:
 
     def _good(self, answer: Answer, ask: Ask, first: int) -> Answer:
         if answer.status == 200:
-            if ask.method == "POST":
+            if ask.method == "POST" and ask.ours:
                 self._same(answer.headers.get("x-model", "an unnamed model"))
             return answer
         said = f"{self.url}: {_sentence(answer)}"
@@ -262,12 +263,14 @@ class Talks:
         return ServiceError(text, status=said.status, retry_after=_retry_after(said))
 
 
-def _batches(encoded: Sequence[bytes], limits: Limits, share: int) -> Iterator[tuple[int, list[bytes]]]:
+def batches(
+    encoded: Sequence[bytes], limits: Limits, share: int, most_texts: int | None = None
+) -> Iterator[tuple[int, list[bytes]]]:
     """Cut what is encoded so that `share` batches fit into a request, each with the place of its first.
 
     A text in JSON has at least as many bytes as characters. Raises InputError for one that fits into no request.
     """
-    most = min(limits.max_texts, limits.queue_texts) // share
+    most = min(limits.max_texts, limits.queue_texts, most_texts or limits.max_texts) // share
     if not most:
         raise ServiceError("the service takes one text a request, so it cannot compare two")
     room = (limits.max_body_bytes - OTHER_FIELDS) // share
@@ -286,8 +289,9 @@ def _batches(encoded: Sequence[bytes], limits: Limits, share: int) -> Iterator[t
         yield start, batch
 
 
-def _body(inputs: bytes, others: dict[str, Any]) -> bytes:
-    return b'{"inputs":%b,%b' % (inputs, orjson.dumps(others)[1:])
+def body_of(inputs: bytes, others: dict[str, Any], name: str = "inputs") -> bytes:
+    """A request's body: encoded texts under a name, and other fields."""
+    return b'{"%b":%b,%b' % (name.encode(), inputs, orjson.dumps(others)[1:])
 
 
 def _retry_after(said: Answer | Lost) -> float | None:
