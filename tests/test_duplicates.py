@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bulk_support import MODEL, gramvec_command
+from conftest import ROOT
 from gramvec.bulk import Pairs
 from gramvec.search import cells, duplicates
 
@@ -196,6 +198,22 @@ def test_what_is_missing_is_said_before_the_work(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "searching needs numkong: pip install 'gramvec[search]'" in done.stderr.decode()
     assert b"Traceback" not in done.stderr
+
+
+def test_a_full_folder_for_temporary_files_is_named(tmp_path: Path) -> None:
+    limited = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)); from gramvec.cli import main; main()"
+    )
+    (tmp_path / "lines.txt").write_text("".join(f"a line with number {n}\n" for n in range(100)))
+    command = [sys.executable, "-c", limited, "dedupe", tmp_path / "lines.txt", "--model", MODEL, "--max-texts", "3"]
+    command += ["--keep", tmp_path / "kept"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert re.search(rf"no index could be made in {tmp_path}/\S+ \(.+\); name a folder with room in TMPDIR", last)
+    assert [one.name for one in tmp_path.iterdir()] == ["lines.txt"]
 
 
 def test_new_lines_are_compared_with_an_index(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gramvec
-from bulk_support import MODEL, as_csv, gramvec_command, killed, rows_kept
+from bulk_support import MODEL, PATIENCE, SLOW_EMBED, as_csv, gramvec_command, killed, rows_kept
 from conftest import MODELS, ROOT
 from gramvec.errors import InputError
 from gramvec.search import filters, scan
@@ -260,6 +261,29 @@ def test_a_killed_run_goes_on(tmp_path: Path, real_texts: list[str]) -> None:
     assert "another id" in refused(*again, "--id", "text")
     assert index_command(*again).returncode == 0
     assert resumed.read_bytes() == whole.read_bytes()
+
+
+def test_a_killed_addition_leaves_the_index_and_goes_on(tmp_path: Path, real_texts: list[str]) -> None:
+    lines = [text for text in (real_texts * 9)[:9000] if "\n" not in text]
+    source, path, whole = (tmp_path / name for name in ("t.txt", "x.gvi", "whole.gvi"))
+    source.write_text("".join(f"{text}\n" for text in lines))
+    first = "".join(f"{text}\n" for text in TEXTS).encode()
+    for one in (path, whole):
+        assert index_command("index", "build", "-", "-o", one, "--model", MODEL, stdin=first).returncode == 0
+    before = path.read_bytes()
+    command = [sys.executable, "-c", SLOW_EMBED, "index", "add", str(path), str(source), "--model", MODEL]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + PATIENCE
+        while rows_kept(path) == 0 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        process.kill()
+    assert rows_kept(path) > 0
+    assert path.read_bytes() == before
+    assert len(gramvec.Index(path).search(TEXTS[0], 1)[0]) == 1
+    for one, options in ((path, ["--resume"]), (whole, [])):
+        assert index_command("index", "add", one, source, "--model", MODEL, *options).returncode == 0
+    assert path.read_bytes() == whole.read_bytes()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["t.txt", "whole.gvi", "x.gvi"]
 
 
 def test_without_numkong_it_says_what_to_install(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,11 +174,16 @@ def through_an_index(
     """
     kernels()  # what is missing is said before the work
     path = folder / "texts.gvi"
-    with progress("embedding") as watch:
-        done = build_index(
-            embedder, file, path, form=form, column=column, truncate=truncate, on_error=on_error, threads=threads,
-            watch=watch, fine=False,
-        )  # fmt: skip
+    try:
+        with progress("embedding") as watch:
+            done = build_index(
+                embedder, file, path, form=form, column=column, truncate=truncate, on_error=on_error, threads=threads,
+                watch=watch, fine=False,
+            )  # fmt: skip
+    except OSError as error:
+        # Nobody has named this folder, so nobody knows it.
+        why = error.strerror or error
+        raise InputError(f"no index could be made in {folder} ({why}); name a folder with room in TMPDIR") from error
     embedder.close()
     layout = Layout(path, verify=False)
     held = _Held(len(layout.vectors), most)

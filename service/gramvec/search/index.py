@@ -219,6 +219,10 @@ class View:
             for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
         ]
 
+    def ids(self, rows: NDArray[np.int64]) -> list[str]:
+        """The ids of these rows."""
+        return [self._layout.id(row) for row in rows.tolist()]
+
     def record_bytes(self, rows: NDArray[np.int64]) -> int:
         """How many bytes the records of these rows have in the file."""
         return self._layout.record_bytes(rows)
