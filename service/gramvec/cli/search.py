@@ -31,6 +31,8 @@ Lines = Callable[[str, list[Hit]], Iterator[str]]
 @click.option("--where", multiple=True, metavar="COLUMN=VALUE",
               help="Only rows with this value there; repeatable: all of several columns, any of one's.")  # fmt: skip
 @click.option("-k", "k", type=click.IntRange(1, MOST_HITS), default=10, show_default=True, help="How many for each.")
+@click.option("--hybrid", type=click.FloatRange(0, 1), default=0.0, show_default=True,
+              help="How much shared n-grams count beside meaning, among the 100 nearest: 0.5 for names.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(["tsv", "json", "csv"]), default="tsv", show_default=True)
 @click.option("-m", "--model", help="A name in models/, or a bundle's folder. [the index's]")
 @device_option
@@ -42,6 +44,7 @@ def search(
     file: Path | None,
     where: tuple[str, ...],
     k: int,
+    hybrid: float,
     form: Format,
     model: str | None,
     device: Device,
@@ -57,6 +60,7 @@ def search(
     Examples:
       gramvec search tickets.gvi 'forgot my pasword'
       gramvec search tickets.gvi 'parcel lost' --where team=post
+      gramvec search papers.gvi 'UCP2 and insulin' --hybrid 0.5
       gramvec search tickets.gvi --file queries.txt -k 3 --format csv > hits.csv
     """  # noqa: D301 - click takes the character, not its escape
     if bool(queries) == (file is not None):
@@ -66,7 +70,7 @@ def search(
     lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form](found.columns, several)
     asked: list[str] = []
     texts = _remembered(queries if file is None else _lines_of(file), asked)
-    for hits in found.stream(texts, k, where=_wanted(where), truncate=truncate):
+    for hits in found.stream(texts, k, where=_wanted(where), truncate=truncate, hybrid=hybrid):
         for line in lines(asked.pop(0), hits):
             click.echo(line, nl=False)
 

@@ -6,8 +6,19 @@ NgramWeights.
 
 from __future__ import annotations
 
+from gramvec.identity.overlap import overlap
 from gramvec.identity.sketch import COLUMNS, LONGEST_ORDER, MOST_COLUMNS, ORDERS, Identity, Ngrams
 from gramvec.identity.weights import NgramWeights
 from gramvec.sparse import SIF_A
 
-__all__ = ["COLUMNS", "LONGEST_ORDER", "MOST_COLUMNS", "ORDERS", "SIF_A", "Identity", "NgramWeights", "Ngrams"]
+__all__ = [
+    "COLUMNS",
+    "LONGEST_ORDER",
+    "MOST_COLUMNS",
+    "ORDERS",
+    "SIF_A",
+    "Identity",
+    "NgramWeights",
+    "Ngrams",
+    "overlap",
+]

@@ -129,12 +129,12 @@ class Identity:
     def ngrams(self, text: str) -> Ngrams:
         """What makes a text's sketch. Raises InputError for a lone surrogate."""
         given = code_points([text])
-        chars = characters(given, self._table)
-        found = hashed_features(given, chars, self._letter, self.orders)
+        chars = characters(given, self.spaces)
+        found = hashed_features(given, chars, self.letter, self.orders)
         vectors = np.zeros((len(found.hash), self.columns))
         columns, values = self._signed(found.hash)
         np.put_along_axis(vectors, columns, values * self._factor(len(found.hash)), axis=1)
-        letters = np.where(chars.source < 0, SPACES, self._letter(given.points[np.maximum(chars.source, 0)]))
+        letters = np.where(chars.source < 0, SPACES, self.letter(given.points[np.maximum(chars.source, 0)]))
         # In the order of `hashed_features`: all n-grams of an order, then those of the next.
         lengths = np.repeat(self.orders, [max(0, len(letters) - order + 1) for order in self.orders])
         starts, ends = places(text, chars, len(given.points))
@@ -150,7 +150,7 @@ class Identity:
         for start in range(0, len(texts), TEXTS_A_BLOCK):
             block = slice(start, start + TEXTS_A_BLOCK)
             own = code_points(texts[block])
-            found = hashed_features(own, characters(own, self._table), self._letter, self.orders)
+            found = hashed_features(own, characters(own, self.spaces), self.letter, self.orders)
             n = len(own.starts) - 1
             columns, values = self._signed(found.hash)
             at = (found.text[:, None] * self.columns + columns).ravel()
@@ -176,7 +176,8 @@ class Identity:
         signs = (rest >> np.uint64(bits) & np.uint64(1)).astype(np.float64) * 2 - 1
         return columns, signs * self.weights.of(hashes)[:, None]
 
-    def _letter(self, points: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def letter(self, points: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """uint32, shape of the code points: as what each is read, in lower case."""
         pages, shifts = self._letters
         at = pages[points >> PAGE_SHIFT].astype(np.intp) << PAGE_SHIFT | points & (PAGE - 1)
         return np.asarray(points + shifts[at], np.uint32)
@@ -199,10 +200,10 @@ class Identity:
         return None if loops is None else loops.Identity(*made)
 
     @cached_property
-    def _table(self) -> CharacterTable:
+    def spaces(self) -> CharacterTable:
         """Which code points are spaces; the rest is nothing."""
         points = np.arange(CODE_POINTS, dtype=np.uint32)
-        classes = np.where(self._letter(points) == SPACES, SPACE, 0).astype(np.uint8)
+        classes = np.where(self.letter(points) == SPACES, SPACE, 0).astype(np.uint8)
         firsts = np.flatnonzero(np.diff(classes, prepend=np.uint8(255))).astype(np.uint32)
         return CharacterTable(np.zeros(0, np.uint32), np.zeros((0, 2), np.uint32), firsts, classes[firsts])
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 from gramvec.search.building import add_to_index, build_index, remove_from_index
 from gramvec.search.duplicates import Recall, near_rows
 from gramvec.search.filters import Narrowing, Scalar, Where, text_of
-from gramvec.search.index import MOST_HITS, Hit, Index, View, check_k
+from gramvec.search.hybrid import CANDIDATES, MOST_CHARACTERS, Hit
+from gramvec.search.index import MOST_HITS, Index, View, check_k
 from gramvec.search.layout import IndexHeader, Layout
 from gramvec.search.scan import TILE_QUERIES, kernels, nearest
 
 __all__ = [
+    "CANDIDATES",
+    "MOST_CHARACTERS",
     "MOST_HITS",
     "TILE_QUERIES",
     "Hit",

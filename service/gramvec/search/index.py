@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from gramvec.embedding import Embedder, Vectors, iterated, load
 from gramvec.errors import InputError
 from gramvec.runtime import Device
 from gramvec.search.building import add_to_index, build_index, check_model, remove_from_index
-from gramvec.search.filters import Narrowing, Where, allowed_rows, narrowing
+from gramvec.search.filters import Narrowing, Where, allowed_rows, narrowing, text_of
+from gramvec.search.hybrid import CANDIDATES, Hit, reordered, weights_for
 from gramvec.search.layout import IndexHeader, Layout
 from gramvec.search.records import Record, spooled
 from gramvec.search.scan import TILE_QUERIES, kernels, nearest
@@ -25,14 +26,6 @@ from gramvec.search.scan import TILE_QUERIES, kernels, nearest
 MOST_HITS = 10_000
 # A name from the file is looked for among models, never as a path.
 _NAME = re.compile(r"\w[\w.+-]*")
-
-
-class Hit(NamedTuple):
-    """A row that was found: its id, its cosine in [-1, 1] with the query, and what was stored with it."""
-
-    id: str
-    score: float
-    record: Record
 
 
 class Index:
@@ -138,29 +131,50 @@ class Index:
         return [one.column for one in self.header.filters]
 
     def search(
-        self, queries: str | Iterable[str], k: int = 10, *, where: Where | None = None, truncate: bool = False
+        self,
+        queries: str | Iterable[str],
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        truncate: bool = False,
+        hybrid: float = 0.0,
     ) -> list[list[Hit]]:
         """The k nearest rows for each query (a text, or any iterable of them), the nearest first.
 
         Scores are cosines, within 0.0001 (0.01 if the index is not `fine`); 0 for a query without any known feature.
         All rows are looked at. where: column -> the value that a row has there, or a list of such, compared as text; of
         the columns that the index was built to filter by. truncate: cut long queries instead of refusing them.
+        hybrid: from 0 to 1, how much the n-grams that a row shares with the query count, beside what both mean: of the
+        100 nearest rows, or k, whose scores are then (1 - hybrid) cosine + hybrid overlap. Try 0.5.
         Raises InputError if k is not 1 to 10,000, a query is no text, or `where` names no column to filter by.
         """
-        return list(self.stream([queries] if isinstance(queries, str) else queries, k, where=where, truncate=truncate))
+        asked = [queries] if isinstance(queries, str) else queries
+        return list(self.stream(asked, k, where=where, truncate=truncate, hybrid=hybrid))
 
     def stream(
-        self, queries: Iterable[str], k: int = 10, *, where: Where | None = None, truncate: bool = False
+        self,
+        queries: Iterable[str],
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        truncate: bool = False,
+        hybrid: float = 0.0,
     ) -> Iterator[list[Hit]]:
         """`search` for any number of queries, in bounded memory."""
         view = self.view(self.narrowing(where))
         check_k(k)
         kernels()  # what is missing is said before a model is loaded
+        identity = weights_for(self.embedder, hybrid)
+        wanted = k if identity is None else max(k, CANDIDATES)
         waiting = iterated(queries)
         while texts := list(islice(waiting, TILE_QUERIES)):
             units = units_of(self.embedder, texts, truncate=truncate, watch=lambda _: None)
-            for rows, scores in zip(*view.nearest(units, k), strict=True):
-                yield view.hits(rows, scores)
+            for text, rows, scores in zip(texts, *view.nearest(units, wanted), strict=True):
+                hits = view.hits(rows, scores)
+                if identity is not None:
+                    stored = [text_of(hit.record.get(self.header.column)) for hit in hits]
+                    hits = reordered(hits, text, stored, identity, hybrid)[:k]
+                yield hits
 
     def narrowing(self, where: Where | None) -> Narrowing:
         """What `view` takes. Raises InputError for what the index cannot be narrowed by."""

@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from gramvec.embedding import Space, load
 from gramvec.errors import InputError
+from gramvec.identity import overlap
+from gramvec.search import CANDIDATES, MOST_CHARACTERS
 from gramvec.sparse import fit
 from gramvec_training.evaluation import ScoredModel
 from gramvec_training.families.comparison import (
@@ -28,6 +30,7 @@ from gramvec_training.families.comparison import (
     Model,
     fixed,
     most_alike,
+    nearest_rows,
     unit,
 )
 
@@ -85,6 +88,10 @@ def _weighed_by_texts(space: Space) -> Callable[[str], Model]:
     return opened
 
 
+def _same(comparison: Comparison) -> Model:
+    return lambda texts: comparison
+
+
 def _token_set() -> Model:
     """RapidFuzz: the edit distance of what two texts have and have not in common, as sorted words."""
     comparison = _TokenSetRatio(_library("rapidfuzz.fuzz", "rapidfuzz"), _library("rapidfuzz.process", "rapidfuzz"))
@@ -111,6 +118,34 @@ def _model2vec(folder: str) -> Model:
     except Exception as error:  # whatever a folder of another kind makes it raise
         raise InputError(f"model2vec cannot open {folder} ({error}); give the folder of a StaticModel.") from error
     return fixed(lambda texts: unit(np.asarray(model.encode(list(texts), use_multiprocessing=False), np.float32)))
+
+
+class _Hybrid:
+    """A Comparison by cosines, and of the nearest also by the n-grams that they share, half and half."""
+
+    encode = None
+
+    def __init__(self, name: str) -> None:
+        self._embedder = load(name, device="cpu")
+        found = self._embedder.bundle.identity
+        if found is None:
+            raise InputError(f"{name} does not say what n-grams weigh; give it an identity: gramvec-train identity.")
+        self._identity = found
+
+    def pairs(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+        """See Comparison.pairs."""
+        cosines = self._embedder.pair_similarity(*([one[:MOST_CHARACTERS] for one in side] for side in (left, right)))
+        shared = [overlap(self._identity, a, [b])[0] for a, b in zip(left, right, strict=True)]
+        return np.asarray((cosines + np.array(shared)) / 2, np.float64)
+
+    def nearest(self, queries: Sequence[str], texts: Sequence[str], k: int) -> Ints:
+        """See Comparison.nearest."""
+        asked, known = (self._embedder.embed(side, truncate=True) for side in (queries, texts))
+        found = []
+        for query, vector, rows in zip(queries, asked, nearest_rows(asked, known, max(k, CANDIDATES)), strict=True):
+            shared = overlap(self._identity, query, [texts[row][:MOST_CHARACTERS] for row in rows.tolist()])
+            found.append(rows[np.argsort(-(known[rows] @ vector + shared), kind="stable")[:k]])
+        return np.array(found)
 
 
 class _TokenSetRatio:
@@ -196,4 +231,5 @@ OF_A_FOLDER: Mapping[str, Callable[[str], Model]] = {
     "transformer": _transformer,
     "identity": _weighed_by_texts("identity"),
     "both": _weighed_by_texts("both"),
+    "hybrid": lambda name: _same(_Hybrid(name)),
 }

@@ -1,0 +1,105 @@
+"""The nearest rows of an index in another order, by the n-grams that they share with the query."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gramvec
+from bulk_support import gramvec_command
+from gramvec.errors import InputError
+from gramvec.identity import Identity, overlap
+
+pytest.importorskip("numkong")
+
+TEXTS = [
+    "Insulin is secreted by the beta cells of the pancreas.",
+    "UCP2 lowers the secretion of insulin in obese mice.",
+    "Mice that eat much sugar become fat and sick.",
+    "The uncoupling protein 3 is found in muscles.",
+]
+QUERY = "uncoupling protein UCP2"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> gramvec.Index:
+    path = tmp_path_factory.mktemp("index") / "texts.gvi"
+    return gramvec.Index.build(path, [{"abstract": text} for text in TEXTS], column="abstract")
+
+
+def slow_overlap(identity: Identity, one: str, other: str) -> float:
+    """By dictionaries of n-grams."""
+    vectors = []
+    for text in (one, other):
+        padded = f" {' '.join(text.lower().split())} " if text.split() else ""
+        ngrams = [padded[at : at + n] for n in identity.orders for at in range(len(padded) - n + 1)]
+        found = identity.ngrams(text)
+        spelt = [found.text[first:last] for first, last in zip(found.first, found.last, strict=True)]
+        weights = dict(zip(spelt, identity.weights.of(found.hashes).tolist(), strict=True))
+        assert sorted(spelt) == sorted(ngrams)
+        vectors.append({ngram: (1 + math.log(ngrams.count(ngram))) * weights[ngram] for ngram in ngrams})
+    lengths = [math.sqrt(sum(value**2 for value in vector.values())) for vector in vectors]
+    product = sum(value * vectors[1].get(ngram, 0) for ngram, value in vectors[0].items())
+    return product / (lengths[0] * lengths[1]) if product else 0.0
+
+
+def test_an_overlap_is_the_cosine_of_weighed_ngrams() -> None:
+    identity = Identity.of_texts([*TEXTS, QUERY], orders=(2, 3))
+    texts = [*TEXTS, QUERY, "", " ", "abababab", "ÇÉ ÇÉ ÇÉ", "日本"]
+    for query in texts:
+        expected = [slow_overlap(identity, query, text) for text in texts]
+        assert overlap(identity, query, texts).tolist() == pytest.approx(expected, abs=1e-12)
+    assert overlap(identity, QUERY, []).tolist() == []
+    with pytest.raises(InputError, match="lone surrogate"):
+        overlap(identity, "\ud800", TEXTS)
+
+
+@pytest.mark.parametrize("hybrid", [0.25, 0.5, 1])
+def test_scores_are_the_mixture_and_in_order(index: gramvec.Index, hybrid: float) -> None:
+    plain = {hit.id: hit for hit in index.search(QUERY)[0]}
+    found = index.search(QUERY, k=3, hybrid=hybrid)[0]
+    identity = index.embedder.bundle.identity
+    assert identity is not None
+    shared = dict(zip("1234", overlap(identity, QUERY, TEXTS), strict=True))
+    expected = {one: (1 - hybrid) * plain[one].score + hybrid * shared[one] for one in plain}
+    assert [hit.id for hit in found] == sorted(expected, key=lambda one: -expected[one])[:3]
+    assert [hit.score for hit in found] == pytest.approx([expected[hit.id] for hit in found])
+    assert all(hit.record == plain[hit.id].record for hit in found)
+
+
+def test_none_is_the_search_without(index: gramvec.Index) -> None:
+    assert index.search([QUERY, ""], hybrid=0) == index.search([QUERY, ""])
+    assert len(index.search(["", " "], hybrid=0.5)) == 2
+
+
+def test_texts_at_hand_may_weigh_them(tmp_path: Path) -> None:
+    adapted = gramvec.load().adapted(TEXTS)
+    index = gramvec.Index.build(tmp_path / "own.gvi", TEXTS, model=adapted)
+    assert adapted.identity is not None
+    (hit,) = index.search(QUERY, k=1, hybrid=1)[0]
+    assert hit.score == pytest.approx(overlap(adapted.identity, QUERY, TEXTS).max())
+
+
+def test_by_the_command(index: gramvec.Index) -> None:
+    done = gramvec_command("search", index.path, QUERY, "-k", "2", "--hybrid", "0.5", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["id"] for one in found] == [hit.id for hit in index.search(QUERY, k=2, hybrid=0.5)[0]]
+    assert np.isclose(found[0]["score"], index.search(QUERY, k=1, hybrid=0.5)[0][0].score, atol=1e-6)
+    assert gramvec_command("search", index.path, QUERY, "--hybrid", "2").returncode == 2
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.5, math.nan, "half", True, None])
+def test_what_is_no_share(index: gramvec.Index, wrong: float) -> None:
+    with pytest.raises(InputError, match="hybrid must be a number from 0 to 1"):
+        index.search(QUERY, hybrid=wrong)
+
+
+def test_a_model_that_weighs_nothing(tmp_path: Path) -> None:
+    index = gramvec.Index.build(tmp_path / "sif.gvi", TEXTS, model="sif")
+    with pytest.raises(InputError, match="sif does not say what n-grams weigh"):
+        index.search(QUERY, hybrid=0.5)
