@@ -17,6 +17,7 @@ import pytest
 import gramvec
 from bulk_support import MODEL
 from conftest import MODELS
+from gramvec.client import Client
 from gramvec.errors import InputError
 from gramvec.http.app import create_app
 from gramvec.http.models import searches
@@ -83,6 +84,22 @@ def test_it_answers_what_the_index_finds(client: httpx.Client, index: gramvec.In
     assert client.post("/search", json={"queries": QUERY, "where": {"team": "none"}}).json()["results"] == [[]]
 
 
+def test_shared_ngrams_count_beside_meaning(tmp_path: Path, embedder: gramvec.Embedder) -> None:
+    index = gramvec.Index.build(tmp_path / "hybrid.gvi", RECORDS, model=embedder, filters=["team"])
+    queries = [QUERY, "sd1100", "closes", "", *(f"parcel {number}" for number in range(20))]
+    with running(Settings(index=(f"things={index.path}",)), embedder) as server:
+        for k, where in [(2, None), (10, {"team": "post"})]:
+            expected = hits(index.search(queries, k, where=where, hybrid=0.5))
+            asked = {"queries": queries, "k": k, "where": where, "hybrid": 0.5}
+            answer = httpx.post(f"{server.url}/search", json=asked, timeout=PATIENCE)
+            assert (answer.status_code, answer.json()["results"]) == (200, expected)
+        with Client(server.url) as client:
+            found = client.search(queries, 3, hybrid=0.5, return_records=False)
+        assert [[hit.id for hit in one] for one in found] == [
+            [hit.id for hit in one] for one in index.search(queries, 3, hybrid=0.5)
+        ]
+
+
 def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.Embedder) -> None:
     (told,) = client.get("/info").json()["indexes"]
     assert told == {
@@ -97,9 +114,13 @@ def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.E
         ({}, 422, "queries is missing"),
         ({"queries": []}, 422, "queries"),
         ({"queries": [1]}, 422, "queries[0] must be a string, not a number"),
+        ({"queries": "x", "hybrid": 1.5}, 422, "hybrid must be at most 1.0, not 1.5"),
+        ({"queries": "x", "hybrid": "half"}, 422, "hybrid must be a number"),
+        ({"queries": "x", "hybrid": 0.5}, 422, "does not say what n-grams weigh"),
+        ({"queries": ["x"] * 101, "hybrid": 0.5}, 413, "101 queries with 100 rows each are more than 10000 rows"),
         ({"queries": "x", "k": 0}, 422, "k must be at least 1, not 0"),
         ({"queries": "x", "k": 10_001}, 422, "k must be a whole number from 1 to 10,000"),
-        ({"queries": ["x"] * 20, "k": 10_000}, 413, "20 queries with k 10000 are more than 100000 rows"),
+        ({"queries": ["x"] * 20, "k": 10_000}, 413, "20 queries with 10000 rows each are more than 100000 rows"),
         ({"queries": ["x"] * 301}, 413, "301 texts are more than the limit of 300"),
         ({"queries": "q" * 70_000}, 422, "queries has 70000 characters"),
         ({"queries": "x", "index": "nothing"}, 404, "no index 'nothing' is served here, 'things' is"),

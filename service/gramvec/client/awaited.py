@@ -90,12 +90,21 @@ class AsyncClient(Connected):
         *,
         where: Where | None = None,
         index: str | None = None,
+        hybrid: float = 0.0,
         truncate: bool = False,
         return_records: bool = True,
     ) -> list[list[Hit]]:
         """See Client.search."""
         return await self._carried_out(
-            self._talks.search(queries, k, where=where, index=index, truncate=truncate, return_records=return_records)
+            self._talks.search(
+                queries,
+                k,
+                where=where,
+                index=index,
+                hybrid=hybrid,
+                truncate=truncate,
+                return_records=return_records,
+            )
         )
 
     async def rerank(

@@ -154,15 +154,25 @@ class Client(Connected, Encodes):
         *,
         where: Where | None = None,
         index: str | None = None,
+        hybrid: float = 0.0,
         truncate: bool = False,
         return_records: bool = True,
     ) -> list[list[Hit]]:
         """The k nearest rows of a served index for each query, the nearest first; see gramvec.Index.search.
 
         where: column -> the value that a row has there, or a list of such. index: its name, None for the first.
+        hybrid: see there.
         """
         return self._carried_out(
-            self._talks.search(queries, k, where=where, index=index, truncate=truncate, return_records=return_records)
+            self._talks.search(
+                queries,
+                k,
+                where=where,
+                index=index,
+                hybrid=hybrid,
+                truncate=truncate,
+                return_records=return_records,
+            )
         )
 
     def rerank(

@@ -16,8 +16,10 @@ from gramvec.sparse import COLUMNS, SparseVectors
 
 T = TypeVar("T")
 
-# Of one request: rows that are found, labels, characters of sparse vectors (see docs/http.md).
+# Of one request (see docs/http.md): rows that are found, labels, characters of sparse vectors; rows that a hybrid search
+# looks at again, and how many at least of each query.
 MOST_HITS, MOST_LABELS, MOST_CHARACTERS = 100_000, 200_000, 1_000_000
+MOST_MIXED, MIXED_ROWS = 10_000, 100
 # Of records, which can be of any size, and of labels and n-grams.
 MOST_FOUND = 256 * 1024 * 1024
 
@@ -91,6 +93,7 @@ class Tasks(Talks):
         *,
         where: Where | None,
         index: str | None,
+        hybrid: float,
         truncate: bool,
         return_records: bool,
     ) -> Talk[list[list[Hit]]]:
@@ -99,7 +102,7 @@ class Tasks(Talks):
             raise InputError(f"k must be a whole number from 1, not {k!r}", field="k")
         others = {
             "k": k, "where": None if where is None else dict(where), "index": index, "truncate": truncate,
-            "return_records": return_records,
+            "return_records": return_records, "hybrid": hybrid,
         }  # fmt: skip
         encoded = yield from self._texts(queries, truncate=truncate)
 
@@ -108,9 +111,8 @@ class Tasks(Talks):
             found = (yield from self._read("/search", body, _FOUND, start)).results
             return self._as_many(found, len(batch), most=k)
 
-        return (
-            yield from self._in_batches(encoded, taken, most=max(1, MOST_HITS // k), beside=len(orjson.dumps(others)))
-        )
+        most = MOST_MIXED // max(k, MIXED_ROWS) if hybrid else MOST_HITS // k
+        return (yield from self._in_batches(encoded, taken, most=max(1, most), beside=len(orjson.dumps(others))))
 
     def rerank(self, query: str, texts: Iterable[str], *, top_n: int | None, truncate: bool) -> Talk[list[Ranked]]:
         """See Client.rerank."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gramvec.search.building import add_to_index, build_index, remove_from_index
 from gramvec.search.duplicates import Recall, near_rows
 from gramvec.search.filters import Narrowing, Scalar, Where, text_of
-from gramvec.search.hybrid import CANDIDATES, MOST_CHARACTERS, Hit
+from gramvec.search.hybrid import CANDIDATES, MOST_CHARACTERS, Hit, weights_for
 from gramvec.search.index import MOST_HITS, Index, View, check_k
 from gramvec.search.layout import IndexHeader, Layout
 from gramvec.search.scan import TILE_QUERIES, kernels, nearest
@@ -35,4 +35,5 @@ __all__ = [
     "nearest",
     "remove_from_index",
     "text_of",
+    "weights_for",
 ]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gramvec.bulk import cores, units_of
 from gramvec.embedding import Embedder, Vectors, iterated, load
 from gramvec.errors import InputError
+from gramvec.identity import Identity
 from gramvec.runtime import Device
 from gramvec.search.building import add_to_index, build_index, check_model, remove_from_index
 from gramvec.search.filters import Narrowing, Where, allowed_rows, narrowing, text_of
@@ -170,11 +171,10 @@ class Index:
         while texts := list(islice(waiting, TILE_QUERIES)):
             units = units_of(self.embedder, texts, truncate=truncate, watch=lambda _: None)
             for text, rows, scores in zip(texts, *view.nearest(units, wanted), strict=True):
-                hits = view.hits(rows, scores)
-                if identity is not None:
-                    stored = [text_of(hit.record.get(self.header.column)) for hit in hits]
-                    hits = reordered(hits, text, stored, identity, hybrid)[:k]
-                yield hits
+                if identity is None:
+                    yield view.hits(rows, scores)
+                else:
+                    yield view.mixed(rows, scores, text, identity, hybrid)[:k]
 
     def narrowing(self, where: Where | None) -> Narrowing:
         """What `view` takes. Raises InputError for what the index cannot be narrowed by."""
@@ -232,6 +232,14 @@ class View:
             Hit(layout.id(row), score, layout.record(row))
             for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
         ]
+
+    def mixed(
+        self, rows: NDArray[np.int64], scores: Vectors, query: str, identity: Identity, hybrid: float
+    ) -> list[Hit]:
+        """`hits` in another order, by the n-grams that they share with the query as well; see `hybrid.reordered`."""
+        hits = self.hits(rows, scores)
+        stored = [text_of(hit.record.get(self._layout.header.column)) for hit in hits]
+        return reordered(hits, query, stored, identity, hybrid)
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
         """The ids of these rows."""

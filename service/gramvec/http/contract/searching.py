@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,6 +23,11 @@ class SearchRequest(OneOrManyBody):
         description="Columns and the value that a row has to have there, or a list of such, compared as text; of those"
         " that the index was built to filter by.",
     )
+    hybrid: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        0.0,
+        description="How much the n-grams that a row shares with the query count, beside what both mean: of the 100"
+        " nearest rows, or k. The model has to say what n-grams weigh.",
+    )
     index: str | None = Field(None, description="Name of a served index; null for the first.")
     return_records: bool | None = Field(True, description="Give what was stored with each row.")
     truncate: Truncate = None
@@ -30,7 +35,7 @@ class SearchRequest(OneOrManyBody):
 
 
 class FoundRow(BaseModel):
-    """A row of an index: its id, its cosine with the query, and what was stored with it."""
+    """A row of an index: its id, its score, a cosine unless the search is hybrid, and what was stored with it."""
 
     id: str
     score: float

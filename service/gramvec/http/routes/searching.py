@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from fastapi import APIRouter, Request
@@ -23,13 +24,20 @@ from gramvec.http.contract import (
     to_json,
     too_large,
 )
-from gramvec.http.models import ENTRY_BYTES, Rows, Service, embed, prepare, unless_gone, usage_of
+from gramvec.http.models import ENTRY_BYTES, Rows, Served, Service, embed, prepare, unless_gone, usage_of
 from gramvec.http.routes.shells import through
+
+if TYPE_CHECKING:
+    from gramvec.search import Hit, View
+
+Mixed = Callable[["View", Any, Any, str], "list[Hit]"]
 
 router = APIRouter()
 
 # Of all queries of a request together.
 MOST_HITS = 100_000
+# The same where they are looked at again for shared n-grams, at least so many of each query: 4 s at worst, in a thread.
+MOST_MIXED, MIXED_ROWS = 10_000, 100
 # A record as it lies in the file, its objects, and its JSON.
 RECORD_TIMES = 6
 
@@ -60,32 +68,44 @@ async def search(service: Service, request: Incoming) -> Reply:
     body = check(await read(request, service.most_values), SearchRequest)
     searches = service.admit_index(body.index)
     index = searches.served
-    given, k = body.texts(), body.k if body.k is not None else 10
+    given, k, hybrid = body.texts(), body.k if body.k is not None else 10, body.hybrid or 0.0
+    looked, most = (max(k, MIXED_ROWS), MOST_MIXED) if hybrid else (k, MOST_HITS)
     service.check_count(len(given))
-    if len(given) * k > MOST_HITS:
-        raise too_large(f"{len(given)} queries with k {k} are more than {MOST_HITS} rows in one answer; ask less")
+    if len(given) * looked > most:
+        raise too_large(f"{len(given)} queries with {looked} rows each are more than {most} rows at once; ask less")
     served = service.admit(index.model)
+    mixed = None if not hybrid else _mixed_by(served, hybrid, k)
     texts = prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(given) * k * ENTRY_BYTES)
     answer = await embed(served, texts, request)
     units = answer.embeddings.units.copy()
     units[answer.embeddings.feature_counts == 0] = 0
     began = time.perf_counter()
-    found = await unless_gone(asyncio.ensure_future(searches.find(units, k, body.where)), request)
+    found = await unless_gone(asyncio.ensure_future(searches.find(units, looked, body.where)), request)
     looked_ms = (time.perf_counter() - began) * 1e3
     told = body.return_records is not False
-    if told:
+    if told or mixed:
         request.reserve(RECORD_TIMES * sum(some.view.record_bytes(rows) for some in found for rows in some.rows))
-    encoded = await asyncio.to_thread(_encoded, index.name, found, told=told)
+    encoded = await asyncio.to_thread(_encoded, index.name, texts, found, mixed, told=told)
     usage = usage_of(served, answer)
     return reply([encoded], JSON, usage._replace(inference_ms=usage.inference_ms + looked_ms))
 
 
-def _encoded(name: str, found: list[Rows], *, told: bool) -> bytes:
+def _mixed_by(served: Served, hybrid: float, k: int) -> Mixed:
+    """What puts the rows of a query in another order. Raises InputError where the model weighs no n-grams."""
+    from gramvec.search import weights_for
+
+    identity = weights_for(served.embedder, hybrid)
+    assert identity is not None
+    return lambda view, rows, scores, text: view.mixed(rows, scores, text, identity, hybrid)[:k]
+
+
+def _encoded(name: str, texts: list[str], found: list[Rows], mixed: Mixed | None, *, told: bool) -> bytes:
     results: list[list[dict[str, Any]]] = []
+    asked = iter(texts)
     for some in found:
-        for rows, scores in zip(some.rows, some.scores, strict=True):
-            hits = some.view.hits(rows, scores)
+        for rows, scores, text in zip(some.rows, some.scores, asked, strict=False):
+            hits = some.view.hits(rows, scores) if mixed is None else mixed(some.view, rows, scores, text)
             results.append(
                 [
                     # As float32 it is written with the digits that it has.
