@@ -16,7 +16,7 @@ from gramvec.sparse import COLUMNS, SparseVectors
 
 T = TypeVar("T")
 
-# Of one request (see docs/http.md): rows that are found, labels, characters of sparse vectors; and of a hybrid search rows
+# Of one request (see docs/http.md): rows that are found, labels, characters of sparse vectors. Of a hybrid search: rows
 # that are looked at again, and how many at least of each query.
 MOST_HITS, MOST_LABELS, MOST_CHARACTERS = 100_000, 200_000, 1_000_000
 MOST_MIXED, MIXED_ROWS = 10_000, 100
