@@ -320,6 +320,8 @@ def test_an_index_of_both_is_opened_for_both(tmp_path: Path) -> None:
     (tmp_path / "titles.txt").write_text("\n".join(TEXTS))
     done = gramvec_command("index", "build", tmp_path / "titles.txt", "-o", path, "--space", "both")
     assert done.returncode == 0, done.stderr
+    assert b"space         both" in gramvec_command("index", "info", path).stdout
+    assert b"256 columns beside, of n-grams of 3 characters" in gramvec_command("inspect", "gramvec-en").stdout
     index = gramvec.Index.open(path)
     assert index.embedder.space == "both" and index.header.dimensions == 300 + COLUMNS
     assert index.search("sd1100", k=1)[0][0].record == {"text": TEXTS[0]}

@@ -167,6 +167,7 @@ def info(index: Path, as_json: bool) -> None:
     values = {
         "model": found.header.model,
         "model digest": found.header.digest,
+        "space": found.header.space,
         "rows": len(found),
         "dimensions": found.header.dimensions,
         "text column": found.header.column,

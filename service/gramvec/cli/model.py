@@ -9,7 +9,7 @@ from typing import Any
 import click
 import orjson
 
-from gramvec.bundles import DEFAULT_MODEL
+from gramvec.bundles import DEFAULT_MODEL, Manifest
 from gramvec.cli.options import device_option, model_option, printable
 from gramvec.embedding import Embedder, compare, load, sample_texts
 from gramvec.errors import BackendError, GramvecError, InputError
@@ -68,12 +68,20 @@ def _summary(embedder: Embedder) -> dict[str, str]:
         "digest": embedder.digest,
         "folder": str(embedder.bundle.path),
         "dimension": str(embedder.dimension),
+        "identity": _identity(manifest),
         "features": " and ".join(rows),
         "graph": f"{manifest.graph.pooling}, {manifest.graph.activation}, table in {manifest.graph.precision}",
         "size": f"{size / 1e6:.1f} MB",
         "licence": str(provenance.get("licence", "not stated")),
         "trained on": ", ".join(str(one.get("name", one)) for one in _datasets(provenance)) or "not stated",
     }
+
+
+def _identity(manifest: Manifest) -> str:
+    record = manifest.identity
+    if record is None:
+        return "none"
+    return f"{record.columns} columns beside, of n-grams of {', '.join(map(str, record.orders))} characters"
 
 
 def _datasets(provenance: dict[str, Any]) -> list[dict[str, Any]]:
