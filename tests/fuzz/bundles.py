@@ -52,7 +52,7 @@ def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
 def change(numbers: random.Random, made: Path) -> None:
     """One change to one file."""
     name = numbers.choice(
-        [*["manifest.json"] * 4, *["vocab.bin"] * 3, "memo.bin", "model.onnx", "model.onnx.data", "odd"]
+        [*["manifest.json"] * 4, *["vocab.bin"] * 3, "memo.bin", "identity.bin", "model.onnx", "model.onnx.data", "odd"]
     )
     file = made / name
     if name == "odd":
@@ -67,7 +67,7 @@ def change(numbers: random.Random, made: Path) -> None:
     elif name.endswith(".bin"):
         data = file.read_bytes()
         with suppress(ValueError, TypeError, UnicodeDecodeError, struct.error):
-            write_arrays(file, data[:8], 2, mutate.arrays(numbers, read(data)))
+            write_arrays(file, data[:8], int.from_bytes(data[8:12], "little"), mutate.arrays(numbers, read(data)))
     else:
         file.write_bytes(mutate.content(numbers, file.read_bytes()))
 
@@ -109,7 +109,7 @@ def use(numbers: random.Random, bundle: Bundle) -> None:
         runtime = NativeRuntime(bundle)
         vectors = runtime.embed(bundle.memoised, texts).vectors
         assert vectors.shape == (len(texts), bundle.manifest.dimension)
-        embedder = Embedder(bundle, runtime)
+        embedder = Embedder(bundle, runtime, space="meaning" if bundle.identity is None else "both")
         with np.errstate(all="ignore"):
             weights_of(bundle).rows(slice(0, 5))
             explain(embedder, *[*texts, "a", "b"][:2]).to_dict()

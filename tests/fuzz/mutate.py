@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.features import FeatureSpec, Featuriser
+from gramvec.identity import Identity
 from gramvec.vocab.memo import edges_of, longest_reach
 from gramvec_training.data import build_vocabulary
 from gramvec_training.encoders import bag_of
@@ -42,7 +43,7 @@ WIDTH = 5
 
 
 def write_bases(folder: Path) -> None:
-    """A bundle of each kind, with a memo where there may be one; nothing if they are there."""
+    """A bundle of each kind, with a memo where there may be one, half with an identity; nothing if they are there."""
     if folder.exists():
         return
     numbers = np.random.default_rng(1)
@@ -61,6 +62,7 @@ def write_bases(folder: Path) -> None:
                 numbers.normal(0, 0.3, (len(vocabulary), WIDTH)).astype(np.float32),
                 None, pooling="sum" if has_memo else "mean", activation="linear",
             ), precision=precisions[index % 3],  # type: ignore[arg-type]
+            identity=Identity.of_texts(corpus, orders=(2, 3), columns=16) if index % 2 else None,
             memo=Chosen(chunks, [one for one in edges if known.issuperset(one)][::2]) if has_memo else Chosen(),
             provenance={"seed": 1, "data": [{"name": "none"}]}, card="# test\n",
         )  # fmt: skip

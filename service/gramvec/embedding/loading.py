@@ -12,7 +12,7 @@ from gramvec.embedding.postprocess import unit
 from gramvec.embedding.spaces import Space, check_space
 from gramvec.errors import BundleError, DeviceError
 from gramvec.identity import Identity
-from gramvec.runtime import Device, RuntimeName, open_runtime
+from gramvec.runtime import Device, Runtime, RuntimeName, open_runtime
 
 # Of a component of a vector of length 1.
 UNIT_TOLERANCE = 1e-6
@@ -36,8 +36,7 @@ def load(
     """
     check_space(space)
     bundle = open_bundle(name_or_path)
-    opened = open_runtime(bundle, device, runtime)
-    _check_units(bundle)
+    opened = _open(bundle, device, runtime)
     return Embedder(bundle, opened, max_characters=max_characters, threads=threads, space=space)
 
 
@@ -52,15 +51,17 @@ def opened_again(
     bundle = open_bundle(path)
     if bundle.digest != digest:
         raise BundleError(f"{path}: another model than the one that was pickled; pickle it again")
-    opened = open_runtime(bundle, device, runtime)
+    opened = _open(bundle, device, runtime)
     return Embedder(bundle, opened, max_characters=max_characters, threads=threads, space=space, identity=identity)
 
 
-def _check_units(bundle: Bundle) -> None:
-    """The loop that every vector goes through last, on the golden vectors."""
+def _open(bundle: Bundle, device: Device, runtime: RuntimeName) -> Runtime:
+    """The runtime, and the loop that every vector goes through last, checked on the golden vectors."""
+    opened = open_runtime(bundle, device, runtime)
     vectors = np.array([one.vector for one in bundle.manifest.golden], np.float32)
     vectors = vectors.reshape(len(vectors), bundle.manifest.dimension)
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     expected = vectors / np.where(lengths > 0, lengths, 1)
     if not np.allclose(unit(vectors), expected, rtol=0, atol=UNIT_TOLERANCE):
         raise DeviceError("the compiled loops give vectors that are not of length 1; install gramvec again")
+    return opened

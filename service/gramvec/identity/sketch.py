@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gramvec import native
 from gramvec.errors import InputError
 from gramvec.features import characters, code_points, compose, places
-from gramvec.identity.weights import FULL_WEIGHT, SPACES, NgramWeights
+from gramvec.identity.weights import BLANK, FULL_WEIGHT, NgramWeights
 from gramvec.sparse import SIF_A, hashed_features
 from gramvec.vocab import CODE_POINTS, PAGE, PAGE_SHIFT, SPACE, CharacterTable
 
@@ -134,7 +134,7 @@ class Identity:
         vectors = np.zeros((len(found.hash), self.columns))
         columns, values = self._signed(found.hash)
         np.put_along_axis(vectors, columns, values * self._factor(len(found.hash)), axis=1)
-        letters = np.where(chars.source < 0, SPACES, self.letter(given.points[np.maximum(chars.source, 0)]))
+        letters = np.where(chars.source < 0, BLANK, self.letter(given.points[np.maximum(chars.source, 0)]))
         # In the order of `hashed_features`: all n-grams of an order, then those of the next.
         lengths = np.repeat(self.orders, [max(0, len(letters) - order + 1) for order in self.orders])
         starts, ends = places(text, chars, len(given.points))
@@ -196,14 +196,15 @@ class Identity:
     def _loops(self) -> Any:
         # Made when first used: the tables of characters take 20 ms, and most who open a model want its meaning alone.
         loops: Any = native.loops
-        made = (compose, *self._letters, self.weights.weights, self.orders, self.columns, self.scale)
-        return None if loops is None else loops.Identity(*made)
+        if loops is None:
+            return None
+        return loops.Identity(compose, *self._letters, self.weights.weights, self.orders, self.columns, self.scale)
 
     @cached_property
     def spaces(self) -> CharacterTable:
         """Which code points are spaces; the rest is nothing."""
         points = np.arange(CODE_POINTS, dtype=np.uint32)
-        classes = np.where(self.letter(points) == SPACES, SPACE, 0).astype(np.uint8)
+        classes = np.where(self.letter(points) == BLANK, SPACE, 0).astype(np.uint8)
         firsts = np.flatnonzero(np.diff(classes, prepend=np.uint8(255))).astype(np.uint32)
         return CharacterTable(np.zeros(0, np.uint32), np.zeros((0, 2), np.uint32), firsts, classes[firsts])
 

@@ -7,7 +7,6 @@ them are exact. An n-gram that is rare or unknown weighs 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import BundleError, InputError
-from gramvec.sparse import SIF_A, held_by
-from gramvec.vocab import CODE_POINTS, SPACE, bytes_of, class_ranges, lower_case_pairs, read_arrays, write_arrays
+from gramvec.sparse import SIF_A, held_by, lower_table
+from gramvec.vocab import CODE_POINTS, bytes_of, read_arrays, write_arrays
 
 MAGIC, VERSION = b"gramvide", 1
 # 0.3 MB, which the processor's second cache holds. Of the n-grams that share a place hardly one is common.
 WEIGHT_BITS = 18
 FULL_WEIGHT = 255
-SPACES = ord(" ")
+BLANK = ord(" ")  # what white space is read as
 
 _DTYPES = {"letters": "<u4", "weights": "|u1"}
 
@@ -53,7 +52,7 @@ class NgramWeights:
         # What shares a place is as common as the commonest of them.
         shares = held.reshape(1 << WEIGHT_BITS, -1).max(axis=1) / number
         weights = np.maximum(np.rint(FULL_WEIGHT * (a / (a + shares))), 1).astype(np.uint8)
-        return cls(weights, _letters().copy()), number
+        return cls(weights, _letters()), number
 
     def of(self, hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
         """float64, shape of the hashes: the weight of each, 1 to 255."""
@@ -93,14 +92,7 @@ def _wrong(letters: NDArray[Any], weights: NDArray[Any]) -> str | None:
     return None
 
 
-@lru_cache(maxsize=1)
 def _letters() -> NDArray[np.uint32]:
-    firsts, classes = class_ranges()
-    ends = np.append(firsts[1:], np.uint32(CODE_POINTS))
-    spaces = [
-        (point, SPACES)
-        for first, end in zip(firsts[classes == SPACE].tolist(), ends[classes == SPACE].tolist(), strict=True)
-        for point in range(first, end)
-        if point != SPACES
-    ]
-    return np.array(sorted([*lower_case_pairs(), *spaces]), np.uint32)
+    table = lower_table()
+    changed = np.flatnonzero(table != np.arange(CODE_POINTS)).astype(np.uint32)
+    return np.stack([changed, table[changed]], axis=1)

@@ -7,7 +7,7 @@ function in `hashed`.
 from __future__ import annotations
 
 from gramvec.sparse.embedder import ORDERS, SIF_A, WEIGHTINGS, SparseEmbedder, Weighting, fit, held_by, uniform
-from gramvec.sparse.hashed import COLUMN_BITS, COLUMNS, Hashed, columns_of, hashed_features
+from gramvec.sparse.hashed import COLUMN_BITS, COLUMNS, Hashed, columns_of, hashed_features, lower_table
 from gramvec.sparse.vectors import SparseVectors
 
 __all__ = [
@@ -24,5 +24,6 @@ __all__ = [
     "fit",
     "hashed_features",
     "held_by",
+    "lower_table",
     "uniform",
 ]

@@ -43,7 +43,7 @@ def counted(texts: Sequence[str], orders: Sequence[int], *, words: bool) -> tupl
     Raises InputError with the text's index for a lone surrogate or anything but str.
     """
     given = code_points(texts)
-    found = hashed_features(given, characters(given, _classes()), _lower().__getitem__, orders, words=words)
+    found = hashed_features(given, characters(given, _classes()), lower_table().__getitem__, orders, words=words)
     keys = np.sort(found.text << COLUMN_BITS | columns_of(found.hash))
     first = np.flatnonzero(np.diff(keys, prepend=np.int64(-1)))
     counts = np.diff(np.append(first, len(keys)))
@@ -98,7 +98,7 @@ def _classes() -> CharacterTable:
 
 
 @lru_cache(maxsize=1)
-def _lower() -> NDArray[np.uint32]:
+def lower_table() -> NDArray[np.uint32]:
     """uint32[0x110000]: the lower case of each code point; every white space character is U+0020."""
     lower = np.arange(CODE_POINTS, dtype=np.uint32)
     pairs = np.array(lower_case_pairs(), np.uint32)

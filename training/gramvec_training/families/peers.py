@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gramvec.embedding import Space, load
 from gramvec.errors import InputError
 from gramvec.identity import overlap
-from gramvec.search import CANDIDATES, MOST_CHARACTERS
+from gramvec.search import CANDIDATES, MOST_CHARACTERS, weights_for
 from gramvec.sparse import fit
 from gramvec_training.evaluation import ScoredModel
 from gramvec_training.families.comparison import (
@@ -77,11 +77,8 @@ def _weighed_by_texts(space: Space) -> Callable[[str], Model]:
         embedder = load(name, device="cpu")
 
         def model(texts: Sequence[str]) -> Comparison:
-            adapted = embedder.adapted(prepared(texts), space=space)
+            adapted = embedder.adapted(embedder.prepare(texts, truncate=True), space=space)
             return Cosines(lambda some: adapted.embed(some, truncate=True))
-
-        def prepared(texts: Sequence[str]) -> list[str]:
-            return embedder.prepare(texts, truncate=True)
 
         return model
 
@@ -127,10 +124,9 @@ class _Hybrid:
 
     def __init__(self, name: str) -> None:
         self._embedder = load(name, device="cpu")
-        found = self._embedder.bundle.identity
-        if found is None:
-            raise InputError(f"{name} does not say what n-grams weigh; give it an identity: gramvec-train identity.")
-        self._identity = found
+        identity = weights_for(self._embedder, 0.5)
+        assert identity is not None
+        self._identity = identity
 
     def pairs(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """See Comparison.pairs."""

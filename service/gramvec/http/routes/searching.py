@@ -36,8 +36,8 @@ router = APIRouter()
 
 # Of all queries of a request together.
 MOST_HITS = 100_000
-# The same where they are looked at again for shared n-grams, at least so many of each query: 4 s at worst, in a thread.
-MOST_MIXED, MIXED_ROWS = 10_000, 100
+# The same where they are looked at again for shared n-grams: 4 s at worst, in a thread.
+MOST_MIXED = 10_000
 # A record as it lies in the file, its objects, and its JSON.
 RECORD_TIMES = 6
 
@@ -69,7 +69,7 @@ async def search(service: Service, request: Incoming) -> Reply:
     searches = service.admit_index(body.index)
     index = searches.served
     given, k, hybrid = body.texts(), body.k if body.k is not None else 10, body.hybrid or 0.0
-    looked, most = (max(k, MIXED_ROWS), MOST_MIXED) if hybrid else (k, MOST_HITS)
+    looked, most = (_candidates(k), MOST_MIXED) if hybrid else (k, MOST_HITS)
     service.check_count(len(given))
     if len(given) * looked > most:
         raise too_large(f"{len(given)} queries with {looked} rows each are more than {most} rows at once; ask less")
@@ -89,6 +89,12 @@ async def search(service: Service, request: Incoming) -> Reply:
     encoded = await asyncio.to_thread(_encoded, index.name, texts, found, mixed, told=told)
     usage = usage_of(served, answer)
     return reply([encoded], JSON, usage._replace(inference_ms=usage.inference_ms + looked_ms))
+
+
+def _candidates(k: int) -> int:
+    from gramvec.search import CANDIDATES
+
+    return max(k, CANDIDATES)
 
 
 def _mixed_by(served: Served, hybrid: float, k: int) -> Mixed:
