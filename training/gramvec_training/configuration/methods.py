@@ -30,6 +30,25 @@ class Training(Schedule):
     shuffle_first_epoch: bool = True  # else in the order of the files
 
 
+class Spelling(Strict):
+    """Words beside the texts of a distillation: a misspelt one is drawn to its own, and away from others spelt alike.
+
+    Each step has `groups` words of the `count` most frequent in the file `words` (of four letters or more), each with
+    those most alike, `near` in all, and of each word a misspelt copy: one of `copies`. The loss beside the texts' is
+    `keep` * (1 - cos(word, its vector of the teacher)) + `weight` * cross-entropy of the copy's cosines with the words
+    of the step, over `temperature`, by which only the copies are moved.
+    """
+
+    words: Path
+    count: Count = 50_000
+    groups: Count = 64
+    near: Annotated[int, Field(ge=2)] = 8
+    copies: Count = 6
+    weight: Positive = 0.3
+    temperature: Positive = 0.05
+    keep: Penalty = 1.5
+
+
 class Distillation(Schedule):
     """Learning from a teacher's vectors of [[texts]]; `batch` counts texts."""
 
@@ -45,6 +64,7 @@ class Distillation(Schedule):
     misspelt: Annotated[float, Field(ge=0, le=1)] = 0.1  # misspelt copies, as a share of the texts
     misspelt_words: Annotated[float, Field(gt=0, le=1)] = 0.3  # share of a copy's longer words
     misspellings: tuple[Path, ...] = ()  # files of word<TAB>misspelling
+    spelling: Spelling | None = None  # words to learn from besides
 
 
 class Supervision(Schedule):

@@ -13,6 +13,7 @@ from gramvec_training.data.labels import LabelSplit, LabelTexts, split_labels
 from gramvec_training.data.misspelling import misspelt
 from gramvec_training.data.mixture import LabelGroups, Mixture, SourceGroups
 from gramvec_training.data.repeated import Repeated, count_repeated
+from gramvec_training.data.spelling import copies_of, spelt_alike
 from gramvec_training.data.texts import collect_texts, source_texts
 from gramvec_training.data.vocabulary import build_vocabulary, extended_vocabulary, vocabulary_for
 
@@ -35,6 +36,7 @@ __all__ = [
     "SourceGroups",
     "build_vocabulary",
     "collect_texts",
+    "copies_of",
     "count_cooccurrences",
     "count_documents",
     "count_repeated",
@@ -44,6 +46,7 @@ __all__ = [
     "read_held_out",
     "read_kept",
     "source_texts",
+    "spelt_alike",
     "split_labels",
     "vocabulary_for",
 ]

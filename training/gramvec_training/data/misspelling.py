@@ -5,11 +5,20 @@ The generator that scores robustness (evaluation/robustness.py) is another one, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+# Spellings that sound alike or nearly so in English, taken for each other both ways, unless one is nothing.
+_ALIKE = (
+    "ie ei", "ph f", "c k", "c s", "s z", "tion sion", "able ible", "ance ence", "ant ent", "ar er", "or er", "y i",
+    "kn n", "wr r", "wh w", "qu kw", "x cs", "ck k", "tch ch", "sc s", "dge ge", "g j", "ea ee", "ea e", "ai a", "ou o",
+    "oo u", "ee i", "au or", "ous us", "ough uff", "ght t", "gh ", "mb m", "le el", "re er", "ed t", "e ", "a e", "e i",
+    "i a", "o u", "u e", "a o", "ll l", "ss s", "tt t", "mm m", "nn n", "pp p", "rr r", "cc c", "ff f",
+)  # fmt: skip
+_PAIRS = [(one.split(" ")[0], one.split(" ")[1]) for one in _ALIKE]
+SOUNDS = (*_PAIRS, *((other, one) for one, other in _PAIRS if other))
 SHORTEST = 3  # of two letters, half of the misspellings are other words
 
 
@@ -39,6 +48,23 @@ def _misspelt(text: str, rng: np.random.Generator, share: float, known: Mapping[
     return " ".join(words)
 
 
+def misspelt_word(word: str, rng: np.random.Generator, *, known: Mapping[str, Sequence[str]]) -> str:
+    """A misspelling of a word: half of the time a real one where `known` has any, else one or two errors.
+
+    An error is a letter lost, gained, changed, doubled or swapped, or a spelling that sounds alike. The word itself may
+    come out, as one of a letter does.
+    """
+    if len(word) < 2:
+        return word
+    real = known.get(word.lower(), ())
+    if real and rng.random() < 0.5:
+        return real[int(rng.integers(len(real)))]
+    for error in ERRORS[int(rng.integers(len(ERRORS)))]:
+        given = error(word, rng)
+        word = given if len(given) > 1 else word
+    return word
+
+
 def _edited(word: str, rng: np.random.Generator) -> str:
     at = int(rng.integers(len(word)))
     swapped = max(at, 1)
@@ -51,3 +77,25 @@ def _edited(word: str, rng: np.random.Generator) -> str:
         word[: swapped - 1] + word[swapped] + word[swapped - 1] + word[swapped + 1 :],
     )
     return edits[int(rng.integers(len(edits)))]
+
+
+def _sounding(word: str, rng: np.random.Generator) -> str:
+    """The word with one spelling for another that sounds alike, where it has any that may be taken."""
+    for i in rng.permutation(len(SOUNDS)).tolist():
+        one, other = SOUNDS[int(i)]
+        if one in word:
+            parts = word.split(one)
+            at = int(rng.integers(1, len(parts)))
+            return one.join(parts[:at]) + other + one.join(parts[at:])
+    return word
+
+
+_Error = Callable[[str, np.random.Generator], str]
+ERRORS: tuple[tuple[_Error, ...], ...] = (
+    (_edited,),
+    (_edited,),
+    (_sounding,),
+    (_edited, _sounding),
+    (_sounding, _sounding),
+    (_edited, _edited),
+)

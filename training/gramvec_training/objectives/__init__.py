@@ -20,6 +20,7 @@ from gramvec_training.objectives.heads import (
 from gramvec_training.objectives.margin import margin_loss
 from gramvec_training.objectives.negatives import choose_negatives, mega_batch_negatives
 from gramvec_training.objectives.pairs import PairObjective
+from gramvec_training.objectives.spelling import SpellingObjective, Words, spelling_loss
 from gramvec_training.objectives.tagging import Sentences, TaggedExamples, Tagger, TaggingObjective
 
 __all__ = [
@@ -31,11 +32,13 @@ __all__ = [
     "PairHead",
     "PairObjective",
     "Sentences",
+    "SpellingObjective",
     "TaggedExamples",
     "Tagger",
     "TaggingObjective",
     "TeacherObjective",
     "TextHead",
+    "Words",
     "choose_negatives",
     "distillation_loss",
     "margin_loss",
@@ -43,4 +46,5 @@ __all__ = [
     "moved",
     "new_head",
     "score_targets",
+    "spelling_loss",
 ]

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from gramvec.errors import InputError
 from gramvec_training.configuration import Distillation
-from gramvec_training.data import Bools, Corpus, Ids, Ints
+from gramvec_training.data import Batch, Bools, Corpus, Ids, Ints
 from gramvec_training.objectives.base import Examples, Objective, moved
 from gramvec_training.teachers import Projection, projected
 from gramvec_training.types import Halves
@@ -34,9 +34,9 @@ def distillation_loss(student: Tensor, teacher: Tensor, *, relation: float) -> T
 class TeacherObjective(Objective):
     """Draws a student to a teacher's vectors. Each epoch goes through all items, texts and copies, in a new order.
 
-    `rows` int64[items]: the teacher's row of each item of the corpus; `teacher` float16[rows, d]. Items without a known
-    feature are left out. `dropout` float32[rows of the table]: with which probability each occurrence of a feature is
-    left out of a step, None for none.
+    `rows` int64[items]: the teacher's row of each item, which are the corpus's first; `teacher` float16[rows, d]. Items
+    without a known feature are left out. `dropout` float32[rows of the table]: with which probability each occurrence
+    of a feature is left out of a step, None for none.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class TeacherObjective(Objective):
         *,
         dropout: npt.NDArray[np.float32] | None = None,
     ) -> None:
-        self._known = np.flatnonzero(corpus.counts)
+        self._known = np.flatnonzero(corpus.counts[: len(rows)])
         if len(self._known) < 2:
             raise InputError("Distillation needs at least two texts with known features; check the texts.")
         # A last batch may be of one text, whose cosines to others teach nothing, so it is left out.
@@ -67,14 +67,19 @@ class TeacherObjective(Objective):
 
     def examples_at(self, step: int) -> Examples:
         """The items of a step; `targets` float16[n, d] are the teacher's vectors of them."""
+        items = self._items_at(step)
+        return Examples(step, self._batch_at(step, items), len(items), self._teacher[self._rows[items]])
+
+    def _items_at(self, step: int) -> Ints:
         epoch, position = divmod(step, self.steps_per_epoch)
         if epoch != self._epoch:
             rng = np.random.default_rng([self.settings.seed, epoch])
             self._epoch, self._order = epoch, self._known[rng.permutation(len(self._known))]
         start = position * self.settings.batch
-        items = self._order[start : start + self.settings.batch]
-        batch = self._corpus.batch(items, None if self._dropout is None else self._kept_at(step, self._dropout))
-        return Examples(step, batch, len(items), self._teacher[self._rows[items]])
+        return self._order[start : start + self.settings.batch]
+
+    def _batch_at(self, step: int, items: Ints) -> Batch:
+        return self._corpus.batch(items, None if self._dropout is None else self._kept_at(step, self._dropout))
 
     def _kept_at(self, step: int, dropout: npt.NDArray[np.float32]) -> Callable[[Ids], Bools]:
         rng = np.random.default_rng([self.settings.seed, step, 2**30])

@@ -7,23 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from tqdm import tqdm
 
 from gramvec.errors import InputError
 from gramvec.features import Featuriser
-from gramvec_training.configuration import How
-from gramvec_training.data import Corpus, collect_texts, count_repeated, misspelt
+from gramvec_training.configuration import How, Spelling
+from gramvec_training.data import Corpus, collect_texts, copies_of, count_repeated, misspelt, spelt_alike
 from gramvec_training.encoders import Encoder
 from gramvec_training.export import kind_of
 from gramvec_training.fitting import History, choose_device
-from gramvec_training.objectives import TeacherObjective
-from gramvec_training.readers import read_misspellings
+from gramvec_training.objectives import Objective, SpellingObjective, TeacherObjective, Words
+from gramvec_training.readers import read_frequencies, read_misspellings
 from gramvec_training.runs.beginning import begun_encoder, begun_vocabulary
 from gramvec_training.runs.folder import PARITY_TEXTS, Begun, spec_of
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.start import begin_from, origin_record
 from gramvec_training.teachers import open_teacher, principal_projection
 
+SHORTEST_WORD = 4  # misspelt, a shorter one is most often another word
 PROJECTION_TEXTS = 200_000  # the axes are steady to the third digit from a tenth of that
 
 
@@ -57,11 +59,23 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
     known = read_misspellings([data / path for path in settings.misspellings])
     copied = rng.permutation(len(texts))[: int(settings.misspelt * len(texts))]
     copies = misspelt([texts[i] for i in copied.tolist()], rng, share=settings.misspelt_words, known=known)
-    with _bar("features", len(texts) + len(copies)) as bar:
-        corpus = Corpus.of([*texts, *copies], featuriser, len(vocabulary), progress=bar.update)
+    every, learned = [*texts, *copies], None
+    if settings.spelling is not None:
+        words = _words(settings.spelling, data)
+        alike = spelt_alike(words, settings.spelling.near)
+        learned = Words(settings.spelling, len(every), alike, teacher.vectors(words))
+        every += [*words, *copies_of(words, settings.spelling.copies, rng, known=known)]
+    with _bar("features", len(every)) as bar:
+        corpus = Corpus.of(every, featuriser, len(vocabulary), progress=bar.update)
     rows = np.concatenate([np.arange(len(texts)), copied])
     rates = {str(kind): rate for kind, rate in settings.dropout.items()}
     dropout = np.array([rates.get(kind_of(one), 0) for one in vocabulary.entries()], np.float32) if rates else None
+
+    def make_objective(encoder: Encoder, device: torch.device) -> Objective:
+        given = (corpus, rows, vectors, projection, settings, device)
+        if learned is None:
+            return TeacherObjective(*given, dropout=dropout)
+        return SpellingObjective(learned, *given, dropout=dropout)
 
     def record(history: History, encoder: Encoder) -> dict[str, Any]:
         return {
@@ -76,6 +90,7 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
             },
             "texts": len(texts),
             "misspelt_copies": len(copies),
+            **({} if learned is None else {"misspelt_words": len(learned.alike)}),
             "examples": history.examples,
             **origin_record(started),
         }
@@ -87,11 +102,22 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
         count_repeated(texts, spec),
         make_encoder=lambda: begun_encoder(config, started, settings.seed, vocabulary, data),
         record=record,
-        make_objective=lambda encoder, device: TeacherObjective(
-            corpus, rows, vectors, projection, settings, device, dropout=dropout
-        ),
+        make_objective=make_objective,
         digests=(corpus.digest, teacher.digest, teacher.precision),
     )
+
+
+def _words(settings: Spelling, data: Path) -> list[str]:
+    """The most frequent words of letters alone and of four at least. Raises InputError for fewer than are compared."""
+    frequencies = read_frequencies(data / settings.words)
+    known = [word for word in frequencies if word.isalpha() and len(word) >= SHORTEST_WORD]
+    words = sorted(known, key=lambda word: -frequencies[word])[: settings.count]
+    if len(words) < settings.near:
+        raise InputError(
+            f"{data / settings.words} has {len(words)} words of four letters and more, {settings.near} are compared: "
+            "name a file of more."
+        )
+    return words
 
 
 def _bar(title: str, total: int) -> tqdm[Any]:
