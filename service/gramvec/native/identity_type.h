@@ -68,7 +68,7 @@ static PyObject *identity_join(IdentityObject *self, PyObject *args) {
     PyObject *texts, *given_vectors, *given_joined, *given_counts, *result = NULL;
     if (!PyArg_ParseTuple(args, "OOOO", &texts, &given_vectors, &given_joined, &given_counts)) return NULL;
     const Identity *d = &self->identity;
-    int64_t sums[SIGNS << MOST_BLOCK_BITS];
+    int64_t sums[2 * SIGNS << MOST_BLOCK_BITS];
     Buffers buffers = {.count = 0};
     Given given;
     Py_ssize_t n_vectors, n_joined, n_counts, columns = (Py_ssize_t)SIGNS << d->block_bits;
