@@ -18,6 +18,7 @@ from gramvec_training.experiments import (
     systems,
     tagging,
     undertrained,
+    wins,
 )
 from gramvec_training.experiments.base import Drawing, Experiment
 from gramvec_training.experiments.raw import GIVEN, PHRASE, SN
@@ -47,6 +48,17 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         note="Rates and sampling are those of one to four tried that were best on the phrases with the first seed. "
         "charCNN with MAX ended at 12, 2 and 7 where MIX has its row; charLSTM at 5e-3 has 39, 49 and 43: it needs "
         "tens of epochs.",
+    ),
+    Experiment(
+        "all-systems-sets", "CHARAGRAM, Table 1 of the supplement", "All systems set by set", _PAIRS, wins.by_set,
+        learns=True,
+        note="SIF is the average of the given vectors with weights and removal.",
+    ),
+    Experiment(
+        "all-systems-wins", "CHARAGRAM, Table 1 of the supplement; SIF, Table 5",
+        "On how many sets each system is above each other one", "models of all-systems; 11 sets for 22", wins.table,
+        learns=True,
+        note="A row's system is above the column's on so many sets. To the right: its wins over all others in a task.",
     ),
     Experiment(
         "charagram-table-1", "CHARAGRAM, Table 1", "Character models on single words",

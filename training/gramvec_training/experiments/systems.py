@@ -57,9 +57,9 @@ _OF_CHARACTERS: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, A
 }  # fmt: skip
 SYSTEMS = (*_OF_WORDS, *_OF_CHARACTERS)
 # STS 2012 and SICK's test part: SIF's Table 1; of the character models the means of the supplement's Table 1.
-_START = "average of the start"
+START = "average of the start"
 _PAPER: dict[str, tuple[float, float]] = {
-    _START: (52.8, 66.4),
+    START: (52.8, 66.4),
     "PP": (58.7, 71.6),
     "PP-proj": (60.0, 71.6),
     "DAN": (56.0, 70.7),
@@ -98,7 +98,7 @@ def learned_system(inputs: Inputs, system: str, seed: int) -> tuple[Path, dict[s
 def table(inputs: Inputs) -> Outcome:
     """Each system's Pearson, mean over seeds, on each task, and on pairs like those of training."""
     start = Words(inputs.vectors, inputs.sets).score()
-    found: dict[str, list[dict[str, float]]] = {_START: [start]}
+    found: dict[str, list[dict[str, float]]] = {START: [start]}
     for system in SYSTEMS:
         found[system] = [tasks_of(learned_system(inputs, system, seed)[1]) for seed in inputs.seeds]
     mean = {system: means(scores) for system, scores in found.items()}
@@ -109,7 +109,7 @@ def table(inputs: Inputs) -> Outcome:
         paper = _PAPER.get(system, (None, None))
         row: dict[str, str | float | None] = {"system": system}
         row |= {task: _rounded(scores.get(task)) for task in (*tasks, *inside)}
-        row["between seeds"] = _rounded(spread(found[system], (*tasks, *inside))) if system != _START else None
+        row["between seeds"] = _rounded(spread(found[system], (*tasks, *inside))) if system != START else None
         rows.append({**row, "paper, STS 2012": paper[0], "paper, SICK test": paper[1]})
     return Outcome(tuple(rows), _findings(mean, tasks, inside))
 
@@ -131,8 +131,8 @@ def _findings(
     findings = [
         Finding(
             f"PARAGRAM-PHRASE is at least {_TOGETHER:g} points above the average that it starts from",
-            over("PP") >= over(_START) + _TOGETHER,
-            listed(("PP", _START)),
+            over("PP") >= over(START) + _TOGETHER,
+            listed(("PP", START)),
             sure=True,
         ),
         Finding(
