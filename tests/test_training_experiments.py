@@ -18,9 +18,9 @@ from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec_training.data import build_vocabulary
 from gramvec_training.experiments import EXPERIMENTS, Finding, Inputs, Outcome, experiment_named
-from gramvec_training.experiments.separation import separation
-from gramvec_training.experiments.undertrained import seldom
-from gramvec_training.experiments.wins import wins
+from gramvec_training.experiments.paragram.separation import separation
+from gramvec_training.experiments.paragram.undertrained import seldom
+from gramvec_training.experiments.systems import wins
 from gramvec_training.papers import Result, drawings, page, perform, read_results
 from gramvec_training.papers.outline import PAPERS
 from training_support import call, export_table, sentence

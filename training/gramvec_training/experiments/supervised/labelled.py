@@ -13,7 +13,7 @@ from scipy import stats
 
 from gramvec.errors import InputError
 from gramvec_training.data import Ints
-from gramvec_training.experiments.base import Inputs
+from gramvec_training.experiments.common import Inputs
 from gramvec_training.objectives import score_targets
 from gramvec_training.readers import Labelled, read_labelled
 from gramvec_training.types import Floats

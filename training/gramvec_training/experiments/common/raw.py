@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from gramvec_training.experiments.base import Inputs
+from gramvec_training.experiments.common.base import Inputs
 from gramvec_training.files import digest
 from gramvec_training.fitting import SquaredNorm
 from gramvec_training.runs import Counting, learn_word_vectors

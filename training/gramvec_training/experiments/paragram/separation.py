@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
+from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row
 from gramvec_training.experiments.systems import learned_system
 from gramvec_training.readers import numbered_lines
 from gramvec_training.runs import load_run, run_model
@@ -17,7 +17,7 @@ _PAPER = {"PP": 0.7535, "PP-proj": 0.7572, "LSTM, no output gate": 0.7463, "LSTM
 _ALIKE = 0.1
 
 
-def table(inputs: Inputs) -> Outcome:
+def separation_of_pairs(inputs: Inputs) -> Outcome:
     """The mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over pairs (g1, g2), with n the nearest of the others."""
     if inputs.data is None:
         raise InputError("This experiment learns models: give --data, the folder of the training files.")

@@ -1,7 +1,4 @@
-"""Set by set: the scores of all systems, and on how many sets each is above each other one.
-
-CHARAGRAM's Table 1 of its supplement; the models are those of the table of all systems.
-"""
+"""Of each set the scores of all systems, beside the paper's (CHARAGRAM, Table 1 of its supplement)."""
 
 from __future__ import annotations
 
@@ -10,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from gramvec_training.evaluation import score_sets
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
-from gramvec_training.experiments.systems import START, SYSTEMS, learned_system
-from gramvec_training.experiments.words import Words
+from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row, Words
+from gramvec_training.experiments.systems.learned import SYSTEMS, learned_system
+from gramvec_training.experiments.systems.systems import START
 from gramvec_training.readers import read_frequencies
 
 SIF = "SIF"
@@ -28,23 +25,14 @@ _PAPER = {
     "OnWN": (60.8, 65.9, 61.8, 53.0, 70.7, 68.7),
     "SMT-news": (40.1, 45.4, 46.8, 38.3, 57.2, 65.2),
 }
-# Who is above whom, and on how many of 22 sets: CHARAGRAM's supplement, and SIF's Table 5.
-_CLAIMED = (
-    ("CHARAGRAM", "PP", 15),
-    ("CHARAGRAM", "charCNN", 22),
-    ("CHARAGRAM", "charLSTM", 22),
-    ("PP", "charCNN", 18),
-    ("charCNN", "charLSTM", 22),
-    ("LSTM, no output gate", "LSTM", 18),
-)
 _OF = 22
 
 Scores = dict[str, float]
 
 
-def by_set(inputs: Inputs) -> Outcome:
+def set_by_set(inputs: Inputs) -> Outcome:
     """Of each set the Pearson of some systems, mean over seeds, which of all is best, and the paper's values."""
-    found = _scores(inputs)
+    found = scores_of_sets(inputs)
     rows: list[Row] = []
     for name in found[START]:
         task, _, own = name.partition("/")
@@ -66,40 +54,12 @@ def by_set(inputs: Inputs) -> Outcome:
     )  # fmt: skip
 
 
-def table(inputs: Inputs) -> Outcome:
-    """Of each system on how many sets its Pearson, mean over seeds, is above each other one's; and a task's wins."""
-    found = _scores(inputs)
-    tasks = list(dict.fromkeys(name.partition("/")[0] for name in found[START]))
-    rows: list[Row] = []
-    for system, own in found.items():
-        row: dict[str, str | float | None] = {"system": system}
-        row |= {other: None if other == system else len(wins(own, scores)) for other, scores in found.items()}
-        for task in tasks:
-            sets = [name for name in own if name.startswith(f"{task}/")]
-            most = len(sets) * (len(found) - 1)
-            row[f"{task}, of {most}"] = sum(len(wins(own, scores, sets)) for scores in found.values())
-        rows.append(row)
-    return Outcome(tuple(rows), tuple(_finding(found, tasks, *one) for one in _CLAIMED))
-
-
 def official_75(task: str, name: str) -> float | None:
     """What a quarter of the official systems reached or passed on a set, where the paper has it."""
     return _PAPER[name][1] if task == _PAPER_TASK and name in _PAPER else None
 
 
-def wins(mine: Mapping[str, float], other: Mapping[str, float], sets: list[str] | None = None) -> list[str]:
-    """The sets on which a score is above the other's; equal ones, or undefined, are nobody's."""
-    return [name for name in (mine if sets is None else sets) if mine[name] > other[name]]
-
-
-def _finding(found: Mapping[str, Scores], tasks: list[str], one: str, other: str, paper: int) -> Finding:
-    won, sets = wins(found[one], found[other]), len(found[one])
-    share = ", ".join(f"{task} {sum(name.startswith(f'{task}/') for name in won)}" for task in tasks)
-    seen = f"on {len(won)} of {sets}: {share}; the paper's on {paper} of {_OF}"
-    return Finding(f"{one} is above {other} on more than half of the sets", 2 * len(won) > sets, seen)
-
-
-def _scores(inputs: Inputs) -> dict[str, Scores]:
+def scores_of_sets(inputs: Inputs) -> dict[str, Scores]:
     """System -> task/set -> Pearson times 100, mean over seeds; NaN where it is undefined."""
     words = Words(inputs.vectors, inputs.sets)
     weights = words.sif(read_frequencies(inputs.frequencies[0]))

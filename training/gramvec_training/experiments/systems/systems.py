@@ -7,55 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
-from gramvec_training.experiments.learning import Settings, common_vectors, learned, means, spread, tasks_of
-from gramvec_training.experiments.words import Words
+from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row, Words, means, spread, tasks_of
+from gramvec_training.experiments.systems.learned import OF_WORDS, SYSTEMS, learned_system
 
-# Pairs of phrases before sentences: the papers' are phrases of PPDB.
-DATA = [
-    {"path": "mined_phrases.pairs.tsv.gz", "max_groups": 80_000},
-    {"path": "tatoeba_pivot.groups.tsv.gz", "max_groups": 25_000},
-    {"path": "cf_ppdb_synonyms.pairs.tsv.gz", "max_groups": 16_000},
-    {"path": "mqr.groups.tsv.gz", "max_groups": 16_000},
-]
-_TRAINING = {"batch": 100, "epochs": 3, "negatives": "mix", "rate": 2e-3, "l2": 1e-6, "l2_centre": "initial"}
-_WORDS = {"orders": [], "words": True, "unknown_words": "row"}
-_NGRAMS = {"orders": [2, 3, 4]}
-_CHARACTERS = {"orders": [1]}
-_WIDE = 100  # of character models
-# The papers' rates are for 300,000 steps; these are for some thousands, and were chosen on Pavlick's pairs.
-_AVERAGE = {"pooling": "mean", "activation": "linear", "bias": False}
-_OF_WORDS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "PP": ("paragram-phrase", {"kind": "bag", **_AVERAGE}, {"rate": 2e-2, "negatives": "max", "clip": 1.0}),
-    "PP-proj": ("paragram-projection", {"kind": "projection"}, {"l2": 1e-8, "l2_composition": 1e-5}),
-    "DAN": ("dan", {"kind": "dan"}, {"rate": 1e-3, "l2": 1e-5, "l2_composition": 1e-5}),
-    "RNN": ("rnn", {"kind": "rnn"}, {"rate": 1e-3, "l2_composition": 1e-4}),
-    "iRNN": (
-        "irnn", {"kind": "irnn"},
-        {"rate": 2e-2, "negatives": "max", "clip": 1.0, "l2_composition": 10.0, "l2_composition_centre": "initial"},
-    ),
-    "LSTM, no output gate": ("lstm", {"kind": "lstm", "output_gate": False}, {"l2_composition": 1e-3}),
-    "LSTM": ("lstm", {"kind": "lstm"}, {"l2_composition": 1e-3}),
-}  # fmt: skip
-_ZERO = {"l2_centre": "zero"}
-_OF_CHARACTERS: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = {
-    "CHARAGRAM": ("charagram-phrase", _NGRAMS, {"kind": "bag"}, {**_ZERO, "l2": 0.0, "negatives": "max"}),
-    "CHARAGRAM, 2 layers": (
-        "charagram-2-layer", _NGRAMS, {"kind": "two-layer"}, {**_ZERO, "l2": 0.0, "rate": 1e-3},
-    ),
-    "charCNN": (
-        "charcnn", _CHARACTERS, {"kind": "char-cnn", "filters": "b"}, {**_ZERO, "cosine_epsilon": 1e-4},
-    ),
-    "charLSTM": (
-        "charlstm", _CHARACTERS, {"kind": "lstm", "output_gate": False}, {**_ZERO, "cosine_epsilon": 1e-6},
-    ),
-}  # fmt: skip
-SYSTEMS = (*_OF_WORDS, *_OF_CHARACTERS)
 # STS 2012 and SICK's test part: SIF's Table 1; of the character models the means of the supplement's Table 1.
 START = "average of the start"
 _PAPER: dict[str, tuple[float, float]] = {
@@ -75,27 +32,7 @@ _AVERAGES, _LSTMS = ("PP", "PP-proj", "DAN", "iRNN"), ("LSTM, no output gate", "
 _AHEAD, _TOGETHER = 2.0, 3.0
 
 
-def settings(system: str, inputs: Inputs) -> Settings:
-    """The config of a system, without seed and development sets."""
-    if system in _OF_CHARACTERS:
-        kind, features, encoder, changes = _OF_CHARACTERS[system]
-        model: dict[str, Any] = {"kind": kind, "dimension": _WIDE}
-        rest: dict[str, Any] = {"features": features}
-    else:
-        kind, encoder, changes = _OF_WORDS[system]
-        path, dimension = common_vectors(inputs)
-        model = {"kind": kind, "dimension": dimension, "initial": 0.1, "vectors": str(path)}
-        rest = {"features": _WORDS, "vocabulary": {"words_of_vectors": True}}
-    return {"model": model, **rest, "encoder": encoder, "training": {**_TRAINING, **changes}, "data": DATA}
-
-
-def learned_system(inputs: Inputs, system: str, seed: int) -> tuple[Path, dict[str, Any]]:
-    """The run of a system with a seed, and its record."""
-    name = system.lower().replace(",", "").replace(" ", "-")
-    return learned(inputs, name, settings(system, inputs), seed)
-
-
-def table(inputs: Inputs) -> Outcome:
+def all_systems(inputs: Inputs) -> Outcome:
     """Each system's Pearson, mean over seeds, on each task, and on pairs like those of training."""
     start = Words(inputs.vectors, inputs.sets).score()
     found: dict[str, list[dict[str, float]]] = {START: [start]}
@@ -141,7 +78,7 @@ def _findings(
             ", ".join(f"{task} {value:+.1f}" for task, value in gaps.items()),
         ),
         Finding("plain PP is above both LSTMs", over("PP") > max(map(over, _LSTMS)), listed(("PP", *_LSTMS))),
-        Finding("RNN is the worst of the models of words", min(_OF_WORDS, key=over) == "RNN", listed(tuple(_OF_WORDS))),
+        Finding("RNN is the worst of the models of words", min(OF_WORDS, key=over) == "RNN", listed(tuple(OF_WORDS))),
         Finding(
             "the LSTM without output gate is above the one with",
             over(_LSTMS[0]) > over(_LSTMS[1]),

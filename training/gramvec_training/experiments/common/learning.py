@@ -12,8 +12,8 @@ import orjson
 
 from gramvec.errors import InputError
 from gramvec_training.configuration import Config, How, parse_config
-from gramvec_training.experiments.base import Inputs
-from gramvec_training.experiments.words import vectors_of
+from gramvec_training.experiments.common.base import Inputs
+from gramvec_training.experiments.common.words import vectors_of
 from gramvec_training.files import digest, write_atomically
 from gramvec_training.readers import vectors_at
 from gramvec_training.reporting import read_record

@@ -9,16 +9,15 @@ import numpy.typing as npt
 
 from gramvec_training.data import Featurise
 from gramvec_training.evaluation import correlations, find_sets
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
-from gramvec_training.experiments.systems import learned_system
-from gramvec_training.experiments.wins import official_75
+from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row
+from gramvec_training.experiments.systems import learned_system, official_75
 from gramvec_training.runs import load_run, run_model
 
 _PAPER, _HERE = 100, 10  # occurrences in training, below which a word is undertrained: the pairs here are a thirtieth
 _FALLS = -0.3  # of a correlation over sets
 
 
-def table(inputs: Inputs) -> Outcome:
+def scores_by_undertrained_words(inputs: Inputs) -> Outcome:
     """Of each set the share of its words that training saw seldom, and PARAGRAM-PHRASE's Pearson, mean over seeds."""
     runs = [load_run(learned_system(inputs, "PP", seed)[0]) for seed in inputs.seeds]
     models = [run_model(run) for run in runs]

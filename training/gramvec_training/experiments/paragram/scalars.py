@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
-from gramvec_training.experiments.learning import Settings, learned, means, tasks_of
-from gramvec_training.experiments.norms import reciprocals
-from gramvec_training.experiments.systems import learned_system, settings
-from gramvec_training.experiments.words import Words
+from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row, Settings, Words, learned, means, tasks_of
+from gramvec_training.experiments.paragram.norms import reciprocals
+from gramvec_training.experiments.systems import learned_system, settings_of
 from gramvec_training.readers import read_frequencies
 from gramvec_training.runs import load_run
 
@@ -19,7 +17,7 @@ _PAPER = {AVERAGE: 54.94, RECIPROCAL: 45.52, LEARNED: 62.06, PHRASE: 66.83}  # t
 _COMMON = 500  # words, the most frequent of the training pairs
 
 
-def table(inputs: Inputs) -> Outcome:
+def learned_scalars(inputs: Inputs) -> Outcome:
     """Each system's Pearson on each task: averages of the same vectors, with weights that are given or learned."""
     words = Words(inputs.vectors, inputs.sets)
     given = {
@@ -55,7 +53,7 @@ def table(inputs: Inputs) -> Outcome:
 
 def scalar_settings(inputs: Inputs) -> Settings:
     """Those of PARAGRAM-PHRASE, but for what is learned and how fast."""
-    phrase = settings(PHRASE, inputs)
+    phrase = settings_of(PHRASE, inputs)
     return {
         **phrase,
         "features": {**phrase["features"], "unknown_words": "skip"},

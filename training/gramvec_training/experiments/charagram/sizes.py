@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
-from gramvec_training.experiments.convergence import WORDS
-from gramvec_training.experiments.learning import learned
+from gramvec_training.experiments.charagram.convergence import WORDS
+from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row, learned
 from gramvec_training.runs import TABLE_5_ORDERS, TABLE_5_SIZES
 
 _TRAINING = {"batch": 50, "epochs": 2, "decay": "none", "negatives": "max"}
@@ -20,7 +19,7 @@ _PAPER = {
 _LONG = (2, 3, 4, 5, 6)
 
 
-def table(inputs: Inputs) -> Outcome:
+def word_sizes(inputs: Inputs) -> Outcome:
     """Spearman on the first set of words, mean over seeds, for the k most frequent n-grams of each order."""
     if not inputs.word_sets:
         raise InputError("This experiment scores single words: give --word-sets, a folder or file of such pairs.")

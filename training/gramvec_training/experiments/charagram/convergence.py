@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
-from gramvec_training.experiments.learning import learned, tasks_of
+from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row, learned, tasks_of
 from gramvec_training.reporting import scores_over_steps
 
 _BATCH = 50
@@ -38,7 +37,7 @@ _PAPER = {"CHARAGRAM": (63.33, 58.35), "charCNN": (30.64, 33.19), "charLSTM": (5
 _EARLY, _LATE = 1, 3  # the quarters of an epoch that are compared: half an epoch, and a whole
 
 
-def curves(inputs: Inputs) -> Outcome:
+def word_curves(inputs: Inputs) -> Outcome:
     """Figure 1: Spearman, mean over the sets of words and over seeds, each quarter of an epoch."""
     found = {name: np.mean([_curve(inputs, name, seed) for seed in inputs.seeds], axis=0) for name in _SYSTEMS}
     steps = _curve(inputs, "CHARAGRAM", inputs.seeds[0])
@@ -54,7 +53,7 @@ def curves(inputs: Inputs) -> Outcome:
     return Outcome(tuple(rows), (Finding(claim, first > max(others.values()), seen),))
 
 
-def table(inputs: Inputs) -> Outcome:
+def word_similarity(inputs: Inputs) -> Outcome:
     """Table 1: Spearman on each set of words after the last epoch, mean over seeds."""
     rows: list[Row] = []
     mean: dict[str, float] = {}

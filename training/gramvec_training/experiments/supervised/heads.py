@@ -16,10 +16,9 @@ from gramvec.features import FeatureSpec, Featuriser
 from gramvec_training.configuration import BagSettings, ProjectionSettings, Supervision
 from gramvec_training.data import Corpus, Ints
 from gramvec_training.encoders import Average, Bag, Encoder, bag_of, encoder_function
-from gramvec_training.experiments.base import Inputs
-from gramvec_training.experiments.labelled import Task
+from gramvec_training.experiments.common import Inputs, vectors_of
+from gramvec_training.experiments.supervised.labelled import Task
 from gramvec_training.experiments.systems import learned_system
-from gramvec_training.experiments.words import vectors_of
 from gramvec_training.files import digest, write_atomically
 from gramvec_training.fitting import Selection, Trainer, choose_device, fit, word_table, word_weights
 from gramvec_training.objectives import HeadObjective, new_head

@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
-from gramvec_training.experiments.learning import common_vectors, learned, means, tasks_of
-from gramvec_training.experiments.words import Words
+from gramvec_training.experiments.common import (
+    Finding,
+    Inputs,
+    Outcome,
+    Row,
+    Words,
+    common_vectors,
+    learned,
+    means,
+    tasks_of,
+)
 from gramvec_training.files import write_atomically
 from gramvec_training.readers import numbered_lines
 
@@ -24,7 +32,7 @@ _TRAINING = {
 _BETTER = 1.0
 
 
-def amounts(inputs: Inputs) -> Outcome:
+def scores_by_amount(inputs: Inputs) -> Outcome:
     """The mean over tasks for the first 1 / 4^i of the pairs, in the file's order and permuted; ten epochs each."""
     if inputs.data is None:
         raise InputError("This experiment learns models: give --data, the folder of the training files.")

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
-from gramvec_training.experiments.words import Words, vectors_of
+from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row, Words, vectors_of
 from gramvec_training.readers import read_frequencies
 from gramvec_training.types import Floats
 
@@ -17,7 +16,7 @@ _PAPER = {"avg": 54.94, "x norm": 62.64, "1 / frequency": 45.52}  # over PARAGRA
 _SHOWN = 10
 
 
-def weights(inputs: Inputs) -> Outcome:
+def norms_as_weights(inputs: Inputs) -> Outcome:
     """Averages of the given vectors, plain, times the L1 norm of each word's trained vector, and over its frequency.
 
     A word that the trained model or the frequencies lack weighs the least of the others, or 1.

@@ -1,4 +1,4 @@
-"""Part-of-speech tagging: where word encoders end, how soon, and with how many n-grams (CHARAGRAM, 4.2 to 4.4)."""
+"""Part-of-speech tagging over four word encoders: where they end, and how soon (CHARAGRAM, Table 4 and Figure 1)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
-from gramvec_training.experiments.taggers import (
+from gramvec_training.experiments.charagram.taggers import (
     CHAR_CNN,
     CHAR_LSTM,
     CHARAGRAM,
@@ -15,21 +14,18 @@ from gramvec_training.experiments.taggers import (
     TWO_LAYERS,
     Accuracies,
     learned_tagger,
-    sized,
-    tagged,
 )
-from gramvec_training.runs import TABLE_5_SIZES
+from gramvec_training.experiments.charagram.treebank import tagged
+from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row
 
-_EPOCHS, _EPOCHS_OF_SIZES = 10, 2
+_EPOCHS = 10
 _SHOWN = 10  # epochs of the figure, as in the paper's
 _PAPER = {CHAR_CNN: 97.02, CHAR_LSTM: 96.90, CHARAGRAM: 96.99, TWO_LAYERS: 97.10}
-_ORDERS = ((2,), (2, 3, 4), (2, 3, 4, 5, 6))  # of the paper's five sets of them
-_PAPER_SIZES = {100: (95.52, 96.15, 96.16), 1_000: (96.72, 96.97, 97.03), 50_000: (96.81, 97.02, 97.09)}
-_WITHIN, _FEW = 1.0, 1.5  # points: of all encoders, and what 100 n-grams cost
+_WITHIN = 1.0  # points: of all encoders
 _SOON = 2  # epochs after which CHARAGRAM is above what the others are after as many and one more
 
 
-def table(inputs: Inputs) -> Outcome:
+def tagging_accuracies(inputs: Inputs) -> Outcome:
     """Table 4: accuracy of the epoch that was best on the held-out part, mean over seeds."""
     trees = tagged(inputs)
     found = {name: _learned(inputs, name) for name in ENCODINGS}
@@ -64,7 +60,7 @@ def table(inputs: Inputs) -> Outcome:
     )  # fmt: skip
 
 
-def curves(inputs: Inputs) -> Outcome:
+def tagging_curves(inputs: Inputs) -> Outcome:
     """Figure 1, tagging: accuracy on the held-out part after each of the first epochs, mean over seeds."""
     found: dict[str, list[float]] = {
         name: np.mean([one.curve for one in _learned(inputs, name)], axis=0).tolist() for name in ENCODINGS
@@ -85,38 +81,6 @@ def curves(inputs: Inputs) -> Outcome:
             Finding(f"charCNN and charLSTM are nearer to it after {_SHOWN} epochs than after one",
                     all(abs(gaps[name]) < early[name] for name in gaps),
                     f"after one {_listed(early)}; after {_SHOWN} {_listed(gaps)}"),
-        ),
-    )  # fmt: skip
-
-
-def sizes(inputs: Inputs) -> Outcome:
-    """Table 5, tagging: accuracy on the held-out part after the last epoch, mean over seeds."""
-    scores: dict[int, list[float]] = {}
-    for size in TABLE_5_SIZES:
-        scores[size] = []
-        for orders in _ORDERS:
-            name = f"ngrams-{size}-{orders[-1]}"
-            some = [learned_tagger(inputs, name, sized(size, orders), _EPOCHS_OF_SIZES, seed) for seed in inputs.seeds]
-            scores[size].append(_mean([one.curve[-1] for one in some]))
-    named = ["2" if orders == (2,) else f"2-{orders[-1]}" for orders in _ORDERS]
-    rows: tuple[Row, ...] = tuple(
-        {"n-grams of each order": size}
-        | {name: round(score, 2) for name, score in zip(named, some, strict=True)}
-        | {f"{name}, paper": value for name, value in zip(named, _PAPER_SIZES[size], strict=True)}
-        for size, some in scores.items()
-    )
-    few, middle, many = (scores[size] for size in TABLE_5_SIZES)
-    best = max(max(some) for some in scores.values())
-    return Outcome(
-        rows,
-        (
-            Finding("tagging: more n-grams are better, with every set of orders",
-                    all(a < b < c for a, b, c in zip(few, middle, many, strict=True)), "see the table"),
-            Finding(f"tagging: 100 n-grams of each of orders 2 to 4 cost at most {_FEW:g} points",
-                    best - few[1] <= _FEW, f"{best:.2f}, {few[1]:.2f}"),
-            Finding("tagging: orders to 6 are better than 2 alone at every size",
-                    all(some[-1] > some[0] for some in scores.values()),
-                    ", ".join(f"{some[-1] - some[0]:+.2f}" for some in scores.values())),
         ),
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from gramvec.embedding import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.explaining import nearest_ngrams, nearest_words_of
 from gramvec_training.evaluation import PHRASES, candidate_words, find_sets
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
+from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row
 
 _SHOWN = 3
 # Table 8: the words of the paper's CHARAGRAM-PHRASE and PARAGRAM-PHRASE, and those that say the same in one word.
@@ -40,7 +40,7 @@ _NGRAMS = {
 }  # fmt: skip
 
 
-def negations(inputs: Inputs) -> Outcome:
+def nearest_to_negations(inputs: Inputs) -> Outcome:
     """Table 8: the words nearest to "not" and a word."""
     models = _models(inputs)
     characters, words = (_nearest(model, PHRASES, models, inputs) for model in models)
@@ -71,7 +71,7 @@ def negations(inputs: Inputs) -> Outcome:
     )
 
 
-def words(inputs: Inputs) -> Outcome:
+def nearest_to_words(inputs: Inputs) -> Outcome:
     """Table 9: the words nearest to rare, misspelt and common ones."""
     models = _models(inputs)
     characters, others = (_nearest(model, tuple(_WORDS), models, inputs) for model in models)
@@ -103,7 +103,7 @@ def words(inputs: Inputs) -> Outcome:
     )
 
 
-def ngrams(inputs: Inputs) -> Outcome:
+def nearest_to_ngrams(inputs: Inputs) -> Outcome:
     """Table 10: the n-grams nearest to an n-gram; _ is a space."""
     model = _models(inputs)[0]
     rows: list[Row] = []

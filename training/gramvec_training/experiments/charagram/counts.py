@@ -13,7 +13,7 @@ from gramvec_training.configuration import (
     RnnSettings,
 )
 from gramvec_training.encoders import build_encoder
-from gramvec_training.experiments.base import Finding, Inputs, Outcome, Row
+from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row
 
 _DIMENSION = 300
 _CHARACTERS = 134  # that occur in the paper's training data
@@ -31,7 +31,7 @@ _SWAPPED = "charLSTM, with output gate"  # 4 (2 * 300^2 + 300) + 3 * 300 + 134 *
 _TEXT = 100  # characters: of 3 orders, so many n-grams each, and 300 numbers an n-gram
 
 
-def parameters(inputs: Inputs) -> Outcome:
+def numbers_of_parameters(inputs: Inputs) -> Outcome:
     """CHARAGRAM, section 4.4; of word models the composition alone."""
     del inputs
     rows: list[Row] = []
