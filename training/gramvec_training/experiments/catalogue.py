@@ -76,7 +76,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         "charagram-table-5-tagging", "CHARAGRAM, Table 5", "Number and orders of n-grams, in tagging",
         _TREEBANK.format("two"), charagram.tagging_by_ngrams, learns=True, tags=True,
-        note="Accuracy times 100 on EWT's development part after the last epoch; three of the paper's five columns.",
+        note="Accuracy times 100 on EWT's development part after the last epoch.",
     ),
     Experiment(
         "charagram-table-6", "CHARAGRAM, Table 6", "Pairs by their number of unknown words",
