@@ -46,7 +46,7 @@ GROUPS: dict[str, dict[str, set[str]]] = {
     "startup": {"startup": {"name", "seconds", "cpu_seconds", "ratio", "spread"}},
     "training": {
         "training": RATES,
-        **{f"training_{name}": RATES for name in ("lstm", "charlstm", "charcnn", "tagger")},
+        **{f"training_{name}": RATES for name in ("head", "lstm", "charlstm", "charcnn", "tagger")},
     },
     "sequences": {f"sequences_{name}": RATES for name in ("dan", "rnn", "lstm", "charlstm", "charcnn")},
     "scaling": {f"scaling_{axis}": SCALING for axis in ("length", "batch", "vocabulary", "dimension")},

@@ -14,6 +14,7 @@ FLOORS = {
     "gramvec": ROOT / "service" / "gramvec",
     "gramvec.http": ROOT / "service" / "gramvec" / "http",
     "gramvec_training": ROOT / "training" / "gramvec_training",
+    "gramvec_training.experiments": ROOT / "training" / "gramvec_training" / "experiments",
 }
 ROOMS = {
     f"{floor}.{face.parent.name}": face.parent

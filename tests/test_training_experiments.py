@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +18,9 @@ from gramvec.errors import InputError
 from gramvec.features import FeatureSpec, Featuriser
 from gramvec_training.data import build_vocabulary
 from gramvec_training.experiments import EXPERIMENTS, Finding, Inputs, Outcome, experiment_named
-from gramvec_training.experiments.separation import separation
-from gramvec_training.experiments.undertrained import seldom
+from gramvec_training.experiments.paragram.separation import separation
+from gramvec_training.experiments.paragram.undertrained import seldom
+from gramvec_training.experiments.systems import wins
 from gramvec_training.papers import Result, drawings, page, perform, read_results
 from gramvec_training.papers.outline import PAPERS
 from training_support import call, export_table, sentence
@@ -161,6 +164,29 @@ def test_what_is_learned_is_learned_once(folder: Path) -> None:
     (folder / "other" / "mined_phrases.pairs.tsv.gz").write_bytes(gzip.compress(b"cat of\tcat to\ndog\tdog the\n" * 70))
     experiment_named("paragram-amount").run(replace(given, data=folder / "other"))
     assert len(list(given.work.glob("*/run.json"))) > len(written)
+
+
+def test_wins_by_hand() -> None:
+    """Equal scores are nobody's win, nor are undefined ones."""
+    mine = {"a/1": 3.0, "a/2": 2.0, "b/1": 5.0, "b/2": math.nan}
+    other = {"a/1": 1.0, "a/2": 2.0, "b/1": 4.0, "b/2": 0.0}
+    assert wins(mine, other) == ["a/1", "b/1"]
+    assert wins(mine, other, ["a/1", "a/2"]) == ["a/1"]
+    assert wins(other, mine) == wins(mine, mine) == []
+
+
+def test_wins_are_those_of_the_scores_of_the_sets(folder: Path) -> None:
+    given = inputs(folder)
+    scores = {row["set"]: row for row in experiment_named("all-systems-sets").run(given).rows}
+    table = {row["system"]: row for row in experiment_named("all-systems-wins").run(given).rows}
+    assert set(scores) == {"one/set", "two/set"}
+    for one, other in itertools.permutations(("PP", "CHARAGRAM", "charLSTM", "SIF"), 2):
+        above = [float(row[one] or 0) - float(row[other] or 0) for row in scores.values()]
+        if min(map(abs, above)) > 0.1:  # as they are rounded
+            assert table[one][other] == sum(value > 0 for value in above)
+    for row in table.values():
+        others = [value for name, value in row.items() if name in table and value is not None]
+        assert sum(map(int, others)) == int(row["one, of 12"] or 0) + int(row["two, of 12"] or 0)
 
 
 def test_the_papers_numbers_of_parameters(folder: Path) -> None:

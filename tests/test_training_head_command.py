@@ -1,8 +1,10 @@
-"""gramvec-train head and label: a user's own labelled texts over a bundle or a run, fixed or learned."""
+"""gramvec-train head and label: a user's own labelled texts and scored pairs over a bundle or a run."""
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -18,6 +20,9 @@ from conftest import ROOT
 from gramvec.features import FeatureSpec
 from gramvec_training.data import build_vocabulary
 from gramvec_training.objectives import Examples, HeadObjective
+from gramvec_training.readers import Scored
+from gramvec_training.runs import Scores
+from gramvec_training.runs.answers import likelihood
 from gramvec_training.runs.heads import parts_of
 from training_support import call, export_table, sentence
 
@@ -49,6 +54,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     (path / "texts.tsv").write_text("\n".join(rows(120)) + "\n")
     (path / "pairs.tsv").write_text("\n".join(rows(200, pairs=True)) + "\n")
+    scores = [f"{5 * line.startswith('same')}\t{line.split(chr(9), 1)[1]}" for line in rows(200, pairs=True)]
+    (path / "scores.tsv").write_text("\n".join(scores) + "\n")
     (path / "new.txt").write_text("the red\n\nmy cow\n")
     return path
 
@@ -80,14 +87,17 @@ def test_the_commands_of_the_page(folder: Path, tmp_path: Path, monkeypatch: pyt
         for line in page.split("\n")
         if line.startswith(("gramvec-train head", "gramvec-train label"))
     ]
-    assert [words[0] for words in commands] == ["head", "label"]
+    assert [words[0] for words in commands] == ["head", "label", "head", "label"]
     shutil.copytree(folder / "b", tmp_path / "models" / "gramvec-en")
     (tmp_path / "intents.tsv").write_text((folder / "texts.tsv").read_text())
     shutil.copy(folder / "new.txt", tmp_path / "new.txt")
+    shutil.copy(folder / "scores.tsv", tmp_path / "similar.tsv")
+    (tmp_path / "new.tsv").write_text("the red\tmy cow\n")
     monkeypatch.chdir(tmp_path)
     done = [call(*words) for words in commands]
-    assert [one.exit_code for one in done] == [0, 0]
+    assert [one.exit_code for one in done] == [0, 0, 0, 0]
     assert [line.split("\t")[2] for line in done[1].stdout.splitlines()] == ["the red", "my cow"]
+    assert done[3].stdout.split("\t")[1:] == ["the red", "my cow\n"]
 
 
 def test_a_pair_has_a_label_too(folder: Path, tmp_path: Path) -> None:
@@ -108,6 +118,71 @@ def test_a_pair_has_a_label_too(folder: Path, tmp_path: Path) -> None:
     said = call("label", tmp_path / "h", "--texts", tmp_path / "new.txt").stdout.splitlines()
     assert [line.split("\t")[0] for line in said] == ["same", "other"]
     assert "new.txt line 1 is no pair" in sentence(call("label", tmp_path / "h", "--texts", folder / "new.txt"))
+
+
+def test_scores_as_five_classes_by_hand() -> None:
+    """Of 10 to 18: 15.2 is class 1 + 4 * 5.2 / 8 = 3.6, two fifths of class 3 and three of class 4."""
+    scores = Scores.of([Scored(value, ("a", "b")) for value in (10, 15.2, 18, *range(11, 18))])
+    truth = np.array([15.2, 10.0, 18.0])
+    targets = scores.targets(truth)
+    np.testing.assert_allclose(targets, [[0, 0, 0.4, 0.6, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 1]], atol=1e-6)
+    np.testing.assert_allclose(scores.expected(targets), truth, rtol=1e-6)
+    said = np.array([[0, 0, 0, 1, 0], [0.5, 0.5, 0, 0, 0], [0, 0, 0, 0, 1]], np.float32)
+    assert scores.told(said) == [("16.0000",), ("11.0000",), ("18.0000",)]
+    figures = scores.figures(said, truth)
+    assert figures["error"] == pytest.approx((0.8 + 1 + 0) / 3)
+    assert figures["pearson"] == pytest.approx(100 * np.corrcoef([16, 11, 18], truth)[0, 1])
+    assert scores.figures(said[:1], truth[:1])["pearson"] is None
+    assert scores.simplest(np.array([12.0, 14.0]), truth)["error of the mean"] == pytest.approx((2.2 + 3 + 5) / 3)
+    expected = 0.4 * math.log(0.25) + 0.6 * math.log(0.5)
+    of_one = likelihood(np.array([[0, 0, 0.25, 0.5, 0.25]], np.float32), targets[:1])
+    assert of_one == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("learned", [(), ("--learn-model",)])
+def test_a_pair_has_a_score(folder: Path, tmp_path: Path, learned: tuple[str, ...]) -> None:
+    given = ["--scored", folder / "scores.tsv", "--out", tmp_path / "h", "--rate", "0.03", "--epochs", "60"]
+    done = call("head", folder / "b", *given, *learned)
+    assert done.exit_code == 0, done.output
+    form = r"Pearson's r (\S+) on 40 held-out pairs \(the model's cosine (\S+)\); mean error (\S+) "
+    form += r"\(the mean score (\S+)\); scores 0 to 5, 144 rows learned from, 16 to choose"
+    found = re.match(form, done.stdout)
+    assert found is not None, done.stdout
+    pearson, cosine, error, of_mean = map(float, found.groups())
+    assert pearson > max(cosine, 85) if learned else -100 <= pearson <= 100
+    assert error < (of_mean / 2 if learned else 2.5 * of_mean)
+    (tmp_path / "new.tsv").write_text("the red\tmy blue\nthe red\tmy dog\n")
+    said = call("label", tmp_path / "h", "--texts", tmp_path / "new.tsv").stdout.splitlines()
+    assert [line.split("\t")[1:] for line in said] == [["the red", "my blue"], ["the red", "my dog"]]
+    near, far = (float(line.split("\t")[0]) for line in said)
+    assert 0 <= far < 1.5 < 3.5 < near <= 5 or not learned
+    assert "new.txt line 1 is no pair" in sentence(call("label", tmp_path / "h", "--texts", folder / "new.txt"))
+    record = orjson.loads((tmp_path / "h" / "head.json").read_bytes())
+    (tmp_path / "h" / "head.json").write_bytes(orjson.dumps({**record, "scores": [5, 5]}))
+    assert "is damaged" in sentence(call("label", tmp_path / "h", "--texts", tmp_path / "new.tsv"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1\ta\tb\n2\tc\td\n", "There are 2 usable rows; give 10 scored pairs at least"),
+        ("3\ta\tb\n" * 12, "All 12 rows have the score 3; give pairs of different scores"),
+        ("a\tb\n" * 12, "holds no usable row (12 rows skipped: 12 2 columns"),
+    ],
+)
+def test_what_cannot_be_scored_is_said_first(folder: Path, tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "s.tsv").write_text(text)
+    said = sentence(call("head", folder / "b", "--scored", tmp_path / "s.tsv", "--out", tmp_path / "h"))
+    assert message in said
+    assert not (tmp_path / "h").exists()
+
+
+def test_one_file_is_learned_from(folder: Path, tmp_path: Path) -> None:
+    labelled, scored = ("--labelled", folder / "texts.tsv"), ("--scored", folder / "scores.tsv")
+    for given in ((), (*labelled, *scored)):
+        done = call("head", folder / "b", *given, "--out", tmp_path / "h")
+        assert done.exit_code == 2
+        assert "Give a file to learn from, as --labelled or as --scored." in done.stderr
 
 
 def test_a_pair_whose_order_counts(folder: Path, tmp_path: Path) -> None:
@@ -195,6 +270,7 @@ def test_no_row_is_in_two_parts() -> None:
         ("a\tx\n" * 3 + "b\ty\n", "There are 4 usable rows; give 10 labelled texts at least"),
         ("a\tx\n" * 12, "All 12 rows have the label 'a'; give texts of two labels"),
         ("".join(f"label{n}\ttext\n" for n in range(12)), "There are 12 labels in 12 rows, too many to learn"),
+        ("".join(f"{n}.5\tone\tother\n" for n in range(12)), "if they are scores, give the file as --scored"),
         ("no tab\n" * 12, "holds no usable row"),
     ],
 )

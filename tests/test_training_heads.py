@@ -14,9 +14,8 @@ from gramvec.errors import InputError
 from gramvec_training.configuration import BagSettings, Supervision
 from gramvec_training.data import Corpus
 from gramvec_training.encoders import Bag
-from gramvec_training.experiments.base import Inputs
-from gramvec_training.experiments.labelled import Part, Task, entailment
-from gramvec_training.experiments.nb_svm import linear_svm, nb_svm
+from gramvec_training.experiments import Inputs
+from gramvec_training.experiments.supervised import Part, Task, entailment, linear_svm, nb_svm
 from gramvec_training.fitting import Trainer
 from gramvec_training.objectives import HeadObjective, JoinedHead, PairHead, TextHead, new_head, score_targets
 

@@ -19,7 +19,16 @@ from gramvec.vocab import Entry, Vocabulary
 from gramvec_training.configuration import TextSource
 from gramvec_training.data import count_documents, count_words, source_texts
 from gramvec_training.evaluation import ScoredModel, SimilaritySet, evaluate_models, without_components_of_sets
-from gramvec_training.readers import Labelled, TaggedSentence, read_labelled, read_tagged, read_vectors, vectors_at
+from gramvec_training.readers import (
+    Labelled,
+    Scored,
+    TaggedSentence,
+    read_labelled,
+    read_scored,
+    read_tagged,
+    read_vectors,
+    vectors_at,
+)
 from gramvec_training.runs import load_run
 from training_support import call, sentence
 
@@ -163,6 +172,54 @@ def test_labelled_texts_and_pairs(tmp_path: Path) -> None:
         read_labelled(path)
     with pytest.raises(InputError, match="line 1: 1 column; write a label"):
         read_labelled(path, on_bad="refuse")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tsv", "no\ta man\ta boy\n"),
+        ("a.tsv", "premise\thypothesis\tlabel\na man\ta boy\tno\n"),
+        ("a.csv", "id,label,sentence1,sentence2\n1,no,a man,a boy\n"),
+        ("a.jsonl", '{"text_a": "a man", "text_b": "a boy", "label": "no"}\n'),
+    ],
+)
+def test_labels_of_pairs_are_found_by_name(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert read_labelled(tmp_path / name)[0] == [Labelled("no", ("a man", "a boy"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tsv", "3.5\ta man\ta boy\n-1\tone\ttwo\n"),
+        ("a.tsv", "sentence1\tsentence2\tscore\na man\ta boy\t3.5\none\ttwo\t-1\n"),
+        ("a.csv", "id,text1,text2,similarity\n1,a man,a boy,3.5\n2,one,two,-1\n"),
+        ("a.csv", "wert,links,rechts\n3.5,a man,a boy\n-1,one,two\n"),
+        (
+            "a.jsonl",
+            '{"score": 3.5, "text1": "a man", "text2": "a boy"}\n{"score": -1, "text1": "one", "text2": "two"}\n',
+        ),
+    ],
+)
+def test_scores_and_pairs_are_found_by_name(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert read_scored(tmp_path / name)[0] == [Scored(3.5, ("a man", "a boy")), Scored(-1, ("one", "two"))]
+
+
+def test_bad_rows_of_scored_pairs(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_bytes(b"1\ta\tb\n2\ta\nhigh\ta\tb\nnan\ta\tb\ninf\ta\tb\n3\t\tb\n4\ta\tb\tc\n\xff\ta\tb\n")
+    rows, bad = read_scored(path)
+    assert rows == [Scored(1.0, ("a", "b"))]
+    assert bad.lines == {
+        "2 columns": [2], "no score that is a number": [3, 4, 5], "an empty column": [6], "4 columns": [7],
+        "not UTF-8": [8],
+    }  # fmt: skip
+    with pytest.raises(InputError, match="line 2: 2 columns; write a score, a tab, a text"):
+        read_scored(path, on_bad="refuse")
+    path.write_text("a\tb\n")
+    with pytest.raises(InputError, match=r"holds no usable row \(1 row skipped: 1 2 columns"):
+        read_scored(path)
 
 
 # Counts

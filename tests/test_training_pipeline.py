@@ -62,6 +62,28 @@ def test_each_distinct_text_is_featurised_once(data: Path) -> None:
     assert objective_of(got).mixture.pairs_per_epoch == 4
 
 
+def test_captions_of_a_picture_are_pairs_and_never_negatives(data: Path) -> None:
+    """A line has all captions of one picture; an epoch takes so many pairs of each, and no text is its own partner."""
+    captions = [[f"view{picture} {noun}" for noun in ("cat", "dog", "bird", "fish", "cow")] for picture in range(6)]
+    (data / "captions.groups.tsv").write_text("".join("\t".join(one) + "\n" for one in captions))
+    sources = [{"path": "captions.groups.tsv", "pairs_per_group": 1}]
+    got = prepared(config(data=sources, training={"epochs": 4, "batch": 3}), data)
+    assert (data_record(got)["groups"], data_record(got)["pairs_per_epoch"]) == (6, 6)
+    objective, entries = objective_of(got), got.vocabulary.entries()
+    of_text = [frozenset(entries[row].text for row in objective.corpus.cut(np.array([text]))[0]) for text in range(30)]
+    pictures = [next(word for word in words if word.startswith("view")) for words in of_text]
+    drawn = set()
+    for epoch in range(100):
+        for left, right in objective.mixture.epoch(epoch).tolist():
+            assert left != right
+            assert pictures[left] == pictures[right]
+            drawn.add(of_text[left] | of_text[right])
+    assert len(drawn) == 6 * 10  # each two of five, sooner or later
+    for step in range(8):
+        left = [pictures[one] for one in objective.pairs_at(step)[:, 0].tolist()]
+        assert len(set(left)) == len(left)  # so that a picture's captions are not held against each other
+
+
 def test_groups_without_known_features_are_left_out_and_counted(data: Path) -> None:
     got = prepared(config(vocabulary={"max_words": 3}), data)  # the words of equal count go by text: cat, dog, kitten
     assert data_record(got)["groups"] == 3

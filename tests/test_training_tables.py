@@ -14,7 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gramvec.errors import InputError
-from gramvec_training.readers import Labelled, numbered_lines, read_groups, read_labelled, read_pairs, read_ppdb
+from gramvec_training.readers import (
+    Labelled,
+    numbered_lines,
+    read_groups,
+    read_labelled,
+    read_pairs,
+    read_ppdb,
+    read_scored,
+)
 
 PAIRS = [("cars", "vehicles"), ("buy", "purchase")]
 
@@ -164,7 +172,7 @@ def test_what_a_csv_writer_writes_is_read_back(
 @given(data=st.binary(max_size=200), name=st.sampled_from(["a.tsv", "a.csv", "a.groups.tsv", "a.csv.gz"]))
 def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, name: str) -> None:
     path = write(tmp_path_factory.mktemp("any") / name, data)
-    for reader in (read_pairs, read_groups, read_ppdb, read_labelled):
+    for reader in (read_pairs, read_groups, read_ppdb, read_labelled, read_scored):
         try:
             found, bad = reader(path)
         except InputError as error:

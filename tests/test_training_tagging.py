@@ -18,15 +18,14 @@ from gramvec_training.configuration import BagSettings, Tagging
 from gramvec_training.data import Corpus, build_vocabulary
 from gramvec_training.encoders import Bag, Steps
 from gramvec_training.experiments import Inputs, experiment_named
-from gramvec_training.experiments.taggers import (
+from gramvec_training.experiments.charagram.taggers import (
     CHARAGRAM,
     ENCODINGS,
-    Treebank,
     learned_tagger,
     sized,
-    treebank,
     with_capitals,
 )
+from gramvec_training.experiments.charagram.treebank import Treebank, treebank
 from gramvec_training.fitting import Trainer
 from gramvec_training.objectives import Sentences, Tagger, TaggingObjective
 from gramvec_training.readers import TaggedSentence

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,12 +14,14 @@ from gramvec_training.cli.support import PATH, one_sentence
 
 if TYPE_CHECKING:
     from gramvec_training.configuration import OnBad
+    from gramvec_training.runs import Labels, Scores
 
 
 @click.command()
 @click.argument("model")
-@click.option("--labelled", type=PATH, required=True,
+@click.option("--labelled", type=PATH,
               help="label<TAB>text a line, or label<TAB>text<TAB>text of pairs; or CSV; .gz too.")  # fmt: skip
+@click.option("--scored", type=PATH, help="In place of --labelled: score<TAB>text<TAB>text a line; or CSV; .gz too.")
 @click.option("--out", type=PATH, required=True, help="Folder of the head.")
 @click.option("--learn-model", is_flag=True, help="Learn the model with the head, drawn back to what it is.")
 @click.option("--held-out", type=click.FloatRange(min=0, max=0.9, min_open=True), default=0.2, show_default=True,
@@ -35,23 +38,35 @@ if TYPE_CHECKING:
 @click.option("--overwrite", is_flag=True, help="Start anew where --out holds a head already.")
 @one_sentence
 def head(
-    model: str, labelled: Path, out: Path, learn_model: bool, held_out: float, bad_rows: OnBad, overwrite: bool,
-    **settings: float | str | None,
+    model: str, labelled: Path | None, scored: Path | None, out: Path, learn_model: bool, held_out: float,
+    bad_rows: OnBad, overwrite: bool, **settings: float | str | None,
 ) -> None:  # fmt: skip
-    """Learn to label texts, or pairs of texts, over MODEL: a bundle of n-grams or words, or a run folder of any kind.
+    """Learn to label texts or pairs of texts, or to score pairs, over MODEL: a bundle of n-grams or words, or a run
+    folder of any kind.
 
     The head is that of the papers: a layer over the text's vector, or over products and distances of a pair's, or
-    with --pair joined over both side by side.
-    By default MODEL stays as it is.
+    with --pair joined over both side by side. A score is the mean of five classes from the file's least to its
+    greatest score. By default MODEL stays as it is.
 
     \b
     gramvec-train head gramvec-en --labelled intents.tsv --out runs/intents
+    gramvec-train head gramvec-en --scored similar.tsv --out runs/similar
     gramvec-train label runs/intents --texts new.txt
     """
-    from gramvec_training.readers import read_labelled
-    from gramvec_training.runs import head_settings, learn_head, make_way_for_head
+    from gramvec_training.readers import BadRows, Labelled, Scored, read_labelled, read_scored
+    from gramvec_training.runs import Labels, Scores, head_settings, learn_head, make_way_for_head
 
-    rows, bad = read_labelled(labelled, on_bad=bad_rows)
+    answers: Labels | Scores
+    rows: list[Labelled] | list[Scored]
+    bad: BadRows
+    if labelled is not None and scored is None:
+        rows, bad = read_labelled(labelled, on_bad=bad_rows)
+        answers = Labels.of(rows)
+    elif scored is not None and labelled is None:
+        rows, bad = read_scored(scored, on_bad=bad_rows)
+        answers = Scores.of(rows)
+    else:
+        raise click.UsageError("Give a file to learn from, as --labelled or as --scored.")
     for note in bad.notes():
         click.echo(note, err=True)
     make_way_for_head(out, overwrite=overwrite)
@@ -61,17 +76,34 @@ def head(
 
     command = f"gramvec-train head, {len(rows)} rows"
     try:
-        record = learn_head(model, rows, out, values, share=held_out, command=command)
+        record = learn_head(model, answers, rows, out, values, share=held_out, command=command)
     except Interrupted as stop:
         click.echo(f"{stop} The same command goes on.", err=True)
         raise SystemExit(128 + stop.signal_number) from None
     parts = record["rows"]
     click.echo(
-        f"accuracy {record['accuracy']:.1f} on {parts['scored']:,} held-out rows (the commonest label "
-        f"{record['commonest']:.1f}); {len(record['labels']):,} labels, {parts['learned']:,} rows learned from, "
-        f"{parts['chosen_by']:,} to choose the epoch by"
+        f"{_figures(record)}, {parts['learned']:,} rows learned from, {parts['chosen_by']:,} to choose the epoch by"
     )
-    click.echo(f"{out}: label others with: gramvec-train label {out} --texts FILE", err=True)
+    what = "--texts FILE" if record["sides"] == 1 else "--texts FILE of text<TAB>text lines"
+    verb = "label" if "labels" in record else "score"
+    click.echo(f"{out}: {verb} others with: gramvec-train label {out} {what}", err=True)
+
+
+def _figures(record: Mapping[str, Any]) -> str:
+    number = f"{record['rows']['scored']:,}"
+    if "labels" in record:
+        return (
+            f"accuracy {record['accuracy']:.1f} on {number} held-out rows (the commonest label "
+            f"{record['commonest']:.1f}); {len(record['labels']):,} labels"
+        )
+    ours, cosine = (
+        "-" if one is None else f"{one:.1f}" for one in (record["pearson"], record["pearson of the cosine"])
+    )
+    least, most = record["scores"]
+    return (
+        f"Pearson's r {ours} on {number} held-out pairs (the model's cosine {cosine}); mean error "
+        f"{record['error']:.2f} (the mean score {record['error of the mean']:.2f}); scores {least:g} to {most:g}"
+    )
 
 
 @click.command()
@@ -79,7 +111,8 @@ def head(
 @click.option("--texts", type=PATH, required=True, help="A text a line, or text<TAB>text where the head is of pairs.")
 @one_sentence
 def label(folder: Path, texts: Path) -> None:
-    """Label texts by the head in FOLDER, which gramvec-train head wrote: a label, its probability and the text a line.
+    """Label or score texts by the head in FOLDER, which gramvec-train head wrote: a label and its probability, or a
+    score, and the text a line.
 
     \b
     gramvec-train label runs/intents --texts new.txt > labels.tsv
@@ -90,8 +123,8 @@ def label(folder: Path, texts: Path) -> None:
     lines = list(numbered_lines(texts))
     found = LearnedHead.open(folder)
     rows = [_texts_of(raw, f"{texts} line {number}", found.sides) for number, raw in lines if raw.strip()]
-    for row, (name, probability) in zip(rows, found.label(rows), strict=True):
-        click.echo("\t".join((name, f"{probability:.4f}", *row)))
+    for row, answer in zip(rows, found.told(rows), strict=True):
+        click.echo("\t".join((*answer, *row)))
 
 
 def _texts_of(raw: bytes, where: str, sides: int) -> tuple[str, ...]:

@@ -3,24 +3,8 @@
 from __future__ import annotations
 
 from gramvec.errors import InputError
-from gramvec_training.experiments import (
-    amount,
-    bins,
-    convergence,
-    counts,
-    neighbours,
-    norms,
-    scalars,
-    separation,
-    sif,
-    sizes,
-    supervised,
-    systems,
-    tagging,
-    undertrained,
-)
-from gramvec_training.experiments.base import Drawing, Experiment
-from gramvec_training.experiments.raw import GIVEN, PHRASE, SN
+from gramvec_training.experiments import charagram, paragram, sif, systems
+from gramvec_training.experiments.common import GIVEN, PHRASE, SN, Drawing, Experiment
 
 _VECTORS = "GloVe 6B of 50 dimensions for GloVe 840B of 300; sts12, sts16 and SICK's trial part for STS 2012 to 2015"
 _KINDS = (
@@ -43,93 +27,114 @@ _BUNDLES = "the shipped bundles, which learned from a transformer, for the paper
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment(
         "all-systems", "CHARAGRAM, Table 3; PARAGRAM-PHRASE, Tables 2 and 3; SIF, Tables 1 and 5",
-        "All systems, learned from the same pairs and the same vectors", _PAIRS, systems.table, learns=True,
+        "All systems, learned from the same pairs and the same vectors", _PAIRS, systems.all_systems, learns=True,
         note="Rates and sampling are those of one to four tried that were best on the phrases with the first seed. "
         "charCNN with MAX ended at 12, 2 and 7 where MIX has its row; charLSTM at 5e-3 has 39, 49 and 43: it needs "
         "tens of epochs.",
     ),
     Experiment(
+        "all-systems-sets", "CHARAGRAM, Table 1 of the supplement", "All systems set by set", _PAIRS,
+        systems.set_by_set,
+        learns=True,
+        note="SIF is the average of the given vectors with weights and removal.",
+    ),
+    Experiment(
+        "all-systems-wins", "CHARAGRAM, Table 1 of the supplement; SIF, Table 5",
+        "On how many sets each system is above each other one", "models of all-systems; 11 sets for 22",
+        systems.set_wins,
+        learns=True,
+        note="A row's system is above the column's on so many sets. To the right: its wins over all others in a task.",
+    ),
+    Experiment(
         "charagram-table-1", "CHARAGRAM, Table 1", "Character models on single words",
         "60,000 pairs of PPDB's words, four epochs, 100 dimensions, for 770,007, fifty epochs and 300",
-        convergence.table, learns=True,
+        charagram.word_similarity, learns=True,
     ),
     Experiment(
         "charagram-table-4", "CHARAGRAM, Table 4", "Part-of-speech tagging over four word encoders",
         f"{_TREEBANK.format('ten')}; WSJ is 3,914 sentences of the Journal, scored by what learned from the web",
-        tagging.table, learns=True, tags=True,
+        charagram.tagging_accuracies, learns=True, tags=True,
         note="Accuracy times 100 of the epoch that was best on the held-out part. charLSTM still rose in the tenth. "
         "The second layer's lead is 0.006, and seeds are up to 0.29 apart.",
     ),
     Experiment(
         "charagram-figure-1", "CHARAGRAM, Figure 1", "How soon character models learn words",
-        "the runs of charagram-table-1", convergence.curves, learns=True,
+        "the runs of charagram-table-1", charagram.word_curves, learns=True,
         drawing=Drawing("pairs", ("CHARAGRAM", "charCNN", "charLSTM")),
     ),
     Experiment(
         "charagram-figure-1-tagging", "CHARAGRAM, Figure 1", "How soon character models learn to tag",
-        "the runs of charagram-table-4, on EWT's development part", tagging.curves, learns=True, tags=True,
+        "the runs of charagram-table-4, on EWT's development part", charagram.tagging_curves, learns=True, tags=True,
         drawing=Drawing("epoch", ("CHARAGRAM", "CHARAGRAM, 2 layers", "charCNN", "charLSTM")),
     ),
     Experiment(
         "charagram-table-5", "CHARAGRAM, Table 5", "Number and orders of n-grams, on SL999",
-        "60,000 pairs of PPDB's words, two epochs, 100 dimensions, for 770,007, five epochs and 300", sizes.table,
+        "60,000 pairs of PPDB's words, two epochs, 100 dimensions, for 770,007, five epochs and 300",
+        charagram.word_sizes,
         learns=True,
     ),
     Experiment(
         "charagram-table-5-tagging", "CHARAGRAM, Table 5", "Number and orders of n-grams, in tagging",
-        _TREEBANK.format("two"), tagging.sizes, learns=True, tags=True,
-        note="Accuracy times 100 on EWT's development part after the last epoch; three of the paper's five columns.",
+        _TREEBANK.format("two"), charagram.tagging_by_ngrams, learns=True, tags=True,
+        note="Accuracy times 100 on EWT's development part after the last epoch.",
     ),
     Experiment(
         "charagram-table-6", "CHARAGRAM, Table 6", "Pairs by their number of unknown words",
         "models of all-systems; sts12 and sts16; unknown is what GloVe 6B's first 50,000 words lack",
-        bins.unknown_words, learns=True,
+        charagram.pairs_by_unknown_words, learns=True,
     ),
     Experiment(
         "charagram-table-7", "CHARAGRAM, Table 7", "Pairs by their length in words",
-        "models of all-systems; sts12 and sts16", bins.lengths, learns=True,
+        "models of all-systems; sts12 and sts16", charagram.pairs_by_length, learns=True,
     ),
     Experiment(
-        "charagram-table-8", "CHARAGRAM, Table 8", "Words nearest to a negation", _BUNDLES, neighbours.negations,
+        "charagram-table-8", "CHARAGRAM, Table 8", "Words nearest to a negation", _BUNDLES,
+        charagram.nearest_to_negations,
     ),
-    Experiment("charagram-table-9", "CHARAGRAM, Table 9", "Words nearest to a word", _BUNDLES, neighbours.words),
     Experiment(
-        "charagram-table-10", "CHARAGRAM, Table 10", "N-grams nearest to an n-gram", _BUNDLES, neighbours.ngrams,
+        "charagram-table-9", "CHARAGRAM, Table 9", "Words nearest to a word", _BUNDLES,
+        charagram.nearest_to_words,
+    ),
+    Experiment(
+        "charagram-table-10", "CHARAGRAM, Table 10", "N-grams nearest to an n-gram", _BUNDLES,
+        charagram.nearest_to_ngrams,
     ),
     Experiment(
         "charagram-parameters", "CHARAGRAM, section 4.4", "Numbers of parameters", "the paper's own sizes",
-        counts.parameters,
+        charagram.numbers_of_parameters,
     ),
     Experiment(
         "charagram-filters", "CHARAGRAM, section 4.1", "Number of charCNN's filters",
-        "60,000 pairs of PPDB's words, four epochs, 100 dimensions", convergence.filters, learns=True,
+        "60,000 pairs of PPDB's words, four epochs, 100 dimensions", charagram.filters, learns=True,
     ),
     Experiment(
         "charagram-unknown", "CHARAGRAM, section 5.1", "Shares of unknown words and scores, set by set",
-        "models of all-systems; 11 sets for 22; unknown is what GloVe 6B's first 50,000 words lack", bins.shares,
+        "models of all-systems; 11 sets for 22; unknown is what GloVe 6B's first 50,000 words lack",
+        charagram.scores_by_unknown_words,
         learns=True,
     ),
     Experiment(
         "paragram-table-5", "PARAGRAM-PHRASE, Table 5", "Averages and LSTMs by length",
-        "models of all-systems; sts12 and sts16", bins.lengths_of_compositions, learns=True,
+        "models of all-systems; sts12 and sts16", paragram.lengths_of_compositions, learns=True,
     ),
     Experiment(
         "paragram-separation", "PARAGRAM-PHRASE, section 5", "How well training pairs are kept from other texts",
-        "models of all-systems; 2,000 of the pairs that they learned from", separation.table, learns=True,
+        "models of all-systems; 2,000 of the pairs that they learned from", paragram.separation_of_pairs, learns=True,
     ),
     Experiment(
         "paragram-amount", "PARAGRAM-PHRASE, Figure 2", "PARAGRAM-PHRASE over the amount of data",
-        "82,550 mined pairs of phrases, the most frequent first, for the 3,033,753 of PPDB XL", amount.amounts,
+        "82,550 mined pairs of phrases, the most frequent first, for the 3,033,753 of PPDB XL",
+        paragram.scores_by_amount,
         learns=True, drawing=Drawing("pairs", ("file's order", "permuted"), logarithmic=True),
     ),
     Experiment(
         "paragram-norms", "PARAGRAM-PHRASE, section 6", "Lengths of trained word vectors as weights",
         "GloVe 6B of 50 dimensions for PARAGRAM-SL999; the shipped paragram-phrase, or what --norms-of names",
-        norms.weights,
+        paragram.norms_as_weights,
     ),
     Experiment(
         "paragram-scalars", "PARAGRAM-PHRASE, footnote 19", "A number a word, learned over fixed vectors",
-        f"{_PAIRS}; sts12, sts16 and SICK's trial part for 22 sets", scalars.table, learns=True,
+        f"{_PAIRS}; sts12, sts16 and SICK's trial part for 22 sets", paragram.learned_scalars, learns=True,
         note="Rate and sampling are those of five tried that were best on the phrases with the first seed; MIX at the "
         "same rate is 0.9 behind on these and has 46, 50 and 61.",
     ),
@@ -137,40 +142,40 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "paragram-table-6", "PARAGRAM-PHRASE, Table 6", "Words that training saw seldom, and scores, set by set",
         "models of all-systems; 11 sets for 22; undertrained is what the training pairs, a thirtieth of the paper's, "
         "hold fewer than 10 times for 100",
-        undertrained.table, learns=True,
+        paragram.scores_by_undertrained_words, learns=True,
     ),
     Experiment(
         "paragram-table-4", "PARAGRAM-PHRASE, Table 4", "Supervised similarity on SICK in three regimes",
-        f"SICK's trial part is scored; {_ENCODERS}", supervised.regimes, learns=True, labels=True,
+        f"SICK's trial part is scored; {_ENCODERS}", paragram.supervised_regimes, learns=True, labels=True,
     ),
     Experiment(
         "sif-table-2", "SIF, Table 2", "Supervised similarity, entailment and sentiment",
-        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {_ENCODERS}", supervised.table,
+        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {_ENCODERS}", sif.supervised_table,
         learns=True, labels=True,
     ),
     Experiment(
         "sif-table-3", "SIF, Table 3", "Supervised tasks with the order of words shuffled",
-        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {_ENCODERS}", supervised.shuffled,
+        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {_ENCODERS}", sif.shuffled_table,
         learns=True, labels=True,
     ),
     Experiment(
         "sif-table-7", "SIF, Table 7", "Natural language inference",
         f"SNLI's development part for its training part, and the pair's head for three more layers; {_ENCODERS}",
-        supervised.inferences, learns=True, labels=True,
+        sif.inferences, learns=True, labels=True,
     ),
     Experiment(
         "sif-table-7-layers", "SIF, Table 7", "Natural language inference below three layers",
-        f"SNLI's development part for its training part; {_ENCODERS}", supervised.layered_inferences, learns=True,
+        f"SNLI's development part for its training part; {_ENCODERS}", sif.layered_inferences, learns=True,
         labels=True,
     ),
     Experiment(
         "sif-table-8", "SIF, Table 8", "Reviews with many and with few labels, SIF against NB-SVM",
-        "1,707 reviews of IMDB for 25,000; GloVe 6B of 50 dimensions for GloVe 840B of 300", supervised.few_labels,
+        "1,707 reviews of IMDB for 25,000; GloVe 6B of 50 dimensions for GloVe 840B of 300", sif.scores_by_labels,
         learns=True, labels=True,
     ),
     Experiment(
         "sif-table-6", "SIF, Tables 1 and 6", "Averages, tf-idf, weights (W), removal (R) and both (WR)",
-        _VECTORS, sif.ablation,
+        _VECTORS, sif.ablation_of_given,
     ),
     Experiment(
         "sif-table-6-learned", "SIF, Table 6", "The same over vectors that are learned here",
@@ -179,19 +184,22 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         "sif-figure-1", "SIF, Figure 1", "word2vec's subsampling of words against SIF's weights", "the paper's own",
-        sif.subsampling, drawing=Drawing("p", ("word2vec", "SIF, a = 1e-4"), logarithmic=True),
+        sif.subsampling_curves, drawing=Drawing("p", ("word2vec", "SIF, a = 1e-4"), logarithmic=True),
     ),
     Experiment(
         "sif-figure-2a", "SIF, Figure 2a", "WR over the parameter a, with three kinds of vectors",
-        f"{_VECTORS}; {_KINDS}", sif.parameter, learns=True, raw=True,
+        f"{_VECTORS}; {_KINDS}", sif.parameter_curves, learns=True, raw=True,
         drawing=Drawing("a", (GIVEN, SN, PHRASE), logarithmic=True),
         note="The paper's third kind is PARAGRAM-SL999, of words alone; PARAGRAM-PHRASE has learned from phrases how "
         "much words weigh, and weighing them again takes from it.",
     ),
-    Experiment("sif-figure-2b", "SIF, Figure 2b", "WR over sources of word frequencies", _VECTORS, sif.sources),
+    Experiment(
+        "sif-figure-2b", "SIF, Figure 2b", "WR over sources of word frequencies", _VECTORS,
+        sif.frequency_sources,
+    ),
     Experiment(
         "sif-common-words", "SIF, section 4.1", "Words nearest to the common component of each task", _VECTORS,
-        sif.common_words,
+        sif.component_words,
     ),
 )  # fmt: skip
 

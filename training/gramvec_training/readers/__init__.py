@@ -1,16 +1,18 @@
-"""Files -> records: paraphrases, texts, labelled and tagged ones, word vectors, frequencies, misspellings.
+"""Files -> records: paraphrases, texts, labelled, scored and tagged ones, word vectors, frequencies, misspellings.
 
 Every file may be plain or gzip; lines are split on newline alone. A new format is a file here.
 """
 
 from __future__ import annotations
 
+from gramvec_training.readers.columns import is_number
 from gramvec_training.readers.frequencies import read_frequencies
 from gramvec_training.readers.labelled import Labelled, read_label_texts, read_labelled, same_text
 from gramvec_training.readers.misspellings import read_misspellings
 from gramvec_training.readers.pairs import Group, read_groups, read_pairs, read_paraphrases, read_ppdb
 from gramvec_training.readers.piped import is_piped, spool
 from gramvec_training.readers.rows import BadRows, near, numbered_lines, open_binary, read_rows, read_texts
+from gramvec_training.readers.scored import Scored, read_scored
 from gramvec_training.readers.tagged import TagColumn, TaggedSentence, read_tagged
 from gramvec_training.readers.treebank import treebank_tokens
 from gramvec_training.readers.vectors import read_vectors, vectors_at
@@ -19,8 +21,10 @@ __all__ = [
     "BadRows",
     "Group",
     "Labelled",
+    "Scored",
     "TagColumn",
     "TaggedSentence",
+    "is_number",
     "is_piped",
     "near",
     "numbered_lines",
@@ -34,6 +38,7 @@ __all__ = [
     "read_paraphrases",
     "read_ppdb",
     "read_rows",
+    "read_scored",
     "read_tagged",
     "read_texts",
     "read_vectors",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from gramvec.errors import InputError
 from gramvec_training.configuration import OnBad
 from gramvec_training.readers.columns import header_of, is_number, named_places, split_header, table_rows
+from gramvec_training.readers.pairs import LEFT, RIGHT
 from gramvec_training.readers.rows import BadRows, near
 
 _REMEDY = "write a label, a tab and a text (and, of pairs, a tab and the other text) on each line"
@@ -27,9 +29,10 @@ def read_labelled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labelled]
     """The rows of a file, plain or gzip: as many texts each as the first usable row has, one or two.
 
     A header that names a column `label`, `intent`, `category` or the like and one `text`, `utterance`, `query` or the
-    like is recognised, says which columns these are, and is no row; a CSV or JSON file has one in any case, and of it
-    the first two columns are read where the names say nothing. Bad rows (another number of columns, an empty one, not
-    UTF-8, longer than 16 MiB) are skipped and counted, or refused with InputError.
+    like, or two such as `premise` and `hypothesis`, is recognised, says which columns these are, and is no row; a CSV
+    or JSON file has one in any case, and of it the first two columns are read where the names say nothing. Bad rows
+    (another number of columns, an empty one, not UTF-8, longer than 16 MiB) are skipped and counted, or refused with
+    InputError.
     Raises InputError where the file is missing or holds no usable row.
     """
     return _read(path, on_bad, frozenset({2, 3}), _REMEDY)
@@ -62,18 +65,20 @@ def same_text(text: str) -> str:
 def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tuple[list[Labelled], BadRows]:
     found: list[Labelled] = []
     bad = BadRows(path)
-    header, rows = split_header(table_rows(path), path, _LABELS, _TEXTS)
+    pairs = 3 in counts
+    header, rows = split_header(table_rows(path), path, _LABELS, _TEXTS | LEFT if pairs else _TEXTS)
     places = None
     if header is not None:
-        places = named_places(header, _LABELS, _TEXTS) or (0, 1)
-        bad.say(f"{header_of(path)}; labels are {header[places[0]]!r} and texts {header[places[1]]!r}")
+        places = (_places_of_pairs(header) if pairs else None) or named_places(header, _LABELS, _TEXTS) or (0, 1)
+        texts = " and ".join(repr(header[place]) for place in places[1:])
+        bad.say(f"{header_of(path)}; labels are {header[places[0]]!r} and texts {texts}")
     scores = 0
     for number, columns, why in rows:
         if places is not None and len(columns) > max(places):
             columns = [columns[place] for place in places]
         elif len(columns) == 3 and counts == {2} and is_number(columns[2]):
             columns, scores = columns[:2], scores + 1
-        wanted = {len(found[0].texts) + 1} if found else {2} if places else counts
+        wanted = {len(found[0].texts) + 1} if found else {len(places)} if places else counts
         if why:
             bad.note(number, why, on_bad=on_bad, remedy=remedy)
         elif len(columns) not in wanted:
@@ -89,3 +94,8 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
         why = f" ({bad.summary(of_file=False)})" if bad.total else ""
         raise InputError(f"{near(path)} holds no usable row{why}; {remedy}.")
     return found, bad
+
+
+def _places_of_pairs(header: Sequence[str]) -> tuple[int, ...] | None:
+    label, pair = named_places(header, _LABELS, LEFT), named_places(header, LEFT, RIGHT)
+    return (label[0], *pair) if label and pair else None

@@ -19,11 +19,12 @@ _REMEDY = "write one text, a tab and the other text on each line"
 _PPDB_REMEDY = "write LHS ||| phrase ||| paraphrase ||| features on each line"
 _REMEDIES = {"pairs": _REMEDY, "groups": _REMEDY, "ppdb": _PPDB_REMEDY}
 _PPDB_SEPARATOR = " ||| "
-_LEFT = frozenset(
+# How the columns of a pair are called.
+LEFT = frozenset(
     {"left", "source", "query", "question", "question1", "anchor", "premise", "phrase"}
     | {f"{noun}{mark}" for noun in ("text", "sentence", "phrase") for mark in ("1", "_1", " 1", "a", "_a", " a")}
 )
-_RIGHT = frozenset(
+RIGHT = frozenset(
     {"right", "target", "title", "answer", "question2", "positive", "hypothesis", "paraphrase"}
     | {f"{noun}{mark}" for noun in ("text", "sentence", "phrase") for mark in ("2", "_2", " 2", "b", "_b", " b")}
 )
@@ -37,7 +38,7 @@ def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadR
     skipped and counted, or refused with InputError.
     """
     bad = BadRows(path)
-    chosen, rows = chosen_columns(table_rows(path), bad, _LEFT, _RIGHT)
+    chosen, rows = chosen_columns(table_rows(path), bad, LEFT, RIGHT)
     groups: list[Group] = []
     zeros = 0
     for number, values, why in rows:

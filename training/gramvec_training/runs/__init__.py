@@ -5,6 +5,7 @@ It imports all rooms but the command line and the experiments. A new way of lear
 
 from __future__ import annotations
 
+from gramvec_training.runs.answers import Labels, Scores
 from gramvec_training.runs.beginning import begun_encoder
 from gramvec_training.runs.exporting import export_run
 from gramvec_training.runs.folder import (
@@ -57,9 +58,11 @@ __all__ = [
     "Begun",
     "Cell",
     "Counting",
+    "Labels",
     "LearnedHead",
     "Plan",
     "Run",
+    "Scores",
     "Started",
     "WordVectors",
     "begin_run",

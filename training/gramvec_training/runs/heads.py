@@ -1,4 +1,4 @@
-"""A head of the papers over a finished model, learned from labelled texts into a folder that can label others."""
+"""A head of the papers over a finished model, learned from labelled texts or scored pairs and kept in a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import orjson
 import torch
 
@@ -18,19 +17,19 @@ from gramvec.errors import InputError
 from gramvec.features import Featuriser
 from gramvec_training.configuration import BagSettings, Start, Supervision
 from gramvec_training.data import Corpus, Ints
-from gramvec_training.encoders import Bag, Encoder, encoder_function
+from gramvec_training.encoders import Bag, Encoder, cosines, encoder_function
 from gramvec_training.files import digest, write_atomically
 from gramvec_training.fitting import Selection, Trainer, choose_device, fit, settle
 from gramvec_training.objectives import Head, HeadObjective, new_head
-from gramvec_training.readers import Labelled
+from gramvec_training.readers import Labelled, Scored
+from gramvec_training.runs.answers import Answers, Scores, likelihood, pearson, recorded
 from gramvec_training.runs.folder import CHECKPOINT, is_begun, load_run, spec_of, versions
 from gramvec_training.runs.start import read_start
 from gramvec_training.types import Floats
 
 _HEAD, _ARRAYS = "head.json", "head.npz"
-_LEAST, _TO_CHOOSE = 10, 10  # rows of a file; one in so many of those that are left is what the epoch is chosen by
-_MOST_TARGETS = 1 << 28  # rows times labels: a gigabyte
-_CHUNK = 4_096  # texts that are labelled at a time
+_TO_CHOOSE = 10  # one in so many of the rows that are left is what the epoch is chosen by
+_CHUNK = 4_096  # texts that are told of at a time
 # Those of the papers' regimes: features, and universal.
 _FROZEN = {"epochs": 30, "rate": 5e-3, "fixed_table": True}
 _LEARNED = {
@@ -39,6 +38,7 @@ _LEARNED = {
 }  # fmt: skip
 
 Texts = Sequence[tuple[str, ...]]
+Rows = Sequence[Labelled | Scored]
 
 
 @dataclass(frozen=True)
@@ -105,33 +105,30 @@ def make_way_for_head(folder: Path, *, overwrite: bool) -> None:
 
 
 def learn_head(
-    model: str, rows: Sequence[Labelled], folder: Path, settings: Supervision, *, share: float, command: str
+    model: str, answers: Answers, rows: Rows, folder: Path, settings: Supervision, *, share: float, command: str
 ) -> dict[str, Any]:
-    """Learn a head over a model from labelled texts or pairs into a folder; gives the record, with the accuracies.
+    """Learn a head over a model from labelled texts or scored pairs into a folder; gives the record, with its figures.
 
     With settings.fixed_table the model stays as it is, else it is learned, too. The epoch that is kept is that under
-    which the labels of a tenth of what is not scored are likeliest. The same arguments give the same head; stopped,
-    they go on from the checkpoint. Raises InputError where there are too few rows or too many labels, and what
-    `Origin.open` raises; Interrupted.
+    which the answers to a tenth of what is not scored are likeliest. The same arguments give the same head; stopped,
+    they go on from the checkpoint. Raises what `Origin.open` raises, and Interrupted.
     """
-    labels = _labels(rows)
     device = choose_device("cpu")
     settle(device, 1)
     origin = Origin.open(model)
-    head = new_head(len(rows[0].texts), origin.encoder.dimension, len(labels), settings)
+    head = new_head(len(rows[0].texts), origin.encoder.dimension, answers.classes, settings)
     parts = parts_of(len(rows), share, settings.seed)
+    before = _before(origin, answers, rows, parts)
     encoder, corpus = _start(origin, [row.texts for row in rows], frozen=settings.fixed_table)
     numbers = np.arange(len(rows) * len(rows[0].texts)).reshape(len(rows), -1)
-    truth = np.array([labels.index(row.label) for row in rows])
-    targets = np.eye(len(labels), dtype=np.float32)[truth[parts.learned]]
-    objective = HeadObjective(corpus, numbers[parts.learned], targets, head, settings)
+    truth = answers.truth(rows)
+    objective = HeadObjective(
+        corpus, numbers[parts.learned], answers.targets(truth[parts.learned]), head, settings
+    )  # fmt: skip
+    wanted = answers.targets(truth[parts.chosen_by])
 
-    def likelihood() -> float:
-        said = objective.probabilities(encoder, numbers[parts.chosen_by]).astype(np.float64)
-        return float(np.mean(np.log(np.maximum(said[np.arange(len(said)), truth[parts.chosen_by]], 1e-30))))
-
-    def accuracy(part: Ints) -> float:
-        return 100 * float(np.mean(objective.probabilities(encoder, numbers[part]).argmax(axis=1) == truth[part]))
+    def figures(part: Ints) -> dict[str, float | None]:
+        return answers.figures(objective.probabilities(encoder, numbers[part]), truth[part])
 
     identity = orjson.dumps([origin.digest, settings.model_dump(mode="json"), share, [list(row) for row in rows]])
     folder.mkdir(parents=True, exist_ok=True)
@@ -139,14 +136,18 @@ def learn_head(
     history = fit(
         Trainer(encoder, objective, device), checkpoint, identity=_hashed(identity),
         resume=checkpoint.is_file(),
-        selection=Selection(lambda _: likelihood(), objective.steps_per_epoch),
+        selection=Selection(
+            lambda one: likelihood(objective.probabilities(one, numbers[parts.chosen_by]), wanted),
+            objective.steps_per_epoch,
+        ),
     )  # fmt: skip
     record = {
-        "command": command, "model": _place(model), "digest": origin.digest, "labels": labels,
+        "command": command, "model": _place(model), "digest": origin.digest, **answers.record,
         "sides": len(rows[0].texts), "frozen": settings.fixed_table, "dimension": encoder.dimension,
         "settings": settings.model_dump(mode="json"), "rows": {name: len(part) for name, part in asdict(parts).items()},
-        "accuracy": accuracy(parts.scored), "accuracy of the epoch": accuracy(parts.chosen_by),
-        "commonest": _commonest(truth, parts), "kept": history.kept, "steps": history.steps,
+        **figures(parts.scored), **before,
+        **{f"{name} of the epoch": value for name, value in figures(parts.chosen_by).items()},
+        **answers.simplest(truth[parts.learned], truth[parts.scored]), "kept": history.kept, "steps": history.steps,
         "seconds": round(history.seconds, 1), "versions": versions(),
     }  # fmt: skip
     arrays = {f"head.{name}": value.detach().numpy() for name, value in head.named_parameters()}
@@ -163,7 +164,7 @@ def learn_head(
 class LearnedHead:
     """A finished head with its model."""
 
-    labels: tuple[str, ...]
+    answers: Answers
     sides: int
     origin: Origin
     head: Head
@@ -175,9 +176,9 @@ class LearnedHead:
             record = orjson.loads((folder / _HEAD).read_bytes())
             with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
                 arrays = dict(stored)
-            labels, sides = tuple(record["labels"]), int(record["sides"])
+            answers, sides = recorded(record), int(record["sides"])
             settings = Supervision.model_validate(record["settings"])
-            head = new_head(sides, record["dimension"], len(labels), settings)
+            head = new_head(sides, record["dimension"], answers.classes, settings)
             head.load_state_dict(_below(arrays, "head."))
         except FileNotFoundError:
             raise InputError(f"There is no head in {folder}; give a folder that gramvec-train head wrote.") from None
@@ -190,33 +191,28 @@ class LearnedHead:
             )
         if of_encoder := _below(arrays, "encoder."):
             origin.encoder.load_state_dict(of_encoder)
-        return cls(labels, sides, origin, head)
+        return cls(answers, sides, origin, head)
 
     @torch.no_grad()
-    def label(self, texts: Texts) -> list[tuple[str, float]]:
-        """Of each text or pair the likeliest label and its probability."""
+    def told(self, texts: Texts) -> list[tuple[str, ...]]:
+        """Of each text or pair the likeliest label and its probability, or of each pair its score."""
         encode = encoder_function(self.origin.encoder, self.origin.featuriser)
-        found: list[tuple[str, float]] = []
+        found: list[tuple[str, ...]] = []
         for start in range(0, len(texts), _CHUNK):
             part = texts[start : start + _CHUNK]
             sides = tuple(torch.from_numpy(encode([one[side] for one in part])) for side in range(self.sides))
-            best = torch.softmax(self.head(sides), dim=1).max(dim=1)
-            found += [(self.labels[at], value) for value, at in zip(*(one.tolist() for one in best), strict=True)]
+            found += self.answers.told(torch.softmax(self.head(sides), dim=1).numpy())
         return found
 
 
-def _labels(rows: Sequence[Labelled]) -> list[str]:
-    labels = sorted({row.label for row in rows})
-    if len(rows) < _LEAST:
-        raise InputError(f"There are {len(rows)} usable rows; give {_LEAST} labelled texts at least.")
-    if len(labels) < 2:
-        raise InputError(f"All {len(rows):,} rows have the label {labels[0]!r}; give texts of two labels at least.")
-    if len(labels) > len(rows) // 2 or len(labels) * len(rows) > _MOST_TARGETS:
-        raise InputError(
-            f"There are {len(labels):,} labels in {len(rows):,} rows, too many to learn; "
-            "write a label, a tab and a text."
-        )
-    return labels
+def _before(origin: Origin, answers: Answers, rows: Rows, parts: Parts) -> dict[str, float | None]:
+    """Of scores: Pearson's r, times 100, of the cosines by the model as it is."""
+    if not isinstance(answers, Scores):
+        return {}
+    scored = [rows[row] for row in parts.scored.tolist()]
+    similarity = cosines(encoder_function(origin.encoder, origin.featuriser), origin.featuriser)
+    said = similarity([row.texts[0] for row in scored], [row.texts[1] for row in scored])
+    return {"pearson of the cosine": pearson(said, answers.truth(scored))}
 
 
 def _start(origin: Origin, texts: Texts, *, frozen: bool) -> tuple[Encoder, Corpus]:
@@ -226,11 +222,6 @@ def _start(origin: Origin, texts: Texts, *, frozen: bool) -> tuple[Encoder, Corp
     vectors = torch.from_numpy(encoder_function(origin.encoder, origin.featuriser)(flat))
     corpus = Corpus(np.arange(len(flat), dtype=np.int32), np.arange(len(flat) + 1), len(flat))
     return Bag(vectors, BagSettings(activation="linear", bias=False)), corpus
-
-
-def _commonest(truth: npt.NDArray[np.int64], parts: Parts) -> float:
-    """The accuracy of the label that most rows that are learned from have."""
-    return 100 * float(np.mean(truth[parts.scored] == np.bincount(truth[parts.learned]).argmax()))
 
 
 def _below(arrays: dict[str, Floats], start: str) -> dict[str, torch.Tensor]:
