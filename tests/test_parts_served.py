@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -143,6 +144,15 @@ def test_layers_are_the_whole_graph_however_many_texts_there_are(bundles: Path, 
     np.testing.assert_allclose(found, OnnxRuntime.of(bundle).run(batch), atol=1e-6)
     last = runtime.run(batch.part(texts - 1, texts))
     assert last.tobytes() == found[-1:].tobytes()
+
+
+@pytest.mark.parametrize("name", ["dan", "lstm"])
+def test_a_copy_in_another_process_has_the_same_bytes(bundles: Path, name: str) -> None:
+    embedder = gramvec.load(bundles / name, device="cpu")
+    copy = pickle.loads(pickle.dumps(embedder))
+    named = gramvec.load(bundles / name, device="cpu", runtime="onnx")
+    for one in (copy, named):
+        assert one.embed(texts_of(20)).tobytes() == embedder.embed(texts_of(20)).tobytes()
 
 
 @pytest.mark.parametrize("name", ["dan", "lstm", "charcnn-b"])

@@ -27,7 +27,8 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
     """The runtime `name` on `device`, whose vectors of the golden texts are the bundle's.
 
     device "auto" is CUDA where that works, else the CPU; one line of the log says why. name "auto" is ONNX Runtime on
-    CUDA; on a CPU the native loop, or ONNX Runtime where the native loop cannot be had or gives other vectors.
+    CUDA; on a CPU the native loop, or ONNX Runtime where the native loop cannot be had or gives other vectors. For
+    layers and sequences it is "onnx", which has their parts where these can be had, else the whole graph.
 
     Raises DeviceError if what was asked for cannot be had, BundleError if the bundle does not suit it.
     """
@@ -41,7 +42,8 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
         return _checked(bundle, NativeRuntime(bundle))
     if device != "cpu" and (runtime := _on_cuda(bundle, required=device == "cuda")) is not None:
         return runtime
-    return _onnx(bundle) if name == "onnx" else _on_cpu(bundle)
+    # Layers and sequences have one way, so that a copy in another process has the same bytes.
+    return _onnx(bundle) if name == "onnx" and bundle.manifest.graph.beyond_rows is None else _on_cpu(bundle)
 
 
 def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
