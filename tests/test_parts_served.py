@@ -134,6 +134,27 @@ def test_steps_are_the_whole_graph(bundles: Path, name: str, monkeypatch: pytest
     assert steps.LONGEST == LONGEST
 
 
+def test_a_long_text_does_not_make_a_device_walk_on_with_all_others(
+    bundles: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = open_bundle(bundles / "lstm")
+    batch = bundle.memoised([*texts_of(40, 4), "red " * 500])
+    found = as_on_cuda(bundle).run(batch)
+    monkeypatch.setattr(steps, "PLACES_ON_DEVICE", 64)
+    runtime: Any = as_on_cuda(bundle)
+    walk = runtime._walk
+    calls: list[tuple[int, int]] = []
+
+    def noted(ids: Any, starts: Any, counts: Any) -> Any:
+        calls.append((len(counts), int(counts.max())))
+        return walk(ids, starts, counts)
+
+    runtime._walk = noted
+    assert runtime.run(batch).tobytes() == found.tobytes()
+    assert calls[0] == (1, 500)
+    assert max(texts * longest for texts, longest in calls[1:]) <= 64
+
+
 @pytest.mark.parametrize("name", ["dan", "two-layer"])
 @pytest.mark.parametrize("texts", [1, 2, TEXTS_OF_LAYERS, TEXTS_OF_LAYERS + 1, 2 * TEXTS_OF_LAYERS + 1])
 def test_layers_are_the_whole_graph_however_many_texts_there_are(bundles: Path, name: str, texts: int) -> None:

@@ -25,6 +25,7 @@ LONGEST = 4_096  # rows of a text that are read, as in the whole graph
 TEXTS_ON_CPU = 512
 # A step on a device is some 70 kernels, whatever its size, so that many texts go together.
 TEXTS_ON_DEVICE = 4_096
+PLACES_ON_DEVICE = 2**17  # texts times steps of a call: those that have ended are computed, too
 
 
 class StepRuntime:
@@ -43,9 +44,9 @@ class StepRuntime:
         if "cell" in self._part.inputs:
             self._carried["cell"] = "cells"
         self.device, self.provider = self._part.device, self._part.provider
-        on_cpu = device == "cpu"
-        self.batching = Batching(TEXTS_ON_CPU) if on_cpu else Batching(TEXTS_ON_DEVICE, waits=True)
-        self._walk = self._walk_on_cpu if on_cpu else self._walk_on_device
+        self._on_cpu = device == "cpu"
+        self.batching = Batching(TEXTS_ON_CPU) if self._on_cpu else Batching(TEXTS_ON_DEVICE, waits=True)
+        self._walk = self._walk_on_cpu if self._on_cpu else self._walk_on_device
 
     def run(self, batch: FeatureBatch) -> Floats:
         """See Runtime.run."""
@@ -55,8 +56,13 @@ class StepRuntime:
         order = np.argsort(-counts, kind="stable")
         vectors = np.zeros((len(batch), self._dimension), np.float32)
         known = order[: int(np.count_nonzero(counts))]  # a text of no rows has the first state, of zeros
-        for begin in range(0, len(known), self.batching.texts):
-            texts = known[begin : begin + self.batching.texts]
+        begin = 0
+        while begin < len(known):
+            most = self.batching.texts
+            if not self._on_cpu:
+                most = min(most, max(1, PLACES_ON_DEVICE // int(counts[known[begin]])))
+            texts = known[begin : begin + most]
+            begin += len(texts)
             vectors[texts] = self._walk(batch.ids, batch.offsets[:-1][texts], counts[texts])
         return without_nonfinite(vectors)
 
