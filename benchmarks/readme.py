@@ -82,7 +82,9 @@ def figures() -> str:
         f"{settings['rounds']} rounds. {where['processor']}; Python {where['python']}; {where['packages']}; "
         f"commit {where['commit']}."
     ]
-    for name, (_, group) in _groups(results).items():
+    for name, (part, group) in _groups(results).items():
+        if part == "sequences":  # which has a block of its own
+            continue
         columns = [column for column in group["rows"][0] if column not in ("name", "x")]
         lines = [f"| {name} | " + " | ".join(columns) + " |", "| --- " * (len(columns) + 1) + "|"]
         for row in group["rows"]:
@@ -92,6 +94,23 @@ def figures() -> str:
     if IMAGE.exists():
         text.append(f"![How time grows]({IMAGE.relative_to(IMAGE.parents[1])})")
     return "\n\n".join(text)
+
+
+def encoders() -> str:
+    """The encoders of the papers: parameters, parity with torch, and rates."""
+    results = _json(RESULTS / "encoders.json")
+    where, group = results["machine"], results["parts"]["sequences"]["groups"]["encoders"]
+    lines = [
+        "| encoder | rows a text | parameters | difference | torch | the whole graph | served | served over torch |",
+        "| --- " * 8 + "|",
+    ]
+    for row in group["rows"]:
+        columns = ("rows_a_text", "parameters", "torch", "whole_graph", "served", "ratio")
+        cells = [number(row[column]) for column in columns]
+        cells.insert(2, f"{row['difference']:.0e}")
+        lines.append(f"| {row['name']} | " + " | ".join(cells) + " |")
+    note = f"{where['processor']}; {where['packages']}; commit {where['commit']}."
+    return "\n".join([*lines, "", f"{group['title']}; {group['unit']}. {note}"])
 
 
 def _groups(results: Any) -> dict[str, tuple[str, Any]]:
@@ -114,7 +133,7 @@ def _json(path: Any) -> Any:
 BLOCKS: dict[str, Callable[[], str]] = {"models": models, "scores": scores, "speed": speed}
 PAGES: dict[Path, dict[str, Callable[[], str]]] = {
     README: BLOCKS,
-    DOCUMENT: {"figures": figures},
+    DOCUMENT: {"figures": figures, "encoders": encoders},
     SCALING: capacity.blocks(),
     EVALUATION: {"quality": quality.tables},
 }

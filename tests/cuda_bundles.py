@@ -1,4 +1,4 @@
-"""Bundles for tests/test_cuda.py, made where the trainer is: python tests/cuda_bundles.py FOLDER."""
+"""Bundles for tests/test_cuda.py and test_cuda_parts.py: python tests/cuda_bundles.py FOLDER, with the trainer."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from conftest import MODELS, SHIPPED
 from gramvec.features import FeatureSpec
 from gramvec.vocab import Entry, Vocabulary
 from gramvec_training.export import convert
+from test_sequences_served import MODELS as MODELS_BEYOND_BAGS
+from test_sequences_served import written
 from training_support import export_table
 
 SMALL = ("sum-tanh-int8", "mean-linear-int8", "sum-linear-float32", "sum-linear-float16")
 
 
 def main(folder: Path) -> None:
-    """The shipped models with the graphs of today, and small ones of 37 columns."""
+    """The shipped models with the graphs of today, small ones of 37 columns, and one of each encoder beyond a bag."""
+    for name in MODELS_BEYOND_BAGS:
+        written(folder / name, name)
     for name in SHIPPED:
         convert(MODELS / name, folder / name)
     vocabulary = Vocabulary.build([Entry("word", word, 1) for word in ("east", "north", "south", "west")])

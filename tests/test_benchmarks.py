@@ -34,6 +34,9 @@ RATES = {"name", "per_cpu_second", "per_second", "ratio", "spread"}
 LATENCY = {"name", "p50_us", "p99_us", "ratio"}
 BANDWIDTH = {"name", "gb_per_second", "ratio"}
 SCALING = {"name", "x", "us_per_text", "spread"}
+ENCODERS = {
+    "name", "rows_a_text", "parameters", "difference", "torch", "whole_graph", "served", "ratio", "spread",
+}  # fmt: skip
 # Every group of every part and its columns, as docs/benchmarks.md has them; infinity-emb's come where it is installed.
 GROUPS: dict[str, dict[str, set[str]]] = {
     "features": {"features": RATES, "features_one_text": LATENCY, "features_rows": {"name", "mean", "max"}},
@@ -48,7 +51,7 @@ GROUPS: dict[str, dict[str, set[str]]] = {
         "training": RATES,
         **{f"training_{name}": RATES for name in ("head", "lstm", "charlstm", "charcnn", "tagger")},
     },
-    "sequences": {f"sequences_{name}": RATES for name in ("dan", "rnn", "lstm", "charlstm", "charcnn")},
+    "sequences": {"encoders": ENCODERS},
     "scaling": {f"scaling_{axis}": SCALING for axis in ("length", "batch", "vocabulary", "dimension")},
     "bulk": {
         "bulk": {"name", "per_second", "per_cpu_second", "peak_mb", "ratio"},

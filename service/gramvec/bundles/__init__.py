@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gramvec.bundles.bundle import (
     CPU_GRAPH,
+    CUDA_GRAPH,
     DEFAULT_MODEL,
     GRAPH,
     IDENTITY,
@@ -30,6 +31,7 @@ from gramvec.bundles.manifest import read_manifest
 
 __all__ = [
     "CPU_GRAPH",
+    "CUDA_GRAPH",
     "DEFAULT_MODEL",
     "GRAPH",
     "IDENTITY",

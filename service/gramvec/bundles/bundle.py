@@ -23,6 +23,7 @@ from gramvec.bundles.finite import check_finite
 from gramvec.bundles.folder import VerifiedFiles, opened_folder
 from gramvec.bundles.manifest import (
     CPU_GRAPH,
+    CUDA_GRAPH,
     FORMAT,
     FORMAT_VERSION,
     GRAPH,
@@ -46,6 +47,7 @@ from gramvec.vocab import Memo, Vocabulary
 
 __all__ = [
     "CPU_GRAPH",
+    "CUDA_GRAPH",
     "DEFAULT_MODEL",
     "FORMAT",
     "FORMAT_VERSION",
@@ -109,6 +111,11 @@ class Bundle:
         """model.cpu.onnx, where the bundle has it."""
         return self.path / CPU_GRAPH if self.manifest.graph.cpu else None
 
+    @property
+    def cuda_graph_path(self) -> Path | None:
+        """model.cuda.onnx, where the bundle has it."""
+        return self.path / CUDA_GRAPH if self.manifest.graph.cuda else None
+
 
 def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None = None) -> Bundle:
     """Open and verify a bundle. `compiled` chooses the featuriser's pass, see Featuriser.
@@ -120,7 +127,7 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
         manifest, digest = folder.manifest()
         files = folder.verify(manifest)
     weights = _weights(path, manifest, files)
-    for name in (GRAPH, CPU_GRAPH) if manifest.graph.cpu else (GRAPH,):
+    for name in [GRAPH] + [CPU_GRAPH] * manifest.graph.cpu + [CUDA_GRAPH] * manifest.graph.cuda:
         check_graph(path / name, files.contents.pop(name), manifest)
     vocabulary = Vocabulary.read(path / VOCABULARY, files.contents[VOCABULARY])
     _check_counts(path, manifest, vocabulary)
@@ -244,5 +251,7 @@ def write_manifest(
 
 
 def _fields(manifest: Manifest) -> dict[str, Any]:
-    """As JSON: a gramvec that knows of no identity reads the manifest of a model that has none."""
-    return manifest.model_dump(exclude={"identity"} if manifest.identity is None else None)
+    """As JSON: a gramvec that knows of no identity reads the manifest of a model that has none, and so on."""
+    without: dict[str, Any] = {"identity": True} if manifest.identity is None else {}
+    without |= {} if manifest.graph.cuda else {"graph": {"cuda"}}
+    return manifest.model_dump(exclude=without)

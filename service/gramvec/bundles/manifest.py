@@ -32,6 +32,7 @@ FORMAT = "gramvec-bundle"
 FORMAT_VERSION = 1
 GRAPH = "model.onnx"
 CPU_GRAPH = "model.cpu.onnx"
+CUDA_GRAPH = "model.cuda.onnx"
 VOCABULARY = "vocab.bin"
 MEMO = "memo.bin"
 IDENTITY = "identity.bin"
@@ -158,11 +159,12 @@ class Graph(_Record):
     """model.onnx: ids int32[rows], and how they are cut into texts, to vectors float32[n, dimension].
 
     composition: "bag", a vector is what Stored says; "layers", matrices are above that sum or mean; "sequence", a
-    text's rows are read in their order. Of the last two `stored` says nothing, and nobody can say what a single row
-    adds to a vector. pooling: how a text's rows become one vector; "last" and "max" are of sequences. activation: of
-    the vector.
-    cpu: whether model.cpu.onnx is there, the same over the same weights with operators that only a CPU has: it adds
-    int8 rows as integers, up to 2^16 of them in a call.
+    text's rows are read in their order. Of the last two nobody can say what a single row adds to a vector; of sequences
+    `stored` says nothing, and of layers where the rows below them lie, if these have as many columns as a vector.
+    pooling: how a text's rows become one vector; "last" and "max" are of sequences. activation: of the vector.
+    cpu: whether model.cpu.onnx is there, the same over the same weights for a CPU alone. Of a bag it adds int8 rows as
+    integers, up to 2^16 of them in a call; of layers it is what is above the sum, of sequences one step.
+    cuda: whether model.cuda.onnx is there, of layers and sequences alone: such parts, with products that are exact.
     """
 
     opset: Annotated[int, Field(ge=1, le=10_000)]
@@ -174,6 +176,7 @@ class Graph(_Record):
     composition: Composition = "bag"
     stored: Stored | None = None
     cpu: bool = False
+    cuda: bool = False
 
     @property
     def beyond_rows(self) -> str | None:
@@ -288,7 +291,8 @@ def _are_inputs(names: list[str]) -> bool:
 def _files_read(manifest: Manifest) -> list[str]:
     graph, stored = manifest.graph, manifest.graph.stored
     found = [GRAPH, VOCABULARY] + [IDENTITY] * (manifest.identity is not None)
-    return found + [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu + ([] if stored is None else [stored.file])
+    found += [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu + [CUDA_GRAPH] * graph.cuda
+    return found + ([] if stored is None else [stored.file])
 
 
 def _contradiction_of_composition(manifest: Manifest) -> str | None:
@@ -296,10 +300,13 @@ def _contradiction_of_composition(manifest: Manifest) -> str | None:
     if (graph.composition == "sequence") != (graph.pooling in _IN_ORDER):
         return f"graph.pooling: {graph.pooling} is not for graph.composition {graph.composition}"
     if graph.composition == "bag":
-        wrong = graph.activation not in ("linear", "tanh")
-        return f"graph.activation: {graph.activation} is not for graph.composition bag" if wrong else None
-    if graph.stored is not None or graph.cpu:
-        return f"graph.composition: {graph.composition}, which has neither graph.stored nor graph.cpu"
+        if graph.activation not in ("linear", "tanh"):
+            return f"graph.activation: {graph.activation} is not for graph.composition bag"
+        return "graph.cuda: a bag has one graph for all devices" if graph.cuda else None
+    if graph.composition == "sequence" and graph.stored is not None:
+        return "graph.composition: sequence, which has no graph.stored"
+    if graph.composition == "layers" and graph.stored is None and (graph.cpu or graph.cuda):
+        return "graph.composition: layers, whose graph.cpu and graph.cuda go with graph.stored"
     if manifest.memo and graph.composition == "sequence":
         return "memo: rows of sums, and graph.composition is sequence"
     return None

@@ -71,13 +71,13 @@ def _prepared(embedder: Embedder, block: list[str], before: int) -> list[str]:
 
 def _other(embedder: Embedder) -> Runtime:
     bundle = embedder.bundle
-    if embedder.runtime != "native":
+    if embedder.runtime != "native" and bundle.manifest.graph.beyond_rows is None:
         try:
             return NativeRuntime(bundle)
         except (BundleError, DeviceError):
             if embedder.device == "cpu":
                 raise
-    return OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, cpu_graph=bundle.cpu_graph_path)
+    return OnnxRuntime.of(bundle)
 
 
 def sample_texts(bundle: Bundle, number: int = SAMPLE, seed: int = 0) -> Iterator[str]:

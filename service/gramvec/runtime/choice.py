@@ -11,10 +11,12 @@ from gramvec.errors import BackendError, BundleError, DeviceError
 from gramvec.runtime.contract import Device, Runtime
 from gramvec.runtime.cuda import CudaRuntime
 from gramvec.runtime.golden import golden_difference, tolerance
+from gramvec.runtime.layers import LayersRuntime
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.onnx import OnnxRuntime
-from gramvec.runtime.sequences import SequenceRuntime
+from gramvec.runtime.sequences import SequenceRuntime, WholeOnCuda
 from gramvec.runtime.sessions import why_no_cuda
+from gramvec.runtime.steps import StepRuntime
 
 log = logging.getLogger("gramvec.runtime")
 
@@ -25,7 +27,8 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
     """The runtime `name` on `device`, whose vectors of the golden texts are the bundle's.
 
     device "auto" is CUDA where that works, else the CPU; one line of the log says why. name "auto" is ONNX Runtime on
-    CUDA; on a CPU the native loop, or ONNX Runtime where the native loop cannot be had or gives other vectors.
+    CUDA; on a CPU the native loop, or ONNX Runtime where the native loop cannot be had or gives other vectors. For
+    layers and sequences it is "onnx", which has their parts where these can be had, else the whole graph.
 
     Raises DeviceError if what was asked for cannot be had, BundleError if the bundle does not suit it.
     """
@@ -39,7 +42,8 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
         return _checked(bundle, NativeRuntime(bundle))
     if device != "cpu" and (runtime := _on_cuda(bundle, required=device == "cuda")) is not None:
         return runtime
-    return _onnx(bundle) if name == "onnx" else _on_cpu(bundle)
+    # Layers and sequences have one way, so that a copy in another process has the same bytes.
+    return _onnx(bundle) if name == "onnx" and bundle.manifest.graph.beyond_rows is None else _on_cpu(bundle)
 
 
 def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
@@ -47,7 +51,7 @@ def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
     try:
         if plain is not None:
             raise DeviceError(plain)
-        runtime = _checked(bundle, CudaRuntime(bundle))
+        runtime = _checked(bundle, _cuda(bundle))
     except (BackendError, DeviceError) as error:
         if required:
             raise DeviceError(f"device cuda cannot be had: {error}; use device cpu or auto") from error
@@ -63,7 +67,23 @@ def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
     return runtime
 
 
+def _cuda(bundle: Bundle) -> Runtime:
+    graph = bundle.manifest.graph
+    if graph.beyond_rows is None:
+        return CudaRuntime(bundle)
+    if graph.composition == "layers":
+        return LayersRuntime(bundle, "cuda")
+    return StepRuntime(bundle, "cuda") if graph.pooling == "last" else SequenceRuntime(WholeOnCuda(bundle))
+
+
 def _on_cpu(bundle: Bundle) -> Runtime:
+    graph = bundle.manifest.graph
+    if graph.beyond_rows is not None and graph.cpu:
+        try:
+            return _checked(bundle, LayersRuntime(bundle) if graph.composition == "layers" else StepRuntime(bundle))
+        except (BundleError, DeviceError) as error:
+            log.log(logging.WARNING, "runtime auto: the whole graph, because %s", error)
+            return _onnx(bundle)
     try:
         return _checked(bundle, NativeRuntime(bundle))
     except (BundleError, DeviceError) as error:
@@ -75,14 +95,14 @@ def _on_cpu(bundle: Bundle) -> Runtime:
             raise
         raise unfit from None
     # Without the loops everything is several times slower, and whoever installed them does not know: pip hides it.
-    told = native.loops is None or bundle.manifest.graph.stored is not None
+    told = native.loops is None or graph.stored is not None
     log.log(logging.WARNING if told else logging.INFO, "runtime auto: onnx, because %s", unfit)
     return onnx
 
 
 def _onnx(bundle: Bundle) -> Runtime:
-    runtime = OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, cpu_graph=bundle.cpu_graph_path)
     in_order = bundle.manifest.graph.composition == "sequence"
+    runtime = OnnxRuntime.of(bundle)
     return _checked(bundle, SequenceRuntime(runtime) if in_order else runtime)
 
 

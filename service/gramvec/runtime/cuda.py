@@ -23,6 +23,7 @@ from gramvec.errors import BackendError, DeviceError
 from gramvec.features import FeatureBatch, Featuriser
 from gramvec.runtime.contract import Batching, Sums, features_then_sums
 from gramvec.runtime.exact import ExactTable, Floats, Int64s, added, cut
+from gramvec.runtime.parts import check_rows
 from gramvec.runtime.sessions import CUDA, cause_of, cuda_session, import_onnxruntime
 
 # Rows a call, at 300 columns: the most whose copies, of 9 bytes a number, fit half a gigabyte on the device.
@@ -48,8 +49,6 @@ class CudaRuntime:
     batching = Batching(texts=MOST_TEXTS, waits=True)
 
     def __init__(self, bundle: Bundle) -> None:
-        if (beyond := bundle.manifest.graph.beyond_rows) is not None:
-            raise DeviceError(f"{bundle.manifest.name} {beyond}, and a GPU's sums of those depend on the batch")
         exact = ExactTable.of(bundle)
         if exact is None or "segments" not in bundle.manifest.graph.inputs:
             raise DeviceError(
@@ -67,11 +66,9 @@ class CudaRuntime:
             self._lanes.put(_Lane(cudart, self._rows, self._texts, exact.dimension))
 
     def run(self, batch: FeatureBatch) -> Floats:
-        """See Runtime.run. Ids are looked at first: CUDA gives zeros for a row that does not exist."""
+        """See Runtime.run."""
         ids, exact = batch.ids, self._exact
-        if len(ids) and not (0 <= (low := int(ids.min())) <= (high := int(ids.max())) < exact.rows):
-            wrong = low if low < 0 else high
-            raise BackendError(f"row {wrong} is not in the table of {exact.rows} rows; load the model again")
+        check_rows(batch, exact.rows)
         vectors = np.empty((len(batch), exact.dimension), np.float32)
         counts = batch.counts
         bounds, firsts = cut(batch.offsets, min(exact.most, self._rows))

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.bundles import Bundle
 from gramvec.errors import BackendError, BundleError, quoted
 from gramvec.features import FeatureBatch, Featuriser
 from gramvec.runtime.contract import Batching, Sums, features_then_sums
+from gramvec.runtime.parts import without_nonfinite
 from gramvec.runtime.sessions import cpu_session, import_onnxruntime
 
 # Every stock operator writes the gathered rows out before it adds them; over about 2,500 rows that copy leaves the
@@ -57,6 +59,12 @@ class OnnxRuntime:
         self._shrink = onnxruntime.RunOptions()
         self._shrink.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
 
+    @classmethod
+    def of(cls, bundle: Bundle) -> OnnxRuntime:
+        """Over the whole graph of a bundle; of a bag over model.cpu.onnx where that is there."""
+        cpu_graph = bundle.cpu_graph_path if bundle.manifest.graph.beyond_rows is None else None
+        return cls(bundle.graph_path, bundle.manifest.dimension, cpu_graph=cpu_graph)
+
     def run(self, batch: FeatureBatch) -> NDArray[np.float32]:
         """See Runtime.run. Texts are cut into calls by rows; a long text has a call of its own."""
         vectors = np.empty((len(batch), self._dimension), np.float32)
@@ -88,10 +96,8 @@ class OnnxRuntime:
             (vectors,) = session.run(["vectors"], feed, options)
         except Exception as error:  # onnxruntime raises its own classes, RuntimeError and ValueError
             raise BackendError(f"onnxruntime failed on cpu: {quoted(error)}") from error
-        if not np.isfinite(vectors).all():
-            # A state that grows with each word can overflow in a long text. It has no vector then, and harms no other.
-            vectors[~np.isfinite(vectors).all(axis=1)] = 0
-        return np.asarray(vectors, np.float32)
+        # A state that grows with each word can overflow in a long text.
+        return without_nonfinite(np.asarray(vectors, np.float32))
 
     def close(self) -> None:
         """Drop the session; later calls raise BackendError."""

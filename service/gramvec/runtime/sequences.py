@@ -11,8 +11,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.bundles import Bundle
 from gramvec.features import FeatureBatch, Featuriser
 from gramvec.runtime.contract import Batching, Runtime, Sums, features_then_sums
+from gramvec.runtime.onnx import INPUTS
+from gramvec.runtime.parts import Part, check_rows, without_nonfinite
 
 # Padded places of a call: fewer cost calls, and with more the states of a step leave the caches.
 PLACES = 2_000
@@ -64,6 +67,33 @@ class SequenceRuntime:
     def close(self) -> None:
         """See Runtime.close."""
         self._runtime.close()
+
+
+class WholeOnCuda:
+    """A Runtime (see gramvec.runtime) over a model.cuda.onnx that is whole: ids and offsets in, vectors out.
+
+    Raises DeviceError if CUDA cannot be had or the bundle has no such graph, BundleError for another graph.
+    """
+
+    name, batching = "onnx", Batching(waits=True)
+
+    def __init__(self, bundle: Bundle, device: str = "cuda", *, part: Part | None = None) -> None:
+        self._part = part or Part(bundle, device, {"ids", "offsets"})
+        self._rows = bundle.manifest.rows
+        self.device, self.provider = self._part.device, self._part.provider
+
+    def run(self, batch: FeatureBatch) -> NDArray[np.float32]:
+        """See Runtime.run."""
+        check_rows(batch, self._rows)
+        return without_nonfinite(self._part.vectors({name: INPUTS[name](batch) for name in self._part.inputs}))
+
+    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+        """See Runtime.embed."""
+        return features_then_sums(self, featuriser, texts)
+
+    def close(self) -> None:
+        """See Runtime.close."""
+        self._part.close()
 
 
 def taken(batch: FeatureBatch, texts: NDArray[np.int64]) -> FeatureBatch:

@@ -75,7 +75,11 @@ def convert(
 def _can_stay(bundle: Bundle) -> bool:
     """Whether the weights are as they would be written today."""
     graph = bundle.manifest.graph
-    return graph.stored is not None and (graph.precision != "int8" or ExactTable.of(bundle) is not None)
+    return (
+        graph.stored is not None
+        and graph.beyond_rows is None
+        and (graph.precision != "int8" or ExactTable.of(bundle) is not None)
+    )
 
 
 def _wrapped_anew(bundle: Bundle, path: Path, name: str) -> Manifest:

@@ -40,7 +40,8 @@ def golden_texts(featuriser: Featuriser, texts: Sequence[str] = GOLDEN_TEXTS) ->
 
 def runtime_of(folder: Path, graph: Graph, dimension: int) -> OnnxRuntime:
     """ONNX Runtime over the graphs that were written into a folder."""
-    return OnnxRuntime(folder / GRAPH, dimension, cpu_graph=folder / CPU_GRAPH if graph.cpu else None)
+    integers = graph.cpu and graph.beyond_rows is None
+    return OnnxRuntime(folder / GRAPH, dimension, cpu_graph=folder / CPU_GRAPH if integers else None)
 
 
 def made_golden(

@@ -70,7 +70,7 @@ def write_graph(
     precision: of the table in the file; sums are in float32 always. int8 has a scale for each row, a whole multiple of
     one step, and one for each column, applied to the sums: in a memo's rows one column can be much larger than all
     others and take their bits.
-    layers: f(x W + b), one after the other, on the activated sum.
+    layers: f(x W + b), one after the other, on the activated sum; see gramvec_training.export.parts.
     """
     columns = scales = None
     if precision == "int8":
@@ -94,8 +94,8 @@ def write_graph(
 def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()) -> Graph:
     """Write model.onnx, and model.cpu.onnx where there can be one, over the weights that `graph` says lie in `folder`.
 
-    dimension: of the table. layers: see write_graph. Returns the record of what was written. graph.stored must not be
-    None; it is in the record of a graph with layers, which no runtime does without.
+    dimension: of the table. layers: see write_graph. Returns the record of what was written, in which `stored` is left
+    where vectors have as many columns as the table. graph.stored must not be None.
     """
     stored = graph.stored
     assert stored is not None
@@ -137,8 +137,9 @@ def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()
     written = graph.model_copy(update={"opset": OPSET, "inputs": list(inputs), "output": "vectors"})
     if layers:
         activation = layers[-1][2]
+        kept = stored if layers[-1][0].shape[1] == dimension else None
         return written.model_copy(
-            update={"composition": "layers", "activation": activation, "stored": None, "cpu": False}
+            update={"composition": "layers", "activation": activation, "stored": kept, "cpu": False}
         )
     return written.model_copy(update={"cpu": write_cpu_graph(folder, written, dimension)})
 

@@ -18,72 +18,21 @@ a vector would depend on the longest text of the batch, and it multiplies where 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
-from gramvec.bundles import GRAPH, Graph, Precision
+from gramvec.bundles import CUDA_GRAPH, GRAPH, Graph, Precision
 from gramvec.errors import InputError
 from gramvec_training.encoders import LONGEST, Arrays, CharCnn, Lstm, Rnn
-from gramvec_training.export.graph import ACTIVATIONS, IR_VERSION, OPSET, quantised
+from gramvec_training.export.parts import ACTIVATIONS, BOUNDED, write_product, write_step_graphs
+from gramvec_training.export.writer import OPSET, Writer, stored_in, write_rows
 from gramvec_training.types import Floats
 
+INPUTS = {"ids": (TensorProto.INT32, ["rows"]), "offsets": (TensorProto.INT64, ["texts_plus_one"])}
 OPEN = 50.0  # the bias of an output gate that is not there: sigmoid(50) is 1 in float32
-
-
-@dataclass
-class _Writer:
-    """Nodes and initializers as they are written down; those that are `apart` go to the file of weights."""
-
-    nodes: list[Any] = field(default_factory=list)
-    weights: dict[str, NDArray[Any]] = field(default_factory=dict)
-    apart: set[str] = field(default_factory=set)
-
-    def node(self, operator: str, inputs: Sequence[str], output: str, *more: str, **attributes: Any) -> str:
-        """A node of one output, whose name is given back; `more` outputs come before it."""
-        self.nodes.append(helper.make_node(operator, list(inputs), [*more, output], name=output, **attributes))
-        return output
-
-    def constant(self, name: str, value: Any, dtype: Any = np.int64) -> str:
-        """An initializer that lies in the graph."""
-        self.weights[name] = np.asarray(value, dtype)
-        return name
-
-    def weight(self, name: str, value: NDArray[Any]) -> str:
-        """An initializer that lies in the file of weights."""
-        self.weights[name] = np.ascontiguousarray(value)
-        self.apart.add(name)
-        return name
-
-    def save(self, folder: Path, dimension: int) -> None:
-        """Write model.onnx and model.onnx.data."""
-        tensors = [numpy_helper.from_array(value, name) for name, value in self.weights.items()]
-        model = helper.make_model(
-            helper.make_graph(
-                self.nodes,
-                "gramvec",
-                [
-                    helper.make_tensor_value_info("ids", TensorProto.INT32, ["rows"]),
-                    helper.make_tensor_value_info("offsets", TensorProto.INT64, ["texts_plus_one"]),
-                ],
-                [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", dimension])],
-                tensors,
-            ),
-            opset_imports=[helper.make_opsetid("", OPSET)],
-            ir_version=IR_VERSION,
-            producer_name="gramvec",
-        )
-        onnx.checker.check_model(model, full_check=True)
-        for tensor in model.graph.initializer:
-            if tensor.name in self.apart:
-                onnx.external_data_helper.set_external_data(tensor, f"{GRAPH}.data")
-        onnx.save_model(model, str(folder / GRAPH))
 
 
 def write_recurrent_graph(folder: Path, encoder: Rnn | Lstm, *, table: Floats, precision: Precision) -> Graph:
@@ -91,7 +40,7 @@ def write_recurrent_graph(folder: Path, encoder: Rnn | Lstm, *, table: Floats, p
 
     precision: of the table in the file; everything else is float32. int8 has one float32 scale a row.
     """
-    w, d = _Writer(), encoder.dimension
+    w, d = Writer(), encoder.dimension
     _write_lengths(w)
     w.constant("no_text", [0])
     w.node("Concat", ["lengths", "no_text"], "lengths_and_none", axis=0)  # [n + 1]
@@ -104,7 +53,7 @@ def write_recurrent_graph(folder: Path, encoder: Rnn | Lstm, *, table: Floats, p
     w.constant("some_row", [0], np.int32)
     w.node("Concat", ["ids", "some_row"], "ids_and_one", axis=0)  # what stands behind the end is never looked at
     w.node("Gather", ["ids_and_one", "places_or_end"], "ids_in_step")
-    _write_rows(w, table, precision)
+    write_rows(w, "ids_in_step", precision, table)
     w.node("Cast", ["lengths_and_none"], "lengths_narrow", to=TensorProto.INT32)
 
     arrays = encoder.arrays()
@@ -129,8 +78,9 @@ def write_recurrent_graph(folder: Path, encoder: Rnn | Lstm, *, table: Floats, p
         w.node("Cast", ["lengths_or_one"], "lengths_float", to=TensorProto.FLOAT)
         w.node("Unsqueeze", ["lengths_float", "minus_one"], "divisors")
         w.node("Div", [last, "divisors"], "vectors")
-    w.save(folder, d)
-    return _record(precision, "last", activation)
+    w.save(folder / GRAPH, INPUTS, {"vectors": d})
+    write_step_graphs(folder, encoder, precision)
+    return _record(precision, "last", activation, cpu=True)
 
 
 def write_char_cnn_graph(folder: Path, encoder: CharCnn, *, table: Floats, precision: Precision) -> Graph:
@@ -144,7 +94,16 @@ def write_char_cnn_graph(folder: Path, encoder: CharCnn, *, table: Floats, preci
             f"a character CNN stores what its filters make of each character, in float32 and not in {precision}: there "
             'are few characters; set export.precision = "float32"'
         )
-    w, arrays = _Writer(), encoder.arrays()
+    for path in (folder / GRAPH, folder / CUDA_GRAPH):
+        _write_char_cnn(path, encoder, table)
+    last = encoder.settings.activation if encoder.settings.layer else encoder.settings.filter_activation
+    return _record(precision, "max", last)
+
+
+def _write_char_cnn(path: Path, encoder: CharCnn, table: Floats) -> None:
+    """model.onnx, or after it model.cuda.onnx, whose product is exact."""
+    exact = path.name == CUDA_GRAPH
+    w, arrays = Writer(stored_in(path.with_name(GRAPH)) if exact else {}), encoder.arrays()
     widest = max(wide for wide, _ in encoder.settings.counts)
     _write_lengths(w)
     _write_steps(w, "lengths", least=1)
@@ -175,15 +134,15 @@ def write_char_cnn_graph(folder: Path, encoder: CharCnn, *, table: Floats, preci
         w.node(phi, ["filters_biased"], "vectors")
     else:
         w.node(phi, ["filters_biased"], "found")
-        w.node("MatMul", ["found", w.weight("layer", arrays["layer"])], "product")
+        layer = w.weight("layer", arrays["layer"])
+        bound = 1.0 if encoder.settings.filter_activation in BOUNDED else None
+        write_product(w, "found", layer, "product", matrix_of=arrays["layer"], bound=bound, exact=exact)
         w.node("Add", ["product", w.weight("bias", arrays["bias"])], "biased")
         w.node(ACTIVATIONS[encoder.settings.activation], ["biased"], "vectors")
-    w.save(folder, encoder.dimension)
-    last = encoder.settings.activation if encoder.settings.layer else encoder.settings.filter_activation
-    return _record(precision, "max", last)
+    w.save(path, INPUTS, {"vectors": encoder.dimension})
 
 
-def _record(precision: Precision, pooling: Any, activation: Any) -> Graph:
+def _record(precision: Precision, pooling: Any, activation: Any, *, cpu: bool = False) -> Graph:
     return Graph(
         opset=OPSET,
         inputs=["ids", "offsets"],
@@ -192,10 +151,12 @@ def _record(precision: Precision, pooling: Any, activation: Any) -> Graph:
         pooling=pooling,
         activation=activation,
         composition="sequence",
+        cpu=cpu,
+        cuda=True,
     )
 
 
-def _write_lengths(w: _Writer) -> None:
+def _write_lengths(w: Writer) -> None:
     """offsets [n + 1] -> starts and lengths [n], and how many ids there are."""
     w.constant("zero", [0])
     w.constant("minus_one", [-1])
@@ -209,7 +170,7 @@ def _write_lengths(w: _Writer) -> None:
     w.node("Shape", ["ids"], "row_count")  # [1]
 
 
-def _write_steps(w: _Writer, lengths: str, *, least: int) -> None:
+def _write_steps(w: Writer, lengths: str, *, least: int) -> None:
     """longest [1], at least so many, and steps int64[longest]."""
     w.constant("least", [least])
     w.node("Concat", [lengths, "least"], "lengths_and_least", axis=0)
@@ -220,23 +181,7 @@ def _write_steps(w: _Writer, lengths: str, *, least: int) -> None:
     w.node("Range", ["begin", "step_count", "stride"], "steps")
 
 
-def _write_rows(w: _Writer, table: Floats, precision: Precision) -> None:
-    """ids_in_step [steps, n + 1] -> rows float32[steps, n + 1, width]."""
-    if precision == "float32":
-        w.node("Gather", [w.weight("table", table.astype(np.float32)), "ids_in_step"], "rows")
-        return
-    if precision == "float16":
-        w.node("Gather", [w.weight("table", table.astype(np.float16)), "ids_in_step"], "rows_stored")
-        w.node("Cast", ["rows_stored"], "rows", to=TensorProto.FLOAT)
-        return
-    values, scales = quantised(table)
-    w.node("Gather", [w.weight("table", values), "ids_in_step"], "rows_stored")
-    w.node("Cast", ["rows_stored"], "rows_unscaled", to=TensorProto.FLOAT)
-    w.node("Gather", [w.weight("scales", scales), "ids_in_step"], "row_scales")  # [steps, n + 1, 1]
-    w.node("Mul", ["rows_unscaled", "row_scales"], "rows")
-
-
-def _lstm_weights(w: _Writer, arrays: Arrays, *, output_gate: bool) -> tuple[str, str, str]:
+def _lstm_weights(w: Writer, arrays: Arrays, *, output_gate: bool) -> tuple[str, str, str]:
     """W, R and B as the operator has them: input gate, output gate, forget gate, candidate; and the peepholes."""
     d = arrays["recurrent"].shape[0]
 
@@ -254,14 +199,14 @@ def _lstm_weights(w: _Writer, arrays: Arrays, *, output_gate: bool) -> tuple[str
     return "inputs", "recurrent", "bias"
 
 
-def _rnn_weights(w: _Writer, arrays: Arrays) -> tuple[str, str, str]:
+def _rnn_weights(w: Writer, arrays: Arrays) -> tuple[str, str, str]:
     w.weight("inputs", arrays["inputs"].T[np.newaxis])
     w.weight("recurrent", arrays["recurrent"].T[np.newaxis])
     w.weight("bias", np.concatenate([arrays["bias"], np.zeros_like(arrays["bias"])])[np.newaxis])
     return "inputs", "recurrent", "bias"
 
 
-def _write_maxima(w: _Writer, table: Floats, filters: Floats, wide: int) -> str:
+def _write_maxima(w: Writer, table: Floats, filters: Floats, wide: int) -> str:
     """The name of the largest sums of one width, float32[n, filters]: characters [n, steps + widest - 1]."""
     products = (table @ filters).reshape(len(table), wide, -1)
     last = ""

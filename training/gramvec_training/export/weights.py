@@ -22,6 +22,6 @@ def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
 def stored_of(bundle: Bundle) -> Stored:
     """Where and how the table of a bag of rows lies in its bundle. Raises BundleError where it is none."""
     stored = bundle.manifest.graph.stored
-    if stored is None:
+    if stored is None or bundle.manifest.graph.beyond_rows is not None:
         raise BundleError(f"{bundle.path}: is no bag of rows, and only a bag's weights can be taken up again")
     return stored

@@ -13,7 +13,8 @@ import numpy as np
 from gramvec.bundles import Graph, Precision
 from gramvec.errors import InputError
 from gramvec_training.encoders import Arrays, Average, Bag, CharCnn, Encoder, Lstm, Rnn, TwoLayer, Weighted, folded
-from gramvec_training.export.graph import write_graph
+from gramvec_training.export.graph import Layers, write_graph
+from gramvec_training.export.parts import write_layer_graphs
 from gramvec_training.export.sequences import write_char_cnn_graph, write_recurrent_graph
 from gramvec_training.types import Floats
 
@@ -55,19 +56,30 @@ def graphed(encoder: Encoder) -> Graphed:
         activation = encoder.settings.activation
         second = [(arrays["second"], arrays["second_bias"], activation)]
         rest: dict[str, Any] = {"pooling": "sum", "activation": activation, "bias": arrays["bias"], "layers": second}
-        return Graphed(table, partial(write_graph, **rest), True)
+        return Graphed(table, partial(_with_layers, **rest), True)
     if isinstance(encoder, Average):
         layers = [
             (arrays[f"matrices.{i}"], arrays[f"biases.{i}"], encoder.settings.activation)
             for i in range(len(encoder.matrices))
         ]
         rest = {"pooling": "mean", "activation": "linear", "bias": None, "layers": layers}
-        return Graphed(table, partial(write_graph, **rest), False)
+        return Graphed(table, partial(_with_layers, **rest), False)
     if isinstance(encoder, (Rnn, Lstm)):
         return Graphed(table, partial(write_recurrent_graph, encoder=encoder), False, in_order=True)
     if isinstance(encoder, CharCnn):
         return Graphed(table, partial(write_char_cnn_graph, encoder=encoder), False, in_order=True)
     raise InputError(f"there is no graph for {type(encoder).__name__}; it cannot be exported")
+
+
+def _with_layers(folder: Path, *, table: Floats, layers: Layers, **rest: Any) -> Graph:
+    """The whole graph, and what is above the pooled rows where the service pools them itself."""
+    graph = write_graph(folder, table=table, layers=layers, **rest)
+    if graph.stored is None:
+        return graph
+    # A mean is no larger than its rows; a sum may be.
+    bound = float(np.abs(table).max(initial=0)) if rest["pooling"] == "mean" and rest["bias"] is None else None
+    write_layer_graphs(folder, rest["activation"], layers, bound=bound)
+    return graph.model_copy(update={"cpu": True, "cuda": True})
 
 
 def _of_bag(encoder: Bag, table: Floats, arrays: Arrays) -> Graphed:
