@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gramvec_training.readers.frequencies import read_frequencies
 from gramvec_training.readers.labelled import Labelled, read_label_texts, read_labelled, same_text
+from gramvec_training.readers.labelled_pairs import LabelledPairs, holds_labels, read_labelled_pairs
 from gramvec_training.readers.misspellings import read_misspellings
 from gramvec_training.readers.pairs import Group, read_groups, read_pairs, read_paraphrases, read_ppdb
 from gramvec_training.readers.piped import is_piped, spool
@@ -19,8 +20,10 @@ __all__ = [
     "BadRows",
     "Group",
     "Labelled",
+    "LabelledPairs",
     "TagColumn",
     "TaggedSentence",
+    "holds_labels",
     "is_piped",
     "near",
     "numbered_lines",
@@ -29,6 +32,7 @@ __all__ = [
     "read_groups",
     "read_label_texts",
     "read_labelled",
+    "read_labelled_pairs",
     "read_misspellings",
     "read_pairs",
     "read_paraphrases",

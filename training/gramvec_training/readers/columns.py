@@ -116,11 +116,14 @@ def _csv_header(path: Path) -> list[str]:
         raise InputError(f"{near(path)} line 1: {error}; its first line must name the columns.") from error
 
 
-def chosen_columns(rows: Iterator[Row], bad: BadRows, first: Names, second: Names) -> tuple[Chosen, Iterator[Row]]:
+def chosen_columns(
+    rows: Iterator[Row], bad: BadRows, first: Names, second: Names, *, labels: bool = False
+) -> tuple[Chosen, Iterator[Row]]:
     """Where the two wanted columns are, whose names are among `first` and `second`, and the rows below the header.
 
     Without a header with such names they are the first two that do not hold numbers alone, where a CSV file has a
     header and where the first or third of three columns, in a tab-separated file, are scores. What was found is said.
+    labels: whether the scores are learned from.
     """
     header, rows = split_header(rows, bad.path, first, second)
     sample = list(islice(rows, _SAMPLE))
@@ -146,7 +149,10 @@ def chosen_columns(rows: Iterator[Row], bad: BadRows, first: Names, second: Name
         return Chosen(wanted), below
     scores = [values[score] for values in readable if len(values) > score]
     is_binary = bool(scores) and all(is_number(value) and float(value) in (0, 1) for value in scores)
-    bad.say(f"{named}, {'so rows with 0 are left out' if is_binary else 'which is not used: every row counts'}")
+    if labels:
+        bad.say(f"{named}, which is learned: {'0 or 1' if is_binary else 'a score'}")
+    else:
+        bad.say(f"{named}, {'so rows with 0 are left out' if is_binary else 'which is not used: every row counts'}")
     return Chosen(wanted, score, is_binary), below
 
 
