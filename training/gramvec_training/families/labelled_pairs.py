@@ -20,18 +20,17 @@ def pair_scores(
     cosines, labels: [n]. parts: int64[n]; the pairs of a part are judged at the threshold that is best for all others,
     so that none has a say in its own; `threshold` is the best one for all.
     """
-    cosines = np.asarray(cosines, np.float64)
     if not binary:
         pearson, spearman = (0.0 if np.isnan(one) else 100 * one for one in correlations(cosines, labels))
         return {"pearson": pearson, "spearman": spearman}
-    match = labels == 1
+    match, scores = labels == 1, np.asarray(cosines, np.float64)
     least = np.full(len(match), np.inf)
     for part in np.unique(parts).tolist():
         others = parts != part
         if match[others].any():
-            least[parts == part] = best_threshold(cosines[others], match[others])[0]
-    f1, precision, recall = f1_at(0.0, cosines - least, match)
-    threshold, _ = best_threshold(cosines, match)
+            least[parts == part] = best_threshold(scores[others], match[others])[0]
+    f1, precision, recall = f1_at(0.0, scores - least, match)
+    threshold, _ = best_threshold(scores, match)
     return {"f1": 100 * f1, "precision": 100 * precision, "recall": 100 * recall, "threshold": threshold}
 
 
