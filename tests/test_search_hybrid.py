@@ -137,7 +137,9 @@ def test_an_index_weighs_ngrams_by_its_own_texts_and_goes_on_so(tmp_path: Path, 
 
 def test_an_adapted_model_keeps_its_weights(tmp_path: Path) -> None:
     adapted = gramvec.load(device="cpu").adapted(TITLES[:5])
-    built = Index.build(tmp_path / "x.gvi", TITLES, model=adapted)
+    rows = [{"text": title, "team": f"t{row % 7}"} for row, title in enumerate(TITLES)]
+    built = Index.build(tmp_path / "x.gvi", rows, model=adapted, filters=["team"])
+    assert {hit.record["team"] for hit in built.search("sd37", where={"team": "t3"})[0]} == {"t3"}
     assert built.header.digest == adapted.digest
     assert Index.build(tmp_path / "y.gvi", TITLES[:99]).identity is None
     assert Index.open(tmp_path / "x.gvi").embedder.digest == adapted.digest
@@ -155,7 +157,7 @@ def test_a_pipe_is_weighed_by_the_model() -> None:
     assert weighing.weighed(gramvec.load(device="cpu"), Path("-"), None, "text") is None
 
 
-@pytest.mark.parametrize("change", ["zero weight", "orders", "columns", "bytes", "cut"])
+@pytest.mark.parametrize("change", ["zero weight", "orders", "columns", "scale", "bytes", "cut"])
 def test_a_strangers_weights_are_refused(tmp_path: Path, change: str) -> None:
     """With digests that are right."""
     path = tmp_path / "x.gvi"
@@ -168,7 +170,7 @@ def test_a_strangers_weights_are_refused(tmp_path: Path, change: str) -> None:
         del data[-1]
         said = said.model_copy(update={"bytes": said.bytes - 1})
     else:
-        wrong = {"orders": (4, 3), "columns": 255, "bytes": said.bytes + 8}[change]
+        wrong = {"orders": (4, 3), "columns": 255, "scale": 1e9, "bytes": said.bytes + 8}[change]
         said = said.model_copy(update={change: wrong})
     body = hashlib.sha256(data[4096:]).hexdigest()
     data[:4096] = layout.header.model_copy(update={"weights": said, "body": body}).packed()

@@ -48,7 +48,7 @@ class WeightsHeader(BaseModel):
     bytes: Annotated[int, Field(ge=1, le=MOST_WEIGHTS)]
     orders: Annotated[tuple[int, ...], Field(max_length=LONGEST_ORDER, strict=False)]
     columns: Annotated[int, Field(ge=1, le=IDENTITY_COLUMNS)]
-    scale: float
+    scale: Annotated[float, Field(gt=0, le=1_000)]
 
 
 class IndexHeader(BaseModel):
