@@ -150,7 +150,7 @@ def test_a_file_with_labels_is_recognised(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("a\tb\tyes", "line 121: the label is 'yes', and those of the first rows are 0 or 1; mend it"),
+    [("a\tb\tyes", "line 121: the label is 'yes', and others are 0 or 1; mend it, or give --learn rows"),
      ("a\tb\t2", "line 121: the label is '2', and"), ("a\tb\tnan", "line 121: the label is 'nan', and")],
 )  # fmt: skip
 def test_a_wrong_label_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
@@ -158,6 +158,11 @@ def test_a_wrong_label_is_named_with_its_line(tmp_path: Path, line: str, said: s
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(InputError, match=said):
         read_labelled_pairs(path)
+    if "2" not in line:
+        path.write_text(line + "\n" + path.read_text())
+        assert holds_labels(path)
+        with pytest.raises(InputError, match="line 1: the label is"):
+            read_labelled_pairs(path)
 
 
 def test_too_few_labels_are_refused(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def read_labelled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[Labelled
 def _label(value: str, where: str, *, binary: bool) -> float:
     number = float(value) if is_number(value) else float("nan")
     if binary and number not in (0, 1):
-        raise InputError(f"{where}: the label is {value[:40]!r}, and those of the first rows are 0 or 1; mend it.")
+        raise InputError(f"{where}: the label is {value[:40]!r}, and others are 0 or 1; mend it, or give --learn rows.")
     if not np.isfinite(number):
-        raise InputError(f"{where}: the label is {value[:40]!r}, which is no number; mend it.")
+        raise InputError(f"{where}: the label is {value[:40]!r}, which is no number; mend it, or give --learn rows.")
     return number
