@@ -149,3 +149,22 @@ def test_a_bad_call_says_what_to_do(arguments: list[str], text: str, message: st
     assert done.returncode == 1
     assert message in done.stderr.decode()
     assert b"Traceback" not in done.stderr
+
+
+def test_ngrams_are_weighed_by_the_lines(tmp_path: Path) -> None:
+    """What all lines share says nothing; with the model's weights it makes them alike."""
+    path = tmp_path / "cameras.txt"
+    path.write_text(
+        "".join(f"canon powershot sd{37 * row} digital camera\n" for row in range(150)) + "sd1110 powershot\n"
+    )
+
+    def listed(*arguments: str) -> list[list[int]]:
+        done = gramvec_command("dedupe", path, "--threshold", "0.75", "--json", *arguments)
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line)["lines"] for line in done.stdout.splitlines()]
+
+    own = listed("--space", "identity")
+    theirs = listed("--space", "identity", "--weights", "model")
+    assert len(own) < len(theirs)
+    assert len(listed("--space", "identity", "--max-texts", "1")) < len(theirs)
+    assert listed("--weights", "model") == listed()

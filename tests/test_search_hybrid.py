@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -11,8 +12,11 @@ import pytest
 
 import gramvec
 from bulk_support import gramvec_command
+from gramvec import Index
+from gramvec.embedding import Space
 from gramvec.errors import InputError
 from gramvec.identity import Identity, overlap
+from gramvec.search import weighing
 
 pytest.importorskip("numkong")
 
@@ -103,3 +107,73 @@ def test_a_model_that_weighs_nothing(tmp_path: Path) -> None:
     index = gramvec.Index.build(tmp_path / "sif.gvi", TEXTS, model="sif")
     with pytest.raises(InputError, match="sif does not say what n-grams weigh"):
         index.search(QUERY, hybrid=0.5)
+
+
+TITLES = [f"canon powershot sd{37 * row} digital camera" for row in range(120)]
+
+
+@pytest.mark.parametrize("space", ["meaning", "both", "identity"])
+def test_an_index_weighs_ngrams_by_its_own_texts_and_goes_on_so(tmp_path: Path, space: Space) -> None:
+    path = tmp_path / "x.gvi"
+    model = gramvec.load(device="cpu", space=space)
+    built = Index.build(path, TITLES, model=model)
+    found = built.search("camera sd1110", k=3, hybrid=0.5)
+    assert found[0][0].record["text"] == TITLES[30]
+    opened = Index.open(path)
+    assert [hits == found[0] for hits in opened.search("camera sd1110", k=3, hybrid=0.5)] == [True]
+    assert opened.identity is not None
+    assert opened.identity.digest == Identity.of_texts(TITLES, **model.bundle.identity.shape, a=0.03).digest  # type: ignore[union-attr]
+    plain = Index.build(tmp_path / "y.gvi", TITLES, model=model, weights="model")
+    assert plain.identity is None
+    assert (plain.header.digest == built.header.digest) == (space == "meaning")
+    # What is added is weighed as the rest, and rows that go take no weights with them.
+    opened.add(["canon powershot sd9999"])
+    opened.remove(["1"])
+    again = Index.open(path, model=gramvec.load(device="cpu"))
+    assert again.identity is not None
+    assert again.identity.digest == opened.identity.digest
+    assert again.search("sd9999", k=1)[0][0].id == "121"
+
+
+def test_an_adapted_model_keeps_its_weights(tmp_path: Path) -> None:
+    adapted = gramvec.load(device="cpu").adapted(TITLES[:5])
+    rows = [{"text": title, "team": f"t{row % 7}"} for row, title in enumerate(TITLES)]
+    built = Index.build(tmp_path / "x.gvi", rows, model=adapted, filters=["team"])
+    assert {hit.record["team"] for hit in built.search("sd37", where={"team": "t3"})[0]} == {"t3"}
+    assert built.header.digest == adapted.digest
+    assert Index.build(tmp_path / "y.gvi", TITLES[:99]).identity is None
+    assert Index.open(tmp_path / "x.gvi").embedder.digest == adapted.digest
+
+
+def test_a_sample_is_of_the_whole_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weighing, "MOST_TEXTS", 8)
+    assert weighing.sampled(map(str, range(8))) == [str(n) for n in range(8)]
+    assert weighing.sampled(map(str, range(9))) == ["0", "2", "4", "6", "8"]
+    assert weighing.sampled(map(str, range(100))) == [str(n) for n in range(0, 100, 16)]
+    assert weighing.sampled(iter(["x" * 5_000])) == ["x" * 4_096]
+
+
+def test_a_pipe_is_weighed_by_the_model() -> None:
+    assert weighing.weighed(gramvec.load(device="cpu"), Path("-"), None, "text") is None
+
+
+@pytest.mark.parametrize("change", ["zero weight", "orders", "columns", "scale", "bytes", "cut"])
+def test_a_strangers_weights_are_refused(tmp_path: Path, change: str) -> None:
+    """With digests that are right."""
+    path = tmp_path / "x.gvi"
+    layout = Index.build(path, TITLES, model=gramvec.load(device="cpu"))._layout
+    data, said = bytearray(path.read_bytes()), layout.header.weights
+    assert said is not None
+    if change == "zero weight":
+        data[-1] = 0
+    elif change == "cut":
+        del data[-1]
+        said = said.model_copy(update={"bytes": said.bytes - 1})
+    else:
+        wrong = {"orders": (4, 3), "columns": 255, "scale": 1e9, "bytes": said.bytes + 8}[change]
+        said = said.model_copy(update={change: wrong})
+    body = hashlib.sha256(data[4096:]).hexdigest()
+    data[:4096] = layout.header.model_copy(update={"weights": said, "body": body}).packed()
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="a damaged index"):
+        Index.open(path)

@@ -100,6 +100,29 @@ def test_shared_ngrams_count_beside_meaning(tmp_path: Path, embedder: gramvec.Em
         ]
 
 
+@pytest.mark.parametrize("space", ["meaning", "both", "identity"])
+def test_queries_are_weighed_as_the_texts_of_the_index(tmp_path: Path, space: Any) -> None:
+    """The model is served as it ships; the index has weights of its own."""
+    titles = [f"canon powershot sd{37 * row} digital camera" for row in range(120)]
+    index = gramvec.Index.build(tmp_path / "own.gvi", titles, model=gramvec.load(device="cpu", space=space))
+    assert index.identity is not None
+    queries = ["sd1110", "", "camera sd37", *(f"powershot {number}" for number in range(80))]
+    for serving in ("meaning", "both"):
+        model = gramvec.load(device="cpu", space=serving)  # type: ignore[arg-type]
+        if space == "meaning" and serving == "both":
+            with pytest.raises(InputError, match="serve that model as well"):
+                create_app(Settings(index=(f"things={index.path}",)), model)
+            continue
+        with running(Settings(index=(f"things={index.path}",)), model) as server, Client(server.url) as client:
+            for hybrid in (0, 0.5):
+                found = client.search(queries, 3, hybrid=hybrid)
+                expected = index.search(queries, 3, hybrid=hybrid)
+                assert [[hit.id for hit in one] for one in found] == [[hit.id for hit in one] for one in expected]
+                assert [[hit.score for hit in one] for one in found] == [
+                    [pytest.approx(hit.score) for hit in one] for one in expected
+                ]
+
+
 def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.Embedder) -> None:
     (told,) = client.get("/info").json()["indexes"]
     assert told == {

@@ -15,7 +15,7 @@ from gramvec.cli.embed import progress
 from gramvec.embedding import Embedder
 from gramvec.errors import InputError
 from gramvec.files import BadLines, Form
-from gramvec.search import Layout, Recall, build_index, kernels, near_rows
+from gramvec.search import Layout, Recall, Weights, build_index, kernels, near_rows
 
 # Pairs that are held before groups are joined by them, 80 MB.
 HELD_PAIRS = 4_000_000
@@ -160,6 +160,7 @@ def through_an_index(
     truncate: bool,
     on_error: OnError,
     threads: int,
+    weights: Weights,
     most: int | None,
 ) -> Compared:
     """What `search.near_rows` finds in an index of the file, which is made in `folder`.
@@ -173,6 +174,7 @@ def through_an_index(
             done = build_index(
                 embedder, file, path, form=form, column=column, truncate=truncate, on_error=on_error, threads=threads,
                 watch=watch, fine=False,
+                weights="model" if embedder.space == "meaning" else weights,
             )  # fmt: skip
     except OSError as error:
         # Nobody has named this folder, so nobody knows it.

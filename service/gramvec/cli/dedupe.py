@@ -38,11 +38,12 @@ from gramvec.cli.embed import (
     truncate_option,
 )  # fmt: skip
 from gramvec.cli.known import AgainstIndex, open_known
-from gramvec.cli.options import device_option, model_option
-from gramvec.embedding import Embedder, load
+from gramvec.cli.options import device_option, model_option, space_option, weights_option
+from gramvec.embedding import Embedder, Space, load
 from gramvec.errors import InputError
 from gramvec.files import STDIN, Form, form_of, whole
 from gramvec.runtime import Device
+from gramvec.search import Weights, weighed_by
 
 THRESHOLD = 0.9
 MOST_TEXTS = 1_000_000
@@ -65,6 +66,8 @@ MOST_PAIRS = 10_000_000
 @column_option
 @model_option
 @device_option
+@space_option
+@weights_option
 @truncate_option
 @max_characters_option
 @on_error_option
@@ -86,6 +89,8 @@ def dedupe(
     column: str,
     model: str,
     device: Device,
+    space: Space,
+    weights: Weights,
     truncate: bool,
     max_characters: int,
     on_error: OnError,
@@ -115,7 +120,7 @@ def dedupe(
     with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as name:
         folder = Path(name)
         file = spooled(sys.stdin.buffer, folder) if source == STDIN else source
-        embedder = load(model, device=device, max_characters=max_characters, threads=threads)
+        embedder = load(model, device=device, max_characters=max_characters, threads=threads, space=space)
         result: Compared
         known = open_known(against, embedder, threads or cores()) if against is not None else None
         # Not within `except`, which would hold all that was read so far.
@@ -131,15 +136,16 @@ def dedupe(
             raise InputError(f"{too_many}; compare it with the index in parts, or raise --max-texts")
         if found is None:
             click.echo(f"{too_many}: those pairs are compared that are likely", err=True)
-            one_by_one = load(model, device=device, max_characters=max_characters, threads=1)
+            one_by_one = load(model, device=device, max_characters=max_characters, threads=1, space=space)
             result = through_an_index(
                 file, folder, form, column, one_by_one, threshold, truncate=truncate, on_error=on_error,
-                threads=threads or cores(), most=None if by_group or (keep and not output) else max_pairs,
+                threads=threads or cores(), weights=weights,
+                most=None if by_group or (keep and not output) else max_pairs,
             )  # fmt: skip
         elif known is not None:
-            result = AgainstIndex(found, known, embedder, threshold, truncate=truncate)
+            result = AgainstIndex(found, known, known.embedder, threshold, truncate=truncate)
         else:
-            result = _all_compared(found, embedder, threshold, truncate, threads or cores(), max_pairs)
+            result = _all_compared(found, embedder, threshold, truncate, threads or cores(), max_pairs, weights)
         embedder.close()
         if keep is None or output is not None:
             records = result.groups() if by_group else result.pairs()
@@ -156,8 +162,10 @@ def dedupe(
 
 
 def _all_compared(
-    found: Texts, embedder: Embedder, threshold: float, truncate: bool, threads: int, most: int
+    found: Texts, embedder: Embedder, threshold: float, truncate: bool, threads: int, most: int, weights: Weights
 ) -> Compared:
+    if embedder.space != "meaning" and weights == "texts":
+        embedder = weighed_by(embedder, found.different)
     with bar("embedding", len(found.different), " texts") as shown:
         units = units_of(embedder, found.different, truncate=truncate, watch=shown.update)
     number = len(units)

@@ -22,11 +22,11 @@ from gramvec.cli.embed import (
     told_to_stop,
     truncate_option,
 )  # fmt: skip
-from gramvec.cli.options import device_option, json_option, model_option, printable, space_option
+from gramvec.cli.options import device_option, json_option, model_option, printable, space_option, weights_option
 from gramvec.embedding import Space, load
 from gramvec.files import BLOCK_ROWS, Form, read_lines
 from gramvec.runtime import Device
-from gramvec.search import Index, add_to_index, build_index, remove_from_index
+from gramvec.search import Index, Weights, add_to_index, build_index, remove_from_index
 
 index_argument = click.argument("index", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 resume_option = click.option("--resume", is_flag=True, help="Go on where a run with the same options was stopped.")
@@ -48,6 +48,7 @@ def index() -> None:
 @model_option
 @device_option
 @space_option
+@weights_option
 @click.option("--fine/--coarse", default=True, show_default=True,
               help="Keep what vectors are rounded by as well, a byte a component: scores are exact.")  # fmt: skip
 @truncate_option
@@ -65,6 +66,7 @@ def build(
     model: str,
     device: Device,
     space: Space,
+    weights: Weights,
     fine: bool,
     truncate: bool,
     max_characters: int,
@@ -86,7 +88,8 @@ def build(
         done = _watched(
             lambda watch: build_index(
                 embedder, source, output, form=input_format, column=column, id_column=id_column, filters=filters,
-                fine=fine, truncate=truncate, on_error=on_error, resume=resume, threads=threads, watch=watch,
+                fine=fine, weights=weights, truncate=truncate, on_error=on_error, resume=resume, threads=threads,
+                watch=watch,
             )
         )  # fmt: skip
     finally:
@@ -168,6 +171,7 @@ def info(index: Path, as_json: bool) -> None:
         "model": found.header.model,
         "model digest": found.header.digest,
         "space": found.header.space,
+        "weights": "model" if found.identity is None else "texts",
         "rows": len(found),
         "dimensions": found.header.dimensions,
         "text column": found.header.column,

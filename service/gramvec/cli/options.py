@@ -17,6 +17,10 @@ space_option = click.option(
     "--space", type=click.Choice(SPACES), default="meaning", show_default=True,
     help="Columns of what a text means, of which n-grams stand in it, or of both.",
 )  # fmt: skip
+weights_option = click.option(
+    "--weights", type=click.Choice(["texts", "model"]), default="texts", show_default=True,
+    help="What n-grams are weighed by: the texts of INPUT, where they can be read twice, or what the model ships with.",
+)  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead, on one line.")
 
 

@@ -212,6 +212,10 @@ class Embedder(Encodes):
         """
         known = self.bundle.identity
         identity = Identity.of_texts(texts, a=a) if known is None else Identity.of_texts(texts, **known.shape, a=a)
+        return self.with_identity(identity, space)
+
+    def with_identity(self, identity: Identity, space: Space) -> Embedder:
+        """This model with another identity; both use one runtime."""
         return Embedder(
             self.bundle,
             self._runtime,
@@ -220,6 +224,19 @@ class Embedder(Encodes):
             space=space,
             identity=identity,
         )
+
+    @property
+    def own_identity(self) -> Identity | None:
+        """What was given in the place of the bundle's identity, see `adapted`; None for the bundle's, or none."""
+        return self._own
+
+    def of_meaning(self, texts: Sequence[str], known: RawEmbeddings) -> RawEmbeddings:
+        """`raw` of prepared texts whose first columns are known: those of this model's meaning, with others or none."""
+        meaning = np.ascontiguousarray(known.vectors[:, : self._widths[0]])
+        if self.identity is None:
+            return RawEmbeddings.of(meaning, known.feature_counts)
+        vectors, ngrams = self._with_identity(texts, meaning)
+        return RawEmbeddings.of(vectors, known.feature_counts + ngrams)
 
     def _for_each_chunk(self, fill: Callable[[slice], None], texts: int) -> None:
         # What one thread takes at a time bounds the memory of a call with a million texts.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gramvec.identity.overlap import overlap
 from gramvec.identity.sketch import COLUMNS, LONGEST_ORDER, MOST_COLUMNS, ORDERS, Identity, Ngrams
-from gramvec.identity.weights import NgramWeights
+from gramvec.identity.weights import WEIGHT_BITS, NgramWeights
 from gramvec.sparse import SIF_A
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "MOST_COLUMNS",
     "ORDERS",
     "SIF_A",
+    "WEIGHT_BITS",
     "Identity",
     "NgramWeights",
     "Ngrams",

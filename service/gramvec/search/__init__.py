@@ -12,12 +12,14 @@ from gramvec.search.hybrid import CANDIDATES, MOST_CHARACTERS, Hit, weights_for
 from gramvec.search.index import MOST_HITS, Index, View, check_k
 from gramvec.search.layout import IndexHeader, Layout
 from gramvec.search.scan import TILE_QUERIES, kernels, nearest
+from gramvec.search.weighing import WEIGHTS, Weights, weighed_by
 
 __all__ = [
     "CANDIDATES",
     "MOST_CHARACTERS",
     "MOST_HITS",
     "TILE_QUERIES",
+    "WEIGHTS",
     "Hit",
     "Index",
     "IndexHeader",
@@ -26,6 +28,7 @@ __all__ = [
     "Recall",
     "Scalar",
     "View",
+    "Weights",
     "Where",
     "add_to_index",
     "build_index",
@@ -35,5 +38,6 @@ __all__ = [
     "nearest",
     "remove_from_index",
     "text_of",
+    "weighed_by",
     "weights_for",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk import COLUMN, Done, Files, OnError, Options, Watcher, embed_file, units_of
+from gramvec.bulk import COLUMN, Done, Files, Interrupted, OnError, Options, Watcher, embed_file, units_of
 from gramvec.embedding import Embedder, Vectors
 from gramvec.errors import InputError, quoted
 from gramvec.files import Form, open_stage
+from gramvec.identity import Identity
 from gramvec.search.filters import MOST_COLUMNS, FilterHeader
 from gramvec.search.form import IndexForm, Removal
-from gramvec.search.layout import MOST_LABEL, IndexHeader, Layout
+from gramvec.search.layout import MOST_LABEL, Bytes, IndexHeader, Layout, WeightsHeader
+from gramvec.search.weighing import Weights, weighed
 
 MOST_NAMED = 5
 
@@ -38,6 +41,7 @@ def build_index(
     id_column: str | None = None,
     filters: Sequence[str] = (),
     fine: bool = True,
+    weights: Weights = "texts",
     truncate: bool = False,
     on_error: OnError = "stop",
     resume: bool = False,
@@ -48,7 +52,9 @@ def build_index(
 
     id_column: of different ids; None takes the numbers of the lines. filters: columns that a search can be narrowed by,
     at most 16, of values as short as a word or a number. fine: keep what int8 rounds off as well, for exact scores; as
-    many bytes again as the vectors have. The other arguments and errors are embed_file's;
+    many bytes again as the vectors have. weights: of n-grams, which `hybrid` goes by, and vectors of another space than
+    meaning: by the texts, counted before, or the model's; an embedder that is `adapted` keeps its own.
+    The other arguments and errors are embed_file's;
     InputError also for a file without a text, and for two rows with one id. The embedder should have threads=1.
     """
     if len(set(filters)) < len(filters):
@@ -58,16 +64,29 @@ def build_index(
     for name in (column, id_column or "", *filters):
         if len(name) > MOST_LABEL:
             raise InputError(f"a column's name of over {MOST_LABEL} characters cannot be kept; give it a shorter one")
+    identity = embedder.own_identity
+    if identity is None and weights == "texts":
+        try:
+            identity = weighed(embedder, source, form, column)
+        except KeyboardInterrupt as error:
+            raise Interrupted("stopped; nothing was done yet") from error
+    if identity is not None and embedder.space != "meaning":
+        embedder = embedder.with_identity(identity, embedder.space)
+    said, stored = _stored(identity)
     header = IndexHeader(
         model=embedder.name, digest=embedder.digest, space=embedder.space, dimensions=embedder.dimension,
         column=column, id=id_column, fine=fine, filters=tuple(FilterHeader(column=name) for name in filters),
+        weights=said,
     )  # fmt: skip
     header.packed()  # names that are too long are refused before the work
     files = Files(source, output, form, None, column)
     return embed_file(
         embedder, files, _Units(truncate=truncate), on_error=on_error, resume=resume, threads=threads, watch=watch,
-        written=IndexForm(header, lambda: None),
-        also={"index": None, "fine": fine, "id": id_column, "filters": [*filters]},
+        written=IndexForm(header, lambda: None, stored),
+        also={
+            "index": None, "fine": fine, "id": id_column, "filters": [*filters],
+            "weights": None if identity is None else identity.digest,
+        },
     )  # fmt: skip
 
 
@@ -88,7 +107,7 @@ def add_to_index(
     Arguments and errors as build_index; InputError for another model, and for an id that is there already.
     """
     former = Layout(path, verify=False)
-    check_model(former, embedder)
+    embedder = made_by(former, embedder)
 
     def base() -> Layout:
         now = Layout(path)
@@ -99,7 +118,7 @@ def add_to_index(
     files = Files(source, path, form, None, former.header.column)
     return embed_file(
         embedder, files, _Units(truncate=truncate), on_error=on_error, resume=resume, threads=threads, watch=watch,
-        written=IndexForm(former.header, base), also={"index": former.digest, "id": former.header.id},
+        written=IndexForm(former.header, base, former.weights), also={"index": former.digest, "id": former.header.id},
     )  # fmt: skip
 
 
@@ -129,10 +148,27 @@ def remove_from_index(path: Path, ids: Collection[str]) -> int:
     return removal.left
 
 
-def check_model(layout: Layout, embedder: Embedder) -> None:
-    """Raise InputError unless this model made the vectors."""
-    if embedder.digest != layout.header.digest:
-        raise InputError(
-            f"{layout.path} was made with {quoted(layout.header.model)} {layout.header.digest[:12]}, not with "
-            f"{embedder.name} {embedder.digest[:12]}; name that model, or build the index again"
-        )
+def made_by(layout: Layout, embedder: Embedder) -> Embedder:
+    """What made the vectors: this model, or it with the index's weights of n-grams. Raises InputError for another."""
+    digest, identity = layout.header.digest, layout.identity
+    if embedder.digest == digest:
+        return embedder
+    if identity is not None and layout.header.space != "meaning":
+        found = embedder.with_identity(identity, layout.header.space)
+        if found.digest == digest:
+            return found
+    raise InputError(
+        f"{layout.path} was made with {quoted(layout.header.model)} {digest[:12]}, not with "
+        f"{embedder.name} {embedder.digest[:12]}; name that model, or build the index again"
+    )
+
+
+def _stored(identity: Identity | None) -> tuple[WeightsHeader | None, Bytes]:
+    """What an index says of an identity, and its identity.bin."""
+    if identity is None:
+        return None, np.zeros(0, np.uint8)
+    with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
+        path = Path(folder) / "identity.bin"
+        identity.weights.save(path)
+        data = np.frombuffer(path.read_bytes(), np.uint8)
+    return WeightsHeader(bytes=len(data), **identity.shape), data

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gramvec.errors import InputError, quoted
 from gramvec.files import Block, json_line, records_of
-from gramvec.search.layout import IndexHeader, Layout, Part
+from gramvec.search.layout import Bytes, IndexHeader, Layout, Part
 from gramvec.search.scan import split
 from gramvec.search.writing import write_index
 
@@ -28,12 +28,14 @@ class IndexForm:
     """An index as what `embed_file` writes; a row without a vector is left out.
 
     base: the index whose rows come first, asked for when nobody else can write it any more; None for a new one.
+    weights: the bytes that the header's `weights` is of.
     """
 
     in_place = False
 
-    def __init__(self, header: IndexHeader, base: Base) -> None:
+    def __init__(self, header: IndexHeader, base: Base, weights: Bytes) -> None:
         self._header = header
+        self._weights = weights
         self._base = base
         self._former: Layout | None = None
 
@@ -93,7 +95,8 @@ class IndexForm:
         if not added:
             raise InputError("there is no text in the input; an index needs at least one")
         last = max((int(one) for one in self._counted(data)), default=0)
-        header = write_index(out, self._header.model_copy(update={"next": max(self._header.next, last + 1)}), parts)
+        header = self._header.model_copy(update={"next": max(self._header.next, last + 1)})
+        header = write_index(out, header, parts, self._weights)
         for one in header.filters if self._former is None else ():
             if not one.values:
                 raise InputError(
@@ -158,4 +161,4 @@ class Removal:
         self.left = int(kept.sum())
         if not self.left:
             raise InputError(f"{self._path}: no row would be left; delete the file instead")
-        write_index(out, former.header, lambda: former.parts(kept))
+        write_index(out, former.header, lambda: former.parts(kept), former.weights)

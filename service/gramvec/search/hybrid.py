@@ -24,14 +24,14 @@ class Hit(NamedTuple):
     record: Record
 
 
-def weights_for(embedder: Embedder, hybrid: float) -> Identity | None:
-    """What weighs n-grams, None where `hybrid` is 0.
+def weights_for(embedder: Embedder, hybrid: float, own: Identity | None = None) -> Identity | None:
+    """What weighs n-grams, `own` before the model's; None where `hybrid` is 0.
 
     Raises InputError where it is no number from 0 to 1, or the model does not say what n-grams weigh.
     """
     if isinstance(hybrid, bool) or not isinstance(hybrid, int | float) or not 0 <= hybrid <= 1:
         raise InputError(f"hybrid must be a number from 0 to 1, not {hybrid!r}", field="hybrid")
-    identity = embedder.identity or embedder.bundle.identity
+    identity = own or embedder.identity or embedder.bundle.identity
     if hybrid and identity is None:
         raise InputError(
             f"{embedder.name} does not say what n-grams weigh, so there is no hybrid search; leave out hybrid, or give "

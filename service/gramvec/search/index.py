@@ -17,12 +17,13 @@ from gramvec.embedding import Embedder, Vectors, iterated, load
 from gramvec.errors import InputError
 from gramvec.identity import Identity
 from gramvec.runtime import Device
-from gramvec.search.building import add_to_index, build_index, check_model, remove_from_index
+from gramvec.search.building import add_to_index, build_index, made_by, remove_from_index
 from gramvec.search.filters import Narrowing, Where, allowed_rows, narrowing, text_of
 from gramvec.search.hybrid import CANDIDATES, Hit, reordered, weights_for
 from gramvec.search.layout import IndexHeader, Layout
 from gramvec.search.records import Record, spooled
 from gramvec.search.scan import TILE_QUERIES, kernels, nearest
+from gramvec.search.weighing import Weights
 
 MOST_HITS = 10_000
 # A name from the file is looked for among models, never as a path.
@@ -58,10 +59,8 @@ class Index:
         self._model = model
         self._device: Device = device
         self._verify = verify
-        self._embedder = model if isinstance(model, Embedder) else None
         self._layout = Layout(self.path, verify=verify)
-        if self._embedder is not None:
-            check_model(self._layout, self._embedder)
+        self._embedder = made_by(self._layout, model) if isinstance(model, Embedder) else None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], **options: Any) -> Index:
@@ -79,19 +78,21 @@ class Index:
         id_column: str | None = None,
         filters: Iterable[str] = (),
         fine: bool = True,
+        weights: Weights = "texts",
     ) -> Index:
         """Make an index of texts, or of dicts whose `column` is a text, and open it; a file that is there is replaced.
 
         records: any iterable, taken once, in bounded memory; or a frame of pandas, polars or pyarrow. id_column: of
         different ids, None to count from 1. filters: columns that a search can be narrowed by. fine: keep what vectors
-        are rounded by as well, d bytes a row, so that scores are exact.
+        are rounded by as well, d bytes a row, so that scores are exact. weights: of n-grams, by these texts or
+        the model's, see `build_index`.
         Raises InputError for a record without a text, for two with one id and if there is none.
         """
         embedder = model if isinstance(model, Embedder) else load(model)
         with spooled(records, column) as source:
             build_index(
                 embedder, source, Path(path), form="jsonl", column=column, id_column=id_column, filters=[*filters],
-                fine=fine,
+                fine=fine, weights=weights,
             )  # fmt: skip
         return cls(path, model=embedder)
 
@@ -112,10 +113,33 @@ class Index:
             model = self._model if self._model is not None else self.header.model
             if self._model is None and _NAME.fullmatch(self.header.model) is None:
                 raise InputError(f"{self.path}: the name of its model is no plain name; name the model")
-            embedder = load(model, device=self._device, space=self.header.space)  # type: ignore[arg-type]
-            check_model(self._layout, embedder)
-            self._embedder = embedder
+            # Weights of the index take the place of those that the model may not even have.
+            space = self.header.space if self.identity is None else "meaning"
+            self._embedder = made_by(self._layout, load(model, device=self._device, space=space))  # type: ignore[arg-type]
         return self._embedder
+
+    @property
+    def identity(self) -> Identity | None:
+        """What weighs n-grams here, by the texts that it was built of; None where the model's does."""
+        return self._layout.identity
+
+    def is_of(self, served: Embedder) -> bool:
+        """Whether vectors of this open model can be made into what queries are embedded as; see `asked_with`.
+
+        One that has identity alone cannot, but where it made the vectors.
+        """
+        try:
+            found = self.asked_with(served)
+        except InputError:
+            return False
+        return found is served or served.space != "identity"
+
+    def asked_with(self, served: Embedder) -> Embedder:
+        """What embeds queries, given a model that is open: itself, or with the weights of the index.
+
+        Raises InputError where it did not make the vectors.
+        """
+        return made_by(self._layout, served)
 
     def __len__(self) -> int:
         return self.header.rows
@@ -165,7 +189,7 @@ class Index:
         view = self.view(self.narrowing(where))
         check_k(k)
         kernels()  # what is missing is said before a model is loaded
-        identity = weights_for(self.embedder, hybrid)
+        identity = weights_for(self.embedder, hybrid, self.identity)
         wanted = k if identity is None else max(k, CANDIDATES)
         waiting = iterated(queries)
         while texts := list(islice(waiting, TILE_QUERIES)):

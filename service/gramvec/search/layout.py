@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gramvec.embedding import Space
-from gramvec.errors import InputError
+from gramvec.errors import BundleError, InputError
+from gramvec.identity import LONGEST_ORDER, Identity, NgramWeights
+from gramvec.identity import MOST_COLUMNS as IDENTITY_COLUMNS
 from gramvec.search.filters import MOST_COLUMNS, FilterColumn, FilterHeader, padded
 
 MAGIC = b"gvindex1"
@@ -29,6 +31,7 @@ JSON_BEGIN = len(MAGIC) + DIGEST_BYTES
 MOST_ROWS = 2**31 - 1
 SMALL_NUMBERS = 2**48
 MOST_LABEL = 200
+MOST_WEIGHTS = 16 << 20
 
 Size = Annotated[int, Field(ge=0, le=SMALL_NUMBERS)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -37,12 +40,24 @@ Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 
+class WeightsHeader(BaseModel):
+    """What weighs n-grams: an identity.bin of so many bytes, and what else its sketches are made with."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    bytes: Annotated[int, Field(ge=1, le=MOST_WEIGHTS)]
+    orders: Annotated[tuple[int, ...], Field(max_length=LONGEST_ORDER, strict=False)]
+    columns: Annotated[int, Field(ge=1, le=IDENTITY_COLUMNS)]
+    scale: Annotated[float, Field(gt=0, le=1_000)]
+
+
 class IndexHeader(BaseModel):
     """What an index says of itself.
 
     model, digest, space: what made the vectors. column: of the texts; id: of the ids, None for numbers that were
     counted, of which `next` is the first free one. fine: whether there are the vectors' remainders, for exact scores.
-    filters: the columns that a search can be narrowed by. body: SHA-256 of all that follows the header.
+    filters: the columns that a search can be narrowed by. weights: of n-grams, None for the
+    model's. body: SHA-256 of all that follows the header.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
@@ -60,6 +75,7 @@ class IndexHeader(BaseModel):
     id_bytes: Size = 0
     record_bytes: Size = 0
     filters: Annotated[tuple[FilterHeader, ...], Field(max_length=MOST_COLUMNS, strict=False)] = ()
+    weights: WeightsHeader | None = None
     body: Digest = "0" * 64
 
     @property
@@ -67,7 +83,7 @@ class IndexHeader(BaseModel):
         """The bytes of vectors, their remainders, places of ids, ids, places of records, records."""
         places, vectors = 8 * (self.rows + 1), padded(self.rows * self.dimensions)
         # Padded, so that the numbers behind them lie at multiples of eight.
-        records = padded(self.record_bytes) if self.filters else self.record_bytes
+        records = padded(self.record_bytes) if self.filters or self.weights else self.record_bytes
         return vectors, vectors if self.fine else 0, places, padded(self.id_bytes), places, records
 
     @property
@@ -115,7 +131,8 @@ class Layout:
         self.header, self.digest = _header(path, data)
         vectors, remainders, id_places, ids, record_places, records = self.header.sizes
         filtered = sum(map(sum, self.header.filter_sizes))
-        if HEADER_BYTES + sum(self.header.sizes) + filtered != len(data):
+        weights = 0 if self.header.weights is None else self.header.weights.bytes
+        if HEADER_BYTES + sum(self.header.sizes) + filtered + weights != len(data):
             raise _damaged(path, "its size is not what its header says")
         if verify and hashlib.sha256(data[HEADER_BYTES:].data).hexdigest() != self.header.body:
             raise _damaged(path, "its digest differs")
@@ -133,6 +150,8 @@ class Layout:
         at += record_places
         self.records = data[at : at + self.header.record_bytes]
         self.filters = self._filters(data, at + records)
+        self.weights = data[len(data) - weights :]
+        self.identity = self._identity()
         _check_places(path, self.id_places, self.header.id_bytes)
         _check_places(path, self.record_places, self.header.record_bytes)
 
@@ -149,6 +168,17 @@ class Layout:
         if len(found) < len(self.header.filters):
             raise _damaged(self.path, "two columns to filter by have one name")
         return found
+
+    def _identity(self) -> Identity | None:
+        """What weighs n-grams. Raises InputError where it cannot be."""
+        said = self.header.weights
+        if said is None:
+            return None
+        try:
+            weights = NgramWeights.read(self.path, self.weights.tobytes())
+            return Identity(weights, said.orders, said.columns, said.scale)
+        except (BundleError, InputError) as error:
+            raise _damaged(self.path, "its weights of n-grams cannot be") from error
 
     def record_bytes(self, rows: Ints) -> int:
         """How many bytes the records of these rows have."""

@@ -16,8 +16,10 @@ from gramvec.search.layout import HEADER_BYTES, MOST_ROWS, Bytes, IndexHeader, I
 COPIED_BYTES = 4 << 20
 
 
-def write_index(out: BinaryIO, header: IndexHeader, parts: Callable[[], Iterator[Part]]) -> IndexHeader:
+def write_index(out: BinaryIO, header: IndexHeader, parts: Callable[[], Iterator[Part]], weights: Bytes) -> IndexHeader:
     """Write an index of these parts, which are gone through several times; give back the header as it was written.
+
+    weights: the bytes that the header's `weights` is of, none where it is None.
 
     Raises InputError if there is no row, or if two have one id.
     """
@@ -48,7 +50,7 @@ def write_index(out: BinaryIO, header: IndexHeader, parts: Callable[[], Iterator
     for part in parts():
         body.write(part.records)
     names = [one.column for one in header.filters]
-    if names:
+    if names or len(weights):
         body.pad(header.record_bytes)
     filters = []
     for one in collect(
@@ -58,6 +60,7 @@ def write_index(out: BinaryIO, header: IndexHeader, parts: Callable[[], Iterator
         for some in one.parts:
             body.write(some)
             body.pad(len(some))
+    body.write(weights)
     header = header.model_copy(update={"filters": tuple(filters), "body": body.hash.hexdigest()})
     out.seek(0)
     out.write(header.packed())

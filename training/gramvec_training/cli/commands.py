@@ -14,6 +14,7 @@ from gramvec_training.cli.evaluate import card, evaluate, report
 from gramvec_training.cli.heads import head, label
 from gramvec_training.cli.identity import identity
 from gramvec_training.cli.inputs import count, parameters, tokens
+from gramvec_training.cli.labelled_pairs import Learn, learn_weights, weighs
 from gramvec_training.cli.own_file import given_as, own_config
 from gramvec_training.cli.papers import papers
 from gramvec_training.cli.sif import sif
@@ -80,6 +81,9 @@ def main() -> None:
     help="What to do with rows of a file that have one column, an empty side, identical sides, are not UTF-8 or "
     "longer than 16 MiB.",
 )
+@click.option("--learn", type=click.Choice(["weights", "rows"]),
+              help="Of --pairs with labels and --from: a weight for each n-gram, by all of them, or the model's rows, "
+              "by the pairs with 1.  [default: weights where the file, no pipe, has labels]")  # fmt: skip
 @click.option("--held-out", type=click.FloatRange(min=0, max=0.5),
               help="With a file: the share that is not trained on, for the report at the end; of --labelled half of it "
               "chooses the model.  [default: 0.1, or 0.2 with --labelled]")  # fmt: skip
@@ -94,8 +98,9 @@ def main() -> None:
 @one_sentence
 def fit(
     config: Path | None, pairs: Path | None, labelled: Path | None, start: str | None, layout: Layout | None,
-    bad_rows: OnBad, held_out: float | None, epochs: int | None, rate: float | None, out: Path | None,
-    bundle: Path | None, data: Path, resume: bool, overwrite: bool, save_every: float, device: str, threads: int,
+    bad_rows: OnBad, learn: Learn | None, held_out: float | None, epochs: int | None, rate: float | None,
+    out: Path | None, bundle: Path | None, data: Path, resume: bool, overwrite: bool, save_every: float,
+    device: str, threads: int,
 ) -> None:  # fmt: skip
     """Train the model of CONFIG, or one on --pairs or --labelled, into a run folder.
 
@@ -107,6 +112,9 @@ def fit(
 
     Of --pairs a tenth is held out, and the report says how often the other side of such a pair is found among all
     others, by the model it went on from (before) and by the new one (after).
+
+    Of --pairs with a third column, 0 or 1 or a score, and --from, the model stays as it is, and its n-grams get weights
+    that make cosines say what the labels say, to be served with --space identity; it takes seconds, and needs --export.
 
     Ctrl-C or SIGTERM writes a checkpoint and says how to continue; the continued run ends with the same model as
     one that was never stopped (exit codes 130 and 143).
@@ -120,18 +128,14 @@ def fit(
     zcat *.tsv.gz | gramvec-train fit --pairs - --from gramvec-en --export models/mine
     gramvec-train fit --out runs/mine --resume
     """
-    if sum(one is not None for one in (config, pairs, labelled)) > 1:
-        raise click.UsageError("Give one of CONFIG, --pairs and --labelled, not both.")
     own = pairs or labelled
-    only_with_a_file = given_options("layout", "start", "bad_rows", "held_out", "epochs", "rate")
-    if own is None and only_with_a_file:
-        raise click.UsageError(f"{only_with_a_file[0]} goes with --pairs or --labelled; a config has its own keys.")
-    if labelled is not None and layout is not None:
-        raise click.UsageError("--layout goes with --pairs.")
-    if resume and overwrite:
-        raise click.UsageError("Give --resume or --overwrite, not both.")
+    _check_together(config, pairs, labelled, layout, both=resume and overwrite)
     if bundle is not None:
         may_replace(bundle, start)
+    if weighs(pairs, start, learn, layout):
+        refused = given_options("layout", "held_out", "epochs", "rate", "out", "resume", "overwrite")
+        learn_weights(pairs, start, bundle, bad_rows, refused)
+        return
 
     wanted, folder = None, out
     if config is not None:
@@ -167,6 +171,21 @@ def fit(
     source += given_options("layout", "bad_rows", "held_out", "epochs", "rate")
     how = How(device, threads, resume, save_every)
     carry_out(folder, wanted, data, command_line("fit", *source), how=how, overwrite=overwrite, bundle=bundle)
+
+
+def _check_together(
+    config: Path | None, pairs: Path | None, labelled: Path | None, layout: Layout | None, *, both: bool
+) -> None:
+    """Raise UsageError for arguments of `fit` that exclude each other; both: --resume and --overwrite."""
+    if sum(one is not None for one in (config, pairs, labelled)) > 1:
+        raise click.UsageError("Give one of CONFIG, --pairs and --labelled, not both.")
+    only_with_a_file = given_options("layout", "start", "bad_rows", "held_out", "epochs", "rate")
+    if pairs is None and labelled is None and only_with_a_file:
+        raise click.UsageError(f"{only_with_a_file[0]} goes with --pairs or --labelled; a config has its own keys.")
+    if labelled is not None and layout is not None:
+        raise click.UsageError("--layout goes with --pairs.")
+    if both:
+        raise click.UsageError("Give --resume or --overwrite, not both.")
 
 
 @main.command()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gramvec.bundles import IDENTITY, IdentityRecord, Manifest, open_bundle, staged_folder, write_manifest
+from gramvec.bundles import IDENTITY, Bundle, IdentityRecord, Manifest, open_bundle, staged_folder, write_manifest
 from gramvec.identity import COLUMNS, ORDERS, SIF_A, Identity, NgramWeights
 
 
@@ -30,15 +30,22 @@ def add_identity(
     Raises BundleError for a source that cannot be read, InputError for no texts and for settings that cannot be.
     """
     bundle = open_bundle(source)
-    manifest = bundle.manifest
     weights, count = NgramWeights.of_texts(texts, orders, a=a)
     identity = Identity(weights, orders, columns, scale)
+    said = {"texts": count, "a": a, **(provenance or {})}
+    return with_identity(bundle, path, identity, said, name=name), count
+
+
+def with_identity(
+    bundle: Bundle, path: Path, identity: Identity, said: Mapping[str, Any], *, name: str | None = None
+) -> Manifest:
+    """Write a bundle with this identity, `said` under it in its provenance, to the folder; every other file stays."""
+    manifest = bundle.manifest
     with staged_folder(path) as folder:
         for file in manifest.files:
             shutil.copyfile(bundle.path / file, folder / file)
         record = saved_identity(folder, identity)
-        said = {"texts": count, "a": a, **(provenance or {})}
-        written = write_manifest(
+        return write_manifest(
             folder,
             name=name or manifest.name,
             kind=manifest.kind,
@@ -51,7 +58,6 @@ def add_identity(
             golden=manifest.golden,
             provenance={**manifest.provenance, "identity": said},
         )
-    return written, count
 
 
 def saved_identity(folder: Path, identity: Identity | None) -> IdentityRecord | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gramvec_training.families.classification import read_classification_set
 from gramvec_training.families.comparison import Model
+from gramvec_training.families.labelled_pairs import pair_report, pair_scores
 from gramvec_training.families.labels import label_accuracies, label_cosines, label_report, label_score
 from gramvec_training.families.matching_sets import find_matching_sets
 from gramvec_training.families.peers import OF_A_FOLDER, PEERS, installed_peers, of_scored, open_peer
@@ -29,6 +30,8 @@ __all__ = [
     "label_score",
     "of_scored",
     "open_peer",
+    "pair_report",
+    "pair_scores",
     "read_classification_set",
     "read_spelling_set",
     "read_words",

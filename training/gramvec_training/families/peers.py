@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gramvec.embedding import Space, load
+from gramvec.embedding import Embedder, Space, load
 from gramvec.errors import InputError
 from gramvec.identity import overlap
-from gramvec.search import CANDIDATES, MOST_CHARACTERS, weights_for
+from gramvec.search import CANDIDATES, MOST_CHARACTERS, weighed_by, weights_for
 from gramvec.sparse import fit
 from gramvec_training.evaluation import ScoredModel
 from gramvec_training.families.comparison import (
@@ -85,8 +85,21 @@ def _weighed_by_texts(space: Space) -> Callable[[str], Model]:
     return opened
 
 
-def _same(comparison: Comparison) -> Model:
-    return lambda texts: comparison
+def _indexed(name: str) -> Model:
+    """A bundle's space both, as an index of the texts weighs it."""
+    embedder = load(name, device="cpu", space="both")
+
+    def model(texts: Sequence[str]) -> Comparison:
+        own = weighed_by(embedder, texts)
+        return Cosines(lambda some: own.embed(some, truncate=True))
+
+    return model
+
+
+def _hybrid(name: str) -> Model:
+    """`gramvec search --hybrid 0.5` in an index of the texts."""
+    embedder = load(name, device="cpu")
+    return lambda texts: _Hybrid(embedder, texts)
 
 
 def _token_set() -> Model:
@@ -122,9 +135,9 @@ class _Hybrid:
 
     encode = None
 
-    def __init__(self, name: str) -> None:
-        self._embedder = load(name, device="cpu")
-        identity = weights_for(self._embedder, 0.5)
+    def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
+        self._embedder = embedder
+        identity = weights_for(embedder, 0.5, weighed_by(embedder, texts).own_identity)
         assert identity is not None
         self._identity = identity
 
@@ -227,5 +240,6 @@ OF_A_FOLDER: Mapping[str, Callable[[str], Model]] = {
     "transformer": _transformer,
     "identity": _weighed_by_texts("identity"),
     "both": _weighed_by_texts("both"),
-    "hybrid": lambda name: _same(_Hybrid(name)),
+    "indexed": _indexed,
+    "hybrid": _hybrid,
 }

@@ -19,6 +19,8 @@ from gramvec_training.objectives.heads import (
 )
 from gramvec_training.objectives.margin import margin_loss
 from gramvec_training.objectives.negatives import choose_negatives, mega_batch_negatives
+from gramvec_training.objectives.ngram_weights import TextPairs, first_weights, learned_weights, pair_cosines
+from gramvec_training.objectives.ngrams import NgramCounts
 from gramvec_training.objectives.pairs import PairObjective
 from gramvec_training.objectives.spelling import SpellingObjective, Words, spelling_loss
 from gramvec_training.objectives.tagging import Sentences, TaggedExamples, Tagger, TaggingObjective
@@ -28,6 +30,7 @@ __all__ = [
     "Head",
     "HeadObjective",
     "JoinedHead",
+    "NgramCounts",
     "Objective",
     "PairHead",
     "PairObjective",
@@ -38,13 +41,17 @@ __all__ = [
     "TaggingObjective",
     "TeacherObjective",
     "TextHead",
+    "TextPairs",
     "Words",
     "choose_negatives",
     "distillation_loss",
+    "first_weights",
+    "learned_weights",
     "margin_loss",
     "mega_batch_negatives",
     "moved",
     "new_head",
+    "pair_cosines",
     "score_targets",
     "spelling_loss",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from gramvec_training.readers.columns import is_number
 from gramvec_training.readers.frequencies import read_frequencies
 from gramvec_training.readers.labelled import Labelled, read_label_texts, read_labelled, same_text
+from gramvec_training.readers.labelled_pairs import LabelledPairs, holds_labels, read_labelled_pairs
 from gramvec_training.readers.misspellings import read_misspellings
 from gramvec_training.readers.pairs import Group, read_groups, read_pairs, read_paraphrases, read_ppdb
 from gramvec_training.readers.piped import is_piped, spool
@@ -21,9 +22,11 @@ __all__ = [
     "BadRows",
     "Group",
     "Labelled",
+    "LabelledPairs",
     "Scored",
     "TagColumn",
     "TaggedSentence",
+    "holds_labels",
     "is_number",
     "is_piped",
     "near",
@@ -33,6 +36,7 @@ __all__ = [
     "read_groups",
     "read_label_texts",
     "read_labelled",
+    "read_labelled_pairs",
     "read_misspellings",
     "read_pairs",
     "read_paraphrases",

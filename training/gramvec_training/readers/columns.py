@@ -24,6 +24,7 @@ Names = frozenset[str]
 SCORES: Names = frozenset({"score", "similarity", "gold", "label", "rating", "is_duplicate", "quality"})
 NAMED = frozenset({"csv", "jsonl"})  # forms that always have a header
 _SAMPLE = 100  # rows by which a column is found to hold scores
+_MOSTLY = 0.9  # of labels: one that is wrong is named, and does not make a column another one
 
 
 class Row(NamedTuple):
@@ -116,18 +117,24 @@ def _csv_header(path: Path) -> list[str]:
         raise InputError(f"{near(path)} line 1: {error}; its first line must name the columns.") from error
 
 
-def chosen_columns(rows: Iterator[Row], bad: BadRows, first: Names, second: Names) -> tuple[Chosen, Iterator[Row]]:
+def chosen_columns(
+    rows: Iterator[Row], bad: BadRows, first: Names, second: Names, *, labels: bool = False
+) -> tuple[Chosen, Iterator[Row]]:
     """Where the two wanted columns are, whose names are among `first` and `second`, and the rows below the header.
 
     Without a header with such names they are the first two that do not hold numbers alone, where a CSV file has a
     header and where the first or third of three columns, in a tab-separated file, are scores. What was found is said.
+    labels: whether the scores are learned from; then a tenth of those may be no numbers.
     """
     header, rows = split_header(rows, bad.path, first, second)
     sample = list(islice(rows, _SAMPLE))
     below = chain(sample, rows)
     readable = [row.values for row in sample if row.why is None]
     width = min(map(len, readable), default=0)
-    numeric = [column for column in range(width) if all(is_number(values[column]) for values in readable)]
+    wanted_numbers = _MOSTLY * len(readable) if labels else len(readable)
+    numeric = [
+        column for column in range(width) if sum(is_number(values[column]) for values in readable) >= wanted_numbers
+    ]
     if header is None:
         if width < 3 or len(readable) < 2 or not {0, 2} & {*numeric}:
             return Chosen((0, 1)), below
@@ -145,8 +152,13 @@ def chosen_columns(rows: Iterator[Row], bad: BadRows, first: Names, second: Name
         bad.say(named)
         return Chosen(wanted), below
     scores = [values[score] for values in readable if len(values) > score]
+    if labels:  # the others are refused when they are read
+        scores = [value for value in scores if is_number(value)]
     is_binary = bool(scores) and all(is_number(value) and float(value) in (0, 1) for value in scores)
-    bad.say(f"{named}, {'so rows with 0 are left out' if is_binary else 'which is not used: every row counts'}")
+    if labels:
+        bad.say(f"{named}, which is learned: {'0 or 1' if is_binary else 'a score'}")
+    else:
+        bad.say(f"{named}, {'so rows with 0 are left out' if is_binary else 'which is not used: every row counts'}")
     return Chosen(wanted, score, is_binary), below
 
 

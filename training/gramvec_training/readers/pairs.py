@@ -15,9 +15,9 @@ from gramvec_training.readers.rows import NOT_UTF8, TOO_LONG, BadRows, bounded_l
 
 Group = tuple[str, ...]
 
-_REMEDY = "write one text, a tab and the other text on each line"
+PAIRS_REMEDY = "write one text, a tab and the other text on each line"
 _PPDB_REMEDY = "write LHS ||| phrase ||| paraphrase ||| features on each line"
-_REMEDIES = {"pairs": _REMEDY, "groups": _REMEDY, "ppdb": _PPDB_REMEDY}
+_REMEDIES = {"pairs": PAIRS_REMEDY, "groups": PAIRS_REMEDY, "ppdb": _PPDB_REMEDY}
 _PPDB_SEPARATOR = " ||| "
 # How the columns of a pair are called.
 LEFT = frozenset(
@@ -43,17 +43,18 @@ def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadR
     zeros = 0
     for number, values, why in rows:
         if why or len(values) <= max(chosen.wanted):
-            bad.note(number, why or _too_few(values, chosen), on_bad=on_bad, remedy=_REMEDY)
+            bad.note(number, why or too_few(values, chosen), on_bad=on_bad, remedy=PAIRS_REMEDY)
         elif is_zero(chosen, values):
             zeros += 1
         else:
-            _keep([values[place] for place in chosen.wanted], number, groups, bad, on_bad, _REMEDY)
+            _keep([values[place] for place in chosen.wanted], number, groups, bad, on_bad, PAIRS_REMEDY)
     if zeros:
         bad.say(f"{zeros:,} row{'s' if zeros > 1 else ''} with a score of 0 left out")
     return groups, bad
 
 
-def _too_few(values: list[str], chosen: Chosen) -> str:
+def too_few(values: list[str], chosen: Chosen) -> str:
+    """Why a row without the wanted columns is bad."""
     return "one column" if len(values) == 1 else f"fewer than {max(chosen.wanted) + 1} columns"
 
 
@@ -69,9 +70,9 @@ def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Bad
         bad.say(f"{header_of(path)}; every column is a wording")
     for number, values, why in rows:
         if why or len(values) == 1:
-            bad.note(number, why or "one column", on_bad=on_bad, remedy=_REMEDY)
+            bad.note(number, why or "one column", on_bad=on_bad, remedy=PAIRS_REMEDY)
         else:
-            _keep([value for value in values if value], number, groups, bad, on_bad, _REMEDY)
+            _keep([value for value in values if value], number, groups, bad, on_bad, PAIRS_REMEDY)
     return groups, bad
 
 

@@ -21,6 +21,7 @@ from gramvec_training.runs.folder import (
     make_way,
 )
 from gramvec_training.runs.heads import LearnedHead, head_settings, learn_head, make_way_for_head
+from gramvec_training.runs.labelled_pairs import learn_identity
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.quick import (
     command_line,
@@ -76,6 +77,7 @@ __all__ = [
     "is_begun",
     "is_finished",
     "learn_head",
+    "learn_identity",
     "learn_word_vectors",
     "load_run",
     "make_way",

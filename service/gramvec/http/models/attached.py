@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 
 class Opened(NamedTuple):
-    """What a file holds, the file's digest, and the name and digest of the model that it belongs to."""
+    """What a file holds, its digest, the name and digest of the model that it belongs to, and whether that is this."""
 
     held: Any
     digest: str
     model: str
     model_digest: str
+    is_of: Callable[[Embedder], bool]
 
 
 class Kind(NamedTuple):
@@ -118,7 +119,7 @@ def _renewed(settings: Settings, old: Attached, expected: str | None, embedders:
 def _opened(settings: Settings, kind: Kind, name: str, path: Path, embedders: Sequence[Embedder]) -> Attached:
     found = kind.opened(settings, path)
     for embedder in embedders:
-        if embedder.digest == found.model_digest:
+        if found.is_of(embedder):
             return Attached(kind, name, path, found.held, found.digest, embedder.name, embedder.digest)
     names = ", ".join(f"{one.name} {one.digest[:12]}" for one in embedders)
     raise InputError(
@@ -133,7 +134,7 @@ def _open_index(settings: Settings, path: Path) -> Opened:
     kernels()
     # Workers are as many as there are cores to be used.
     index: Index = Index(path, threads=1 if settings.workers > 1 else None)
-    return Opened(index, index.digest, index.header.model, index.header.digest)
+    return Opened(index, index.digest, index.header.model, index.header.digest, index.is_of)
 
 
 def _index_digest(path: Path) -> str:
@@ -146,7 +147,7 @@ def _open_head(settings: Settings, path: Path) -> Opened:
     from gramvec.classification import Head
 
     head: Head = Head.load(path)
-    return Opened(head, head.file_digest, head.model, head.digest)
+    return Opened(head, head.file_digest, head.model, head.digest, lambda embedder: embedder.digest == head.digest)
 
 
 def _head_digest(path: Path) -> str:

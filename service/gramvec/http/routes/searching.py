@@ -11,6 +11,7 @@ import numpy as np
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from gramvec.embedding import Embedder, RawEmbeddings
 from gramvec.http.contract import (
     JSON,
     Incoming,
@@ -28,7 +29,7 @@ from gramvec.http.models import ENTRY_BYTES, Rows, Served, Service, embed, prepa
 from gramvec.http.routes.shells import through
 
 if TYPE_CHECKING:
-    from gramvec.search import Hit, View
+    from gramvec.search import Hit, Index, View
 
 Mixed = Callable[["View", Any, Any, str], "list[Hit]"]
 
@@ -38,6 +39,8 @@ router = APIRouter()
 MOST_HITS = 100_000
 # The same where they are looked at again for shared n-grams: 4 s at worst, in a thread.
 MOST_MIXED = 10_000
+# Queries whose n-grams are weighed on the event loop; more would hold it for some milliseconds.
+LOOP_TEXTS = 64
 # A record as it lies in the file, its objects, and its JSON.
 RECORD_TIMES = 6
 
@@ -74,12 +77,13 @@ async def search(service: Service, request: Incoming) -> Reply:
     if len(given) * looked > most:
         raise too_large(f"{len(given)} queries with {looked} rows each are more than {most} rows at once; ask less")
     served = service.admit(index.model)
-    mixed = None if not hybrid else _mixed_by(served, hybrid, k)
+    mixed = None if not hybrid else _mixed_by(served, index.held, hybrid, k)
     texts = prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(given) * k * ENTRY_BYTES)
     answer = await embed(served, texts, request)
-    units = answer.embeddings.units.copy()
-    units[answer.embeddings.feature_counts == 0] = 0
+    embeddings = await _asked(index.held.asked_with(served.embedder), served, texts, answer.embeddings)
+    units = embeddings.units.copy()
+    units[embeddings.feature_counts == 0] = 0
     began = time.perf_counter()
     found = await unless_gone(asyncio.ensure_future(searches.find(units, looked, body.where)), request)
     looked_ms = (time.perf_counter() - began) * 1e3
@@ -97,11 +101,20 @@ def _candidates(k: int) -> int:
     return max(k, CANDIDATES)
 
 
-def _mixed_by(served: Served, hybrid: float, k: int) -> Mixed:
+async def _asked(asking: Embedder, served: Served, texts: list[str], found: RawEmbeddings) -> RawEmbeddings:
+    """The queries as the index wants them: as the served model has them, or with the index's weights of n-grams."""
+    if asking is served.embedder:
+        return found
+    if len(texts) <= LOOP_TEXTS:
+        return asking.of_meaning(texts, found)
+    return await asyncio.to_thread(asking.of_meaning, texts, found)
+
+
+def _mixed_by(served: Served, held: Index, hybrid: float, k: int) -> Mixed:
     """What puts the rows of a query in another order. Raises InputError where the model weighs no n-grams."""
     from gramvec.search import weights_for
 
-    identity = weights_for(served.embedder, hybrid)
+    identity = weights_for(served.embedder, hybrid, held.identity)
     assert identity is not None
     return lambda view, rows, scores, text: view.mixed(rows, scores, text, identity, hybrid)[:k]
 
