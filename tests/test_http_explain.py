@@ -120,7 +120,7 @@ def test_the_page_on_http_shows_what_is_answered(client: httpx.Client) -> None:
         assert found[name] == pytest.approx(shown[name], abs=1e-4)
     assert found["characters"] == [pytest.approx(one, abs=1e-4) for one in shown["characters"]]
     assert found["features"][0]["source"] == shown["features"][0]["source"]
-    assert found["words"] == [{**shown["words"][0], "contribution": pytest.approx(0.872165, abs=1e-5)}]
+    assert found["words"] == [{**shown["words"][0], "contribution": pytest.approx(shown["score"], abs=1e-5)}]
 
 
 def test_a_long_explanation_holds_up_nobody(client: httpx.Client, embedder: gramvec.Embedder) -> None:

@@ -17,6 +17,7 @@ from gramvec.explaining.neighbours import nearest_words_of
 from gramvec.features import FeatureSpec
 from gramvec.vocab import Entry, Vocabulary
 from gramvec_training.evaluation import Typos, candidate_words, evaluate_models, find_sets, listed_words, served_model
+from gramvec_training.export import add_identity
 from gramvec_training.reporting import Candidates, assess, bundle_card, renew
 from training_support import call, export_table
 
@@ -168,6 +169,15 @@ def test_a_card_through_a_link_renews_the_bundle_itself(bundle: Path, sets: Path
     assert call("card", link, "--sets", sets, "--typos", "50").exit_code == 0
     assert link.is_symlink()
     assert "## Nearest neighbours" in (bundle / "README.md").read_text()
+
+
+def test_a_card_leaves_the_identity_where_it_is(bundle: Path, sets: Path, tmp_path: Path) -> None:
+    model = tmp_path / "named"
+    add_identity(bundle, model, ["some texts", "of all kinds"], columns=16)
+    before = gramvec.load(model, device="cpu", space="both").embed(["some names"])
+    assert call("card", model, "--sets", sets).exit_code == 0
+    after = gramvec.load(model, device="cpu", space="both").embed(["some names"])
+    assert after.tobytes() == before.tobytes()
 
 
 def test_what_has_no_card_is_refused_in_one_sentence(bundle: Path, sets: Path, tmp_path: Path) -> None:

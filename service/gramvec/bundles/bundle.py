@@ -217,7 +217,7 @@ def write_manifest(
     spec: FeatureSpec,
     vocabulary: Vocabulary,
     memo: Memo | None = None,
-    identity: IdentityRecord | None = None,
+    identity: IdentityRecord | None,
     graph: Graph,
     golden: Sequence[Golden],
     provenance: dict[str, Any],

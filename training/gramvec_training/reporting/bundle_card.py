@@ -114,6 +114,7 @@ def _sealed(embedder: Embedder, provenance: dict[str, Any], card: str) -> Manife
             spec=bundle.spec,
             vocabulary=bundle.vocabulary,
             memo=bundle.memoised.memo,
+            identity=manifest.identity,
             graph=manifest.graph,
             golden=manifest.golden,
             provenance=provenance,

@@ -182,6 +182,12 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
             f"{record['misspelt_copies']:,} misspelt copies, seed {distillation['seed']}. "
             f"{record['seconds']:.0f} s on {record['device']} with {record['threads']} thread(s)."
         )
+        if spelling := distillation.get("spelling"):
+            parts.append(
+                f"Beside the texts {record['misspelt_words']:,} words, each step {spelling['groups']} of them and those "
+                f"spelt most alike: {spelling['weight']:g} x the cross-entropy of which was meant by a misspelt one, by "
+                f"cosines over {spelling['temperature']:g}."
+            )
     shape = record.get("export", {})
     if shape.get("scales"):
         names = {"word": "words"} | {order: f"n-grams of {order}" for order in "123456"}

@@ -7,12 +7,12 @@ from typing import Any
 from gramvec.http.contract.envelope import envelope
 from gramvec.http.contract.errors import HttpError, not_reloaded, reload_under_way, too_large, unhealthy
 
-_VECTORS = [[0.87991226, 0.23142506, 0.41496614], [0.93845886, -0.19248804, 0.28678098]]
+_VECTORS = [[0.8454189, 0.28034934, 0.45461103], [0.92828214, -0.23611096, 0.2873046]]
 _MODEL = {"id": "gramvec-en", "object": "model", "created": 0, "owned_by": "gramvec"}
-_DIGEST = "1e3c61b57a087b1d236eae2a839a5a8eeefb464195624a8d5b516ae879a5c3ba"
+_DIGEST = "e4332ae07a4dc2d1eae6f08d65409bc7c6414ff336fcbcf883a51efd7bcb0957"
 _FIRST = {"kind": "ngram", "text": " v", "start": 0, "end": 1, "times": 1}
-_VEHICALS = [0.23213844, 0.17701875, 0.16634358, 0.13152182, 0.060223363, 0.0063414588, 0.015425284, 0.08315227]
-_VEHICLES = [0.21085897, 0.14730617, 0.14037172, 0.12027398, 0.08125128, 0.048483025, 0.04344313, 0.08017671]
+_VEHICALS = [0.21025011, 0.1706821, 0.16832528, 0.12842701, 0.060534753, 0.0059185782, 0.013567917, 0.08696339]
+_VEHICLES = [0.17453948, 0.13420182, 0.14331323, 0.12223861, 0.08167987, 0.04898037, 0.043432005, 0.096283756]
 _TV = [111387, 14160410, 14934341]
 _A_TV = [111387, 10419421, 12149963, 13118156, 14160410, 14309824, 14934341]
 
@@ -20,7 +20,7 @@ _A_TV = [111387, 10419421, 12149963, 13118156, 14160410, 14309824, 14934341]
 ANSWERS: dict[str, Any] = {
     "post /embed": _VECTORS,
     "post /": _VECTORS,
-    "post /similarity": [0.8721651, 0.7068234, 0.045573883],
+    "post /similarity": [0.8446691, 0.6750932, 0.055791292],
     "post /v1/embeddings": {
         "object": "list",
         "data": [{"object": "embedding", "index": at, "embedding": one} for at, one in enumerate(_VECTORS)],
@@ -36,13 +36,13 @@ ANSWERS: dict[str, Any] = {
         [{"index": column, "value": 0.37796447} for column in _A_TV],
     ],
     "post /rerank": [
-        {"index": 1, "score": 0.8721651, "text": "vehicles"},
-        {"index": 0, "score": 0.045573883, "text": "bananas"},
+        {"index": 1, "score": 0.8446691, "text": "vehicles"},
+        {"index": 0, "score": 0.055791292, "text": "bananas"},
     ],
     "post /v1/rerank": {
         "id": "rerank",
         "model": "gramvec-en",
-        "results": [{"index": 1, "relevance_score": 0.8721651}],
+        "results": [{"index": 1, "relevance_score": 0.8446691}],
         "usage": {"prompt_tokens": 3, "total_tokens": 3},
     },
     "post /match": {
@@ -52,23 +52,23 @@ ANSWERS: dict[str, Any] = {
         "index": "tickets",
         "results": [
             [
-                {"id": "1", "score": 0.99999994, "record": {"text": "lost parcel"}},
-                {"id": "2", "score": 0.73446965, "record": {"text": "late parcel"}},
+                {"id": "1", "score": 1.0, "record": {"text": "lost parcel"}},
+                {"id": "2", "score": 0.70948774, "record": {"text": "late parcel"}},
             ]
         ],
     },
     "post /predict": [{"label": "card_lost", "score": 0.93}, {"label": "card_stolen", "score": 0.07}],
     "post /explain": {
-        "score": 0.8721651,
-        "residual": 1.0521099e-7,
-        "rest": 0.7659324,
+        "score": 0.8446691,
+        "residual": -2.8805289e-8,
+        "rest": 0.77122706,
         "coverage": [1.0, 1.0],
-        "features": [{"source": _FIRST, "target": _FIRST, "contribution": 0.10623261}],
+        "features": [{"source": _FIRST, "target": _FIRST, "contribution": 0.07344207}],
         "words": [
             {
                 "source": {"text": "vehicals", "start": 0, "end": 8},
                 "target": {"text": "vehicles", "start": 0, "end": 8},
-                "contribution": 0.87216496,
+                "contribution": 0.8446691,
             }
         ],
         "words_rest": 0.0,
