@@ -184,9 +184,9 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
         )
         if spelling := distillation.get("spelling"):
             parts.append(
-                f"Beside the texts {record['misspelt_words']:,} words, each step {spelling['groups']} of them and those "
-                f"spelt most alike: {spelling['weight']:g} x the cross-entropy of which was meant by a misspelt one, by "
-                f"cosines over {spelling['temperature']:g}."
+                f"Beside the texts {record['misspelt_words']:,} words, each step {spelling['groups']} of them and "
+                f"those that are spelt alike: {spelling['weight']:g} x the cross-entropy of which one was meant, "
+                f"by cosines over {spelling['temperature']:g}."
             )
     shape = record.get("export", {})
     if shape.get("scales"):

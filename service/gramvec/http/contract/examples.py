@@ -9,7 +9,7 @@ from gramvec.http.contract.errors import HttpError, not_reloaded, reload_under_w
 
 _VECTORS = [[0.8454189, 0.28034934, 0.45461103], [0.92828214, -0.23611096, 0.2873046]]
 _MODEL = {"id": "gramvec-en", "object": "model", "created": 0, "owned_by": "gramvec"}
-_DIGEST = "e4332ae07a4dc2d1eae6f08d65409bc7c6414ff336fcbcf883a51efd7bcb0957"
+_DIGEST = "97cd2bbc8c1cb121b6a14ece65435166a83cae5f53f7e7c01a23e8338211e7fd"
 _FIRST = {"kind": "ngram", "text": " v", "start": 0, "end": 1, "times": 1}
 _VEHICALS = [0.21025011, 0.1706821, 0.16832528, 0.12842701, 0.060534753, 0.0059185782, 0.013567917, 0.08696339]
 _VEHICLES = [0.17453948, 0.13420182, 0.14331323, 0.12223861, 0.08167987, 0.04898037, 0.043432005, 0.096283756]
