@@ -10,8 +10,8 @@ import click
 import orjson
 
 from gramvec.bundles import DEFAULT_MODEL, Manifest
-from gramvec.cli.options import device_option, model_option, printable
-from gramvec.embedding import Embedder, compare, load, sample_texts
+from gramvec.cli.options import device_option, model_option, printable, space_option
+from gramvec.embedding import Embedder, Space, compare, load, sample_texts
 from gramvec.errors import BackendError, GramvecError, InputError
 from gramvec.files import BLOCK_ROWS, read_lines
 from gramvec.runtime import Device
@@ -22,14 +22,15 @@ from gramvec.runtime import Device
 @click.argument("sentences", nargs=-1, required=True)
 @model_option
 @device_option
-def similarity(source: str, sentences: tuple[str, ...], model: str, device: Device) -> None:
+@space_option
+def similarity(source: str, sentences: tuple[str, ...], model: str, device: Device, space: Space) -> None:
     """Print the cosine of SOURCE with each of SENTENCES, a line each: score, tab, sentence.
 
     \b
     Example:
       gramvec similarity vehicals vehicles cars bananas
     """  # noqa: D301 - click takes the character, not its escape
-    embedder = load(model, device=device)
+    embedder = load(model, device=device, space=space)
     for sentence, score in zip(sentences, embedder.similarity([source], sentences)[0], strict=True):
         click.echo(f"{score:.4f}\t{sentence}")
     embedder.close()
