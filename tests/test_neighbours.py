@@ -99,15 +99,15 @@ def test_explain_on_the_command_line(embedder: gramvec.Embedder) -> None:
     done = run("explain", "vehicals", "vehicles", "--top-k", "3")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.decode().splitlines()
-    assert lines[0] == "score 0.8722"
-    assert lines[1].split() == ["+0.1062", "␣v", "␣v"]
+    found = explain(embedder, "vehicals", "vehicles", top_k=3)
+    assert lines[0] == f"score {found.score:.4f}"
+    assert lines[1].split() == [f"{found.pairs[0].contribution:+.4f}", "␣v", "␣v"]
     assert len(lines) == 7
     parts = [float(line.split()[0]) for line in lines[1:6]]
-    assert sum(parts) == pytest.approx(0.8722, abs=5e-4)
+    assert sum(parts) == pytest.approx(found.score, abs=5e-4)
     assert lines[-1] == "known features cover 100% of the source's characters, 100% of the target's"
 
     values = json.loads(run("explain", "vehicals", "vehicles", "--top-k", "3", "--json").stdout)
-    found = explain(embedder, "vehicals", "vehicles", top_k=3)
     assert values["score"] == pytest.approx(found.score)
     assert values["features"][0]["source"] == {"kind": "ngram", "text": " v", "start": 0, "end": 1, "times": 1}
     assert [len(one) for one in values["characters"]] == [8, 8]
@@ -118,9 +118,10 @@ def test_explain_on_the_command_line(embedder: gramvec.Embedder) -> None:
     assert "top-k" in refused(run("explain", "a", "b", "--top-k", "0"), 2)
 
 
-def test_neighbors_on_the_command_line() -> None:
+def test_neighbors_on_the_command_line(embedder: gramvec.Embedder) -> None:
     done = run("neighbors", "vehicals", "--top-k", "2")
-    assert done.stdout.decode() == "0.8722\tvehicles\n0.8331\tvehicle\n", done.stderr
+    scores = embedder.similarity(["vehicals"], ["vehicles", "vehicle"])[0].tolist()
+    assert done.stdout.decode() == "{:.4f}\tvehicles\n{:.4f}\tvehicle\n".format(*scores), done.stderr
     words = b"cars\r\n\nvehicle\ncars\n"
     done = run("neighbors", "-m", "charagram-phrase", "vehicals", "--words", "-", "--json", stdin=words)
     assert [one["text"] for one in json.loads(done.stdout)] == ["vehicle", "cars"]
