@@ -143,9 +143,6 @@ train: $(VENV)/.distill  ## train the shipped models from DATA/train into models
 	$(BIN)/gramvec-train distill training/configs/gramvec-en-clean.toml --data $(DATA)/train \
 		--out $(RUNS)/gramvec-en-clean --overwrite
 	$(BIN)/gramvec-train export $(RUNS)/gramvec-en-clean -o runs/bundles/gramvec-en-clean
-	$(BIN)/gramvec-train distill training/configs/gramvec-en-misspelt.toml --data $(DATA)/train \
-		--out $(RUNS)/gramvec-en-misspelt --overwrite
-	$(BIN)/gramvec-train export $(RUNS)/gramvec-en-misspelt -o runs/bundles/gramvec-en-misspelt
 	for name in $(filter-out sif,$(MODELS)); do \
 		$(BIN)/gramvec-train distill training/configs/$$name.toml --data $(DATA)/train --out $(RUNS)/$$name --overwrite && \
 		$(BIN)/gramvec-train export $(RUNS)/$$name -o models/$$name || exit 1; \

@@ -7,12 +7,12 @@ from typing import Any
 from gramvec.http.contract.envelope import envelope
 from gramvec.http.contract.errors import HttpError, not_reloaded, reload_under_way, too_large, unhealthy
 
-_VECTORS = [[0.8454189, 0.28034934, 0.45461103], [0.92828214, -0.23611096, 0.2873046]]
+_VECTORS = [[-0.777668, -0.32999218, 0.5351053], [-0.9414153, 0.13676782, 0.30827218]]
 _MODEL = {"id": "gramvec-en", "object": "model", "created": 0, "owned_by": "gramvec"}
-_DIGEST = "97cd2bbc8c1cb121b6a14ece65435166a83cae5f53f7e7c01a23e8338211e7fd"
+_DIGEST = "d79fe4bc3f394259a90936dd9135bf4ef95cb9c1f446234285f519701376228e"
 _FIRST = {"kind": "ngram", "text": " v", "start": 0, "end": 1, "times": 1}
-_VEHICALS = [0.21025011, 0.1706821, 0.16832528, 0.12842701, 0.060534753, 0.0059185782, 0.013567917, 0.08696339]
-_VEHICLES = [0.17453948, 0.13420182, 0.14331323, 0.12223861, 0.08167987, 0.04898037, 0.043432005, 0.096283756]
+_VEHICALS = [0.21866105, 0.18546161, 0.18275344, 0.10541161, 0.052063286, 0.007842698, 0.013824642, 0.081964895]
+_VEHICLES = [0.16510388, 0.13613607, 0.16015011, 0.11207873, 0.08069652, 0.05658942, 0.04228734, 0.09494119]
 _TV = [111387, 14160410, 14934341]
 _A_TV = [111387, 10419421, 12149963, 13118156, 14160410, 14309824, 14934341]
 
@@ -20,7 +20,7 @@ _A_TV = [111387, 10419421, 12149963, 13118156, 14160410, 14309824, 14934341]
 ANSWERS: dict[str, Any] = {
     "post /embed": _VECTORS,
     "post /": _VECTORS,
-    "post /similarity": [0.8446691, 0.6750932, 0.055791292],
+    "post /similarity": [0.84798324, 0.7150618, 0.095513694],
     "post /v1/embeddings": {
         "object": "list",
         "data": [{"object": "embedding", "index": at, "embedding": one} for at, one in enumerate(_VECTORS)],
@@ -36,13 +36,13 @@ ANSWERS: dict[str, Any] = {
         [{"index": column, "value": 0.37796447} for column in _A_TV],
     ],
     "post /rerank": [
-        {"index": 1, "score": 0.8446691, "text": "vehicles"},
-        {"index": 0, "score": 0.055791292, "text": "bananas"},
+        {"index": 1, "score": 0.84798324, "text": "vehicles"},
+        {"index": 0, "score": 0.095513694, "text": "bananas"},
     ],
     "post /v1/rerank": {
         "id": "rerank",
         "model": "gramvec-en",
-        "results": [{"index": 1, "relevance_score": 0.8446691}],
+        "results": [{"index": 1, "relevance_score": 0.84798324}],
         "usage": {"prompt_tokens": 3, "total_tokens": 3},
     },
     "post /match": {
@@ -53,22 +53,22 @@ ANSWERS: dict[str, Any] = {
         "results": [
             [
                 {"id": "1", "score": 1.0, "record": {"text": "lost parcel"}},
-                {"id": "2", "score": 0.70948774, "record": {"text": "late parcel"}},
+                {"id": "2", "score": 0.6946977, "record": {"text": "late parcel"}},
             ]
         ],
     },
     "post /predict": [{"label": "card_lost", "score": 0.93}, {"label": "card_stolen", "score": 0.07}],
     "post /explain": {
-        "score": 0.8446691,
-        "residual": -2.8805289e-8,
-        "rest": 0.77122706,
+        "score": 0.84798324,
+        "residual": -1.4403465e-8,
+        "rest": 0.7848856,
         "coverage": [1.0, 1.0],
-        "features": [{"source": _FIRST, "target": _FIRST, "contribution": 0.07344207}],
+        "features": [{"source": _FIRST, "target": _FIRST, "contribution": 0.0630977}],
         "words": [
             {
                 "source": {"text": "vehicals", "start": 0, "end": 8},
                 "target": {"text": "vehicles", "start": 0, "end": 8},
-                "contribution": 0.8446691,
+                "contribution": 0.84798324,
             }
         ],
         "words_rest": 0.0,
