@@ -16,7 +16,7 @@ import orjson
 from benchmarks.measure import Setting, machine
 from benchmarks.results import Part
 from benchmarks.texts import sentences
-from gramvec.bundles.finding import find_bundle
+from gramvec.bundle.resolve import find_bundle
 from gramvec.errors import GramvecError
 
 # Each is a module of this package with run(Setting) -> Part.

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from benchmarks.tables import Floats, stored
-from gramvec.bundles.bundle import Bundle, Precision
-from gramvec.features import FeatureBatch
+from gramvec.bundle.bundle import Bundle, Precision
+from gramvec.text.batch import FeatureBatch
 
 Bag = Callable[[FeatureBatch], torch.Tensor]
 

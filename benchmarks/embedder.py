@@ -11,8 +11,8 @@ from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.peers import peers
 from benchmarks.results import Group, Part
 from benchmarks.tables import distances, precisions
-from gramvec.bundles.bundle import Precision
-from gramvec.runtime.choice import RuntimeName
+from gramvec.bundle.bundle import Precision
+from gramvec.runtime.select import RuntimeName
 
 
 def run(setting: Setting) -> Part:

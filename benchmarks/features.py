@@ -5,9 +5,9 @@ from __future__ import annotations
 from benchmarks.latency import percentiles
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Group, Part, Row
-from gramvec.bundles.bundle import open_bundle
-from gramvec.features import Featuriser
-from gramvec.vocab import Memo
+from gramvec.bundle.bundle import open_bundle
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.memo import Memo
 
 
 def run(setting: Setting) -> Part:

@@ -24,8 +24,9 @@ import gramvec
 from benchmarks.bulk import Cost, command_cost, numbered
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
-from gramvec.embedding import quantize
-from gramvec.search import Layout, nearest
+from gramvec.embed.quantization import quantize
+from gramvec.search.layout import Layout
+from gramvec.search.scan import nearest
 
 LINES_A_SENTENCE = 24
 QUERIES = 100

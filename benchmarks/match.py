@@ -23,7 +23,11 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
-from gramvec.matching import Compared, Field, Labels, Matches, candidates, chosen, learned, match_fields, vectors_of
+from gramvec.matching.features import Compared
+from gramvec.matching.fields import Field, match_fields, vectors_of
+from gramvec.matching.fit_matcher import Labels
+from gramvec.matching.matcher import candidates, chosen, learned
+from gramvec.matching.nearest import Matches
 from gramvec_training.families import find_matching_sets
 from gramvec_training.families.matching import best_threshold, f1_at
 from gramvec_training.families.matching_sets import MatchingSet, Pairs

@@ -16,7 +16,7 @@ import orjson
 from benchmarks.measure import ROOT, Setting
 from benchmarks.results import Group, Part, Row
 from benchmarks.servers import Server, gramvec_serve
-from gramvec.bundles.finding import find_bundle
+from gramvec.bundle.resolve import find_bundle
 
 RUNTIMES = ("native", "onnx")
 TABLE = "table and vocabulary, as files"

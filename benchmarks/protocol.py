@@ -15,12 +15,12 @@ from benchmarks.servers import Command, Server
 
 # Each is run before the command line, in the same process.
 WITHOUT_HEADS = """
-from gramvec.http.connections.known_heads import KnownHeads
+from gramvec.server.http1.known_heads import KnownHeads
 KnownHeads.find = lambda self, data: None
 KnownHeads.remember = lambda self, data, size, head: None
 """
 WITH_TASKS = """
-from gramvec.http.connections import connection
+from gramvec.server.http1 import connection
 class InATask:
     def __init__(self, running, start): self.running, self.start = running, start
     def __call__(self): self.start(self.running)
@@ -29,7 +29,7 @@ connection.TaskFree = InATask
 UVICORN = """
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from gramvec.http.processes import orderly_server
+from gramvec.server.processes import orderly_server
 Config = uvicorn.Config
 def config(told, **named):
     application = told.__self__._app

@@ -16,10 +16,10 @@ from benchmarks.bags import embedding_bag
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Group, Part
 from benchmarks.tables import dequantised, distances, precisions, stored
-from gramvec.bundles.bundle import Precision, open_bundle
-from gramvec.features import FeatureBatch
-from gramvec.runtime.choice import open_runtime
+from gramvec.bundle.bundle import Precision, open_bundle
 from gramvec.runtime.native import NativeRuntime
+from gramvec.runtime.select import open_runtime
+from gramvec.text.batch import FeatureBatch
 
 TORCH = "torch EmbeddingBag"
 # 1 - cosine to torch's float32 bag of the same stored values, beyond which something else was measured. torch's own

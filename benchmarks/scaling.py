@@ -17,8 +17,8 @@ import gramvec
 from benchmarks.measure import Setting, interleaved
 from benchmarks.results import Group, Part
 from benchmarks.tables import reference_table, scratch, write_bundle
-from gramvec.bundles.bundle import Bundle, open_bundle
-from gramvec.vocab import Vocabulary
+from gramvec.bundle.bundle import Bundle, open_bundle
+from gramvec.text.vocabulary import Vocabulary
 
 LENGTHS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)  # characters
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096)  # texts a call

@@ -18,8 +18,9 @@ from pydantic import TypeAdapter
 import gramvec
 from benchmarks.measure import Setting, interleaved
 from benchmarks.results import Group, Part, Row
-from gramvec.features import FeatureSpec
-from gramvec.runtime import OnnxRuntime, differences
+from gramvec.runtime.golden import differences
+from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import EncoderSettings
 from gramvec_training.data import build_vocabulary
 from gramvec_training.encoders import build_encoder, encoder_function

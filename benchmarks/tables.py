@@ -17,9 +17,9 @@ import onnx
 from numpy.typing import NDArray
 
 from benchmarks.measure import ROOT
-from gramvec.bundles.bundle import GRAPH, Bundle, Precision, open_bundle
-from gramvec.vocab import Vocabulary
-from gramvec.vocab.suffixes import separated, suffix_rows
+from gramvec.bundle.bundle import GRAPH, Bundle, Precision, open_bundle
+from gramvec.text.suffixes import separated, suffix_rows
+from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.encoders import bag_of
 from gramvec_training.export import NO_MEMO, Chosen, export_bundle
 

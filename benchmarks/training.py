@@ -13,7 +13,8 @@ from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Part
 from benchmarks.training_heads import add_heads
 from benchmarks.training_sequences import add_sequences
-from gramvec.features import FeatureSpec, Featuriser
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import BagSettings, Training
 from gramvec_training.data import Corpus, Mixture, SourceGroups, build_vocabulary
 from gramvec_training.encoders import Bag

@@ -25,7 +25,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Part
-from gramvec.features import FeatureSpec, Featuriser
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import (
     BagSettings,
     CharCnnSettings,

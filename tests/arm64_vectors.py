@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import gramvec
-from gramvec.bundles import open_bundle
-from gramvec.embedding import sample_texts
+from gramvec.bundle.bundle import open_bundle
+from gramvec.embed.verify import sample_texts
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.onnx import OnnxRuntime
 

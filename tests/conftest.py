@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gramvec
-from gramvec.bundles.bundle import DEFAULT_MODEL
+from gramvec.bundle.bundle import DEFAULT_MODEL
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "models"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from conftest import MODELS, SHIPPED
-from gramvec.features import FeatureSpec
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.export import convert
 from test_sequences_served import MODELS as MODELS_BEYOND_BAGS
 from test_sequences_served import written

@@ -16,13 +16,13 @@ from typing import Any
 import httpx
 
 from gramvec import Embedder
-from gramvec.embedding.postprocess import RawEmbeddings
-from gramvec.http.app import create_app
-from gramvec.http.connections import Tls
-from gramvec.http.door.front_door import FrontDoor
-from gramvec.http.models.service import Service
-from gramvec.http.server import Server, server_for
-from gramvec.http.settings.settings import Settings
+from gramvec.embed.vectors import RawEmbeddings
+from gramvec.server.app import create_app
+from gramvec.server.http1 import Tls
+from gramvec.server.middleware.front_door import FrontDoor
+from gramvec.server.run import Server, server_for
+from gramvec.server.settings.settings import Settings
+from gramvec.server.state.service import Service
 
 PATIENCE = 60.0
 COMMAND = [str(Path(sys.executable).with_name("gramvec")), "serve"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Container, Iterator
 
-from gramvec.features import FeatureSpec
-from gramvec.vocab import Entry
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry
 
 
 def normalised(text: str, lowercase: bool) -> str:

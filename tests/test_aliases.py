@@ -14,9 +14,9 @@ from conftest import MODELS
 from gramvec import Embedder
 from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
-from gramvec.http.app import create_app
-from gramvec.http.models.loading import load_models, renewed
-from gramvec.http.settings import Settings, aliases_of, settings_from
+from gramvec.server.app import create_app
+from gramvec.server.settings import Settings, aliases_of, settings_from
+from gramvec.server.state.loading import load_models, renewed
 from http_support import COMMAND, PATIENCE, RunningServer, running, served_process, until
 
 ALIASES = ("text-embedding-3-small=gramvec-en", "BAAI/bge-small-en=gramvec-en")

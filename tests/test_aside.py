@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from gramvec.http.models.aside import aside
+from gramvec.server.state.aside import aside
 from http_support import PATIENCE, until
 
 

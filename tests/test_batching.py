@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gramvec import Embedder
-from gramvec.batching.batcher import Answer, Batcher
-from gramvec.batching.calls import CallRecord
-from gramvec.batching.line import LONG_TEXT
-from gramvec.batching.pace import FIRST_COST_SECONDS, Pace
-from gramvec.embedding.postprocess import RawEmbeddings
+from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import BackendError, InputError, Overloaded
+from gramvec.server.batching.batcher import Answer, Batcher
+from gramvec.server.batching.execute import CallRecord
+from gramvec.server.batching.queue import LONG_TEXT
+from gramvec.server.batching.throughput import FIRST_COST_SECONDS, Pace
 from http_support import HELD, PATIENCE, WatchedModel, until
 
 
@@ -308,7 +308,7 @@ class Timed:
         self.threads: list[str] = []
         self.seconds_a_character = 0.0
         self._now = 0.0
-        monkeypatch.setattr("gramvec.batching.batcher.time.perf_counter", lambda: self._now)
+        monkeypatch.setattr("gramvec.server.batching.batcher.time.perf_counter", lambda: self._now)
 
     def raw(self, texts: Sequence[str]) -> RawEmbeddings:
         self.calls.append(list(texts))

@@ -26,9 +26,9 @@ from benchmarks.results import Group, Part, number
 from benchmarks.servers import Command, Server, bare, infinity
 from benchmarks.texts import sentences
 from conftest import MODELS, ROOT
-from gramvec.bundles.bundle import open_bundle
-from gramvec.vocab import Vocabulary
-from gramvec.vocab.suffixes import suffix_rows, summed
+from gramvec.bundle.bundle import open_bundle
+from gramvec.text.suffixes import suffix_rows, summed
+from gramvec.text.vocabulary import Vocabulary
 
 RATES = {"name", "per_cpu_second", "per_second", "ratio", "spread"}
 LATENCY = {"name", "p50_us", "p99_us", "ratio"}

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from gramvec import Embedder
 from gramvec.cli.serve import serve
 from gramvec.errors import InputError
-from gramvec.http import server as http_server
-from gramvec.http.contract.errors import HttpError
-from gramvec.http.door import cors
-from gramvec.http.door.keys import Keys
-from gramvec.http.settings.settings import Settings, settings_from
+from gramvec.server import run as http_server
+from gramvec.server.contract.errors import HttpError
+from gramvec.server.middleware import cors
+from gramvec.server.middleware.keys import Keys
+from gramvec.server.settings.settings import Settings, settings_from
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, until
 
 PAGE = "https://page.example"

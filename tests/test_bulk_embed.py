@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 import gramvec
 from bulk_support import MODEL, as_csv, as_jsonl, embed, embedded, killed, refusal, rows_kept
-from gramvec.bulk.embedding import Files, embed_file
+from gramvec.bulk.embed_file import Files, embed_file
 from gramvec.bulk.pipeline import Options
-from gramvec.embedding.precision import quantize
+from gramvec.embed.quantization import quantize
 from gramvec.errors import InputError
-from gramvec.files.readers import open_reader
-from gramvec.files.sources import Source
-from gramvec.files.stage import partial_of
+from gramvec.tables.inputs import Source
+from gramvec.tables.readers import open_reader
+from gramvec.tables.staging import partial_of
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[bulk]'")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -274,7 +274,7 @@ PEAK = """
 import resource, sys
 from pathlib import Path
 import gramvec
-from gramvec.bulk.embedding import Files, embed_file
+from gramvec.bulk.embed_file import Files, embed_file
 embedder = gramvec.load(sys.argv[1], device="cpu", threads=1)
 embed_file(embedder, Files(Path(sys.argv[2]), Path(sys.argv[3])), threads=2)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

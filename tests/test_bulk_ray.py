@@ -16,7 +16,7 @@ import pytest
 
 import gramvec
 from conftest import MODELS
-from gramvec.bulk.embedding import Files, embed_file
+from gramvec.bulk.embed_file import Files, embed_file
 from gramvec.bulk.pipeline import Options
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(150)]

@@ -14,13 +14,13 @@ import pytest
 import gramvec
 from conftest import MODELS, SHIPPED
 from gramvec import native
-from gramvec.bundles.bundle import open_bundle, staged_folder
-from gramvec.bundles.finding import find_bundle
-from gramvec.bundles.folder import Folder
-from gramvec.bundles.manifest import Manifest
+from gramvec.bundle.bundle import open_bundle, staged_folder
+from gramvec.bundle.manifest import Manifest
+from gramvec.bundle.resolve import find_bundle
+from gramvec.bundle.verified_files import Folder
 from gramvec.errors import BundleError
-from gramvec.explaining.contributions import explain
-from gramvec.features import Featuriser
+from gramvec.explain.contributions import explain
+from gramvec.text.featurizer import Featuriser
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -264,7 +264,7 @@ def test_without_any_model_one_sentence_says_where_they_are_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gramvec.bundles.finding.__file__", str(tmp_path / "gramvec" / "bundles" / "finding.py"))
+    monkeypatch.setattr("gramvec.bundle.resolve.__file__", str(tmp_path / "gramvec" / "bundles" / "finding.py"))
     with pytest.raises(BundleError) as caught:
         find_bundle("gramvec-en")
     said = str(caught.value)

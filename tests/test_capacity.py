@@ -74,7 +74,7 @@ def test_the_tables_of_the_worked_example() -> None:
 
 
 def test_bytes_of_a_vector_are_those_that_are_served(embedder: gramvec.Embedder, real_texts: list[str]) -> None:
-    from gramvec.http.contract.answers import to_json
+    from gramvec.server.contract.answers import to_json
 
     sizes = capacity.vector_bytes()
     assert [sizes[f"{name}, raw or .npy"] for name in ("float32", "int8", "ubinary")] == [1200, 300, 38]

@@ -20,10 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import MODELS
-from gramvec.classification import Head, fit_head, read_labelled
-from gramvec.classification.head import MAGIC, MOST_LABELS
+from gramvec.classify.fit import fit_head
+from gramvec.classify.head import MAGIC, MOST_LABELS, Head
+from gramvec.classify.reader import read_labelled
 from gramvec.cli import cli
-from gramvec.embedding import load
+from gramvec.embed.loading import load
 from gramvec.errors import InputError
 
 DIGEST = "ab" * 32

@@ -24,7 +24,7 @@ import gramvec
 from conftest import MODELS, ROOT
 from gramvec.client import AsyncClient, Client
 from gramvec.errors import BackendError, GramvecError, InputError, ServiceError
-from gramvec.http.settings.settings import Settings
+from gramvec.server.settings.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, until
 
 TEXTS = ["cheap flights", "low-cost air fares", "", 'café "quoted"\n', "日本語 🙂", "x" * 3_000, "cheap flights"]

@@ -15,11 +15,11 @@ import pytest
 import gramvec
 from bulk_support import MODEL
 from conftest import ROOT
-from gramvec.classification import Head
+from gramvec.classify.head import Head
 from gramvec.client import AsyncClient, Client, Label, Match, Ranked
 from gramvec.errors import InputError, ServiceError
-from gramvec.http.settings.settings import Settings
-from gramvec.sparse import uniform
+from gramvec.lexical.sparse import uniform
+from gramvec.server.settings.settings import Settings
 from http_support import RunningServer, running
 from test_client import DIGEST, SMALL, stranger
 

@@ -7,12 +7,12 @@ import subprocess
 import sys
 
 from gramvec import Embedder
-from gramvec.http.models.service import Service
-from gramvec.http.settings.settings import Settings
+from gramvec.server.settings.settings import Settings
+from gramvec.server.state.service import Service
 
 PROGRAM = """
 import gc
-from gramvec.http.processes.collector import YOUNG_OBJECTS, settle
+from gramvec.server.processes.collector import YOUNG_OBJECTS, settle
 
 class Knot:
     def __init__(self):

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramvec.http.connections.bodies import Body, Chunked, Counted
-from gramvec.http.connections.head import CHUNKED, Head, HeadReader
-from gramvec.http.connections.limits import Limits
-from gramvec.http.connections.refusals import Refused
-from gramvec.http.settings.settings import Settings
+from gramvec.server.http1.bodies import Body, Chunked, Counted
+from gramvec.server.http1.head import CHUNKED, Head, HeadReader
+from gramvec.server.http1.limits import Limits
+from gramvec.server.http1.refusals import Refused
+from gramvec.server.settings.settings import Settings
 
 LINE = b"POST /embed?a=1 HTTP/1.1\r\n"
 HOST = b"host: t\r\n"

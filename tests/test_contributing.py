@@ -55,7 +55,7 @@ class Copy:
 
 def test_a_route(tmp_path: Path) -> None:
     copy = Copy(tmp_path, "A route.")
-    routes = "service/gramvec/http/routes"
+    routes = "service/gramvec/server/routes"
     copy.write(
         f"{routes}/count.py",
         '"""GET /count: how many models are served."""\n\n'
@@ -73,7 +73,7 @@ def test_a_route(tmp_path: Path) -> None:
     copy.replace(f"{routes}/routers.py", "    admin.router,\n", "    admin.router,\n    count.router,\n")
     printed = copy.run(
         "import asyncio, gramvec, httpx\n"
-        "from gramvec.http.app import create_app\n"
+        "from gramvec.server.app import create_app\n"
         "async def ask():\n"
         "    app = create_app(embedder=gramvec.load('sif'))\n"
         "    async with Life(app):\n"
@@ -94,7 +94,7 @@ def test_a_route(tmp_path: Path) -> None:
 
 def test_a_file_format(tmp_path: Path) -> None:
     copy = Copy(tmp_path, "A file format")
-    files = "service/gramvec/files"
+    files = "service/gramvec/tables"
     copy.replace(f"{files}/sources.py", '"tsv", "parquet"]', '"tsv", "md", "parquet"]')
     copy.replace(
         f"{files}/readers.py",

@@ -23,13 +23,13 @@ import pytest
 
 import gramvec
 from conftest import ROOT, SHIPPED
-from gramvec.bundles.bundle import Bundle, open_bundle
+from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, DeviceError
-from gramvec.features import FeatureBatch
 from gramvec.runtime.cuda import MOST_TEXTS, CudaRuntime, rows_a_call
 from gramvec.runtime.golden import golden_difference
 from gramvec.runtime.native import NativeRuntime
-from gramvec.runtime.sessions import CPU, CUDA, cuda_session, import_onnxruntime, why_no_cuda
+from gramvec.runtime.ort import CPU, CUDA, cuda_session, import_onnxruntime, why_no_cuda
+from gramvec.text.batch import FeatureBatch
 
 pytestmark = [pytest.mark.cuda, pytest.mark.timeout(300)]
 

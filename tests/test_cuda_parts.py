@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import gramvec
-from gramvec.bundles.bundle import Bundle, open_bundle
+from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import DeviceError
 from gramvec.runtime.golden import golden_difference
 from gramvec.runtime.layers import LayersRuntime
+from gramvec.runtime.ort import CPU, CUDA, import_onnxruntime, why_no_cuda
 from gramvec.runtime.sequences import SequenceRuntime, WholeOnCuda
-from gramvec.runtime.sessions import CPU, CUDA, import_onnxruntime, why_no_cuda
 from gramvec.runtime.steps import TEXTS_ON_DEVICE, StepRuntime
 
 pytestmark = [pytest.mark.cuda, pytest.mark.timeout(300)]
@@ -86,7 +86,7 @@ def test_states_stay_on_the_device_from_step_to_step(name: str) -> None:
     assert len(products) == 2 * gates * steps  # of the rows and of the states
     assert not [line for line in lines if "cublasSgemm" in line or "GemmEx" in line]
     assert not [line for line in lines if line.startswith("!!")]
-    assert runtime.batching == gramvec.runtime.contract.Batching(TEXTS_ON_DEVICE, waits=True)
+    assert runtime.batching == gramvec.runtime.base.Batching(TEXTS_ON_DEVICE, waits=True)
 
 
 @of_the_stand_in

@@ -20,7 +20,7 @@ import gramvec
 from benchmarks import readme
 from conftest import MODELS, ROOT
 from gramvec.cli import cli
-from gramvec.http.settings.settings import Settings, option
+from gramvec.server.settings.settings import Settings, option
 from http_support import running
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -153,11 +153,6 @@ def test_the_example_of_meaning_and_identity_prints_what_its_comments_say(newcom
     command = [sys.executable, "-W", "error", "-c", script]
     printed = subprocess.run(command, cwd=newcomer, capture_output=True, text=True, check=True).stdout.splitlines()
     assert printed == re.findall(r"  # (.+)$", script, re.MULTILINE)
-
-
-def test_the_pictures_of_the_architecture_are_those_of_the_code() -> None:
-    done = subprocess.run([sys.executable, "docs/rooms.py", "--check"], cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_figures_of_the_readme_are_those_of_the_results() -> None:

@@ -16,8 +16,8 @@ from selenium.webdriver.common.by import By
 
 from browser_support import chromium
 from gramvec import Embedder
-from gramvec.http.routes.playground import HEADERS
-from gramvec.http.settings.settings import Settings
+from gramvec.server.routes.playground import HEADERS
+from gramvec.server.settings.settings import Settings
 from http_support import RunningServer, running, until
 
 

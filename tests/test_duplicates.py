@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bulk_support import MODEL, gramvec_command
 from conftest import ROOT
-from gramvec.bulk import Pairs
+from gramvec.bulk.dedupe import Pairs
 from gramvec.search import cells, duplicates
 
 pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import gramvec
 import reference
 from conftest import MODELS
-from gramvec.embedding.postprocess import RawEmbeddings, cosine_matrix, cosine_pairs, finish, unit
+from gramvec.embed.vectors import RawEmbeddings, cosine_matrix, cosine_pairs, finish, unit
 from gramvec.errors import DeviceError, InputError
-from gramvec.features import Featuriser
-from gramvec.runtime import Batching
+from gramvec.runtime.base import Batching
 from gramvec.runtime.native import NativeRuntime
-from gramvec.vocab import Memo
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.memo import Memo
 
 
 def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
@@ -154,7 +154,7 @@ def test_loops_that_give_other_lengths_do_not_serve(monkeypatch: pytest.MonkeyPa
         units[-1, -1] += 1e-5
         return units
 
-    monkeypatch.setattr("gramvec.embedding.loading.unit", wrong)
+    monkeypatch.setattr("gramvec.embed.loading.unit", wrong)
     with pytest.raises(DeviceError, match="not of length 1; install gramvec again"):
         gramvec.load("charagram-phrase", device="cpu")
 

@@ -19,11 +19,11 @@ import pytest
 
 from conftest import ROOT
 from gramvec import Embedder
-from gramvec.bundles import find_bundle
+from gramvec.bundle.resolve import find_bundle
 from gramvec.errors import BundleError
-from gramvec.http.contract import not_reloaded
-from gramvec.http.models import service as http_service
-from gramvec.http.settings.settings import Settings
+from gramvec.server.contract import not_reloaded
+from gramvec.server.settings.settings import Settings
+from gramvec.server.state import service as http_service
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, read_all, running, until
 
 KEY = "a-key-of-this-test"

@@ -18,16 +18,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import MODELS
-from gramvec.bundles.bundle import Bundle, open_bundle
+from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, DeviceError
-from gramvec.features import FeatureBatch, FeatureSpec
 from gramvec.runtime import cuda
-from gramvec.runtime.choice import open_runtime
 from gramvec.runtime.cuda import CudaRuntime, rows_a_call
-from gramvec.runtime.exact import MOST_EXACT, ExactTable, added, cut
+from gramvec.runtime.int8 import MOST_EXACT, ExactTable, added, cut
 from gramvec.runtime.native import NativeRuntime
-from gramvec.runtime.sessions import cpu_session
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.runtime.ort import cpu_session
+from gramvec.runtime.select import open_runtime
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.export.graph import quantised
 from training_support import export_table
 
@@ -235,7 +236,7 @@ def test_a_device_that_fails_is_no_device(
     make: Make, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     bundle = make()
-    monkeypatch.setattr("gramvec.runtime.choice.why_no_cuda", lambda: None)
+    monkeypatch.setattr("gramvec.runtime.select.why_no_cuda", lambda: None)
     assert (open_runtime(bundle).device, open_runtime(bundle, "cuda", "onnx").device) == ("cuda", "cuda")
     with monkeypatch.context() as patch:
         patch.setattr(cuda._Lane, "run", lambda *_: 1 / 0)

@@ -20,11 +20,11 @@ import gramvec
 import reference
 from conftest import MODELS, SHIPPED
 from gramvec.errors import InputError
-from gramvec.explaining.contributions import MAX_CHARACTERS, Explanation, explain
-from gramvec.explaining.neighbours import vocabulary_words
-from gramvec.features import FeatureSpec
-from gramvec.features.located import locate
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.explain.contributions import MAX_CHARACTERS, Explanation, explain
+from gramvec.explain.neighbors import vocabulary_words
+from gramvec.text.spans import locate
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data import build_vocabulary
 from gramvec_training.export import NO_MEMO, Chosen, read_weights
 from test_features import CORPUS
@@ -292,7 +292,7 @@ def test_the_products_of_long_texts_are_never_held_at_once(
     products, features = distinct[0] * distinct[1] * 4, sum(distinct) * embedder.dimension * 8
     assert peak < 3 * features + 40e6 < products
     # And the blocks change nothing.
-    monkeypatch.setattr("gramvec.explaining.largest.BLOCK", 200_000)
+    monkeypatch.setattr("gramvec.explain.top_pairs.BLOCK", 200_000)
     assert explain(embedder, source, target).pairs == found.pairs
 
 

@@ -11,8 +11,8 @@ import torch
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.configuration import BagSettings
 from gramvec_training.encoders import Bag
 from gramvec_training.export import export_bundle

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 import reference
 from gramvec.errors import InputError
-from gramvec.features import FeatureBatch, FeatureSpec, Featuriser
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data import build_vocabulary
 
 CORPUS = [

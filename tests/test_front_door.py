@@ -19,10 +19,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from gramvec import Embedder
-from gramvec.http.app import create_app
-from gramvec.http.contract import answers
-from gramvec.http.door.front_door import HOT_ROUTES, PROBES, FrontDoor
-from gramvec.http.settings.settings import Settings
+from gramvec.server.app import create_app
+from gramvec.server.contract import answers
+from gramvec.server.middleware.front_door import HOT_ROUTES, PROBES, FrontDoor
+from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, post_bytes, read_all, running, running_app
 from test_http import bodies
 
@@ -193,7 +193,7 @@ def test_probes_are_answered_alike(both: Both, path: str, method: str) -> None:
 def test_fastapi_comes_with_the_first_request_for_it_alone() -> None:
     script = (
         "import sys, httpx\n"
-        "from gramvec.http.app import create_app\n"
+        "from gramvec.server.app import create_app\n"
         "import gramvec\n"
         "from http_support import running_app\n"
         "from concurrent.futures import ThreadPoolExecutor\n"

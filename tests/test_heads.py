@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gramvec import Embedder
-from gramvec.http.connections.head import Head, HeadReader
-from gramvec.http.connections.known_heads import LONGEST_HEAD, MOST_HEADS, KnownHeads
-from gramvec.http.connections.limits import Limits
-from gramvec.http.settings.settings import Settings
+from gramvec.server.http1.head import Head, HeadReader
+from gramvec.server.http1.known_heads import LONGEST_HEAD, MOST_HEADS, KnownHeads
+from gramvec.server.http1.limits import Limits
+from gramvec.server.settings.settings import Settings
 from http_support import RunningServer, post_bytes, running
 from reliability.support import Wire, answers, closing, received
 

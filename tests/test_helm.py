@@ -16,7 +16,7 @@ import yaml
 
 import gramvec
 from conftest import ROOT
-from gramvec.http.settings.settings import Settings, environment_variable
+from gramvec.server.settings.settings import Settings, environment_variable
 
 CHART = ROOT / "deploy" / "helm" / "gramvec"
 OVERLAYS = ROOT / "deploy" / "kubernetes" / "overlays"

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 import gramvec
 from gramvec import Embedder
-from gramvec.bundles.bundle import DEFAULT_MODEL
+from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError
-from gramvec.http.contract.answers import preferred
-from gramvec.http.models import loading as http_models
-from gramvec.http.settings.settings import Settings, settings_from
+from gramvec.server.contract.answers import preferred
+from gramvec.server.settings.settings import Settings, settings_from
+from gramvec.server.state import loading as http_models
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, until
 
 RAW = {"accept": "application/octet-stream"}

@@ -15,9 +15,9 @@ import pytest
 import gramvec
 from conftest import ROOT
 from gramvec.errors import Overloaded
-from gramvec.explaining.contributions import explain
-from gramvec.http.models.serial import SerialThread
-from gramvec.http.settings.settings import Settings
+from gramvec.explain.contributions import explain
+from gramvec.server.settings.settings import Settings
+from gramvec.server.state.serial import SerialThread
 from http_support import PATIENCE, RunningServer, running, until
 
 TEXTS = {"source_sentence": "cheap flihgts\u0301 \U0001f642", "target_sentence": "low-cost  air fares"}

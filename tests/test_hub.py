@@ -14,7 +14,7 @@ import yaml
 
 import gramvec
 from conftest import MODELS
-from gramvec.bundles import open_bundle
+from gramvec.bundle.bundle import open_bundle
 from http_support import PATIENCE
 from hub_support import READER, WRITER, StandIn
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 import gramvec
 from bulk_support import gramvec_command
-from gramvec.bundles import open_bundle
-from gramvec.embedding import Embedder
+from gramvec.bundle.bundle import open_bundle
+from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
-from gramvec.explaining import explain
-from gramvec.http.settings import Settings
-from gramvec.identity import COLUMNS, Identity, NgramWeights
-from gramvec.identity.weights import WEIGHT_BITS
+from gramvec.explain.contributions import explain
+from gramvec.lexical.sketch import COLUMNS, Identity
+from gramvec.lexical.weights import WEIGHT_BITS, NgramWeights
 from gramvec.native import loops
+from gramvec.server.settings import Settings
 from gramvec_training.export import add_identity, convert
 from http_support import running, until
 
@@ -160,7 +160,7 @@ def test_pickled_and_opened_again(embedder: Embedder) -> None:
 
 
 @pytest.mark.parametrize("space", ["both", "identity"])
-def test_an_explanation_is_of_the_score(embedder: Embedder, space: gramvec.embedding.Space) -> None:
+def test_an_explanation_is_of_the_score(embedder: Embedder, space: gramvec.embed.Space) -> None:
     adapted = embedder.adapted(TEXTS, space=space)
     for left, right in [("Canon SD-1100", "canon sd1100 camera"), ("\u0e01\u0e02\u0e03", "\u0e01\u0e02 x"), ("", "a")]:
         found = explain(adapted, left, right)
@@ -186,7 +186,7 @@ def test_a_bundle_has_it_and_keeps_it(both: Path, tmp_path: Path) -> None:
     ("space", "sentence"),
     [("both", "opened for meaning alone"), ("words", "space must be meaning, identity or both, not 'words'")],
 )
-def test_a_space_that_is_not_there(embedder: Embedder, space: gramvec.embedding.Space, sentence: str) -> None:
+def test_a_space_that_is_not_there(embedder: Embedder, space: gramvec.embed.Space, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         embedder.embed(["a"], space=space)
     with pytest.raises(InputError, match="has no identity" if space == "both" else sentence):

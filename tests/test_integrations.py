@@ -17,12 +17,12 @@ import pytest
 
 from conftest import MODELS
 from gramvec import Embedder, integrations
-from gramvec.bundles.bundle import DEFAULT_MODEL
+from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
-from gramvec.http.settings import Settings
 from gramvec.integrations import models
 from gramvec.integrations.models import MOST_OPEN, name_of, opened, vectors_of
+from gramvec.server.settings import Settings
 from http_support import running
 
 # The libraries warn of each other.

@@ -20,8 +20,8 @@ from benchmarks import capacity
 from benchmarks.capacity import Capacity
 from conftest import ROOT
 from container_support import ENGINE, IMAGE, engine
-from gramvec.http.routes import exposition
-from gramvec.http.settings.settings import Settings, environment_variable
+from gramvec.server.routes import exposition
+from gramvec.server.settings.settings import Settings, environment_variable
 from http_support import PATIENCE, until
 
 KUBERNETES = ROOT / "deploy" / "kubernetes"

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 import gramvec
-from gramvec.embedding.precision import quantize
+from gramvec.embed.quantization import quantize
 from gramvec.errors import BundleError, InputError
 
 TEXTS = ["cheap flights", "low-cost air fares", "", "café"]
@@ -198,7 +198,7 @@ def test_a_model_is_pickled_by_its_place_and_digest(bundle_copy: Path) -> None:
 
 def test_explain_and_neighbours_are_there_by_import_gramvec_alone() -> None:
     script = "import gramvec, sys; print('numpy' in sys.modules); print(gramvec.explain.explain.__name__, " \
-        "gramvec.neighbours.nearest_words.__name__)"  # fmt: skip
+        "gramvec.explain.nearest_words.__name__)"  # fmt: skip
     done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\nexplain nearest_words\n"
 
@@ -221,12 +221,12 @@ def test_a_real_column_goes_in_as_it_is_and_a_gap_is_named(library: str, embedde
 
 @pytest.mark.parametrize("made", [tuple, np.array, pa.array, lambda texts: (one for one in texts), Column])
 def test_sparse_vectors_take_what_dense_ones_do(made: Callable[[list[str]], Iterable[str]]) -> None:
-    expected = gramvec.sparse.fit(TEXTS).embed(TEXTS)
-    found = gramvec.sparse.fit(made(TEXTS)).embed(made(TEXTS))
+    expected = gramvec.lexical.fit(TEXTS).embed(TEXTS)
+    found = gramvec.lexical.fit(made(TEXTS)).embed(made(TEXTS))
     assert found.values.tobytes() == expected.values.tobytes()
     assert found.indices.tobytes() == expected.indices.tobytes()
-    assert gramvec.sparse.fit(set(TEXTS)).weights.tobytes() == gramvec.sparse.fit(TEXTS).weights.tobytes()
-    again = pickle.loads(pickle.dumps(gramvec.sparse.fit(TEXTS)))
+    assert gramvec.lexical.fit(set(TEXTS)).weights.tobytes() == gramvec.lexical.fit(TEXTS).weights.tobytes()
+    again = pickle.loads(pickle.dumps(gramvec.lexical.fit(TEXTS)))
     assert again.embed(TEXTS).values.tobytes() == expected.values.tobytes()
 
 
@@ -242,9 +242,9 @@ def test_sparse_vectors_take_what_dense_ones_do(made: Callable[[list[str]], Iter
 )
 def test_what_is_no_texts_for_sparse_vectors_is_one_sentence(given: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        gramvec.sparse.fit(given)
+        gramvec.lexical.fit(given)
     with pytest.raises(InputError, match=said):
-        gramvec.sparse.fit(["a"]).embed(given)
+        gramvec.lexical.fit(["a"]).embed(given)
 
 
 def test_joblib_takes_a_model_to_its_processes(embedder: gramvec.Embedder) -> None:

@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gramvec import Embedder
-from gramvec.embedding.postprocess import RawEmbeddings
-from gramvec.http.settings.settings import Settings
-from gramvec.http.telemetry import logs
+from gramvec.embed.vectors import RawEmbeddings
+from gramvec.server.settings.settings import Settings
+from gramvec.server.telemetry import logs
 from http_support import PATIENCE, post_bytes, read_all, running, served_process, until
 
 # What a user sends, in a text, a path, a query, a header or as a key; in no line may any of it be found.

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gramvec import native
-from gramvec.embedding.postprocess import unit
+from gramvec.embed.vectors import unit
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec
-from gramvec.features import Featuriser as PythonFeaturiser
-from gramvec.vocab.characters import SPACE
+from gramvec.text.characters import SPACE
+from gramvec.text.featurizer import Featuriser as PythonFeaturiser
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import build_vocabulary
 
 assert native.loops is not None

@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 import gramvec
 from bulk_support import gramvec_command
 from conftest import ROOT
-from gramvec import sparse
+from gramvec import lexical
 from gramvec.errors import InputError
-from gramvec.matching import Field, cosines, explained, match_fields, vectors_of
+from gramvec.matching import nearest as cosines
+from gramvec.matching.explained import explained
+from gramvec.matching.fields import Field, match_fields, vectors_of
 from test_docs import blocks, shell
 
 pytest.importorskip("scipy", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
@@ -32,7 +34,7 @@ RIGHT = (
 )
 
 
-def brute_force(left: sparse.SparseVectors, right: sparse.SparseVectors, k: int, threshold: float) -> list[tuple]:
+def brute_force(left: lexical.SparseVectors, right: lexical.SparseVectors, k: int, threshold: float) -> list[tuple]:
     found = []
     for row in range(len(left)):
         others = np.arange(len(right))
@@ -91,7 +93,7 @@ def test_columns_are_a_weighted_mean_of_cosines() -> None:
     both = vectors_of([Field(*names, 2.0), Field(*brands, 0.5)])
     name, brand = vectors_of([Field(*names, 1.0)]), vectors_of([Field(*brands, 1.0)])
 
-    def cosine(vectors: tuple[sparse.SparseVectors, sparse.SparseVectors], left: int, right: int) -> float:
+    def cosine(vectors: tuple[lexical.SparseVectors, lexical.SparseVectors], left: int, right: int) -> float:
         return float(vectors[0].dots(np.array([left]), vectors[1], np.array([right]))[0])
 
     expected = (2 * cosine(name, 0, 0) + 0.5 * cosine(brand, 0, 0)) / 2.5
@@ -113,7 +115,7 @@ def test_a_block_is_all_that_is_compared(monkeypatch: pytest.MonkeyPatch) -> Non
     keys = [rng.choice(["x", " X", "y", ""]) for _ in texts]
     table = {"name": texts, "key": keys}
     few = gramvec.match(table, table, on="name", block="key", top=3, threshold=0.1)
-    monkeypatch.setattr("gramvec.matching.columns.FEW_PAIRS", 0)
+    monkeypatch.setattr("gramvec.matching.fields.FEW_PAIRS", 0)
     assert as_list(gramvec.match(table, table, on="name", block="key", top=3, threshold=0.1)) == as_list(few)
     whole = match_fields([Field(texts, texts, 1.0)], top=len(texts), threshold=0.1)
     same = [one for one in as_list(whole) if keys[one[0]].strip().lower() == keys[one[1]].strip().lower() != ""]
@@ -161,7 +163,7 @@ def test_without_scipy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(InputError, match=r"pip install 'gramvec\[match\]'"):
         gramvec.match(["a"], ["a"])
     with pytest.raises(InputError, match=r"pip install 'gramvec\[match\]'"):
-        sparse.fit(["a"]).embed(["a"]).to_scipy()
+        lexical.fit(["a"]).embed(["a"]).to_scipy()
 
 
 @pytest.fixture

@@ -19,8 +19,15 @@ import gramvec
 from bulk_support import gramvec_command
 from conftest import ROOT
 from gramvec.errors import InputError
-from gramvec.matching import Compared, Field, Labels, Matcher, Matches, learning, load_matcher, read_labels, uncertain
-from gramvec.matching.features import codes_of, feature_names, number_of
+from gramvec.matching import fit_matcher as learning
+from gramvec.matching.api import Matcher
+from gramvec.matching.features import Compared, codes_of, feature_names, number_of
+from gramvec.matching.fields import Field
+from gramvec.matching.fit_matcher import Labels
+from gramvec.matching.labels import read_labels
+from gramvec.matching.matcher import uncertain
+from gramvec.matching.matcher_file import load_matcher
+from gramvec.matching.nearest import Matches
 from test_docs import blocks, shell
 
 pytest.importorskip("sklearn", reason="learning from labels needs scikit-learn: pip install 'gramvec[labels]'")

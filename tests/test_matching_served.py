@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 import gramvec
-from gramvec.http.routes import matching as route
-from gramvec.http.settings.settings import Settings
+from gramvec.server.routes import matching as route
+from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, running
 
 pytest.importorskip("scipy", reason="SciPy is not installed: pip install '.[match]'")

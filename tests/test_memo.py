@@ -11,10 +11,11 @@ from hypothesis import example, given, settings
 
 import reference
 from gramvec.errors import BundleError, InputError
-from gramvec.features import FeatureSpec, Featuriser
-from gramvec.vocab import Entry, Memo, Vocabulary
-from gramvec.vocab.memo import edges_of, longest_reach, ngrams_across, ngrams_by_end
-from gramvec.vocab.suffixes import suffix_rows, summed
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.memo import Memo, edges_of, longest_reach, ngrams_across, ngrams_by_end
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.suffixes import suffix_rows, summed
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data import build_vocabulary
 from test_features import CORPUS, EDGES, TEXTS, rows_of
 

@@ -21,14 +21,14 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from conftest import ROOT
 from gramvec import Embedder, __version__
-from gramvec.batching.calls import CallRecord
-from gramvec.http.contract.reply import NO_USAGE
-from gramvec.http.models.service import Service
-from gramvec.http.routes import exposition
-from gramvec.http.settings.settings import Settings
-from gramvec.http.telemetry import shared_counters
-from gramvec.http.telemetry.metrics import SECONDS, SILENT_SECONDS, Metrics
-from gramvec.http.telemetry.shared_counters import SharedCounters
+from gramvec.server.batching.execute import CallRecord
+from gramvec.server.contract.reply import NO_USAGE
+from gramvec.server.routes import exposition
+from gramvec.server.settings.settings import Settings
+from gramvec.server.state.service import Service
+from gramvec.server.telemetry import shared_counters
+from gramvec.server.telemetry.metrics import SECONDS, SILENT_SECONDS, Metrics
+from gramvec.server.telemetry.shared_counters import SharedCounters
 from http_support import (
     HELD,
     PATIENCE,
@@ -383,11 +383,11 @@ def test_nothing_is_said_of_the_queue_of_a_worker_that_is_silent(embedder: Embed
 def test_the_library_is_imported_by_the_first_reader_alone_and_brings_no_framework() -> None:
     script = (
         "import json, sys\n"
-        "import gramvec.http.server\n"
+        "import gramvec.server.run\n"
         "before = 'prometheus_client' in sys.modules\n"
-        "from gramvec.http.routes.exposition import exposed\n"
-        "from gramvec.http.models.service import Service\n"
-        "from gramvec.http.settings.settings import Settings\n"
+        "from gramvec.server.routes.exposition import exposed\n"
+        "from gramvec.server.state.service import Service\n"
+        "from gramvec.server.settings.settings import Settings\n"
         "exposed(Service(Settings()), '')\n"
         "print(json.dumps([before, sorted({name.split('.')[0] for name in sys.modules})]))\n"
     )

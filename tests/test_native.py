@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 
 import gramvec
 from conftest import MODELS
-from gramvec.bundles.bundle import Bundle, open_bundle
+from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
-from gramvec.features import FeatureBatch, FeatureSpec, Featuriser
-from gramvec.runtime.choice import open_runtime
-from gramvec.runtime.exact import ExactTable
+from gramvec.runtime.int8 import ExactTable
 from gramvec.runtime.native import NativeRuntime, weights_and_step
 from gramvec.runtime.onnx import OnnxRuntime
-from gramvec.vocab import Memo
+from gramvec.runtime.select import open_runtime
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.memo import Memo
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import build_vocabulary
 from gramvec_training.export import NO_MEMO, Chosen, read_weights
 from gramvec_training.export.graph import quantised

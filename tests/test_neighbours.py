@@ -12,9 +12,9 @@ import pytest
 import gramvec
 from conftest import MODELS
 from gramvec.errors import InputError
-from gramvec.explaining import neighbours
-from gramvec.explaining.contributions import explain
-from gramvec.explaining.neighbours import nearest_ngrams, nearest_words, nearest_words_of, vocabulary_words
+from gramvec.explain import neighbors as neighbours
+from gramvec.explain.contributions import explain
+from gramvec.explain.neighbors import nearest_ngrams, nearest_words, nearest_words_of, vocabulary_words
 from gramvec_training.export import read_weights
 from test_cli import refused, run
 

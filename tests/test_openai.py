@@ -15,8 +15,8 @@ import pytest
 import gramvec
 from conftest import MODELS
 from gramvec import Embedder
-from gramvec.bundles.bundle import DEFAULT_MODEL
-from gramvec.http.settings.settings import Settings
+from gramvec.bundle.bundle import DEFAULT_MODEL
+from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, running
 
 ENVELOPE = {"message", "type", "param", "code"}

@@ -14,9 +14,9 @@ import pytest
 import gramvec
 from conftest import MODELS
 from gramvec import Embedder
-from gramvec.classification import Head
-from gramvec.http.routes.passing import DOCS_ASSETS
-from gramvec.http.settings.settings import Settings
+from gramvec.classify.head import Head
+from gramvec.server.routes.passing import DOCS_ASSETS
+from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, running, served_process
 
 pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")

@@ -124,7 +124,7 @@ def test_the_wheel_has_what_serves_and_nothing_else(built: tuple[Path, Path], ho
     (loops,) = (name for name in files if name.endswith(".so"))
     assert loops.startswith("gramvec/native/loops.")
     assert {
-        "gramvec/py.typed", "gramvec/native/loops.pyi", "gramvec/http/routes/playground.html",
+        "gramvec/py.typed", "gramvec/native/loops.pyi", "gramvec/server/routes/playground.html",
         "gramvec_training/py.typed",
     } <= set(files)  # fmt: skip
     for name in (path.name for path in (MODELS / "gramvec-en").iterdir()):
@@ -202,7 +202,7 @@ def test_the_installed_commands_say_what_they_are_and_what_is_missing(installed:
     assert run(installed / "python", "-m", "gramvec", "--version", cwd=nowhere).stdout == said
     missing = run(installed / "gramvec", "similarity", "--model", "sif", "a", "b", cwd=nowhere, expect=1).stderr
     assert missing == "Error: no model 'sif': give a bundle's folder or a name (there are gramvec-en)\n"
-    run(installed / "python", "-c", "import gramvec.http.app, sys; assert 'torch' not in sys.modules", cwd=nowhere)
+    run(installed / "python", "-c", "import gramvec.server.app, sys; assert 'torch' not in sys.modules", cwd=nowhere)
     pairs = nowhere.parent / "pairs.tsv"
     pairs.write_text("one\ttwo\n")
     torch = run(

@@ -16,11 +16,10 @@ import pytest
 from onnx import TensorProto
 
 import gramvec
-from gramvec.bundles.bundle import Bundle, open_bundle
+from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError
-from gramvec.features import FeatureBatch
 from gramvec.runtime import steps
-from gramvec.runtime.contract import Runtime
+from gramvec.runtime.base import Runtime
 from gramvec.runtime.golden import golden_difference
 from gramvec.runtime.layers import TEXTS as TEXTS_OF_LAYERS
 from gramvec.runtime.layers import LayersRuntime
@@ -28,6 +27,7 @@ from gramvec.runtime.onnx import OnnxRuntime
 from gramvec.runtime.parts import Part
 from gramvec.runtime.sequences import SequenceRuntime, WholeOnCuda
 from gramvec.runtime.steps import StepRuntime
+from gramvec.text.batch import FeatureBatch
 from gramvec_training.encoders import LONGEST
 from gramvec_training.export.parts import STEPS, STEPS_OF_COLUMN, write_product
 from gramvec_training.export.writer import Writer

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from gramvec import Embedder
-from gramvec.http.connections.refusals import many_connections
-from gramvec.http.settings.settings import Settings
+from gramvec.server.http1.refusals import many_connections
+from gramvec.server.settings.settings import Settings
 from http_support import RunningServer, post_bytes, read_all, running, until
 
 SHORT = {"header_timeout_seconds": 0.5, "body_timeout_seconds": 0.5, "send_timeout_seconds": 0.5}
@@ -117,7 +117,7 @@ def test_a_second_request_may_be_slow_too(server: RunningServer) -> None:
 
 
 def test_a_silent_connection_is_closed_in_the_end(embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gramvec.http.server.KEEP_ALIVE_SECONDS", 0.5)
+    monkeypatch.setattr("gramvec.server.run.KEEP_ALIVE_SECONDS", 0.5)
     with (
         running(Settings(), embedder) as server,
         server.connect() as silent,

@@ -18,8 +18,8 @@ from selenium.webdriver import ActionChains, Chrome, Keys
 import gramvec
 from browser_support import chromium
 from conftest import MODELS
-from gramvec.http.routes.playground import PAGE, POLICY
-from gramvec.http.settings.settings import Settings
+from gramvec.server.routes.playground import PAGE, POLICY
+from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, RunningServer, running, until
 
 SOURCE, TARGET = "cheap flihgts to pariss", "low-cost air fares to Paris"

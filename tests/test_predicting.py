@@ -13,11 +13,11 @@ import pytest
 
 import gramvec
 from bulk_support import MODEL
-from gramvec.classification import Head
+from gramvec.classify.head import Head
 from gramvec.errors import InputError
-from gramvec.http.app import create_app
-from gramvec.http.routes import predicting
-from gramvec.http.settings.settings import Settings
+from gramvec.server.app import create_app
+from gramvec.server.routes import predicting
+from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, running, served_process, until
 
 LABELS = ("card", "exchange", "other")

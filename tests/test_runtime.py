@@ -14,10 +14,10 @@ import gramvec
 from conftest import MODELS, ROOT
 from gramvec import native
 from gramvec.errors import BackendError, BundleError, DeviceError
-from gramvec.features import FeatureBatch
-from gramvec.runtime.choice import RuntimeName
 from gramvec.runtime.onnx import OnnxRuntime
-from gramvec.runtime.sessions import CPU, CPU_BUILD, CUDA, cause_of, cuda_session, why_no_cuda
+from gramvec.runtime.ort import CPU, CPU_BUILD, CUDA, cause_of, cuda_session, why_no_cuda
+from gramvec.runtime.select import RuntimeName
+from gramvec.text.batch import FeatureBatch
 
 GRAPH = MODELS / "charagram-phrase" / "model.onnx"
 

@@ -13,9 +13,10 @@ import pytest
 import gramvec
 from bulk_support import gramvec_command
 from gramvec import Index
-from gramvec.embedding import Space
+from gramvec.embed.spaces import Space
 from gramvec.errors import InputError
-from gramvec.identity import Identity, overlap
+from gramvec.lexical.similarity import overlap
+from gramvec.lexical.sketch import Identity
 from gramvec.search import weighing
 
 pytest.importorskip("numkong")

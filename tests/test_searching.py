@@ -19,9 +19,9 @@ from bulk_support import MODEL
 from conftest import MODELS
 from gramvec.client import Client
 from gramvec.errors import InputError
-from gramvec.http.app import create_app
-from gramvec.http.models import searches
-from gramvec.http.settings.settings import Settings, settings_from
+from gramvec.server.app import create_app
+from gramvec.server.settings.settings import Settings, settings_from
+from gramvec.server.state import searches
 from http_support import COMMAND, PATIENCE, RunningServer, running, served_process, until
 
 pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")

@@ -18,18 +18,19 @@ import pytest
 import torch
 
 import gramvec
-from gramvec.bundles.bundle import Manifest, open_bundle
+from gramvec.bundle.bundle import Manifest, open_bundle
 from gramvec.errors import BundleError, DeviceError, InputError
-from gramvec.explaining.contributions import explain
-from gramvec.explaining.neighbours import nearest_ngrams
-from gramvec.explaining.occlusion import MOST_PIECES, shares
-from gramvec.features import FeatureBatch, FeatureSpec
-from gramvec.http.settings.settings import Settings
+from gramvec.explain.contributions import explain
+from gramvec.explain.neighbors import nearest_ngrams
+from gramvec.explain.occlusion import MOST_PIECES, shares
 from gramvec.runtime.layers import LayersRuntime
 from gramvec.runtime.onnx import OnnxRuntime
 from gramvec.runtime.sequences import PLACES, SequenceRuntime, taken
 from gramvec.runtime.steps import StepRuntime
-from gramvec.vocab import Vocabulary
+from gramvec.server.settings.settings import Settings
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.configuration import parse_config
 from gramvec_training.data import build_vocabulary
 from gramvec_training.encoders import LONGEST, Encoder, build_encoder, encoder_function

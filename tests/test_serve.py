@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from conftest import ROOT
-from gramvec.bundles.bundle import DEFAULT_MODEL
+from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.cli.serve import serve
 from gramvec.errors import InputError
-from gramvec.http import server as http_server
-from gramvec.http.settings.settings import Settings, settings_from
+from gramvec.server import run as http_server
+from gramvec.server.settings.settings import Settings, settings_from
 from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, until
 
 

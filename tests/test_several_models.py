@@ -16,10 +16,10 @@ import gramvec
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.errors import BundleError
-from gramvec.http.app import create_app
-from gramvec.http.models import loading as http_models
-from gramvec.http.models.loading import load_models
-from gramvec.http.settings.settings import Settings
+from gramvec.server.app import create_app
+from gramvec.server.settings.settings import Settings
+from gramvec.server.state import loading as http_models
+from gramvec.server.state.loading import load_models
 from http_support import COMMAND, HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
 
 NAMES = ("gramvec-en", "charagram-phrase", "sif")

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 
 import gramvec
 import reference
-from gramvec import sparse
+from gramvec import lexical
 from gramvec.errors import InputError
-from gramvec.sparse import COLUMNS, embedder, hashed
+from gramvec.lexical import hashing as hashed
+from gramvec.lexical import sparse as embedder
+from gramvec.lexical.hashing import COLUMNS
+from gramvec.lexical.sparse import Weighting
 
 MASK = (1 << 64) - 1
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -66,9 +69,9 @@ def weight(share_of: Counter[int], column: int, number: int, weighting: str) -> 
     weighting=st.sampled_from(["sif", "idf"]),
 )
 def test_as_by_strings_and_dictionaries(
-    fitted: list[str], others: list[str], orders: tuple[int, ...], words: bool, weighting: sparse.Weighting
+    fitted: list[str], others: list[str], orders: tuple[int, ...], words: bool, weighting: Weighting
 ) -> None:
-    made = sparse.fit(fitted, weighting=weighting, orders=orders, words=words)
+    made = lexical.fit(fitted, weighting=weighting, orders=orders, words=words)
     held: Counter[int] = Counter()
     for text in fitted:
         held.update(features(text, orders, words).keys())
@@ -85,7 +88,7 @@ def test_as_by_strings_and_dictionaries(
 
 def test_a_worked_example_of_sif() -> None:
     # Of two texts both hold " ab", one "abc" and "bc ", one "abd" and "bd ": p is 1 and 1/2.
-    made = sparse.fit(["abc", "abd"], orders=(3,), a=0.5)
+    made = lexical.fit(["abc", "abd"], orders=(3,), a=0.5)
     (row,) = made.embed(["abc"], normalize=False)
     assert row == pytest.approx(
         {column_of_ngram(" ab"): 1 / 3, column_of_ngram("abc"): 1 / 2, column_of_ngram("bc "): 1 / 2}
@@ -96,12 +99,12 @@ def test_a_worked_example_of_sif() -> None:
 
 def test_the_same_text_has_the_same_bytes_in_any_batch(real_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [*real_texts[:300], "", " \n"]
-    made = sparse.fit(iter(texts))
+    made = lexical.fit(iter(texts))
     whole = made.embed(texts)
     monkeypatch.setattr(embedder, "BLOCK_CHARACTERS", 500)
     monkeypatch.setattr(embedder, "BLOCK_TEXTS", 7)
-    again = sparse.fit(texts).embed(text for text in texts)
-    assert np.array_equal(made.weights, sparse.fit(texts).weights)
+    again = lexical.fit(texts).embed(text for text in texts)
+    assert np.array_equal(made.weights, lexical.fit(texts).weights)
     for one, other in zip(
         (whole.indptr, whole.indices, whole.values), (again.indptr, again.indices, again.values), strict=True
     ):
@@ -112,14 +115,14 @@ def test_the_same_text_has_the_same_bytes_in_any_batch(real_texts: list[str], mo
 def test_products_are_those_of_scipy(real_texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("scipy")
     texts = [*real_texts[:80], "", *real_texts[:5]]
-    vectors = sparse.fit(texts, words=True).embed(texts)
+    vectors = lexical.fit(texts, words=True).embed(texts)
     rows = vectors.to_scipy()
     assert rows.shape == (len(texts), COLUMNS)
     left, right = (one.ravel() for one in np.mgrid[: len(texts), : len(texts)])
     dots = vectors.dots(left, vectors, right)
     assert dots == pytest.approx((rows @ rows.T).toarray().ravel(), abs=1e-5)
     assert np.array_equal(vectors.dots(left[7:9], vectors, right[7:9]), dots[7:9])
-    monkeypatch.setattr("gramvec.sparse.vectors.BLOCK_ENTRIES", 50)  # fewer than some pairs have
+    monkeypatch.setattr("gramvec.lexical.sparse_vectors.BLOCK_ENTRIES", 50)  # fewer than some pairs have
     assert np.array_equal(vectors.dots(left, vectors, right), dots)
     assert dots.max() <= 1 and vectors.dots(left[:0], vectors, right[:0]).shape == (0,)
 
@@ -141,13 +144,13 @@ def test_products_are_those_of_scipy(real_texts: list[str], monkeypatch: pytest.
 )
 def test_what_cannot_be_is_one_sentence(texts: list[str], options: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        gramvec.sparse.fit(texts, **options)  # type: ignore[arg-type]
+        gramvec.lexical.fit(texts, **options)  # type: ignore[arg-type]
 
 
 def test_no_texts_and_no_features() -> None:
-    made = sparse.fit([])
+    made = lexical.fit([])
     assert len(made.embed([])) == 0
     assert list(made.embed([""])) == [{}]
-    other = sparse.SparseVectors(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), 5)
+    other = lexical.SparseVectors(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32), 5)
     with pytest.raises(InputError, match="no product"):
         other.dots(np.zeros(0, np.int64), made.embed([]), np.zeros(0, np.int64))

@@ -1,4 +1,4 @@
-"""POST /embed_sparse over real HTTP: counted n-grams in the columns of gramvec.sparse."""
+"""POST /embed_sparse over real HTTP: counted n-grams in the columns of gramvec.lexical."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import gramvec
-from gramvec.http.routes import sparse as route
-from gramvec.http.settings.settings import Settings
+from gramvec.server.routes import sparse as route
+from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, running
 
 TEXTS = ["canon sd1100", "", "Canon  SD1100", "aaaaaa \U0001f642"]
@@ -29,7 +29,7 @@ def client(embedder: gramvec.Embedder) -> Iterator[httpx.Client]:
 def test_a_value_is_how_often_a_text_has_an_ngram(client: httpx.Client) -> None:
     answer = client.post("/embed_sparse", json={"inputs": TEXTS})
     rows = answer.json()
-    weighed = gramvec.sparse.fit(TEXTS).embed(TEXTS)
+    weighed = gramvec.lexical.fit(TEXTS).embed(TEXTS)
     for text, row, other in zip(TEXTS, rows, weighed, strict=True):
         assert [one["index"] for one in row] == list(other)
         counts = np.array([one["value"] for one in row])

@@ -19,17 +19,17 @@ from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 
 from gramvec import Embedder
-from gramvec.batching.batcher import Batcher
-from gramvec.batching.pace import FIRST_COST_SECONDS
-from gramvec.batching.task_free import Notify, TaskFree
-from gramvec.http.app import create_app
-from gramvec.http.contract.body import parse
-from gramvec.http.contract.reply import JSON, Reply, reply
-from gramvec.http.contract.schemas import EmbedRequest, OneText
-from gramvec.http.door.front_door import FrontDoor
-from gramvec.http.models.served import Served, embed
-from gramvec.http.routes import Route
-from gramvec.http.settings.settings import Settings
+from gramvec.server.app import create_app
+from gramvec.server.batching.batcher import Batcher
+from gramvec.server.batching.task_free import Notify, TaskFree
+from gramvec.server.batching.throughput import FIRST_COST_SECONDS
+from gramvec.server.contract.body import parse
+from gramvec.server.contract.reply import JSON, Reply, reply
+from gramvec.server.contract.schemas import EmbedRequest, OneText
+from gramvec.server.middleware.front_door import FrontDoor
+from gramvec.server.routes import Route
+from gramvec.server.settings.settings import Settings
+from gramvec.server.state.served import Served, embed
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, running_app, until
 
 SHORT = post_bytes(b'{"inputs": "a fast car"}')

@@ -16,8 +16,8 @@ import pytest
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.errors import GramvecError, InputError
-from gramvec.http.models.token_ids import Encoding
-from gramvec.http.settings import settings_from
+from gramvec.server.settings import settings_from
+from gramvec.server.state.token_ids import Encoding
 from http_support import COMMAND, PATIENCE, running
 
 tiktoken = pytest.importorskip("tiktoken", reason="needs the extra `clients`")

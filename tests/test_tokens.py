@@ -9,9 +9,10 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.explaining.contributions import explain
-from gramvec.features import FeatureSpec, Featuriser
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.explain.contributions import explain
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data import build_vocabulary
 from gramvec_training.readers import treebank_tokens
 from training_support import call

@@ -19,8 +19,8 @@ import pytest
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.errors import GramvecError
-from gramvec.http.settings.settings import Settings
-from gramvec.http.telemetry import tracing
+from gramvec.server.settings.settings import Settings
+from gramvec.server.telemetry import tracing
 from http_support import COMMAND, PATIENCE, WatchedModel, running, served_process, until
 
 trace = pytest.importorskip("opentelemetry.trace", reason="needs the extra `tracing`")
@@ -230,8 +230,8 @@ def test_none_exports_nothing(embedder: Embedder, monkeypatch: pytest.MonkeyPatc
 
 def test_what_is_off_imports_nothing() -> None:
     code = (
-        "import sys; from gramvec.http.settings.settings import Settings; from gramvec.http.app import create_app;"
-        "from gramvec.http.server import server_for; server_for(create_app(Settings())).preload();"
+        "import sys; from gramvec.server.settings.settings import Settings; from gramvec.server.app import create_app;"
+        "from gramvec.server.run import server_for; server_for(create_app(Settings())).preload();"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry.sdk')]"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)

@@ -11,8 +11,8 @@ import pytest
 
 from gramvec import Embedder
 from gramvec.errors import Overloaded
-from gramvec.http.models.traffic import Traffic
-from gramvec.http.settings.settings import Settings
+from gramvec.server.settings.settings import Settings
+from gramvec.server.state.traffic import Traffic
 from http_support import PATIENCE, RunningServer, running, until
 
 SETTINGS = Settings(max_bytes_in_flight=1_000_000, max_body_bytes=900_000, send_timeout_seconds=PATIENCE)

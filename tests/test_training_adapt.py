@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import gramvec
-from gramvec.bundles import open_bundle
+from gramvec.bundle.bundle import open_bundle
 from gramvec.errors import BundleError, InputError
-from gramvec.features import FeatureSpec, Featuriser
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import build_vocabulary
 from gramvec_training.export import adapt, feature_weights, read_weights
 from training_support import call, export_table, sentence

@@ -13,9 +13,9 @@ import pytest
 
 import gramvec
 from gramvec.errors import BundleError
-from gramvec.explaining.neighbours import nearest_words_of
-from gramvec.features import FeatureSpec
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.explain.neighbors import nearest_words_of
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.evaluation import Typos, candidate_words, evaluate_models, find_sets, listed_words, served_model
 from gramvec_training.export import add_identity
 from gramvec_training.reporting import Candidates, assess, bundle_card, renew

@@ -12,10 +12,11 @@ import pytest
 
 import gramvec
 from conftest import MODELS
-from gramvec.bundles.bundle import Bundle, Precision, Stored, open_bundle
+from gramvec.bundle.bundle import Bundle, Precision, Stored, open_bundle
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec, Featuriser
-from gramvec.runtime.exact import ExactTable
+from gramvec.runtime.int8 import ExactTable
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import Repeated, build_vocabulary, count_repeated
 from gramvec_training.export import choose, convert, read_weights, write_graphs
 from training_support import call, export_table, sentence

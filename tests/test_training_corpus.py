@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gramvec.errors import InputError
-from gramvec.features import FeatureBatch
+from gramvec.text.batch import FeatureBatch
 from gramvec_training.data import Corpus, Mixture, SourceGroups
 
 LENGTHS = [3, 0, 5, 1, 0, 4, 2]

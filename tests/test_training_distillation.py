@@ -8,7 +8,7 @@ import torch
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import Distillation, TextSource, parse_config
 from gramvec_training.data import Corpus, build_vocabulary, collect_texts, misspelt
 from gramvec_training.export import NO_MEMO

@@ -12,8 +12,9 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec, Featuriser
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.evaluation import SimilaritySet, correlations, coverage, find_sets, read_set, score_sets
 from gramvec_training.reporting import markdown, table
 from gramvec_training.reporting.tables import win_rows

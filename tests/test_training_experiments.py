@@ -15,7 +15,8 @@ import pytest
 
 from conftest import MODELS, ROOT
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec, Featuriser
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import build_vocabulary
 from gramvec_training.experiments import EXPERIMENTS, Finding, Inputs, Outcome, experiment_named
 from gramvec_training.experiments.paragram.separation import separation

@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from families_support import LETTERS, matching, put, retrieval
-from gramvec.features import FeatureSpec
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from training_support import call, export_table, sentence
 
 

@@ -17,7 +17,7 @@ import torch
 from click.testing import Result
 
 from conftest import ROOT
-from gramvec.features import FeatureSpec
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import build_vocabulary
 from gramvec_training.objectives import Examples, HeadObjective
 from gramvec_training.readers import Scored

@@ -14,8 +14,9 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec, Featuriser
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.configuration import TextSource
 from gramvec_training.data import count_documents, count_words, source_texts
 from gramvec_training.evaluation import ScoredModel, SimilaritySet, evaluate_models, without_components_of_sets

@@ -9,7 +9,7 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.identity import Identity
+from gramvec.lexical.sketch import Identity
 from gramvec_training.families import pair_report, pair_scores
 from gramvec_training.objectives import NgramCounts, TextPairs, first_weights, learned_weights, pair_cosines
 from gramvec_training.objectives.ngram_weights import _Adam

@@ -17,8 +17,9 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec, Featuriser
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.configuration import DataSet, Start, parse_config
 from gramvec_training.data import HeldOut, extended_vocabulary, read_held_out, read_kept

@@ -13,8 +13,8 @@ from torch import nn
 from torch.nn import functional
 
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec
-from gramvec.vocab import Vocabulary
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.configuration import BagSettings, Config, How, Training, load_config, parse_config
 from gramvec_training.data import Corpus, Mixture, SourceGroups, build_vocabulary
 from gramvec_training.encoders import Bag

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec, Featuriser
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.configuration import Config, How, parse_config
 from gramvec_training.encoders import bag_of, cosines, encoder_function
 from gramvec_training.fitting import History

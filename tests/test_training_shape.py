@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gramvec.errors import InputError
-from gramvec.vocab import Entry
+from gramvec.text.vocabulary import Entry
 from gramvec_training.configuration import parse_config
 from gramvec_training.export import kind_of, scaled, whitening_transform
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import gramvec
-from gramvec.features import FeatureSpec
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import build_vocabulary, copies_of, spelt_alike
 from gramvec_training.data.misspelling import SOUNDS, misspelt_word
 from gramvec_training.export import NO_MEMO

@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec, Featuriser
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import BagSettings, Tagging
 from gramvec_training.data import Corpus, build_vocabulary
 from gramvec_training.encoders import Bag, Steps

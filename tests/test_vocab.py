@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gramvec.errors import BundleError, InputError
-from gramvec.features import FeatureSpec
-from gramvec.vocab import Entry, Vocabulary, hashing
-from gramvec.vocab.characters import CODE_POINTS, character_class, class_ranges, lower, lower_case_pairs
+from gramvec.text import hashing
+from gramvec.text.characters import CODE_POINTS, character_class, class_ranges, lower, lower_case_pairs
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data import build_vocabulary
 
 ENTRIES = [

@@ -20,8 +20,8 @@ from click.testing import CliRunner
 
 from gramvec import Embedder, native
 from gramvec.cli.serve import serve
-from gramvec.http.settings.settings import Settings
-from gramvec.runtime.sessions import why_no_cuda
+from gramvec.runtime.ort import why_no_cuda
+from gramvec.server.settings.settings import Settings
 from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, serves, until
 
 RAW = {"accept": "application/octet-stream"}
@@ -153,7 +153,7 @@ def test_a_model_that_is_not_there_is_one_sentence() -> None:
 
 
 def test_cuda_is_refused_with_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gramvec.http.server.serve", lambda _: pytest.fail("served"))
+    monkeypatch.setattr("gramvec.server.run.serve", lambda _: pytest.fail("served"))
     result = CliRunner().invoke(serve, ["--workers", "2", "--device", "cuda"])
     assert result.exit_code == 2
     (error,) = (line for line in result.output.splitlines() if line.startswith("Error: "))
@@ -170,7 +170,7 @@ def supervising(
     script = (
         "import logging, os, signal, sys, time\n"
         "from gramvec.errors import GramvecError\n"
-        "from gramvec.http.processes.workers import signals_held, supervise\n"
+        "from gramvec.server.processes.workers import signals_held, supervise\n"
         "logging.basicConfig()\n"
         f"def work(parent):\n    {work}\n"
         f"def renew(is_wanted):\n    return {renew}\n"
@@ -317,8 +317,8 @@ def test_workers_that_stood_still_with_their_parent_are_not_killed() -> None:
 def test_the_process_is_alive_while_its_models_are_loaded(tmp_path: Path) -> None:
     script = f"""
 import pathlib, time
-from gramvec.http import server
-from gramvec.http.settings.settings import Settings
+from gramvec.server import server
+from gramvec.server.settings.settings import Settings
 load = server.load_models
 def slow(settings):
     while not pathlib.Path({str(tmp_path / "go")!r}).exists():
@@ -370,8 +370,8 @@ import ctypes, gc, re, sys, tempfile
 from pathlib import Path
 import numpy as np
 import gramvec
-from gramvec.http import server
-from gramvec.http.processes import allocator
+from gramvec.server import server
+from gramvec.server.processes import allocator
 embedder = gramvec.load("gramvec-en", device="cpu", runtime="native")
 changed = np.memmap(sys.argv[1], np.uint8, "c")
 changed[:] = 7

@@ -9,7 +9,7 @@ import numpy as np
 from click.testing import CliRunner, Result
 from numpy.typing import NDArray
 
-from gramvec.bundles.bundle import Manifest
+from gramvec.bundle.bundle import Manifest
 from gramvec_training.cli import main
 from gramvec_training.encoders import bag_of
 from gramvec_training.export import export_bundle

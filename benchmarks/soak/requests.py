@@ -14,8 +14,8 @@ import orjson
 
 from benchmarks.measure import ROOT
 from gramvec import Embedder
-from gramvec.embedding.precision import quantize
-from gramvec.explaining.contributions import explain
+from gramvec.embed.quantization import quantize
+from gramvec.explain.contributions import explain
 
 Expected = Callable[[Embedder], bytes]
 

@@ -22,10 +22,11 @@ from gramvec.errors import (
 )
 
 if TYPE_CHECKING:
-    from gramvec import client, explain, integrations, neighbours, sparse
-    from gramvec.embedding import Embedder, load
-    from gramvec.matching import match
-    from gramvec.search import Index
+    from gramvec import client, explain, integrations, lexical
+    from gramvec.embed.embedder import Embedder
+    from gramvec.embed.loading import load
+    from gramvec.matching.api import match
+    from gramvec.search.index import Index
 
 __all__ = [
     "BackendError",
@@ -41,10 +42,9 @@ __all__ = [
     "client",
     "explain",
     "integrations",
+    "lexical",
     "load",
     "match",
-    "neighbours",
-    "sparse",
 ]
 
 __version__ = "0.1.0"
@@ -52,12 +52,14 @@ __version__ = "0.1.0"
 
 # These bring numpy, for which `gramvec serve` sets something first: they are imported when they are wanted.
 _WHERE = {
-    "Embedder": "gramvec.embedding",
+    "Embedder": "gramvec.embed",
     "Index": "gramvec.search",
-    "load": "gramvec.embedding",
+    "load": "gramvec.embed",
     "match": "gramvec.matching",
 }
-_MODULES = ("client", "explain", "integrations", "neighbours", "sparse")
+_MODULES = ("client", "explain", "integrations", "lexical")
+# Names of 0.1 and the names that they have now.
+_RENAMED = {"neighbours": "gramvec.explain", "sparse": "gramvec.lexical"}
 
 
 def __getattr__(name: str) -> Any:
@@ -66,6 +68,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_WHERE[name]), name)
     if name in _MODULES:
         return import_module(f"gramvec.{name}")
+    if name in _RENAMED:
+        raise AttributeError(f"gramvec.{name} is now {_RENAMED[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.vocab.arrays import write_arrays
+from gramvec.text.array_file import write_arrays
 
 HEADER, ENTRY = struct.Struct("<8sIIQ"), struct.Struct("<16s8sQQ")
 

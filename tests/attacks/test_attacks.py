@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 from attacks import on_arrays, on_files, on_graphs, on_manifests  # noqa: F401 - each registers its attacks
 from attacks.craft import ATTACKS, manifest
-from gramvec.bundles.bundle import open_bundle
+from gramvec.bundle.bundle import open_bundle
 from gramvec.cli import cli
 from gramvec.errors import BundleError
-from gramvec.http.settings.settings import Settings
+from gramvec.server.settings.settings import Settings
 from gramvec_training.export import Chosen
 from http_support import PATIENCE, running, until
 from reliability.support import SAMPLES, small_bundle

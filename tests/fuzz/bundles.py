@@ -14,14 +14,14 @@ import numpy as np
 
 from attacks.craft import manifest, read
 from fuzz import graphs, mutate
-from gramvec.bundles.bundle import Bundle, open_bundle
-from gramvec.embedding.embedder import Embedder
+from gramvec.bundle.bundle import Bundle, open_bundle
+from gramvec.embed.embedder import Embedder
 from gramvec.errors import BackendError, BundleError, GramvecError, InputError
-from gramvec.explaining.contributions import explain
-from gramvec.explaining.neighbours import nearest_ngrams, nearest_words
-from gramvec.explaining.weights import weights_of
+from gramvec.explain.contributions import explain
+from gramvec.explain.neighbors import nearest_ngrams, nearest_words
+from gramvec.explain.row_vectors import weights_of
 from gramvec.runtime.native import NativeRuntime
-from gramvec.vocab.arrays import write_arrays
+from gramvec.text.array_file import write_arrays
 
 LONGEST_SENTENCE = 1_500
 

@@ -11,9 +11,9 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper
 
 from fuzz import mutate
-from gramvec.bundles.manifest import Manifest, read_manifest
-from gramvec.bundles.onnx_graph import OPERATORS, OPERATORS_IN_ORDER, OPERATORS_OF_PARTS, check_graph
-from gramvec.bundles.protobuf import MalformedError, Reader, packed
+from gramvec.bundle.graph_check import OPERATORS, OPERATORS_IN_ORDER, OPERATORS_OF_PARTS, check_graph
+from gramvec.bundle.manifest import Manifest, read_manifest
+from gramvec.bundle.protobuf import MalformedError, Reader, packed
 from gramvec.errors import BundleError
 
 # One of each composition beyond a bag, with the graphs of its parts.

@@ -19,10 +19,13 @@ from attacks.craft import Arrays, read
 from fuzz import mutate, reference
 from gramvec import native
 from gramvec.errors import BundleError, InputError
-from gramvec.features import FeatureSpec, Featuriser
-from gramvec.vocab import Memo, Vocabulary, hashing
-from gramvec.vocab.arrays import write_arrays
-from gramvec.vocab.characters import ID_MASK
+from gramvec.text import hashing
+from gramvec.text.array_file import write_arrays
+from gramvec.text.characters import ID_MASK
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.memo import Memo
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
 
 THREADS = 3
 MOST_FOR_REFERENCE = 2_000

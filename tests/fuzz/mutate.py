@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.features import FeatureSpec, Featuriser
-from gramvec.identity import Identity
-from gramvec.vocab.memo import edges_of, longest_reach
+from gramvec.lexical.sketch import Identity
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.memo import edges_of, longest_reach
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import build_vocabulary
 from gramvec_training.encoders import bag_of
 from gramvec_training.export import Chosen, export_bundle

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from starlette.types import Receive, Scope, Send
 
-from gramvec.features import FeatureSpec
-from gramvec.http.app import create_app
-from gramvec.http.door.front_door import FrontDoor
-from gramvec.http.settings.settings import Settings
-from gramvec.vocab import Entry, Vocabulary
+from gramvec.server.app import create_app
+from gramvec.server.middleware.front_door import FrontDoor
+from gramvec.server.settings.settings import Settings
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from http_support import RunningServer, post_bytes, running_app, until
 from training_support import export_table
 

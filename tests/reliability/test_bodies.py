@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import gramvec
 from gramvec import Embedder
-from gramvec.classification import Head
-from gramvec.http.settings.settings import Settings
+from gramvec.classify.head import Head
+from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, running
 
 for _module in ("numkong", "scipy"):

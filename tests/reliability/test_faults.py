@@ -25,12 +25,13 @@ from benchmarks.soak.client import Tally, drive
 from benchmarks.soak.requests import Mixture
 from conftest import MODELS
 from gramvec import Embedder
-from gramvec.bundles.bundle import open_bundle
+from gramvec.bundle.bundle import open_bundle
 from gramvec.errors import BackendError
-from gramvec.features import FeatureBatch, Featuriser
-from gramvec.http.settings.settings import Settings
-from gramvec.runtime import Sums
-from gramvec.runtime.choice import open_runtime
+from gramvec.runtime.base import Sums
+from gramvec.runtime.select import open_runtime
+from gramvec.server.settings.settings import Settings
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, running, served_process, until
 from reliability.support import LAST, ask, closing, is_normal, received, watched
 

@@ -16,11 +16,11 @@ import uvloop
 from benchmarks.soak.client import Connection
 from conftest import MODELS
 from gramvec import Embedder, load
-from gramvec.http.app import create_app
-from gramvec.http.connections import Limits
-from gramvec.http.processes import orderly_server
-from gramvec.http.processes.forked_servers import StandbyServer
-from gramvec.http.settings.settings import Settings
+from gramvec.server.app import create_app
+from gramvec.server.http1 import Limits
+from gramvec.server.processes import orderly_server
+from gramvec.server.processes.forked_servers import StandbyServer
+from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, post_bytes, running, served_process, until
 from reliability.support import answers, received
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.embedding import Vectors
+from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
 
 # A tile of cosines, 4 MB, stays in a core's cache while it is looked through.

@@ -11,16 +11,19 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.embedding import Embedder, Precision, Vectors, check_dimensions, check_precision, quantize
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.quantization import Precision, check_precision, quantize
+from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import InputError
-from gramvec.files import START, Block, Position, Reader, Writes
+from gramvec.tables.batches import START, Block, Position, Reader
+from gramvec.tables.writers import Writes
 
 OnError = Literal["stop", "skip"]
 
 
 @dataclass(frozen=True)
 class Options:
-    """What decides the numbers of a vector, see Embedder.embed and gramvec.embedding.precision."""
+    """What decides the numbers of a vector, see Embedder.embed and gramvec.embed.quantization."""
 
     normalize: bool = True
     dimensions: int | None = None

@@ -16,11 +16,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gramvec.bulk.batches import Embed
-from gramvec.bulk.embedding import Files, embed_file
-from gramvec.bulk.provenance import provenance
+from gramvec.bulk.embed_file import Files, embed_file
+from gramvec.bulk.metadata import provenance
+from gramvec.bulk.transform import Embed
 from gramvec.errors import InputError
-from gramvec.files import pyarrow
+from gramvec.tables.arrow import pyarrow
 
 __all__ = ["Embed", "embed_parquet"]
 

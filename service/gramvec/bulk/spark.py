@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk import batches
+from gramvec.bulk import transform as batches
 from gramvec.errors import InputError
-from gramvec.files import pyarrow
+from gramvec.tables.arrow import pyarrow
 
 __all__ = ["Embed"]
 
@@ -27,7 +27,7 @@ SPARK_TYPES = {"float32": "FloatType", "int8": "ByteType", "binary": "ByteType"}
 
 
 class Embed(batches.Embed):
-    """`gramvec.bulk.batches.Embed`, over an iterator of record batches as Spark gives them."""
+    """`gramvec.bulk.transform.Embed`, over an iterator of record batches as Spark gives them."""
 
     def __call__(self, batch: Any) -> Any:
         """Record batches one by one, each with the column of vectors."""

@@ -5,6 +5,6 @@ May import every other room. A new command is a function in one of these files, 
 
 from __future__ import annotations
 
-from gramvec.cli.group import cli, main
+from gramvec.cli.main import cli, main
 
 __all__ = ["cli", "main"]

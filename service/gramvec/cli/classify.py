@@ -9,8 +9,12 @@ from pathlib import Path
 
 import click
 
-from gramvec.bulk import Files, Interrupted, OnError, Options, embed_file
-from gramvec.classification import Head, LabelForm, LabelFormat, fit_head, read_labelled
+from gramvec.bulk.embed_file import Files, Interrupted, embed_file
+from gramvec.bulk.pipeline import OnError, Options
+from gramvec.classify.fit import fit_head
+from gramvec.classify.head import Head
+from gramvec.classify.reader import read_labelled
+from gramvec.classify.writer import LabelForm, LabelFormat
 from gramvec.cli.embed import (
     STOPPED,
     column_option,
@@ -23,10 +27,10 @@ from gramvec.cli.embed import (
     truncate_option,
 )  # fmt: skip
 from gramvec.cli.options import device_option, model_option, printable
-from gramvec.embedding import load
+from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.files import STDIN, Form, form_of
-from gramvec.runtime import Device
+from gramvec.runtime.base import Device
+from gramvec.tables.inputs import STDIN, Form, form_of
 
 OUTPUTS = ("tsv", "jsonl")
 

@@ -12,20 +12,12 @@ from typing import Any
 import click
 import orjson
 
-from gramvec.bulk import (
-    OnError,
-    Texts,
-    TooManyTexts,
-    cores,
-    near_pairs,
-    one_blas_thread,
-    read_texts,
-    spooled,
-    units_of,
-    write_kept,
-)
-from gramvec.cli.bars import bar
-from gramvec.cli.compared import AllCompared, Compared, through_an_index
+from gramvec.bulk.dedupe import near_pairs, one_blas_thread
+from gramvec.bulk.dedupe_io import Texts, TooManyTexts, read_texts, spooled, units_of, write_kept
+from gramvec.bulk.embed_file import cores
+from gramvec.bulk.pipeline import OnError
+from gramvec.cli.dedupe_against import AgainstIndex, open_known
+from gramvec.cli.dedupe_results import AllCompared, Compared, through_an_index
 from gramvec.cli.embed import (
     column_option,
     input_format_option,
@@ -37,13 +29,16 @@ from gramvec.cli.embed import (
     told_to_stop,
     truncate_option,
 )  # fmt: skip
-from gramvec.cli.known import AgainstIndex, open_known
 from gramvec.cli.options import device_option, model_option, space_option, weights_option
-from gramvec.embedding import Embedder, Space, load
+from gramvec.cli.progress import bar
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.loading import load
+from gramvec.embed.spaces import Space
 from gramvec.errors import InputError
-from gramvec.files import STDIN, Form, form_of, whole
-from gramvec.runtime import Device
-from gramvec.search import Weights, weighed_by
+from gramvec.runtime.base import Device
+from gramvec.search.weighing import Weights, weighed_by
+from gramvec.tables.inputs import STDIN, Form, form_of
+from gramvec.tables.staging import whole
 
 THRESHOLD = 0.9
 MOST_TEXTS = 1_000_000

@@ -13,11 +13,17 @@ from types import FrameType
 import click
 from tqdm import tqdm
 
-from gramvec.bulk import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Interrupted, OnError, Options, Watcher, embed_file
+from gramvec.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Interrupted, Watcher, embed_file
+from gramvec.bulk.pipeline import OnError, Options
 from gramvec.cli.options import device_option, model_option, space_option
-from gramvec.embedding import MAX_CHARACTERS, Precision, Space, load
-from gramvec.files import BLOCK_ROWS, FORMS, STDIN, Form, OutputForm, Reader
-from gramvec.runtime import Device
+from gramvec.embed.embedder import MAX_CHARACTERS
+from gramvec.embed.loading import load
+from gramvec.embed.quantization import Precision
+from gramvec.embed.spaces import Space
+from gramvec.runtime.base import Device
+from gramvec.tables.batches import BLOCK_ROWS, Reader
+from gramvec.tables.inputs import FORMS, STDIN, Form
+from gramvec.tables.writers import OutputForm
 
 STOPPED = 130
 # Read, and not written: their endings would promise another form than what is in the file.

@@ -10,11 +10,13 @@ import numpy as np
 import orjson
 
 from gramvec.cli.options import device_option, json_option, model_option, printable
-from gramvec.embedding import load
+from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.explaining import MOST_PAIRS, NEAREST, TOP_K, Explanation, Feature, explain, nearest_ngrams, nearest_words
-from gramvec.files import BLOCK_ROWS, read_lines
-from gramvec.runtime import Device
+from gramvec.explain.contributions import MOST_PAIRS, TOP_K, Explanation, Feature, explain
+from gramvec.explain.neighbors import NEAREST, nearest_ngrams, nearest_words
+from gramvec.runtime.base import Device
+from gramvec.tables.batches import BLOCK_ROWS
+from gramvec.tables.text_lines import read_lines
 
 
 @click.command("explain", short_help="Say which features made a score.")

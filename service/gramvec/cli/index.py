@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 import orjson
 
-from gramvec.bulk import Done, Interrupted, OnError, Watcher
+from gramvec.bulk.embed_file import Done, Interrupted, Watcher
+from gramvec.bulk.pipeline import OnError
 from gramvec.cli.embed import (
     STOPPED,
     column_option,
@@ -23,10 +24,15 @@ from gramvec.cli.embed import (
     truncate_option,
 )  # fmt: skip
 from gramvec.cli.options import device_option, json_option, model_option, printable, space_option, weights_option
-from gramvec.embedding import Space, load
-from gramvec.files import BLOCK_ROWS, Form, read_lines
-from gramvec.runtime import Device
-from gramvec.search import Index, Weights, add_to_index, build_index, remove_from_index
+from gramvec.embed.loading import load
+from gramvec.embed.spaces import Space
+from gramvec.runtime.base import Device
+from gramvec.search.building import add_to_index, build_index, remove_from_index
+from gramvec.search.index import Index
+from gramvec.search.weighing import Weights
+from gramvec.tables.batches import BLOCK_ROWS
+from gramvec.tables.inputs import Form
+from gramvec.tables.text_lines import read_lines
 
 index_argument = click.argument("index", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 resume_option = click.option("--resume", is_flag=True, help="Go on where a run with the same options was stopped.")

@@ -7,14 +7,16 @@ from typing import Any
 
 import click
 
-from gramvec.bulk import COLUMN, cores
-from gramvec.cli.bars import Bars
+from gramvec.bulk.embed_file import COLUMN, cores
 from gramvec.cli.embed import progress, threads_option, told_to_stop
-from gramvec.cli.learn import Asked, Wish
-from gramvec.cli.pairs import EXPLAINED, NAMES, OUTPUTS, records_of, write
+from gramvec.cli.match_labels import Asked, Wish
+from gramvec.cli.match_output import EXPLAINED, NAMES, OUTPUTS, records_of, write
+from gramvec.cli.progress import Bars
 from gramvec.errors import InputError
-from gramvec.files import FORMS, Form, form_of
-from gramvec.matching import THRESHOLD, Field, Learned, read_table
+from gramvec.matching.fields import THRESHOLD, Field
+from gramvec.matching.matcher import Learned
+from gramvec.matching.tables import read_table
+from gramvec.tables.inputs import FORMS, Form, form_of
 
 TABLE = click.Path(path_type=Path, exists=True, dir_okay=False)
 

@@ -9,12 +9,16 @@ from typing import Any
 import click
 import orjson
 
-from gramvec.bundles import DEFAULT_MODEL, Manifest
+from gramvec.bundle.bundle import DEFAULT_MODEL, Manifest
 from gramvec.cli.options import device_option, model_option, printable, space_option
-from gramvec.embedding import Embedder, Space, compare, load, sample_texts
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.loading import load
+from gramvec.embed.spaces import Space
+from gramvec.embed.verify import compare, sample_texts
 from gramvec.errors import BackendError, GramvecError, InputError
-from gramvec.files import BLOCK_ROWS, read_lines
-from gramvec.runtime import Device
+from gramvec.runtime.base import Device
+from gramvec.tables.batches import BLOCK_ROWS
+from gramvec.tables.text_lines import read_lines
 
 
 @click.command(short_help="Score one text against others.")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from gramvec.bundles import DEFAULT_MODEL
-from gramvec.embedding import SPACES
+from gramvec.bundle.bundle import DEFAULT_MODEL
+from gramvec.embed.spaces import SPACES
 
 model_option = click.option(
     "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="A name in models/, or a bundle's folder."

@@ -16,9 +16,12 @@ from gramvec.cli.embed import threads_option, truncate_option
 from gramvec.cli.index import index_argument
 from gramvec.cli.options import device_option, printable
 from gramvec.errors import InputError
-from gramvec.files import BLOCK_ROWS, read_lines
-from gramvec.runtime import Device
-from gramvec.search import MOST_HITS, Hit, Index, text_of
+from gramvec.runtime.base import Device
+from gramvec.search.filters import text_of
+from gramvec.search.hybrid import Hit
+from gramvec.search.index import MOST_HITS, Index
+from gramvec.tables.batches import BLOCK_ROWS
+from gramvec.tables.text_lines import read_lines
 
 Format = Literal["tsv", "json", "csv"]
 Lines = Callable[[str, list[Hit]], Iterator[str]]

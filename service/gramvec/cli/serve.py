@@ -13,11 +13,11 @@ from typing import Any, Literal, TextIO, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
-from gramvec.cli.imports import imported
+from gramvec.cli.lazy import imported
 from gramvec.errors import GramvecError, InputError
-from gramvec.http.settings import Settings, environment_variable, option, settings_from
+from gramvec.server.settings import Settings, environment_variable, option, settings_from
 
-log = logging.getLogger("gramvec.http")
+log = logging.getLogger("gramvec.server")
 
 
 def _read_config(context: click.Context, parameter: click.Parameter, path: Path | None) -> None:
@@ -76,7 +76,7 @@ def _serve(config: None = None, **values: Any) -> None:
     except InputError as error:
         raise click.UsageError(str(error)) from error
     # FastAPI and uvicorn: not for --help.
-    run: Callable[[Settings], None] = imported("gramvec.http.server", "serve")
+    run: Callable[[Settings], None] = imported("gramvec.server.run", "serve")
     try:
         run(settings)
     except GramvecError as error:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from gramvec.client.clients import BATCH_SIZE, PATIENCE, TIMEOUT, Connected, bounded
 from gramvec.client.talks import Answer, Ask, Lost, Pause, Talk
 from gramvec.client.tasks import Hit, Label, Match, Ranked, Where
-from gramvec.embedding import TruncationDirection, Vectors, iterated
+from gramvec.embed.inputs import TruncationDirection
+from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.sparse import SparseVectors
+from gramvec.lexical.sparse_vectors import SparseVectors
+from gramvec.text.inputs import iterated
 
 if TYPE_CHECKING:
     import httpx

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from gramvec.client.talks import Answer, Ask, Lost, Pause, Talk
 from gramvec.client.tasks import Hit, Label, Match, Ranked, Tasks, Where
-from gramvec.embedding import Encodes, TruncationDirection, Vectors, in_batches
+from gramvec.embed.inputs import TruncationDirection, in_batches
+from gramvec.embed.st_compat import Encodes
+from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError, ServiceError
-from gramvec.sparse import SparseVectors
+from gramvec.lexical.sparse_vectors import SparseVectors
 
 if TYPE_CHECKING:
     import httpx

@@ -15,8 +15,10 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, Field, ValidationError
 
-from gramvec.embedding import TruncationDirection, Vectors, check_dimensions, listed, prepared
+from gramvec.embed.inputs import TruncationDirection, prepared
+from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import BackendError, InputError, ServiceError, quoted
+from gramvec.text.inputs import listed
 
 T = TypeVar("T")
 

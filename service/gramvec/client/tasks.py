@@ -10,9 +10,11 @@ import orjson
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from gramvec.client.talks import Ask, Talk, Talks, batches, body_of
-from gramvec.embedding import listed, prepared
+from gramvec.embed.inputs import prepared
 from gramvec.errors import InputError, ServiceError
-from gramvec.sparse import COLUMNS, SparseVectors
+from gramvec.lexical.hashing import COLUMNS
+from gramvec.lexical.sparse_vectors import SparseVectors
+from gramvec.text.inputs import listed
 
 T = TypeVar("T")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gramvec.bundles import Manifest
-from gramvec.hub.refusals import library
+from gramvec.bundle.bundle import Manifest
+from gramvec.hub.errors import library
 
 FENCE = b"---\n"
 # What may stand before a card; the card itself has the length that the manifest says.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bertopic.backend import BaseEmbedder
 
-from gramvec.embedding import Vectors
+from gramvec.embed.vectors import Vectors
 from gramvec.integrations.models import Model, opened, vectors_of
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 from chromadb.api.types import Documents, EmbeddingFunction
 from chromadb.utils.embedding_functions import register_embedding_function
 
-from gramvec.embedding import Vectors
+from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
 from gramvec.integrations.models import Name, name_of, opened, vectors_of
 

@@ -7,8 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from gramvec.embedding import Embedder, Encodes, Vectors, check_dimensions, listed, load
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.loading import load
+from gramvec.embed.st_compat import Encodes
+from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import InputError
+from gramvec.text.inputs import listed
 
 # A name or folder; what keeps its settings as text takes no other.
 Name = str | os.PathLike[str]

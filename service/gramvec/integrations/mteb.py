@@ -7,7 +7,8 @@ from typing import Any
 from mteb.models import ModelMeta
 from mteb.models.abs_encoder import AbsEncoder
 
-from gramvec.embedding import Embedder, Vectors
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
 from gramvec.integrations.models import Model, opened, vectors_of
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from gramvec.embedding import Vectors
+from gramvec.embed.vectors import Vectors
 from gramvec.integrations.models import Model, opened, vectors_of
 
 

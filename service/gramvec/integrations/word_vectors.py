@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from gramvec.embedding import listed
 from gramvec.errors import InputError
 from gramvec.integrations.models import Model, vectors_of
+from gramvec.text.inputs import listed
 
 # Words at a time: their vectors as text are some 4 KB each.
 BLOCK = 4_096

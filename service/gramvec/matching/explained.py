@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gramvec.vocab import lower
+from gramvec.text.characters import lower
 
 ORDER = 3
 

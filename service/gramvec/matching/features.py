@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.lexical.sparse import fit
+from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.matching.classifiers import Classifier
-from gramvec.matching.columns import Blocks, Field, Ngrams, Watch, beside, column_vectors, nearest_rows, unwatched
-from gramvec.matching.cosines import Ids, Matches, scipy_sparse
-from gramvec.sparse import SparseVectors, fit
+from gramvec.matching.fields import Blocks, Field, Ngrams, Watch, beside, column_vectors, nearest_rows, unwatched
+from gramvec.matching.nearest import Ids, Matches, scipy_sparse
 
 Pairs = NDArray[np.float32]
 Floats64 = NDArray[np.float64]

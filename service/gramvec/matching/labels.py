@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 
 from gramvec.errors import InputError, quoted
-from gramvec.files import BLOCK_ROWS, Form, ParquetReader, Reader, Source, form_of, open_reader, pyarrow
-from gramvec.matching.learning import Labels
+from gramvec.matching.fit_matcher import Labels
 from gramvec.matching.tables import MOST_ROWS, text_of
+from gramvec.tables.arrow import pyarrow
+from gramvec.tables.batches import BLOCK_ROWS, Reader
+from gramvec.tables.inputs import Form, Source, form_of
+from gramvec.tables.parquet import ParquetReader
+from gramvec.tables.readers import open_reader
 
 MOST_LABELS = 1_000_000
 WANTED = "labels have columns left and right (ids of both tables; or left_id and right_id) and match (1 or 0)"

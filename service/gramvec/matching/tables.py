@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.errors import InputError
-from gramvec.files import Block, Form, Reader, Source, open_reader
+from gramvec.tables.batches import Block, Reader
+from gramvec.tables.inputs import Form, Source
+from gramvec.tables.readers import open_reader
 
 MOST_ROWS = 1_000_000
 

@@ -22,7 +22,7 @@ class Featuriser:
     def __new__(
         cls,
         compose: Callable[[str], str],  # to normalisation form C; called for texts that are not ASCII
-        pages: Array,  # uint16[0x1100], see gramvec.vocab.characters
+        pages: Array,  # uint16[0x1100], see gramvec.text.characters
         entries: Array,  # uint32
         orders: tuple[int, ...],
         bits: int,
@@ -42,7 +42,7 @@ class Featuriser:
     def __call__(self, texts: Sequence[str], sums: bool, /) -> tuple[bytearray, bytearray, int]:
         """ids int32[rows], offsets int64[n + 1], and how much was unknown: see FeatureBatch.
 
-        sums: rows that stand for sums, see gramvec.vocab.suffixes and gramvec.vocab.memo; else each feature's own.
+        sums: rows that stand for sums, see gramvec.text.suffixes and gramvec.text.memo; else each feature's own.
         Raises TypeError for anything but str, ValueError for a lone surrogate and for sums without n-grams,
         OverflowError for a text of more than 2^28 characters: places in it are int32.
         """
@@ -87,7 +87,7 @@ class Table:
         """
 
 class Identity:
-    """Sketches of texts, see gramvec.identity. Made and called in bounded time, whatever the arrays are.
+    """Sketches of texts, see gramvec.lexical. Made and called in bounded time, whatever the arrays are.
 
     Raises ValueError for arrays that do not fit together.
     """

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundles import Bundle
+from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, DeviceError
-from gramvec.features import FeatureBatch, Featuriser
-from gramvec.runtime.contract import Batching, Sums, features_then_sums
-from gramvec.runtime.exact import ExactTable, Floats, Int64s, added, cut
+from gramvec.runtime.base import Batching, Sums, features_then_sums
+from gramvec.runtime.int8 import ExactTable, Floats, Int64s, added, cut
+from gramvec.runtime.ort import CUDA, cause_of, cuda_session, import_onnxruntime
 from gramvec.runtime.parts import check_rows
-from gramvec.runtime.sessions import CUDA, cause_of, cuda_session, import_onnxruntime
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
 
 # Rows a call, at 300 columns: the most whose copies, of 9 bytes a number, fit half a gigabyte on the device.
 MOST_NUMBERS = 200_000 * 300

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundles import MANIFEST, Bundle
+from gramvec.bundle.bundle import Bundle
+from gramvec.bundle.resolve import MANIFEST
 from gramvec.errors import BundleError
-from gramvec.runtime.contract import Runtime
+from gramvec.runtime.base import Runtime
 
 Floats = NDArray[np.float32]
 

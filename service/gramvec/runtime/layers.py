@@ -11,12 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundles import Bundle
+from gramvec.bundle.bundle import Bundle
 from gramvec.errors import DeviceError
-from gramvec.features import FeatureBatch, Featuriser
-from gramvec.runtime.contract import Batching, Sums
+from gramvec.runtime.base import Batching, Sums
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.parts import Part, without_nonfinite
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
 
 TEXTS = 512  # in a call of the graph, whose inner arrays stay in the caches
 

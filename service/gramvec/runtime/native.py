@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec import native
-from gramvec.bundles import Bundle
+from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
-from gramvec.features import FeatureBatch, Featuriser, code_points
-from gramvec.runtime.contract import Batching, Sums, features_then_sums
+from gramvec.runtime.base import Batching, Sums, features_then_sums
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.code_points import code_points
+from gramvec.text.featurizer import Featuriser
 
 Floats = NDArray[np.float32]
 

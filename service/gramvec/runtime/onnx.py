@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundles import Bundle
+from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, quoted
-from gramvec.features import FeatureBatch, Featuriser
-from gramvec.runtime.contract import Batching, Sums, features_then_sums
+from gramvec.runtime.base import Batching, Sums, features_then_sums
+from gramvec.runtime.ort import cpu_session, import_onnxruntime
 from gramvec.runtime.parts import without_nonfinite
-from gramvec.runtime.sessions import cpu_session, import_onnxruntime
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
 
 # Every stock operator writes the gathered rows out before it adds them; over about 2,500 rows that copy leaves the
 # caches and the rate drops.

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundles import Bundle
+from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError
-from gramvec.features import FeatureBatch
-from gramvec.runtime.sessions import cause_of, cpu_session, cuda_session, import_onnxruntime
+from gramvec.runtime.ort import cause_of, cpu_session, cuda_session, import_onnxruntime
+from gramvec.text.batch import FeatureBatch
 
 
 class Part:

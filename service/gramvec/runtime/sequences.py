@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundles import Bundle
-from gramvec.features import FeatureBatch, Featuriser
-from gramvec.runtime.contract import Batching, Runtime, Sums, features_then_sums
+from gramvec.bundle.bundle import Bundle
+from gramvec.runtime.base import Batching, Runtime, Sums, features_then_sums
 from gramvec.runtime.onnx import INPUTS
 from gramvec.runtime.parts import Part, check_rows, without_nonfinite
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
 
 # Padded places of a call: fewer cost calls, and with more the states of a step leave the caches.
 PLACES = 2_000

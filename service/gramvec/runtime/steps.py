@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundles import Bundle
-from gramvec.features import FeatureBatch, Featuriser
-from gramvec.runtime.contract import Batching, Sums, features_then_sums
+from gramvec.bundle.bundle import Bundle
+from gramvec.runtime.base import Batching, Sums, features_then_sums
 from gramvec.runtime.parts import Part, check_rows, without_nonfinite
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
 
 Floats = NDArray[np.float32]
 Int64s = NDArray[np.int64]

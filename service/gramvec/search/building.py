@@ -10,15 +10,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk import COLUMN, Done, Files, Interrupted, OnError, Options, Watcher, embed_file, units_of
-from gramvec.embedding import Embedder, Vectors
+from gramvec.bulk.dedupe_io import units_of
+from gramvec.bulk.embed_file import COLUMN, Done, Files, Interrupted, Watcher, embed_file
+from gramvec.bulk.pipeline import OnError, Options
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError, quoted
-from gramvec.files import Form, open_stage
-from gramvec.identity import Identity
+from gramvec.lexical.sketch import Identity
 from gramvec.search.filters import MOST_COLUMNS, FilterHeader
 from gramvec.search.form import IndexForm, Removal
 from gramvec.search.layout import MOST_LABEL, Bytes, IndexHeader, Layout, WeightsHeader
 from gramvec.search.weighing import Weights, weighed
+from gramvec.tables.inputs import Form
+from gramvec.tables.staging import open_stage
 
 MOST_NAMED = 5
 

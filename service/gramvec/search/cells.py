@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk import Pairs
+from gramvec.bulk.dedupe import Pairs
 from gramvec.search.scan import kernels
 
 Rows = NDArray[np.int64]

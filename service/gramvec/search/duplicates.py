@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramvec.bulk import Pairs
+from gramvec.bulk.dedupe import Pairs
 from gramvec.search.cells import ASKING_ROWS, SEED, Cells, Compared, Rows, Table, Task, Watch, cut, whole
 from gramvec.search.scan import kernels
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError, quoted
-from gramvec.files import Block, json_line, records_of
 from gramvec.search.layout import Bytes, IndexHeader, Layout, Part
 from gramvec.search.scan import split
 from gramvec.search.writing import write_index
+from gramvec.tables.batches import Block
+from gramvec.tables.writers import json_line, records_of
 
 # Rows, bytes of their ids, bytes of their records.
 PIECE = struct.Struct("<QQQ")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gramvec.embedding import Embedder
+from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
-from gramvec.identity import Identity, overlap
+from gramvec.lexical.similarity import overlap
+from gramvec.lexical.sketch import Identity
 from gramvec.search.records import Record
 
 # How many rows are looked at again: on SciFact 400 find half a point more, in four times the time.

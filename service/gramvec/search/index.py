@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk import cores, units_of
-from gramvec.embedding import Embedder, Vectors, iterated, load
+from gramvec.bulk.dedupe_io import units_of
+from gramvec.bulk.embed_file import cores
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.loading import load
+from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.identity import Identity
-from gramvec.runtime import Device
+from gramvec.lexical.sketch import Identity
+from gramvec.runtime.base import Device
 from gramvec.search.building import add_to_index, build_index, made_by, remove_from_index
 from gramvec.search.filters import Narrowing, Where, allowed_rows, narrowing, text_of
 from gramvec.search.hybrid import CANDIDATES, Hit, reordered, weights_for
@@ -24,6 +27,7 @@ from gramvec.search.layout import IndexHeader, Layout
 from gramvec.search.records import Record, spooled
 from gramvec.search.scan import TILE_QUERIES, kernels, nearest
 from gramvec.search.weighing import Weights
+from gramvec.text.inputs import iterated
 
 MOST_HITS = 10_000
 # A name from the file is looked for among models, never as a path.

@@ -18,10 +18,11 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gramvec.embedding import Space
+from gramvec.embed.spaces import Space
 from gramvec.errors import BundleError, InputError
-from gramvec.identity import LONGEST_ORDER, Identity, NgramWeights
-from gramvec.identity import MOST_COLUMNS as IDENTITY_COLUMNS
+from gramvec.lexical.sketch import LONGEST_ORDER, Identity
+from gramvec.lexical.sketch import MOST_COLUMNS as IDENTITY_COLUMNS
+from gramvec.lexical.weights import NgramWeights
 from gramvec.search.filters import MOST_COLUMNS, FilterColumn, FilterHeader, padded
 
 MAGIC = b"gvindex1"

@@ -9,9 +9,8 @@ from typing import Any
 
 import orjson
 
-from gramvec.embedding import iterated
 from gramvec.errors import InputError
-from gramvec.features import no_text
+from gramvec.text.inputs import iterated, no_text
 
 Record = dict[str, Any]
 

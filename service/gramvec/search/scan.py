@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.embedding import Vectors, quantize
+from gramvec.embed.quantization import quantize
+from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
 
 Ids = NDArray[np.int64]

@@ -7,9 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal, get_args
 
-from gramvec.embedding import Embedder
-from gramvec.files import STDIN, Form, Source, form_of, open_reader
-from gramvec.identity import Identity
+from gramvec.embed.embedder import Embedder
+from gramvec.lexical.sketch import Identity
+from gramvec.tables.inputs import STDIN, Form, Source, form_of
+from gramvec.tables.readers import open_reader
 
 Weights = Literal["texts", "model"]
 WEIGHTS: tuple[Weights, ...] = get_args(Weights)

@@ -14,7 +14,7 @@ from gramvec_training.cli.support import PATH, one_sentence
 
 # scipy, onnxruntime and matplotlib are imported inside the commands, so that --help answers at once.
 if TYPE_CHECKING:
-    from gramvec.embedding import Space
+    from gramvec.embed.spaces import Space
     from gramvec_training.configuration import Measure
     from gramvec_training.evaluation import ScoredModel, Sides, SimilaritySet, Typos
 

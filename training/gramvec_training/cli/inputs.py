@@ -31,7 +31,7 @@ def count(texts: tuple[Path, ...], out: Path, min_count: int, word_rule: WordRul
     \b
     gramvec-train count ../shared/data/train/raw/*.txt.gz -o counts.txt.gz --min-count 5
     """
-    from gramvec.features import FeatureSpec
+    from gramvec.text.spec import FeatureSpec
     from gramvec_training.data import count_words
     from gramvec_training.readers import read_texts
 

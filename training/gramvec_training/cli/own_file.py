@@ -70,7 +70,7 @@ def given_as(own: Path) -> str:
 
 
 def _spooled(pipe: Path, name_from: Path, start: str | None, out: Path | None, *, overwrite: bool) -> tuple[Path, Path]:
-    from gramvec.bundles import find_bundle
+    from gramvec.bundle.resolve import find_bundle
     from gramvec_training.readers import spool
     from gramvec_training.runs import INPUT, make_way, model_name
 
@@ -85,7 +85,7 @@ def _spooled(pipe: Path, name_from: Path, start: str | None, out: Path | None, *
 
 def _check(source: Path, start: str | None, *, layout: Layout | None, bad_rows: OnBad, labelled: bool = False) -> None:
     """Read the file once and find the bundle to go on from; on a terminal, say what was found."""
-    from gramvec.bundles import find_bundle
+    from gramvec.bundle.resolve import find_bundle
     from gramvec_training.readers import read_label_texts, read_paraphrases
 
     if start is not None:

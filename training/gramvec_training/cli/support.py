@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from gramvec.errors import GramvecError, InputError
-from gramvec.files import why_not_written
+from gramvec.tables.text_lines import why_not_written
 
 # torch, scipy and onnx are imported inside the functions, so that --help answers at once.
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def may_replace(bundle: Path, start: str | None = None) -> None:
 
     A new or an empty folder will do, and one with a bundle, but not the bundle `start` that training goes on from.
     """
-    from gramvec.bundles import MANIFEST, find_bundle
+    from gramvec.bundle.resolve import MANIFEST, find_bundle
 
     if bundle.exists() and not bundle.is_dir():
         raise InputError(f"{bundle} is a file; name a folder for the bundle.")

@@ -59,7 +59,7 @@ class Model(Strict):
 
 
 class Features(Strict):
-    """What a text is made of; see gramvec.features.FeatureSpec."""
+    """What a text is made of; see gramvec.text.FeatureSpec."""
 
     orders: tuple[Count, ...] = (2, 3, 4)
     words: bool = False
@@ -184,7 +184,7 @@ class Export(Strict):
     precision: Precision = "float32"
     scales: dict[FeatureKind, Positive] = Field(default_factory=dict)  # of words, and of n-grams by order
     whitening: Annotated[float, Field(ge=0, le=1)] = 0.0  # 0 for none; for a linear model alone
-    # Rows for so many frequent chunks and edges of the training texts, which make it faster (gramvec.vocab.memo); only
+    # Rows for so many frequent chunks and edges of the training texts, which make it faster (gramvec.text.memo); only
     # for sums of n-grams of two characters or more, other models have none.
     memo_chunks: Number = 20_000
     memo_edges: Number = 10_000

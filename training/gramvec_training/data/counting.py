@@ -10,8 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from gramvec.features import Characters, FeatureSpec, characters, code_points, compose, ngram_keys, word_spans
-from gramvec.vocab import ID_MASK, MAX_ALPHABET, Entry, Vocabulary, hashing, lower
+from gramvec.text import hashing
+from gramvec.text.characters import ID_MASK, MAX_ALPHABET, lower
+from gramvec.text.code_points import code_points
+from gramvec.text.nfc import compose
+from gramvec.text.numpy_reference import Characters, characters, ngram_keys, word_spans
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.corpus import Featurise, Ints
 
 CHUNK_TEXTS = 50_000

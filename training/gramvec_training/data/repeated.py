@@ -1,4 +1,4 @@
-"""How often chunks and edges stand in the training texts: what an export chooses its memo by (gramvec.vocab.memo)."""
+"""How often chunks and edges stand in the training texts: what an export chooses its memo by (gramvec.text.memo)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from gramvec.features import FeatureSpec, compose
-from gramvec.vocab import edges_of, lower
+from gramvec.text.characters import lower
+from gramvec.text.memo import edges_of
+from gramvec.text.nfc import compose
+from gramvec.text.spec import FeatureSpec
 
 Counts = Mapping[str, int]
 

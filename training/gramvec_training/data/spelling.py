@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gramvec.identity import Identity
+from gramvec.lexical.sketch import Identity
 from gramvec_training.data.misspelling import misspelt_word
 
 Ints = npt.NDArray[np.int64]

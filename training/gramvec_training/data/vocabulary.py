@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec
-from gramvec.vocab import MAX_ALPHABET, Entry, Vocabulary
+from gramvec.text.characters import MAX_ALPHABET
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.configuration import Config, Start
 from gramvec_training.data.counting import count_ngrams, frequent_characters, most_frequent, words_of
 from gramvec_training.readers import read_vectors, vectors_at

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gramvec.features import Featuriser, code_points, plain
+from gramvec.text import numpy_reference as plain
+from gramvec.text.code_points import code_points
+from gramvec.text.featurizer import Featuriser
 from gramvec_training.evaluation.sets import SimilaritySet
 
 _CHUNK = 2_000  # texts at a time, so that the n-gram keys of a large set fit into memory

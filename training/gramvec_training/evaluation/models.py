@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from gramvec.embedding import Embedder
-from gramvec.features import Featuriser
+from gramvec.embed.embedder import Embedder
+from gramvec.text.featurizer import Featuriser
 from gramvec_training.evaluation.coverage import coverage
 from gramvec_training.evaluation.robustness import misspelt_sets, of_sentences
 from gramvec_training.evaluation.sets import SimilaritySet, score_sets

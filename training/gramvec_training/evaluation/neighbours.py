@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gramvec.embedding import Embedder
+from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec_training.evaluation.sets import SimilaritySet
 from gramvec_training.readers import read_frequencies

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gramvec.bundles import Manifest, open_bundle
+from gramvec.bundle.bundle import Manifest, open_bundle
 from gramvec.errors import InputError
-from gramvec.features import Featuriser
-from gramvec.identity import Identity
+from gramvec.lexical.sketch import Identity
+from gramvec.text.featurizer import Featuriser
 from gramvec_training.data import count_documents, count_repeated
 from gramvec_training.encoders import bag_of
 from gramvec_training.export.bundle import export_bundle

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundles import GRAPH, MEMO, VOCABULARY, Manifest, Precision, staged_folder, write_manifest
+from gramvec.bundle.bundle import GRAPH, MEMO, VOCABULARY, Manifest, Precision, staged_folder, write_manifest
 from gramvec.errors import InputError
-from gramvec.features import FeatureBatch, FeatureSpec, Featuriser
-from gramvec.identity import Identity
-from gramvec.runtime import OnnxRuntime
-from gramvec.vocab import Vocabulary
+from gramvec.lexical.sketch import Identity
+from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.encoders import Encoder, encoder_function
 from gramvec_training.export.golden import GOLDEN_TEXTS, made_golden, runtime_of
 from gramvec_training.export.golden import golden_texts as texts_of_every_kind

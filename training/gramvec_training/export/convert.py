@@ -6,9 +6,18 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from gramvec.bundles import CPU_GRAPH, GRAPH, Bundle, Manifest, Precision, open_bundle, staged_folder, write_manifest
+from gramvec.bundle.bundle import (
+    CPU_GRAPH,
+    GRAPH,
+    Bundle,
+    Manifest,
+    Precision,
+    open_bundle,
+    staged_folder,
+    write_manifest,
+)
 from gramvec.errors import InputError
-from gramvec.runtime import ExactTable
+from gramvec.runtime.int8 import ExactTable
 from gramvec_training.data import count_repeated
 from gramvec_training.encoders import bag_of
 from gramvec_training.export.bundle import NO_MEMO, export_bundle
@@ -31,7 +40,7 @@ def convert(
     """Write the model of the bundle `source` to the folder `path`, whole or not at all; gives the new manifest.
 
     precision: of the stored table; None for the source's. texts, chunks, edges: rows for so many chunks and edges (see
-    gramvec.vocab.memo) as save the most in these texts; 0 of both for the source's memo, if it has one. The card is the
+    gramvec.text.memo) as save the most in these texts; 0 of both for the source's memo, if it has one. The card is the
     source's. Where neither precision nor memo changes, so are all bytes of the weights, unless they are int8 rows of
     scales without a step, which are rounded anew; graphs and golden texts are written anew in any case.
 

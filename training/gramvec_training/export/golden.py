@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from gramvec.bundles import CPU_GRAPH, GRAPH, Golden, Graph
-from gramvec.features import Featuriser
-from gramvec.runtime import OnnxRuntime
+from gramvec.bundle.bundle import CPU_GRAPH, GRAPH, Golden, Graph
+from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.text.featurizer import Featuriser
 
 GOLDEN_TEXTS = (
     "vehicles",
@@ -24,7 +24,7 @@ GOLDEN_TEXTS = (
     "\u03a3\u03bf\u03c6\u03cc\u03c2 \u041c\u043e\u0441\u043a\u0432\u0430",
     "\u65e5\u672c\u8a9e \U0001f642\U0001f642 emoji",
 )
-# More rows than one exact sum in float32 has (gramvec.runtime.exact), so that a text that is cut is among them.
+# More rows than one exact sum in float32 has (gramvec.runtime.int8), so that a text that is cut is among them.
 LONG_ROWS = 1_100
 FREQUENT, FAR = 16, 4
 

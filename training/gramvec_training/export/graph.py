@@ -32,8 +32,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from gramvec.bundles import CPU_GRAPH, GRAPH, Graph, Precision, Stored
-from gramvec.runtime import MOST_WEIGHT, weights_and_step
+from gramvec.bundle.bundle import CPU_GRAPH, GRAPH, Graph, Precision, Stored
+from gramvec.runtime.native import MOST_WEIGHT, weights_and_step
 from gramvec_training.configuration import LayerActivation
 
 OPSET = 18

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gramvec.bundles import IDENTITY, Bundle, IdentityRecord, Manifest, open_bundle, staged_folder, write_manifest
-from gramvec.identity import COLUMNS, ORDERS, SIF_A, Identity, NgramWeights
+from gramvec.bundle.bundle import IDENTITY, Bundle, IdentityRecord, Manifest, open_bundle, staged_folder, write_manifest
+from gramvec.lexical.sketch import COLUMNS, ORDERS, Identity
+from gramvec.lexical.sparse import SIF_A
+from gramvec.lexical.weights import NgramWeights
 
 
 def add_identity(
@@ -25,7 +27,7 @@ def add_identity(
 ) -> tuple[Manifest, int]:
     """Write the bundle `source` with identity.bin to the folder `path`, whole or not at all; every other file stays.
 
-    orders, columns, scale, a: see gramvec.identity. provenance: what is said of the texts. An identity that the source
+    orders, columns, scale, a: see gramvec.lexical. provenance: what is said of the texts. An identity that the source
     has is replaced. Gives the new manifest and the number of texts.
     Raises BundleError for a source that cannot be read, InputError for no texts and for settings that cannot be.
     """

@@ -1,4 +1,4 @@
-"""Which chunks and edges of text a bundle memoises, and the rows that they get; see gramvec.vocab.memo."""
+"""Which chunks and edges of text a bundle memoises, and the rows that they get; see gramvec.text.memo."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.features import FeatureSpec, Featuriser, can_be_memoised
-from gramvec.vocab import Memo, Vocabulary, longest_reach, ngrams_across, ngrams_by_end, suffix_rows, summed
+from gramvec.text.featurizer import Featuriser, can_be_memoised
+from gramvec.text.memo import Memo, longest_reach, ngrams_across, ngrams_by_end
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.suffixes import suffix_rows, summed
+from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.data import Repeated
 
 Floats = NDArray[np.float32]

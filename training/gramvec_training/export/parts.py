@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
 
-from gramvec.bundles import CPU_GRAPH, CUDA_GRAPH, GRAPH, Precision
+from gramvec.bundle.bundle import CPU_GRAPH, CUDA_GRAPH, GRAPH, Precision
 from gramvec_training.configuration import LayerActivation
 from gramvec_training.encoders import Lstm, Rnn
 from gramvec_training.export.graph import ACTIVATIONS, Layers

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from gramvec.bundles import CUDA_GRAPH, GRAPH, Graph, Precision
+from gramvec.bundle.bundle import CUDA_GRAPH, GRAPH, Graph, Precision
 from gramvec.errors import InputError
 from gramvec_training.encoders import LONGEST, Arrays, CharCnn, Lstm, Rnn
 from gramvec_training.export.parts import ACTIVATIONS, BOUNDED, write_product, write_step_graphs

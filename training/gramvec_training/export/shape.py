@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gramvec.vocab import Entry
+from gramvec.text.vocabulary import Entry
 
 Floats = npt.NDArray[np.float32]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gramvec.bundles import Bundle, Stored
+from gramvec.bundle.bundle import Bundle, Stored
 from gramvec.errors import BundleError
-from gramvec.explaining import weights_of
+from gramvec.explain.row_vectors import weights_of
 from gramvec_training.types import Floats
 
 

@@ -12,7 +12,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from gramvec.bundles import GRAPH, Precision
+from gramvec.bundle.bundle import GRAPH, Precision
 from gramvec_training.export.graph import IR_VERSION, OPSET, quantised
 from gramvec_training.types import Floats
 

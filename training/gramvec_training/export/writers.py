@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.bundles import Graph, Precision
+from gramvec.bundle.bundle import Graph, Precision
 from gramvec.errors import InputError
 from gramvec_training.encoders import Arrays, Average, Bag, CharCnn, Encoder, Lstm, Rnn, TwoLayer, Weighted, folded
 from gramvec_training.export.graph import Layers, write_graph

@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gramvec.embedding import Embedder, Space, load
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.loading import load
+from gramvec.embed.spaces import Space
 from gramvec.errors import InputError
-from gramvec.identity import overlap
-from gramvec.search import CANDIDATES, MOST_CHARACTERS, weighed_by, weights_for
-from gramvec.sparse import fit
+from gramvec.lexical.similarity import overlap
+from gramvec.lexical.sparse import fit
+from gramvec.search.hybrid import CANDIDATES, MOST_CHARACTERS, weights_for
+from gramvec.search.weighing import weighed_by
 from gramvec_training.evaluation import ScoredModel
 from gramvec_training.families.comparison import (
     SCORES_A_BLOCK,

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
-from gramvec.features import compose
-from gramvec.vocab import Entry, Vocabulary, lower
+from gramvec.text.characters import lower
+from gramvec.text.nfc import compose
+from gramvec.text.vocabulary import Entry, Vocabulary
 
 Floats = npt.NDArray[np.float32]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.identity import SIF_A
+from gramvec.lexical.sparse import SIF_A
 from gramvec_training.data import Ints
 from gramvec_training.objectives.ngrams import Doubles, NgramCounts
 

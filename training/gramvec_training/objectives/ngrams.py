@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gramvec.features import characters, code_points
-from gramvec.identity import WEIGHT_BITS, Identity
-from gramvec.sparse import hashed_features
+from gramvec.lexical.hashing import hashed_features
+from gramvec.lexical.sketch import Identity
+from gramvec.lexical.weights import WEIGHT_BITS
+from gramvec.text.code_points import code_points
+from gramvec.text.numpy_reference import characters
 from gramvec_training.data import Ints
 
 Doubles = npt.NDArray[np.float64]

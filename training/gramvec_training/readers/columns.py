@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from gramvec.errors import InputError
-from gramvec.files import CsvReader, Source, form_of
+from gramvec.tables.inputs import Source, form_of
+from gramvec.tables.readers import CsvReader
 from gramvec_training.readers.rows import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near, numbered_lines
 
 Names = frozenset[str]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gramvec.errors import InputError
-from gramvec.files import form_of
+from gramvec.tables.inputs import form_of
 from gramvec_training.configuration import Layout, OnBad
 from gramvec_training.readers.columns import NAMED, Chosen, chosen_columns, header_of, is_zero, table_rows
 from gramvec_training.readers.rows import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near

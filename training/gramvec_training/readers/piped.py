@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gramvec.errors import InputError
-from gramvec.files import STDIN
+from gramvec.tables.inputs import STDIN
 from gramvec_training.files import write_atomically
 from gramvec_training.readers.rows import check_head
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gramvec.errors import InputError
-from gramvec.files import MAX_LINE_BYTES, Lines
+from gramvec.tables.inputs import MAX_LINE_BYTES, Lines
 from gramvec_training.configuration import OnBad
 
 _GZIP_MAGIC = b"\x1f\x8b"

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from gramvec.bundles import GRAPH, MANIFEST, Manifest, staged_folder, write_manifest
-from gramvec.embedding import Embedder
+from gramvec.bundle.bundle import GRAPH, Manifest, staged_folder, write_manifest
+from gramvec.bundle.resolve import MANIFEST
+from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
-from gramvec.explaining import nearest_words_of
+from gramvec.explain.neighbors import nearest_words_of
 from gramvec_training.evaluation import PHRASES, WORDS, SimilaritySet, Typos, evaluate_models, served_model
 from gramvec_training.reporting.card import write_card
 

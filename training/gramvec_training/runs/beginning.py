@@ -10,8 +10,8 @@ from typing import Literal
 import torch
 
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec
-from gramvec.vocab import Vocabulary
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.configuration import Config, Model
 from gramvec_training.data import extended_vocabulary, vocabulary_for
 from gramvec_training.encoders import Encoder, build_encoder

@@ -11,7 +11,7 @@ import torch
 from tqdm import tqdm
 
 from gramvec.errors import InputError
-from gramvec.features import Featuriser
+from gramvec.text.featurizer import Featuriser
 from gramvec_training.configuration import How, Spelling
 from gramvec_training.data import Corpus, collect_texts, copies_of, count_repeated, misspelt, spelt_alike
 from gramvec_training.encoders import Encoder

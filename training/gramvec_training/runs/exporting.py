@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gramvec.bundles import Manifest
-from gramvec.features import Featuriser
+from gramvec.bundle.bundle import Manifest
+from gramvec.text.featurizer import Featuriser
 from gramvec_training.configuration import Export, Precision
 from gramvec_training.encoders import Encoder, encoder_function, restored_encoder
 from gramvec_training.export import (

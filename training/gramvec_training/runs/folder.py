@@ -21,8 +21,8 @@ import torch
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec
-from gramvec.vocab import Vocabulary
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.configuration import Config
 from gramvec_training.data import Repeated
 from gramvec_training.encoders import Arrays, Encoder, restored_encoder

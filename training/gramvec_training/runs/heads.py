@@ -14,7 +14,7 @@ import orjson
 import torch
 
 from gramvec.errors import InputError
-from gramvec.features import Featuriser
+from gramvec.text.featurizer import Featuriser
 from gramvec_training.configuration import BagSettings, Start, Supervision
 from gramvec_training.data import Corpus, Ints
 from gramvec_training.encoders import Bag, Encoder, cosines, encoder_function

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.bundles import Manifest, open_bundle
-from gramvec.embedding import load
+from gramvec.bundle.bundle import Manifest, open_bundle
+from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.identity import COLUMNS, ORDERS, WEIGHT_BITS, Identity, NgramWeights
+from gramvec.lexical.sketch import COLUMNS, ORDERS, Identity
+from gramvec.lexical.weights import WEIGHT_BITS, NgramWeights
 from gramvec_training.configuration import OnBad
 from gramvec_training.data import Ints
 from gramvec_training.export import with_identity

@@ -13,7 +13,7 @@ import orjson
 from tqdm import tqdm
 
 from gramvec.errors import InputError
-from gramvec.features import Featuriser
+from gramvec.text.featurizer import Featuriser
 from gramvec_training.configuration import DataSet, How
 from gramvec_training.data import Corpus, LabelGroups, LabelSplit, LabelTexts, Mixture, count_repeated, split_labels
 from gramvec_training.encoders import Encoder, encoder_function, unit_vectors

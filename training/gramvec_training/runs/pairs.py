@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from gramvec.features import Featuriser
+from gramvec.text.featurizer import Featuriser
 from gramvec_training.configuration import Config, DataSet, How, Training
 from gramvec_training.data import Corpus, Mixture, SourceGroups, count_repeated, read_held_out, read_kept
 from gramvec_training.encoders import Encoder, encoder_function, unit_vectors

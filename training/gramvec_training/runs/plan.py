@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from gramvec.features import Featuriser
-from gramvec.vocab import Vocabulary
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.data import Repeated
 from gramvec_training.encoders import Encoder
 from gramvec_training.fitting import History, Selection

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from gramvec.features import Featuriser
+from gramvec.text.featurizer import Featuriser
 from gramvec_training.configuration import Config, Dev, How, Select
 from gramvec_training.encoders import Encoder, cosines, encoder_function
 from gramvec_training.evaluation import SimilaritySet, find_sets, logged, score_sets

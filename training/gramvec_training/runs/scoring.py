@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gramvec.features import Featuriser
+from gramvec.text.featurizer import Featuriser
 from gramvec_training.encoders import cosines, encoder_function, known_vectors
 from gramvec_training.evaluation import ScoredModel
 from gramvec_training.fitting import choose_device

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec, Featuriser
-from gramvec.vocab import Vocabulary
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.configuration import BagSettings, How, Sif
 from gramvec_training.data import Repeated, collect_texts, count_documents, source_texts
 from gramvec_training.encoders import Bag, Encoder, encoder_function

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.bundles import Bundle, Stored, open_bundle
+from gramvec.bundle.bundle import Bundle, Stored, open_bundle
 from gramvec.errors import InputError
-from gramvec.vocab import Vocabulary
+from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.configuration import BagSettings, Config, Pooling, Start
 from gramvec_training.encoders import Bag, bag_of, encoder_function
 from gramvec_training.export import read_weights, stored_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import gramvec
-from gramvec.embedding import Embedder
+from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
-from gramvec.explaining import nearest_ngrams, nearest_words_of
+from gramvec.explain.neighbors import nearest_ngrams, nearest_words_of
 from gramvec_training.evaluation import PHRASES, candidate_words, find_sets
 from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row
 

@@ -14,7 +14,9 @@ import orjson
 import torch
 from pydantic import TypeAdapter
 
-from gramvec.features import FeatureBatch, FeatureSpec, Featuriser
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import EncoderSettings, Tagging
 from gramvec_training.data import Corpus, Featurise, build_vocabulary
 from gramvec_training.encoders import build_encoder, glorot

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from gramvec.bundles import MANIFEST, open_bundle
+from gramvec.bundle.bundle import open_bundle
+from gramvec.bundle.resolve import MANIFEST
 from gramvec.errors import InputError
-from gramvec.features import FeatureBatch, FeatureSpec, Featuriser
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import count_documents
 from gramvec_training.encoders import bag_of, cosines, encoder_function
 from gramvec_training.evaluation import ScoredModel, SimilaritySet, find_sets, score_sets, without_components_of_sets

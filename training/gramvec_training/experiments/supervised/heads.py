@@ -12,7 +12,8 @@ import orjson
 import torch
 
 from gramvec.errors import InputError
-from gramvec.features import FeatureSpec, Featuriser
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import BagSettings, ProjectionSettings, Supervision
 from gramvec_training.data import Corpus, Ints
 from gramvec_training.encoders import Average, Bag, Encoder, bag_of, encoder_function

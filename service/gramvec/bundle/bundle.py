@@ -1,0 +1,260 @@
+"""The bundle: a folder that holds one model, immutable, every file of it checked when it is opened.
+
+docs/bundle-format.md describes the files. A bundle may come from a stranger who has made its digests right: opening one
+ends in a Bundle that is safe to use, or in one sentence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from gramvec.bundle.finite import check_finite
+from gramvec.bundle.graph_check import check_graph
+from gramvec.bundle.manifest import (
+    CPU_GRAPH,
+    CUDA_GRAPH,
+    FORMAT,
+    FORMAT_VERSION,
+    GRAPH,
+    IDENTITY,
+    MEMO,
+    VOCABULARY,
+    FileRecord,
+    Golden,
+    Graph,
+    IdentityRecord,
+    Manifest,
+    Precision,
+    Stored,
+)
+from gramvec.bundle.resolve import MANIFEST, find_bundle
+from gramvec.bundle.verified_files import VerifiedFiles, opened_folder
+from gramvec.bundle.weights import MappedWeights, mapped_weights
+from gramvec.errors import BundleError, InputError
+from gramvec.lexical.sketch import Identity
+from gramvec.lexical.weights import NgramWeights
+from gramvec.text.featurizer import Featuriser
+from gramvec.text.memo import Memo
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
+
+__all__ = [
+    "CPU_GRAPH",
+    "CUDA_GRAPH",
+    "DEFAULT_MODEL",
+    "FORMAT",
+    "FORMAT_VERSION",
+    "GRAPH",
+    "IDENTITY",
+    "MEMO",
+    "VOCABULARY",
+    "Bundle",
+    "FileRecord",
+    "Golden",
+    "Graph",
+    "IdentityRecord",
+    "Manifest",
+    "Precision",
+    "Stored",
+    "open_bundle",
+    "staged_folder",
+    "write_manifest",
+]
+
+DEFAULT_MODEL = "gramvec-en"
+
+
+class Bundle:
+    """An opened and verified bundle. `digest` is the SHA-256 of manifest.json, which names all other digests."""
+
+    def __init__(
+        self,
+        path: Path,
+        manifest: Manifest,
+        digest: str,
+        memoised: Featuriser,
+        weights: MappedWeights | None,
+        identity: Identity | None = None,
+    ) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.digest = digest
+        self.memoised = memoised  # fewer rows of the same sum, where the bundle has a memo
+        self.featuriser = memoised.without_memo()  # every n-gram and word by itself
+        self.weights = weights  # None where the manifest does not say where they lie
+        self.identity = identity  # None where a text has no columns beside the graph's
+
+    @property
+    def spec(self) -> FeatureSpec:
+        """The FeatureSpec of the manifest."""
+        return self.featuriser.spec
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What vocab.bin holds."""
+        return self.featuriser.vocabulary
+
+    @property
+    def graph_path(self) -> Path:
+        """model.onnx; its table lies beside it."""
+        return self.path / GRAPH
+
+    @property
+    def cpu_graph_path(self) -> Path | None:
+        """model.cpu.onnx, where the bundle has it."""
+        return self.path / CPU_GRAPH if self.manifest.graph.cpu else None
+
+    @property
+    def cuda_graph_path(self) -> Path | None:
+        """model.cuda.onnx, where the bundle has it."""
+        return self.path / CUDA_GRAPH if self.manifest.graph.cuda else None
+
+
+def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None = None) -> Bundle:
+    """Open and verify a bundle. `compiled` chooses the featuriser's pass, see Featuriser.
+
+    Raises BundleError, naming the file and what to do, for a file that is missing, damaged or of another version.
+    """
+    path = find_bundle(name_or_path)
+    with opened_folder(path) as folder:
+        manifest, digest = folder.manifest()
+        files = folder.verify(manifest)
+    weights = _weights(path, manifest, files)
+    for name in [GRAPH] + [CPU_GRAPH] * manifest.graph.cpu + [CUDA_GRAPH] * manifest.graph.cuda:
+        check_graph(path / name, files.contents.pop(name), manifest)
+    vocabulary = Vocabulary.read(path / VOCABULARY, files.contents[VOCABULARY])
+    _check_counts(path, manifest, vocabulary)
+    memo = Memo.read(path / MEMO, files.contents[MEMO], vocabulary) if MEMO in manifest.files else None
+    if (0 if memo is None else len(memo)) != manifest.memo:
+        raise BundleError(f"{path / MEMO}: not the {manifest.memo} rows of the manifest; export the model again")
+    try:
+        spec = FeatureSpec.from_dict(manifest.features)
+        if spec.digest != manifest.features_digest:
+            raise BundleError(f"{path / MANIFEST}: features and features_digest disagree; export the model again")
+        memoised = Featuriser(spec, vocabulary, compiled=compiled, memo=memo)
+    except InputError as error:
+        raise BundleError(f"{path / MANIFEST}: {error}") from error
+    bundle = Bundle(path, manifest, digest, memoised, weights, _identity(path, manifest, files))
+    _check_golden_ids(path, manifest, bundle.featuriser)
+    return bundle
+
+
+def _weights(path: Path, manifest: Manifest, files: VerifiedFiles) -> MappedWeights | None:
+    stored = manifest.graph.stored
+    if stored is None or files.weights is None:
+        return None
+    weights = mapped_weights(path / stored.file, files.weights, stored, manifest)
+    check_finite(weights)
+    return weights
+
+
+def _identity(path: Path, manifest: Manifest, files: VerifiedFiles) -> Identity | None:
+    record = manifest.identity
+    if record is None:
+        return None
+    weights = NgramWeights.read(path / IDENTITY, files.contents[IDENTITY])
+    try:
+        return Identity(weights, record.orders, record.columns, record.scale)
+    except InputError as error:
+        raise BundleError(f"{path / MANIFEST}: identity: {error}; export the model again") from error
+
+
+def _check_counts(path: Path, manifest: Manifest, vocabulary: Vocabulary) -> None:
+    for name, found, said in (
+        ("rows", len(vocabulary), manifest.rows),
+        ("n-grams", vocabulary.n_ngrams, manifest.ngrams),
+        ("words", vocabulary.n_words, manifest.words),
+    ):
+        if found != said:
+            raise BundleError(f"{path / VOCABULARY}: {found} {name}, the manifest says {said}")
+
+
+def _check_golden_ids(path: Path, manifest: Manifest, featuriser: Featuriser) -> None:
+    batch = featuriser([golden.text for golden in manifest.golden])
+    for index, golden in enumerate(manifest.golden):
+        ids = batch.ids[batch.offsets[index] : batch.offsets[index + 1]]
+        if not np.array_equal(ids, np.array(golden.ids, np.int64)):
+            raise BundleError(
+                f"{path / VOCABULARY}: golden text {index} has other features than when the bundle was made; "
+                "install the gramvec that wrote it or export the model again"
+            )
+
+
+@contextmanager
+def staged_folder(path: Path) -> Iterator[Path]:
+    """A new folder beside `path` that takes its place, whole, when the block ends; on an error it is removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stage = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield stage
+        stage.chmod(0o755)
+        for file in stage.iterdir():
+            file.chmod(0o644)  # some writers leave files that only their owner may read
+        if path.exists():
+            old = stage.with_name(stage.name + ".old")
+            path.rename(old)
+            stage.rename(path)
+            shutil.rmtree(old)
+        else:
+            stage.rename(path)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def write_manifest(
+    folder: Path,
+    *,
+    name: str,
+    kind: str,
+    dimension: int,
+    spec: FeatureSpec,
+    vocabulary: Vocabulary,
+    memo: Memo | None = None,
+    identity: IdentityRecord | None,
+    graph: Graph,
+    golden: Sequence[Golden],
+    provenance: dict[str, Any],
+) -> Manifest:
+    """Write manifest.json into a folder that already holds the bundle's other files, and return it."""
+    files = {
+        file.name: FileRecord(bytes=file.stat().st_size, sha256=hashlib.sha256(file.read_bytes()).hexdigest())
+        for file in sorted(folder.iterdir())
+        if file.name != MANIFEST
+    }
+    manifest = Manifest(
+        format="gramvec-bundle",
+        format_version=1,
+        name=name,
+        kind=kind,
+        dimension=dimension,
+        features=spec.to_dict(),
+        features_digest=spec.digest,
+        rows=len(vocabulary),
+        ngrams=vocabulary.n_ngrams,
+        words=vocabulary.n_words,
+        memo=0 if memo is None else len(memo),
+        graph=graph,
+        identity=identity,
+        golden=list(golden),
+        files=files,
+        provenance=provenance,
+    )
+    (folder / MANIFEST).write_bytes(orjson.dumps(_fields(manifest), option=orjson.OPT_INDENT_2) + b"\n")
+    return manifest
+
+
+def _fields(manifest: Manifest) -> dict[str, Any]:
+    """As JSON: a gramvec that knows of no identity reads the manifest of a model that has none, and so on."""
+    without: dict[str, Any] = {"identity": True} if manifest.identity is None else {}
+    without |= {} if manifest.graph.cuda else {"graph": {"cuda"}}
+    return manifest.model_dump(exclude=without)

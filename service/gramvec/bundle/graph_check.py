@@ -1,0 +1,286 @@
+"""What the ONNX graph of a bundle may be: checked before a library that trusts it reads it, and without onnx.
+
+ONNX Runtime opens whatever file a graph names for its weights, runs loops that need not end, and registers operators of
+other domains. So a graph here is a list of nodes with operators of a few kinds and no graphs inside; its weights are
+in it, or in a file of the bundle, whole and at a place that this file has.
+
+The numbers of fields are those of https://github.com/onnx/onnx/blob/main/onnx/onnx.proto. A field that is not listed
+here is refused: what is not known cannot be judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+from pathlib import Path
+
+from gramvec.bundle.manifest import GRAPH, INPUTS, Manifest
+from gramvec.bundle.protobuf import MalformedError, Reader, count_packed, packed, signed
+from gramvec.errors import BundleError, quoted
+
+# What gramvec_training writes for bags of rows and layers above them, and others of their kind. None calls a graph of
+# its own, none reads a file, none draws random numbers, none goes step by step.
+OPERATORS = frozenset({
+    "Abs", "Add", "And", "ArgMax", "Cast", "Ceil", "Clip", "Concat", "Constant", "ConstantOfShape", "CumSum",
+    "DequantizeLinear", "Div", "Equal", "Erf", "Exp", "Expand", "Flatten", "Floor", "Gather", "GatherElements",
+    "GatherND", "Gelu", "Gemm", "Greater", "GreaterOrEqual", "Identity", "LayerNormalization", "Less",
+    "LessOrEqual", "Log", "MatMul", "MatMulInteger", "Max", "Min", "Mul", "Neg", "Not", "Or", "Pad", "Pow",
+    "QuantizeLinear", "Range", "Reciprocal", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Relu",
+    "Reshape", "Round", "ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Size", "Slice", "Softmax",
+    "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where",
+})  # fmt: skip
+# What it writes for encoders that read a text's rows in their order, and no other.
+OPERATORS_IN_ORDER = frozenset({
+    "Add", "Cast", "Concat", "Div", "Gather", "Identity", "Less", "LSTM", "MatMul", "Max", "Min", "Mul", "Range",
+    "ReduceMax", "Relu", "RNN", "Shape", "Sigmoid", "Slice", "Squeeze", "Sub", "Tanh", "Unsqueeze", "Where",
+})  # fmt: skip
+INPUTS_IN_ORDER = ("ids", "offsets")
+# What it writes for a part of either, model.cpu.onnx and model.cuda.onnx: one step, or what is above a sum.
+OPERATORS_OF_PARTS = (OPERATORS_IN_ORDER - {"LSTM", "RNN"}) | {"Abs", "Gemm", "Round", "TopK"}
+INPUTS_OF_PARTS = ("ids", "offsets", "places", "counts")
+STATES_OF_PARTS = ("state", "cell", "pooled")
+# Those that may be of constants alone: of each number one.
+FOLDED = frozenset({"Add", "Cast", "Constant", "Div", "Identity", "Mul", "Neg", "Reciprocal", "Round", "Sqrt", "Sub"})
+DOMAINS = ("", "ai.onnx")
+# Those of opset 18 that gramvec_training writes and later ones, whose operators have no graphs inside either.
+OPSETS = range(13, 64)
+
+MOST_NODES, MOST_TENSORS, MOST_OUTPUTS, MOST_FIELDS = 1_024, 1_024, 4, 30_000
+MOST_EXTENTS, LONGEST_STRING = 8, 256
+
+_FLOAT, _INT32, _INT64 = 1, 6, 7
+# TensorProto.DataType -> bytes of a number: float, uint8, int8, uint16, int16, int32, int64, bool, float16, double,
+# uint32, uint64.
+_SIZES = {1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8}
+_EXTERNAL = 1
+
+Value = int | memoryview
+Fields = dict[str, list[Value]]
+
+# Of each message the fields that it may have; those with "*" more than once.
+_MODEL = {
+    1: "ir_version", 2: "producer_name", 3: "producer_version", 4: "domain", 5: "model_version", 6: "doc_string",
+    7: "graph", 8: "opset_import*", 14: "metadata_props*",
+}  # fmt: skip
+_OPSET = {1: "domain", 2: "version"}
+_GRAPH = {1: "node*", 2: "name", 5: "initializer*", 10: "doc_string", 11: "input*", 12: "output*"}
+_NODE = {1: "input*", 2: "output*", 3: "name", 4: "op_type", 5: "attribute*", 6: "doc_string", 7: "domain"}
+_ATTRIBUTE = {
+    1: "name", 2: "f", 3: "i", 4: "s", 5: "t", 7: "floats*", 8: "ints*", 9: "strings*", 13: "doc_string", 20: "type",
+}  # fmt: skip
+_TENSOR = {
+    1: "dims*", 2: "data_type", 4: "float_data*", 5: "int32_data*", 7: "int64_data*", 8: "name", 9: "raw_data",
+    12: "doc_string", 13: "external_data*", 14: "data_location",
+}  # fmt: skip
+_ENTRY = {1: "key", 2: "value"}
+_VALUE_INFO = {1: "name", 2: "type", 3: "doc_string"}
+_TYPE = {1: "tensor_type", 6: "denotation"}
+_TENSOR_TYPE = {1: "elem_type", 2: "shape"}
+_SHAPE = {1: "dim*"}
+_DIMENSION = {1: "dim_value", 2: "dim_param", 3: "denotation"}
+
+
+def check_graph(path: Path, data: bytes, manifest: Manifest) -> None:
+    """Look through the graph in the bytes of a model.onnx.
+
+    Raises:
+        BundleError: naming `path`, for what is no graph, or one that may not be.
+    """
+    try:
+        _Graph(Reader(MOST_FIELDS), manifest, whole=path.name == GRAPH).check(memoryview(data))
+    except MalformedError as error:
+        raise BundleError(f"{path}: no graph that a bundle may have: {error}; export the model again") from error
+
+
+class _Graph:
+    def __init__(self, reader: Reader, manifest: Manifest, *, whole: bool) -> None:
+        self._reader = reader
+        self._manifest = manifest
+        in_order = manifest.graph.composition == "sequence"
+        self._operators = OPERATORS_IN_ORDER if in_order else OPERATORS
+        names: tuple[str, ...] = INPUTS_IN_ORDER if in_order else INPUTS
+        states: tuple[str, ...] = ()
+        if manifest.graph.beyond_rows is not None and not whole:
+            self._operators, names, states = OPERATORS_OF_PARTS, INPUTS_OF_PARTS, STATES_OF_PARTS
+        # Of each its type and extents, None for one that a call gives.
+        self._inputs: dict[str, tuple[int, list[int | None]]] = {
+            name: (_INT32 if name == "ids" else _INT64, [None]) for name in names
+        }
+        self._inputs |= {name: (_FLOAT, [None, manifest.dimension]) for name in states}
+        self._defined: dict[str, int | None] = {}  # of each tensor how many numbers it has, where it is a constant
+
+    def check(self, model: memoryview) -> None:
+        fields = self._read("the model", model, _MODEL)
+        opsets = [self._read("opset_import", _bytes(one), _OPSET) for one in fields["opset_import"]]
+        _demand(len(opsets) == 1 and _domain(opsets[0]) in DOMAINS, "operators of one domain alone, ONNX's own")
+        version = _number(opsets[0], "version")
+        _demand(version in OPSETS and version == self._manifest.graph.opset, "the opset that the manifest names")
+        _demand(len(fields["graph"]) == 1, "one graph")
+        self._check_graph(_bytes(fields["graph"][0]))
+
+    def _check_graph(self, graph: memoryview) -> None:
+        fields = self._read("the graph", graph, _GRAPH)
+        _demand(len(fields["node"]) <= MOST_NODES, f"at most {MOST_NODES} nodes")
+        _demand(len(fields["initializer"]) <= MOST_TENSORS, f"at most {MOST_TENSORS} initializers")
+        for name, kind, extents in self._value_infos(fields["input"]):
+            _demand(
+                self._inputs.get(name) == (kind, extents),
+                f"inputs of {', '.join(self._inputs)}, and not {quoted(name)}",
+            )
+            self._define(name)
+        for tensor in fields["initializer"]:
+            self._define(*self._check_tensor(_bytes(tensor), may_be_external=True))
+        for node in fields["node"]:
+            self._check_node(_bytes(node))
+        outputs = self._value_infos(fields["output"])
+        vectors, d = self._manifest.graph.output, self._manifest.dimension
+        alike = all((kind, extents) == (_FLOAT, [None, d]) for _, kind, extents in outputs)
+        fits = 0 < len(outputs) <= MOST_OUTPUTS and alike and outputs[0][0] == vectors
+        _demand(fits, f"outputs float32[n, {d}], the first of them {vectors}")
+        _demand(all(name in self._defined for name, _, _ in outputs), "outputs that nodes have")
+
+    def _define(self, name: str, constant: int | None = None) -> None:
+        _demand(name not in self._defined and name != "", f"one tensor named {quoted(name)}")
+        self._defined[name] = constant
+
+    def _check_node(self, node: memoryview) -> None:
+        fields = self._read("a node", node, _NODE)
+        operator = _string(fields, "op_type")
+        if operator not in self._operators or _domain(fields) not in DOMAINS:
+            raise MalformedError(f"operator {quoted(operator)} is none that bundles may use")
+        inner = [self._read(f"an attribute of {operator}", _bytes(one), _ATTRIBUTE) for one in fields["attribute"]]
+        tensors = [self._check_tensor(_bytes(one), may_be_external=False) for own in inner for one in own["t"]]
+        inputs = [name for name in map(_text, fields["input"]) if name]
+        for name in inputs:
+            _demand(name in self._defined, f"{quoted(name)} before the node that takes it")
+        sizes = [size for name in inputs if (size := self._defined[name]) is not None]
+        constant = None
+        if len(sizes) == len(inputs):
+            # onnxruntime computes it when it opens the graph, whatever size it has: no larger than what is there.
+            sizes += [size for _, size in tensors]
+            _demand(operator in FOLDED, f"no {operator} of constants alone")
+            _demand(sum(size > 1 for size in sizes) <= 1, f"no {operator} of constants that may grow")
+            constant = max(sizes, default=1)
+        for name in map(_text, fields["output"]):
+            self._define(name, constant)
+
+    def _value_infos(self, values: list[Value]) -> list[tuple[str, int, list[int | None]]]:
+        return [self._value_info(_bytes(one)) for one in values]
+
+    def _value_info(self, value: memoryview) -> tuple[str, int, list[int | None]]:
+        """Name, type and extents of an input or output, None for an extent that a call gives."""
+        fields = self._read("an input or output", value, _VALUE_INFO)
+        kind = self._inner("its type", fields, "type", _TYPE)
+        tensor = self._inner("its type", kind, "tensor_type", _TENSOR_TYPE)
+        shape = self._inner("its shape", tensor, "shape", _SHAPE)
+        extents = [self._read("its shape", _bytes(one), _DIMENSION) for one in shape["dim"]]
+        return (
+            _string(fields, "name"),
+            _number(tensor, "elem_type"),
+            [_number(one, "dim_value") if one["dim_value"] else None for one in extents],
+        )
+
+    def _check_tensor(self, tensor: memoryview, *, may_be_external: bool) -> tuple[str, int]:
+        """Its name, and how many numbers it has."""
+        fields = self._read("a tensor", tensor, _TENSOR)
+        name, kind = _string(fields, "name"), _number(fields, "data_type")
+        if kind not in _SIZES:
+            raise MalformedError(f"tensor {quoted(name)} is of type {kind}, and not of numbers")
+        _demand(_varints(fields["dims"]) <= MOST_EXTENTS, f"at most {MOST_EXTENTS} extents of a tensor")
+        extents = [signed(extent) for one in fields["dims"] for extent in _unpacked(one)]
+        _demand(all(one >= 0 for one in extents), f"extents of tensor {quoted(name)} that are not negative")
+        numbers = prod(extents)
+        if _number(fields, "data_location") == _EXTERNAL or fields["external_data"]:
+            _demand(may_be_external, "tensors of attributes that lie in the graph")
+            self._check_external(name, fields, numbers * _SIZES[kind])
+            return name, numbers
+        held = [len(_bytes(one)) / _SIZES[kind] for one in fields["raw_data"]]
+        held += [len(_bytes(one)) / _SIZES[_FLOAT] for one in fields["float_data"]]
+        held += [_varints(fields[one]) for one in ("int32_data", "int64_data") if fields[one]]
+        if held != [numbers] and (held or numbers):
+            raise MalformedError(f"tensor {quoted(name)} does not hold the {numbers} numbers of its shape")
+        return name, numbers
+
+    def _check_external(self, name: str, fields: Fields, length: int) -> None:
+        """One whole file of the bundle, at a place that it has."""
+        inline = ("raw_data", "float_data", "int32_data", "int64_data")
+        _demand(not any(fields[one] for one in inline), f"one place for tensor {quoted(name)}")
+        _demand(_number(fields, "data_location") == _EXTERNAL, f"one place for tensor {quoted(name)}")
+        entries = [self._read("external_data", _bytes(one), _ENTRY) for one in fields["external_data"]]
+        where = {_string(one, "key"): _string(one, "value") for one in entries}
+        if len(where) < len(entries) or set(where) != {"location", "offset", "length"}:
+            raise MalformedError(f"tensor {quoted(name)} lies at no location, offset and length")
+        record = self._manifest.files.get(where["location"])
+        if record is None:
+            raise MalformedError(f"tensor {quoted(name)} lies in {quoted(where['location'])}, which is not listed")
+        if not all(_is_decimal(where[one]) for one in ("offset", "length")):
+            raise MalformedError(f"tensor {quoted(name)} lies at no location, offset and length")
+        if int(where["length"]) != length or int(where["offset"]) + length > record.bytes:
+            raise MalformedError(f"tensor {quoted(name)} does not lie inside of {where['location']}")
+
+    def _inner(self, what: str, fields: Fields, name: str, known: Mapping[int, str]) -> Fields:
+        _demand(len(fields[name]) == 1, f"{name} in {what}")
+        return self._read(what, _bytes(fields[name][0]), known)
+
+    def _read(self, what: str, message: memoryview, known: Mapping[int, str]) -> Fields:
+        found: Fields = {name.rstrip("*"): [] for name in known.values()}
+        for number, value in self._reader.fields(message):
+            name = known.get(number)
+            if name is None:
+                raise MalformedError(f"{what} has field {number}, which no graph of ours has")
+            values = found[name.rstrip("*")]
+            # Parsers take the last, or put them together; nobody writes two.
+            if values and not name.endswith("*"):
+                raise MalformedError(f"{what} has {name} twice")
+            values.append(value)
+        return found
+
+
+def _demand(holds: bool, wanted: str) -> None:
+    if not holds:
+        raise MalformedError(f"there should be {wanted}")
+
+
+def _bytes(value: Value) -> memoryview:
+    if isinstance(value, int):
+        raise MalformedError("a number where a message should be")
+    return value
+
+
+def _number(fields: Fields, name: str) -> int:
+    """0 where there is none."""
+    value = fields[name][0] if fields[name] else 0
+    if not isinstance(value, int):
+        raise MalformedError(f"{name} is no number")
+    return signed(value)
+
+
+def _varints(values: list[Value]) -> int:
+    """How many numbers a repeated field has, packed or not."""
+    return sum(1 if isinstance(value, int) else count_packed(value) for value in values)
+
+
+def _unpacked(value: Value) -> Iterable[int]:
+    return [value] if isinstance(value, int) else packed(value)
+
+
+def _string(fields: Fields, name: str) -> str:
+    return _text(fields[name][0]) if fields[name] else ""
+
+
+def _text(value: Value) -> str:
+    data = _bytes(value)
+    if len(data) > LONGEST_STRING:
+        raise MalformedError(f"a name of {len(data)} bytes")
+    try:
+        return str(data, "utf-8")
+    except UnicodeDecodeError as error:
+        raise MalformedError("a name is not UTF-8") from error
+
+
+def _domain(fields: Fields) -> str:
+    return _string(fields, "domain")
+
+
+def _is_decimal(text: str) -> bool:
+    return 0 < len(text) <= 19 and text.isascii() and text.isdigit()

@@ -1,0 +1,335 @@
+"""manifest.json: what a bundle says of itself, in records whose every value is bounded.
+
+A manifest comes from whoever made the model. So nothing in it is believed before it is looked at: the file is measured
+before it is read, names are plain, numbers have ranges, lists have lengths. What the numbers say of other files is
+checked where these are opened (gramvec.bundle.bundle).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import orjson
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from gramvec.bundle.resolve import MANIFEST
+from gramvec.errors import BundleError, quoted
+
+FORMAT = "gramvec-bundle"
+FORMAT_VERSION = 1
+GRAPH = "model.onnx"
+CPU_GRAPH = "model.cpu.onnx"
+CUDA_GRAPH = "model.cuda.onnx"
+VOCABULARY = "vocab.bin"
+MEMO = "memo.bin"
+IDENTITY = "identity.bin"
+
+# The models that ship have manifests of 0.14 MB. A manifest is parsed whole, into some twenty times its bytes.
+MOST_BYTES = 8 * 2**20
+MOST_CONTAINERS = 200_000  # a parser takes a second, and the interpreter's lock, for a million
+MOST_FILES = 64
+MOST_BYTES_OF_FILES = 64 * 2**30
+MOST_GOLDEN_TEXTS, MOST_GOLDEN_CHARACTERS = 1_024, 65_536
+MOST_COLUMNS = 65_536
+MOST_ROWS = 2**31 - 1  # an id is an int32
+LONGEST_NAME = 128
+DEEPEST = 32  # lists and objects inside each other in `provenance`
+# What a graph may ask for: int32[rows], then int64 by row, by text, and by text and one.
+INPUTS, OUTPUT = ("ids", "segments", "counts", "offsets"), "vectors"
+
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+Precision = Literal["float32", "float16", "int8"]
+Composition = Literal["bag", "layers", "sequence"]
+Pooling = Literal["sum", "mean", "last", "max"]
+# What becomes of rows that are read in their order: the last state, or the maximum over places.
+_IN_ORDER = ("last", "max")
+_BEYOND_ROWS = {"layers": "has layers above the sum of its rows", "sequence": "reads a text's rows in their order"}
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("should hold printable characters alone")
+    return text
+
+
+def _plain(name: str) -> str:
+    if len(name) > LONGEST_NAME or _PLAIN.fullmatch(name) is None:
+        raise ValueError(f"{quoted(name)} is no plain name of a file (letters, digits, and . _ + - inside)")
+    return name
+
+
+def _digest(text: str) -> str:
+    if _DIGEST.fullmatch(text) is None:
+        raise ValueError("should be 64 hexadecimal digits")
+    return text
+
+
+def _at_most(items: int, *kinds: type) -> BeforeValidator:
+    """Not more items, and of a list each of these types.
+
+    pydantic would look at every item first, and keep a record of each that is wrong: gigabytes for a million.
+    """
+
+    def check(values: Any) -> Any:
+        if isinstance(values, list | dict) and len(values) > items:
+            raise ValueError(f"{len(values)} items, and there may be {items}")
+        if kinds and isinstance(values, list) and not {*map(type, values)} <= {*kinds}:
+            raise ValueError(f"Input should be a list of {kinds[0].__name__}")
+        return values
+
+    return BeforeValidator(check)
+
+
+def _rows(ids: list[int]) -> list[int]:
+    if ids and not (min(ids) >= 0 and max(ids) < MOST_ROWS):
+        raise ValueError("holds what is no row")
+    return ids
+
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_printable)]
+# So that a path cannot lead elsewhere, on any system, and a sentence can quote it.
+FileName = Annotated[str, AfterValidator(_plain)]
+Digest = Annotated[str, AfterValidator(_digest)]
+Count = Annotated[int, Field(ge=0, le=MOST_ROWS)]
+Offset = Annotated[int, Field(ge=0, le=MOST_BYTES_OF_FILES)]
+Columns = Annotated[list[float], _at_most(MOST_COLUMNS, float, int)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fields_are_known(cls, values: Any) -> Any:
+        # Before pydantic, which would keep a record of each of a million.
+        if isinstance(values, Mapping):
+            for name in values:
+                if name not in cls.model_fields:
+                    raise ValueError(f"{quoted(name)}: Extra inputs are not permitted")
+        return values
+
+
+class FileRecord(_Record):
+    """What a file must be: its size in bytes and its SHA-256 (64 hex digits)."""
+
+    bytes: Offset
+    sha256: Digest
+
+
+class Golden(_Record):
+    """A text with the features and the vector (float32, before normalisation) that it must have."""
+
+    text: str
+    ids: Annotated[list[int], _at_most(MOST_BYTES, int), AfterValidator(_rows)]
+    vector: Columns
+
+
+class Stored(_Record):
+    """Where the graph's weights lie, for a runtime that reads them itself: byte offsets into the file `file`.
+
+    table: of float32, float16 or int8[rows, dimension], by the graph's precision. scales: of float32[rows], for int8.
+    rows: those of the vocabulary, then those of the memo. columns, bias: float32[dimension] or None; a vector is
+    activation(pool(table[id] * scales[id]) * columns + bias).
+    """
+
+    file: FileName
+    rows: Count
+    table: Offset
+    scales: Offset | None = None
+    columns: Columns | None = None
+    bias: Columns | None = None
+
+
+class Graph(_Record):
+    """model.onnx: ids int32[rows], and how they are cut into texts, to vectors float32[n, dimension].
+
+    composition: "bag", a vector is what Stored says; "layers", matrices are above that sum or mean; "sequence", a
+    text's rows are read in their order. Of the last two nobody can say what a single row adds to a vector; of sequences
+    `stored` says nothing, and of layers where the rows below them lie, if these have as many columns as a vector.
+    pooling: how a text's rows become one vector; "last" and "max" are of sequences. activation: of the vector.
+    cpu: whether model.cpu.onnx is there, the same over the same weights for a CPU alone. Of a bag it adds int8 rows as
+    integers, up to 2^16 of them in a call; of layers it is what is above the sum, of sequences one step.
+    cuda: whether model.cuda.onnx is there, of layers and sequences alone: such parts, with products that are exact.
+    """
+
+    opset: Annotated[int, Field(ge=1, le=10_000)]
+    inputs: Annotated[list[str], _at_most(len(INPUTS))]
+    output: str
+    precision: Precision
+    pooling: Pooling
+    activation: Literal["linear", "tanh", "relu", "sigmoid"]
+    composition: Composition = "bag"
+    stored: Stored | None = None
+    cpu: bool = False
+    cuda: bool = False
+
+    @property
+    def beyond_rows(self) -> str | None:
+        """What the model does that a sum of rows does not, as a part of a sentence; None for a bag."""
+        return _BEYOND_ROWS.get(self.composition)
+
+
+class IdentityRecord(_Record):
+    """Columns that say which n-grams stand in a text, after those of the graph; identity.bin weighs the n-grams.
+
+    columns: how many. orders: of the n-grams. scale: how long these columns may be beside the others' length of 1. What
+    can be of these is checked where they are used (gramvec.lexical).
+    """
+
+    columns: Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
+    orders: Annotated[list[int], _at_most(16, int)]
+    scale: Annotated[float, Field(gt=0, le=1_000)]
+
+
+class Manifest(_Record):
+    """manifest.json. `provenance` is free-form JSON: how the model was made, from what, and what it scored.
+
+    `dimension` is that of the graph's vectors, without the columns of `identity`.
+    `memo` is the number of memo rows, which follow the vocabulary's `rows` in the table. The golden ids are those
+    without the memo.
+    """
+
+    format: Literal["gramvec-bundle"]
+    format_version: Literal[1]
+    name: Name
+    kind: Name
+    dimension: Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
+    features: dict[str, Any]
+    features_digest: str
+    rows: Count
+    ngrams: Count
+    words: Count
+    memo: Count = 0
+    graph: Graph
+    identity: IdentityRecord | None = None
+    golden: Annotated[list[Golden], _at_most(MOST_GOLDEN_TEXTS)]
+    files: Annotated[dict[FileName, FileRecord], _at_most(MOST_FILES)]
+    provenance: dict[str, Any]
+
+    @property
+    def table_rows(self) -> int:
+        """Rows of the table: the vocabulary's, then the memo's."""
+        return self.rows + self.memo
+
+
+def read_manifest(path: Path, data: bytes) -> tuple[Manifest, str]:
+    """The manifest in these bytes, and its digest: their SHA-256. `path` is what sentences name.
+
+    Raises BundleError for anything that is not JSON of this format and version, or out of a range.
+    """
+    if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
+        raise BundleError(f"{path}: more than {MOST_CONTAINERS} lists and objects; copy or export the model again")
+    try:
+        values = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise BundleError(f"{path}: not JSON ({error}); copy or export the model again") from error
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise BundleError(f"{path}: not the manifest of a gramvec bundle; give a folder that gramvec-train wrote")
+    version = values.get("format_version")
+    if version != FORMAT_VERSION or isinstance(version, bool):
+        raise BundleError(
+            f"{path}: format version {quoted(version)}, but this gramvec reads version {FORMAT_VERSION}; "
+            "export the model again or install the gramvec that wrote it"
+        )
+    try:
+        manifest = Manifest.model_validate(values)
+    except ValidationError as error:
+        raise BundleError(f"{path}: {_first(error)}; copy or export the model again") from error
+    if (wrong := _contradiction(manifest)) is not None:
+        raise BundleError(f"{path}: {wrong}; copy or export the model again")
+    return manifest, hashlib.sha256(data).hexdigest()
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    message = first["msg"].removeprefix("Value error, ")
+    return ": ".join([*([".".join(map(quoted, first["loc"]))] if first["loc"] else []), message])
+
+
+def _contradiction(manifest: Manifest) -> str | None:
+    """What the manifest says that cannot be, for all that is known from it alone."""
+    graph, stored, d = manifest.graph, manifest.graph.stored, manifest.dimension
+    if not _are_inputs(graph.inputs) or graph.output != OUTPUT:
+        return f"graph.inputs and graph.output must be some of {', '.join(INPUTS)}, and {OUTPUT}"
+    for name in _files_read(manifest):
+        if name not in manifest.files:
+            return f"files: {name} is not listed, and nothing is read that has no digest"
+    if MANIFEST in manifest.files:
+        return f"files: {MANIFEST} cannot hold its own digest"
+    if sum(record.bytes for record in manifest.files.values()) > MOST_BYTES_OF_FILES:
+        return f"files: more than {MOST_BYTES_OF_FILES} bytes"
+    if sum(len(golden.text) for golden in manifest.golden) > MOST_GOLDEN_CHARACTERS:
+        return f"golden: texts of more than {MOST_GOLDEN_CHARACTERS} characters"
+    if not _is_shallow(manifest.provenance):
+        return f"provenance: lists and objects more than {DEEPEST} deep"
+    for index, golden in enumerate(manifest.golden):
+        if not _are_columns(golden.vector, d):
+            return f"golden.{index}.vector: not {d} float32 numbers"
+    wrong = _contradiction_of_composition(manifest)
+    return _contradiction_of(stored, manifest) if wrong is None and stored is not None else wrong
+
+
+def _are_inputs(names: list[str]) -> bool:
+    return "ids" in names and {*names} <= {*INPUTS} and len({*names}) == len(names)
+
+
+def _files_read(manifest: Manifest) -> list[str]:
+    graph, stored = manifest.graph, manifest.graph.stored
+    found = [GRAPH, VOCABULARY] + [IDENTITY] * (manifest.identity is not None)
+    found += [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu + [CUDA_GRAPH] * graph.cuda
+    return found + ([] if stored is None else [stored.file])
+
+
+def _contradiction_of_composition(manifest: Manifest) -> str | None:
+    graph = manifest.graph
+    if (graph.composition == "sequence") != (graph.pooling in _IN_ORDER):
+        return f"graph.pooling: {graph.pooling} is not for graph.composition {graph.composition}"
+    if graph.composition == "bag":
+        if graph.activation not in ("linear", "tanh"):
+            return f"graph.activation: {graph.activation} is not for graph.composition bag"
+        return "graph.cuda: a bag has one graph for all devices" if graph.cuda else None
+    if graph.composition == "sequence" and graph.stored is not None:
+        return "graph.composition: sequence, which has no graph.stored"
+    if graph.composition == "layers" and graph.stored is None and (graph.cpu or graph.cuda):
+        return "graph.composition: layers, whose graph.cpu and graph.cuda go with graph.stored"
+    if manifest.memo and graph.composition == "sequence":
+        return "memo: rows of sums, and graph.composition is sequence"
+    return None
+
+
+def _contradiction_of(stored: Stored, manifest: Manifest) -> str | None:
+    for name, columns in (("columns", stored.columns), ("bias", stored.bias)):
+        if columns is not None and not _are_columns(columns, manifest.dimension):
+            return f"graph.stored.{name}: not {manifest.dimension} float32 numbers"
+    if stored.rows != manifest.table_rows:
+        return f"graph.stored.rows: {stored.rows}, and rows and memo are {manifest.table_rows}"
+    return None
+
+
+def _are_columns(values: list[float], dimension: int) -> bool:
+    with np.errstate(over="ignore"):  # 1e300 is a number of JSON, and none of float32
+        return len(values) == dimension and bool(np.isfinite(np.array(values, np.float32)).all())
+
+
+def _is_shallow(values: dict[str, Any]) -> bool:
+    """Whether what writes JSON can write it: that gives up long before what reads it."""
+    level: list[Any] = [values]
+    for _ in range(DEEPEST):
+        inner = [one for one in level if isinstance(one, dict | list)]
+        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
+    return not level

@@ -1,0 +1,150 @@
+"""The files of a bundle's folder: each opened once, measured, read no further than its manifest says, and digested.
+
+What is used afterwards is what was digested: a file that is held in memory is these bytes, and a file that is mapped is
+mapped by the descriptor that was read. A path is opened a second time by ONNX Runtime alone.
+
+A link is followed, to wherever it leads, because caches of models keep their files elsewhere (huggingface_hub's holds
+nothing but links). It gives nothing away: only a regular file is opened, and it must have the size and the SHA-256 of
+the manifest, so whoever made the bundle knew every byte of it. The manifest itself, which has no digest, must parse.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import mmap
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gramvec.bundle.manifest import (
+    CPU_GRAPH,
+    CUDA_GRAPH,
+    GRAPH,
+    IDENTITY,
+    MEMO,
+    MOST_BYTES,
+    VOCABULARY,
+    FileRecord,
+    Manifest,
+    read_manifest,
+)
+from gramvec.bundle.resolve import MANIFEST
+from gramvec.errors import BundleError
+
+# What is held in memory as a whole, and how large it may be. A graph of bags of rows has 4 KB, or a byte a row; weights
+# lie apart. Of the tables 10 million n-grams take 0.2 GB.
+MOST_BYTES_IN_MEMORY = {VOCABULARY: 2**30, MEMO: 2**30, IDENTITY: 2**20}
+MOST_BYTES_IN_MEMORY |= dict.fromkeys((GRAPH, CPU_GRAPH, CUDA_GRAPH), 2**26)
+REMEDY = "copy or export the model again"
+
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # neither waits for a FIFO nor takes a terminal
+_PIECE = 2**18
+
+
+class VerifiedFiles:
+    """What `verify_files` found: `contents` of the files that are used whole, and `weights`, mapped (or None)."""
+
+    def __init__(self, contents: dict[str, bytes], weights: mmap.mmap | None) -> None:
+        self.contents = contents
+        self.weights = weights
+
+
+class Folder:
+    """The folder of a bundle, open: what its path means by now, or what a link in it has become, does not matter."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    def manifest(self) -> tuple[Manifest, str]:
+        """The manifest and its digest. Raises BundleError."""
+        path = self.path / MANIFEST
+        with self._file(MANIFEST) as (file, size):
+            if size > MOST_BYTES:
+                raise BundleError(f"{path}: {size} bytes, and a manifest has at most {MOST_BYTES}; {REMEDY}")
+            data = _read(file, size)
+        return read_manifest(path, data)
+
+    def verify(self, manifest: Manifest) -> VerifiedFiles:
+        """Every file that the manifest lists; 1 ms a megabyte, without the interpreter's lock. Raises BundleError."""
+        stored = manifest.graph.stored
+        found = VerifiedFiles({}, None)
+        for name, record in manifest.files.items():
+            with self._checked(name, record) as file:
+                if (most := MOST_BYTES_IN_MEMORY.get(name)) is not None:
+                    if record.bytes > most:
+                        raise BundleError(f"{self.path / name}: {record.bytes} bytes, and may have {most}; {REMEDY}")
+                    found.contents[name] = data = _read(file, record.bytes)
+                    digest = hashlib.sha256(data).hexdigest()
+                else:
+                    digest = _digest(file, record.bytes)
+                if digest != record.sha256:
+                    raise BundleError(f"{self.path / name}: its SHA-256 is not the manifest's; {REMEDY}")
+                if stored is not None and name == stored.file:
+                    found.weights = _mapped(self.path / name, file, record.bytes)
+        return found
+
+    @contextmanager
+    def _checked(self, name: str, record: FileRecord) -> Iterator[int]:
+        with self._file(name) as (file, size):
+            if size != record.bytes:
+                raise BundleError(f"{self.path / name}: {size} bytes, the manifest says {record.bytes}; {REMEDY}")
+            yield file
+
+    @contextmanager
+    def _file(self, name: str) -> Iterator[tuple[int, int]]:
+        """The descriptor of a regular file, and its size. What goes wrong inside is said of it."""
+        try:
+            # Twice: to open a device can do something, and what was opened may be another file by then.
+            _size_of_regular(os.stat(name, dir_fd=self._descriptor))
+            file = os.open(name, _FLAGS, dir_fd=self._descriptor)
+            try:
+                yield file, _size_of_regular(os.fstat(file))
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise BundleError(f"{self.path / name}: cannot be read ({error.strerror}); {REMEDY}") from error
+
+
+@contextmanager
+def opened_folder(path: Path) -> Iterator[Folder]:
+    """The folder, open for the block. Raises BundleError if it is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read ({error.strerror}); {REMEDY}") from error
+    try:
+        yield Folder(path, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _size_of_regular(found: os.stat_result) -> int:
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return found.st_size
+
+
+def _read(file: int, size: int) -> bytes:
+    """So many bytes, or fewer where the file was cut meanwhile, whose digest is another then."""
+    with os.fdopen(file, "rb", closefd=False) as opened:
+        return opened.read(size)
+
+
+def _digest(file: int, size: int) -> str:
+    digest, piece = hashlib.sha256(), memoryview(bytearray(_PIECE))
+    with os.fdopen(file, "rb", buffering=0, closefd=False) as opened:
+        while size > 0 and (got := opened.readinto(piece[: min(size, _PIECE)])):
+            digest.update(piece[:got])
+            size -= got
+    return digest.hexdigest()
+
+
+def _mapped(path: Path, file: int, size: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(file, size, access=mmap.ACCESS_READ)
+    except ValueError as error:  # it is empty, or was cut meanwhile
+        raise BundleError(f"{path}: its table cannot be mapped ({error}); {REMEDY}") from error

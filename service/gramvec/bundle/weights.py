@@ -1,0 +1,70 @@
+"""The weights of a bundle where they lie: views of the file that was verified, one mapping for all who read it."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.bundle.manifest import Manifest, Stored
+from gramvec.errors import BundleError
+
+Floats = NDArray[np.float32]
+
+_DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2"), "int8": np.dtype("i1")}
+
+
+class MappedWeights(NamedTuple):
+    """A vector is activation(pool(table[id] * scales[id]) * columns + bias).
+
+    path: of the file. data: uint8[bytes], all of it. table: [rows, d] of the stored precision, which begins at
+    `data[begin]`. scales: float32[rows] or None, in whatever place of the file, so not always aligned. columns, bias:
+    float32[d] or None.
+    """
+
+    path: Path
+    data: NDArray[np.uint8]
+    begin: int
+    table: NDArray[Any]
+    scales: Floats | None
+    columns: Floats | None
+    bias: Floats | None
+    mapping: mmap.mmap
+
+    @property
+    def missing(self) -> int:
+        """How many bytes the file has lost since it was mapped; to read those ends the process, with SIGBUS."""
+        return max(0, len(self.data) - self.mapping.size())
+
+
+def mapped_weights(path: Path, data: mmap.mmap, stored: Stored, manifest: Manifest) -> MappedWeights:
+    """The weights of which the manifest says that they lie in this file.
+
+    Raises BundleError, naming the file, if they cannot lie there.
+    """
+    rows, d, dtype = stored.rows, manifest.dimension, _DTYPES[manifest.graph.precision]
+    size = len(data)
+    for what, begin, length in (
+        ("table", stored.table, rows * d * dtype.itemsize),
+        ("scales", stored.scales or 0, 4 * rows if stored.scales is not None else 0),
+    ):
+        if begin + length > size:
+            raise BundleError(
+                f"{path}: its {what} cannot be mapped (bytes {begin} to {begin + length} of {size}); "
+                "copy or export the model again"
+            )
+    if stored.table % dtype.itemsize:
+        raise BundleError(f"{path}: its table begins at byte {stored.table}, inside a number; export the model again")
+    return MappedWeights(
+        path,
+        np.frombuffer(data, np.uint8),
+        stored.table,
+        np.frombuffer(data, dtype, rows * d, stored.table).reshape(rows, d),
+        None if stored.scales is None else np.frombuffer(data, "<f4", rows, stored.scales),
+        None if stored.columns is None else np.array(stored.columns, np.float32),
+        None if stored.bias is None else np.array(stored.bias, np.float32),
+        data,
+    )

@@ -1,0 +1,348 @@
+"""The library's face: texts in, vectors out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.bundle.bundle import Bundle, Manifest
+from gramvec.embed.inputs import TruncationDirection, in_batches, prepared
+from gramvec.embed.spaces import Space, check_space, columns_of
+from gramvec.embed.st_compat import Encodes
+from gramvec.embed.vectors import (
+    RawEmbeddings,
+    check_dimensions,
+    cosine_matrix,
+    cosine_pairs,
+    finish,
+    vectors_among,
+)
+from gramvec.errors import InputError
+from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sparse import SIF_A
+from gramvec.runtime.base import Batching, Runtime
+from gramvec.text.batch import FeatureBatch
+
+Vectors = NDArray[np.float32]
+
+MAX_CHARACTERS = 65_536
+# The fewest texts that are worth a thread of their own in a call that several share.
+LEAST_CHUNK = 512
+
+
+class Embedder(Encodes):
+    """A model that is ready to embed. Make one with `load`; calls may come from several threads.
+
+    Texts may be any iterable of str: a list, a generator, an open file, an array of numpy, a column of pandas, polars
+    or pyarrow. Pickling keeps the model's place and digest, and opens it again.
+
+    space: which columns an embedding has: of what a text means (of model and runtime), of its identity (of n-grams, see
+    gramvec.lexical), or both. dimension: how many these are.
+    identity: what makes the columns of the identity, None where an embedding has none. Given, it takes the place of the
+    bundle's own, see `adapted`.
+    threads: how many work on one call of more texts than the runtime takes at once (see `batching`); None for as many
+    as this process has cores. They are started at the first such call, and do not change a byte of the answer.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        runtime: Runtime,
+        *,
+        max_characters: int = MAX_CHARACTERS,
+        threads: int | None = None,
+        space: Space = "meaning",
+        identity: Identity | None = None,
+    ) -> None:
+        check_space(space)
+        if max_characters < 1:
+            raise InputError(f"max_characters must be at least 1, not {max_characters}", field="max_characters")
+        if threads is not None and threads < 1:
+            raise InputError(f"threads must be at least 1, not {threads}", field="threads")
+        self.bundle = bundle
+        self.space = space
+        self.identity = None if space == "meaning" else identity or bundle.identity
+        if space != "meaning" and self.identity is None:
+            raise InputError(f"{bundle.manifest.name} has no identity; leave out space={space!r}", field="space")
+        self._own = identity
+        columns = 0 if self.identity is None else self.identity.columns
+        self._widths = bundle.manifest.dimension, columns
+        self.dimension = sum(self._widths) if space == "both" else columns or bundle.manifest.dimension
+        self.max_characters = max_characters
+        self.threads = threads or len(os.sched_getaffinity(0))
+        self._runtime = runtime
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __repr__(self) -> str:
+        return f"<gramvec.Embedder {self.name}: {self.dimension} columns, runtime {self.runtime} on {self.device}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        where = str(self.bundle.path.resolve())
+        from gramvec.embed.loading import opened_again
+
+        settings = (self.device, self.runtime, self.max_characters, self.threads, self.space)
+        return opened_again, (where, self.bundle.digest, settings, self._own)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The bundle's manifest."""
+        return self.bundle.manifest
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.manifest.name
+
+    @property
+    def kind(self) -> str:
+        """What the model is: gramvec, charagram-phrase, paragram-phrase, sif, ..."""
+        return self.manifest.kind
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bundle's manifest (64 hex digits); it changes if any file of the bundle does.
+
+        With another space than meaning it is of the space as well, and of the weights of n-grams.
+        """
+        if self.identity is None:
+            return self.bundle.digest
+        return hashlib.sha256(f"{self.bundle.digest} {self.space} {self.identity.digest}".encode()).hexdigest()
+
+    @property
+    def runtime(self) -> str:
+        """The runtime in use, "onnx" or "native"."""
+        return self._runtime.name
+
+    @property
+    def device(self) -> str:
+        """The device in use, "cpu" or "cuda", as the runtime reports it."""
+        return self._runtime.device
+
+    @property
+    def provider(self) -> str:
+        """The runtime's own name of the device in use."""
+        return self._runtime.provider
+
+    @property
+    def batching(self) -> Batching:
+        """How the runtime wants to be called; any other way gives the same bytes."""
+        return self._runtime.batching
+
+    def prepare(
+        self,
+        texts: Iterable[str],
+        *,
+        truncate: bool = False,
+        truncation_direction: TruncationDirection = "right",
+    ) -> list[str]:
+        """Check the texts and return them, cut to max_characters if `truncate` (at the "right" or "left" end).
+
+        Raises InputError, with the text's index, for anything but str, for a lone surrogate, and for a text
+        over max_characters without `truncate`.
+        """
+        return prepared(texts, self.max_characters, truncate=truncate, truncation_direction=truncation_direction)
+
+    def raw(self, texts: Sequence[str]) -> RawEmbeddings:
+        """The model's vectors of prepared texts, before normalisation, and how many rows were summed for each.
+
+        The same text has the same bytes, alone or in any company. Raises BackendError if the runtime fails.
+        """
+        if len(texts) <= self.batching.texts:
+            return self._raw(texts)
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        counts = np.empty(len(texts), np.int64)
+        units = np.empty_like(vectors)
+
+        spent: list[tuple[int, float]] = []
+
+        def fill(chunk: slice) -> None:
+            own = self._raw(texts[chunk])
+            vectors[chunk], counts[chunk], units[chunk] = own.vectors, own.feature_counts, own.units
+            spent.append((own.unknown, own.featurise_seconds))
+
+        self._for_each_chunk(fill, len(texts))
+        unknown, seconds = sum(one for one, _ in spent), sum(one for _, one in spent)
+        return RawEmbeddings(vectors, counts, units, unknown, seconds)
+
+    def vectors_of(self, batch: FeatureBatch) -> Vectors:
+        """float32[n, d]: the model's vectors of rows of its table, before normalisation.
+
+        Raises BackendError if the runtime fails.
+        """
+        return self._runtime.run(batch)
+
+    def _raw(self, texts: Sequence[str]) -> RawEmbeddings:
+        sums = self._runtime.embed(self.bundle.memoised, texts)
+        if self.identity is None:
+            return RawEmbeddings.of(*sums)
+        vectors, ngrams = self._with_identity(texts, sums.vectors)
+        # No text of which a model knows nothing is unknown, if it has n-grams.
+        return RawEmbeddings.of(vectors, sums.counts + ngrams, sums.unknown, sums.featurise_seconds)
+
+    def _sums(self, texts: Sequence[str]) -> Vectors:
+        sums = self._runtime.embed(self.bundle.memoised, texts).vectors
+        return sums if self.identity is None else self._with_identity(texts, sums)[0]
+
+    def _with_identity(self, texts: Sequence[str], sums: Vectors) -> tuple[Vectors, NDArray[np.int64]]:
+        assert self.identity is not None
+        vectors, ngrams = self.identity.joined(texts, sums)
+        return (vectors if self.space == "both" else np.ascontiguousarray(vectors[:, sums.shape[1] :])), ngrams
+
+    def columns(self, space: Space | None, dimensions: int | None) -> tuple[slice, int]:
+        """Which columns of an embedding are those of `space` (None: all), and how many of these `dimensions` keeps.
+
+        Raises InputError where there are none, and for dimensions that are no number from 1 to as many as there are.
+        """
+        chosen = slice(None) if space is None else columns_of(space, self.space, *self._widths)
+        width = len(range(*chosen.indices(self.dimension)))
+        check_dimensions(dimensions, width)
+        return chosen, dimensions or width
+
+    def adapted(self, texts: Iterable[str], *, a: float = SIF_A, space: Space = "both") -> Embedder:
+        """This model with identity weighed by these texts, without labels: what many of them hold says little.
+
+        For the texts that are compared: both of two tables, the records that are searched. An n-gram that a share p of
+        them holds weighs a / (a + p). In seconds for a million titles, and 140 MB. Both use one runtime: to close one
+        closes the other.
+        Raises InputError for no texts, and for what NgramWeights.of_texts refuses.
+        """
+        known = self.bundle.identity
+        identity = Identity.of_texts(texts, a=a) if known is None else Identity.of_texts(texts, **known.shape, a=a)
+        return self.with_identity(identity, space)
+
+    def with_identity(self, identity: Identity, space: Space) -> Embedder:
+        """This model with another identity; both use one runtime."""
+        return Embedder(
+            self.bundle,
+            self._runtime,
+            max_characters=self.max_characters,
+            threads=self.threads,
+            space=space,
+            identity=identity,
+        )
+
+    @property
+    def own_identity(self) -> Identity | None:
+        """What was given in the place of the bundle's identity, see `adapted`; None for the bundle's, or none."""
+        return self._own
+
+    def of_meaning(self, texts: Sequence[str], known: RawEmbeddings) -> RawEmbeddings:
+        """`raw` of prepared texts whose first columns are known: those of this model's meaning, with others or none."""
+        meaning = np.ascontiguousarray(known.vectors[:, : self._widths[0]])
+        if self.identity is None:
+            return RawEmbeddings.of(meaning, known.feature_counts)
+        vectors, ngrams = self._with_identity(texts, meaning)
+        return RawEmbeddings.of(vectors, known.feature_counts + ngrams)
+
+    def _for_each_chunk(self, fill: Callable[[slice], None], texts: int) -> None:
+        # What one thread takes at a time bounds the memory of a call with a million texts.
+        size = min(self.batching.texts, max(LEAST_CHUNK, -(-texts // self.threads)))
+        chunks = [slice(start, start + size) for start in range(0, texts, size)]
+        if self.threads == 1 or len(chunks) == 1:
+            for chunk in chunks:
+                fill(chunk)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="gramvec-embed")
+        for _ in self._pool.map(fill, chunks):
+            pass
+
+    def embed(
+        self,
+        texts: Iterable[str],
+        *,
+        normalize: bool = True,
+        dimensions: int | None = None,
+        truncate: bool = False,
+        truncation_direction: TruncationDirection = "right",
+        space: Space | None = None,
+    ) -> Vectors:
+        """float32[n, k]: one embedding a text, in order.
+
+        normalize: length 1 (a text without any known feature may be all zeros and stays so).
+        dimensions: keep the first k of d columns, before normalising; None keeps all.
+        space: "meaning" or "identity" for these columns alone, where the model was loaded for both.
+        truncate, truncation_direction: see prepare.
+        Raises InputError for what prepare and finish refuse, BackendError if the runtime fails.
+        """
+        prepared = self.prepare(texts, truncate=truncate, truncation_direction=truncation_direction)
+        columns, width = self.columns(space, dimensions)  # before the work, not after it
+        if len(prepared) <= self.batching.texts:
+            return finish(self._sums(prepared)[:, columns], normalize=normalize, dimensions=dimensions)
+        vectors = np.empty((len(prepared), width), np.float32)
+
+        def fill(chunk: slice) -> None:
+            sums = self._sums(prepared[chunk])
+            finish(sums[:, columns], normalize=normalize, dimensions=dimensions, out=vectors[chunk])
+
+        self._for_each_chunk(fill, len(prepared))
+        return vectors
+
+    def similarity(self, left: Iterable[str] | Vectors, right: Iterable[str] | Vectors) -> Vectors:
+        """float32[n, m]: the cosine of every left text with every right one, in [-1, 1]; 0 for unknown texts.
+
+        Vectors may stand for texts: float[n, d] or one float[d], an array, a tensor or a list of rows.
+        """
+        return cosine_matrix(self._compared(left), self._compared(right))
+
+    def pair_similarity(self, left: Iterable[str] | Vectors, right: Iterable[str] | Vectors) -> Vectors:
+        """float32[n]: the cosine of each left text (or vector) with its right one.
+
+        Raises InputError if their numbers differ.
+        """
+        one, other = self._compared(left), self._compared(right)
+        if len(one.vectors) != len(other.vectors):
+            raise InputError(f"{len(one.vectors)} left texts and {len(other.vectors)} right ones; give as many of each")
+        return cosine_pairs(one, other)
+
+    similarity_pairwise = pair_similarity
+
+    def _compared(self, given: Iterable[str] | Vectors) -> RawEmbeddings:
+        found = vectors_among(given)
+        if found is not None:
+            vectors = np.atleast_2d(np.asarray(found, np.float32))
+            if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
+                said = f"vectors have the shape {found.shape}; give [n, {self.dimension}]"
+                raise InputError(said, field="texts")
+            return RawEmbeddings.of(vectors, np.count_nonzero(vectors, axis=1).astype(np.int64))
+        return self.raw(self.prepare(given))
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int | None = None,
+        normalize: bool = True,
+        dimensions: int | None = None,
+        truncate: bool = False,
+        truncation_direction: TruncationDirection = "right",
+        space: Space | None = None,
+    ) -> Iterator[Vectors]:
+        """Embeddings of an iterable of any length, float32[at most batch_size, k] at a time, lazily.
+
+        batch_size: None for as many as the runtime takes at once. Else as embed.
+        """
+
+        def embed(batch: list[str]) -> Vectors:
+            return self.embed(
+                batch,
+                normalize=normalize,
+                dimensions=dimensions,
+                truncate=truncate,
+                truncation_direction=truncation_direction,
+                space=space,
+            )
+
+        return in_batches(texts, self.batching.texts if batch_size is None else batch_size, embed)
+
+    def close(self) -> None:
+        """Release the runtime and the threads; later calls raise BackendError."""
+        self._runtime.close()
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None

@@ -1,0 +1,68 @@
+"""A model's name, or its folder, to an Embedder."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from gramvec.bundle.bundle import DEFAULT_MODEL, Bundle, open_bundle
+from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
+from gramvec.embed.spaces import Space, check_space
+from gramvec.embed.vectors import unit
+from gramvec.errors import BundleError, DeviceError
+from gramvec.lexical.sketch import Identity
+from gramvec.runtime.base import Device, Runtime
+from gramvec.runtime.select import RuntimeName, open_runtime
+
+# Of a component of a vector of length 1.
+UNIT_TOLERANCE = 1e-6
+
+
+def load(
+    name_or_path: str | os.PathLike[str] = DEFAULT_MODEL,
+    *,
+    device: Device = "auto",
+    max_characters: int = MAX_CHARACTERS,
+    runtime: RuntimeName = "auto",
+    threads: int | None = None,
+    space: Space = "meaning",
+) -> Embedder:
+    """Open a model by name (in models/) or path, verify its files, and check it on its golden texts.
+
+    runtime: "onnx", "native" (a compiled loop for a CPU), or "auto", see gramvec.runtime.select. threads, space: see
+    Embedder.
+    Raises BundleError for a damaged or unsuitable bundle, DeviceError if the device or runtime cannot be had,
+    InputError for a space that the model does not have.
+    """
+    check_space(space)
+    bundle = open_bundle(name_or_path)
+    opened = _open(bundle, device, runtime)
+    return Embedder(bundle, opened, max_characters=max_characters, threads=threads, space=space)
+
+
+def opened_again(
+    path: str,
+    digest: str,
+    settings: tuple[Device, RuntimeName, int, int, Space],
+    identity: Identity | None,
+) -> Embedder:
+    """What was pickled; digest: the bundle's. Raises BundleError if another model lies there by now."""
+    device, runtime, max_characters, threads, space = settings
+    bundle = open_bundle(path)
+    if bundle.digest != digest:
+        raise BundleError(f"{path}: another model than the one that was pickled; pickle it again")
+    opened = _open(bundle, device, runtime)
+    return Embedder(bundle, opened, max_characters=max_characters, threads=threads, space=space, identity=identity)
+
+
+def _open(bundle: Bundle, device: Device, runtime: RuntimeName) -> Runtime:
+    """The runtime, and the loop that every vector goes through last, checked on the golden vectors."""
+    opened = open_runtime(bundle, device, runtime)
+    vectors = np.array([one.vector for one in bundle.manifest.golden], np.float32)
+    vectors = vectors.reshape(len(vectors), bundle.manifest.dimension)
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    expected = vectors / np.where(lengths > 0, lengths, 1)
+    if not np.allclose(unit(vectors), expected, rtol=0, atol=UNIT_TOLERANCE):
+        raise DeviceError("the compiled loops give vectors that are not of length 1; install gramvec again")
+    return opened

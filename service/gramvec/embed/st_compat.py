@@ -1,0 +1,123 @@
+"""sentence-transformers' words for what an Embedder does, so that programs written for it go on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.embed.quantization import Precision, check_precision, quantize
+from gramvec.embed.vectors import Vectors
+from gramvec.errors import InputError
+from gramvec.text.inputs import listed
+
+BATCH_SIZE = 4_096
+# What only None is taken for.
+LEFT_OUT = ("pool", "chunk_size")
+
+
+class Encodes(ABC):
+    """`encode` and its kin over `stream`. Queries and documents are encoded alike: the models have no prompts."""
+
+    dimension: int
+    max_characters: int
+
+    @abstractmethod
+    def stream(
+        self, texts: Iterable[str], *, batch_size: int | None, normalize: bool, dimensions: int | None, truncate: bool
+    ) -> Iterator[Vectors]:
+        """See Embedder."""
+
+    def encode(
+        self,
+        sentences: str | Iterable[str],
+        *,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int = BATCH_SIZE,
+        show_progress_bar: bool | None = None,
+        precision: Precision = "float32",
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        normalize_embeddings: bool = False,
+        truncate_dim: int | None = None,
+        output_value: str | None = "sentence_embedding",
+        device: object = None,
+        **others: object,
+    ) -> Any:
+        """[n, k] for n sentences, [k] for one str: float32, or what `precision` says (see gramvec.embed).
+
+        A sentence longer than `max_seq_length` characters is cut, as there. convert_to_tensor: a torch tensor.
+        convert_to_numpy=False: a list of rows. device: the model's own or None. pool and chunk_size may be None.
+
+        Raises InputError for a prompt, token embeddings, another device, and for what Embedder.embed refuses.
+        """
+        if prompt_name is not None or prompt:
+            raise InputError("the models have no prompts; leave out prompt and prompt_name", field="prompt")
+        if output_value != "sentence_embedding":
+            raise InputError("the models have vectors of sentences alone; leave out output_value", field="output_value")
+        own = getattr(self, "device", None)
+        if device is not None and own is not None and str(device).partition(":")[0] != own:
+            said = f"the model is on {own}, where it was loaded; leave out device, or ask gramvec.load for {device}"
+            raise InputError(said, field="device")
+        for name, value in others.items():
+            if value is not None or name not in LEFT_OUT:
+                raise InputError(f"encode has no {name} here; leave it out", field=name)
+        check_precision(precision, normalize=normalize_embeddings)
+        texts = [sentences] if isinstance(sentences, str) else listed(sentences)
+        blocks = self.stream(
+            texts, batch_size=batch_size, normalize=normalize_embeddings, dimensions=truncate_dim, truncate=True
+        )
+        if show_progress_bar:
+            from tqdm import tqdm
+
+            blocks = iter(tqdm(blocks, desc="Batches", total=-(-len(texts) // batch_size)))
+        nothing = np.empty((0, truncate_dim or self.dimension), np.float32)
+        found = np.concatenate([quantize(block, precision) for block in blocks] or [quantize(nothing, precision)])
+        return _as_wanted(found[0] if isinstance(sentences, str) else found, convert_to_numpy, convert_to_tensor)
+
+    def encode_query(self, sentences: str | Iterable[str], **options: Any) -> Any:
+        """See encode."""
+        return self.encode(sentences, **options)
+
+    def encode_document(self, sentences: str | Iterable[str], **options: Any) -> Any:
+        """See encode."""
+        return self.encode(sentences, **options)
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """The columns of a vector."""
+        return self.dimension
+
+    def get_embedding_dimension(self) -> int:
+        """The columns of a vector."""
+        return self.dimension
+
+    @property
+    def similarity_fn_name(self) -> str:
+        """What `similarity` is: the cosine."""
+        return "cosine"
+
+    @property
+    def max_seq_length(self) -> int:
+        """How long a text may be: in characters, for there are no tokens. To set it raises InputError."""
+        return self.max_characters
+
+    @max_seq_length.setter
+    def max_seq_length(self, length: int) -> None:
+        said = f"texts are counted in characters, not tokens: give max_characters to gramvec.load, not {length} here"
+        raise InputError(said, field="max_seq_length")
+
+
+def _as_wanted(found: NDArray[np.generic], convert_to_numpy: bool, convert_to_tensor: bool) -> Any:
+    if convert_to_tensor:
+        try:
+            torch = import_module("torch")
+        except ImportError as error:
+            said = "convert_to_tensor needs torch, which is not installed"
+            raise InputError(said, field="convert_to_tensor") from error
+        return torch.from_numpy(found)
+    return found if convert_to_numpy else list(found)

@@ -1,0 +1,113 @@
+"""The runtimes of a model against each other, on many texts: `gramvec verify`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from gramvec.bundle.bundle import Bundle
+from gramvec.embed.embedder import Embedder
+from gramvec.errors import BundleError, DeviceError, InputError
+from gramvec.runtime.base import Runtime
+from gramvec.runtime.golden import AGREEMENT, differences
+from gramvec.runtime.native import NativeRuntime
+from gramvec.runtime.onnx import OnnxRuntime
+
+SAMPLE = 2_000
+# Texts compared at a time.
+BLOCK = 512
+
+
+class Comparison(NamedTuple):
+    """The runtime in use and another one: the largest difference on so many texts (see golden), and the text of it.
+
+    why_not: why there is nothing to compare with; then there are no texts.
+    """
+
+    one: str
+    other: str
+    texts: int = 0
+    largest: float = 0.0
+    text: str = ""
+    why_not: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no text differs by more than the rounding of a tanh."""
+        return self.largest <= AGREEMENT
+
+
+def compare(embedder: Embedder, texts: Iterable[str]) -> Comparison:
+    """Compare an open model's runtime with runtime native, or if it is that or cannot, with ONNX Runtime on the CPU.
+
+    Raises InputError with the index of a text that is none or too long, BundleError if the other runtime refuses the
+    bundle, BackendError if one fails.
+    """
+    bundle = embedder.bundle
+    one = f"{embedder.runtime} on {embedder.device}"
+    try:
+        other = _other(embedder)
+    except DeviceError as error:
+        return Comparison(one, "", why_not=str(error))
+    found = Comparison(one, f"{other.name} on {other.device}")
+    remaining = iter(texts)
+    while block := _prepared(embedder, list(islice(remaining, BLOCK)), found.texts):
+        apart = differences(embedder.raw(block).vectors, other.embed(bundle.memoised, block).vectors)
+        worst = int(apart.argmax())
+        found = found._replace(texts=found.texts + len(block))
+        if not found.text or apart[worst] > found.largest:
+            found = found._replace(largest=float(apart[worst]), text=block[worst])
+    other.close()
+    return found
+
+
+def _prepared(embedder: Embedder, block: list[str], before: int) -> list[str]:
+    try:
+        return embedder.prepare(block)
+    except InputError as error:
+        index = before + (error.index or 0)
+        said = str(error).removeprefix(f"text {error.index} ")
+        raise InputError(f"text {index} {said}", index=index) from error
+
+
+def _other(embedder: Embedder) -> Runtime:
+    bundle = embedder.bundle
+    if embedder.runtime != "native" and bundle.manifest.graph.beyond_rows is None:
+        try:
+            return NativeRuntime(bundle)
+        except (BundleError, DeviceError):
+            if embedder.device == "cpu":
+                raise
+    return OnnxRuntime.of(bundle)
+
+
+def sample_texts(bundle: Bundle, number: int = SAMPLE, seed: int = 0) -> Iterator[str]:
+    """The golden texts, then as many more as are wanted: the model's own words and n-grams at random, misspelt ones and
+    any characters among them, of up to some thousand characters.
+    """
+    chosen = random.Random(seed)
+    known = [entry.text.strip() for entry in bundle.vocabulary.entries() if entry.text.strip()]
+    if bundle.memoised.memo is not None:
+        known += bundle.memoised.memo.decoded(bundle.vocabulary)[0]
+    golden = [one.text for one in bundle.manifest.golden]
+    yield from golden[:number]
+    for _ in range(number - len(golden)):
+        length = int(chosen.paretovariate(1.2) * 4)
+        yield " ".join(_word(chosen, known) for _ in range(min(length, 1_000)))
+
+
+def _word(chosen: random.Random, known: list[str]) -> str:
+    word = chosen.choice(known) if known and chosen.random() < 0.95 else _any_characters(chosen)
+    if chosen.random() < 0.1:
+        place = chosen.randrange(len(word))
+        word = word[:place] + word[place + 1 :]
+    if chosen.random() < 0.1:
+        word = word.upper() + chosen.choice(".,;:!?)\u2026")
+    return word
+
+
+def _any_characters(chosen: random.Random) -> str:
+    points = (chosen.choice((chosen.randrange(32, 0x250), chosen.randrange(0xE000, 0x30000))) for _ in range(6))
+    return "".join(map(chr, points))

@@ -1,0 +1,194 @@
+"""Which features made a cosine: the score of two texts, shared out over pairs of features and over characters.
+
+A model that sums rows has cos(a, b) = sum over i, j of <x_i, y_j> / (|a| |b|), where x_i are the rows of the features
+of a and y_j those of b: each pair of features contributes one term. A mean divides the rows by their number. Before a
+tanh each column of a text is scaled by tanh(z) / z, z being its sum, so that features share what the tanh left of them
+(the rescale rule of DeepLIFT, Shrikumar et al. 2017). What is left then is the `residual`: the share of the bias, and
+less than 1e-5 of rounding where there is none.
+
+Where a vector is no sum of rows, because layers are above it or the order of rows counts, features are left out one at
+a time (see `occlusion`): contributions of pairs are their interactions, and those of a text's features by how much the
+score falls without them, whose sum need not be the score.
+
+Rows of a memo in int8 were rounded apart from the rows that they stand for, by up to a hundredth of a text's vector.
+That difference is shared evenly among the text's features, so that the contributions are those of the score as served.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.vectors import cosine_matrix
+from gramvec.errors import InputError
+from gramvec.explain.decompose import TextSum, characters_of
+from gramvec.explain.row_vectors import weights_of
+from gramvec.explain.top_pairs import largest
+from gramvec.explain.words import WordPair
+from gramvec.text.spans import Located
+from gramvec.text.vocabulary import EntryKind
+
+Doubles = NDArray[np.float64]
+Int64s = NDArray[np.int64]
+
+TOP_K, MOST_PAIRS = 20, 1_000
+# Two texts of so many characters have some 10,000 features each, and 100 million pairs: half a second of a core.
+MAX_CHARACTERS = 4_096
+
+
+class Feature(NamedTuple):
+    """A feature of a text, and where it stands.
+
+    kind: "ngram", "word", or "unknown" for a word that shares the row of unknown words. text: normalised, with the
+    spaces of the padding. start, end: code-point offsets into the text as given, clipped to it; of the first, if the
+    feature is there more than once. times: how often it is there.
+    """
+
+    kind: EntryKind
+    text: str
+    start: int
+    end: int
+    times: int = 1
+
+
+class Contribution(NamedTuple):
+    """What a feature of the source and one of the target add to the score, all their occurrences together."""
+
+    source: Feature
+    target: Feature
+    contribution: float
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One text of an explanation.
+
+    located: its features, see Located. contributions: float64[n], what each of them, with all of the other text, adds
+    to the score. coverage: the share of the text's characters, white space aside, that lie in at least one feature of
+    the vocabulary; 0 for a text without any (the row that unknown words share is no feature of theirs).
+    """
+
+    text: str
+    located: Located
+    contributions: Doubles
+    coverage: float
+    unknown_row: int
+
+    @property
+    def features(self) -> list[Feature]:
+        """One for each of the contributions, in the order in which the model sums them."""
+        return [self.feature(index) for index in range(len(self.located.rows))]
+
+    def feature(self, index: int, times: int = 1) -> Feature:
+        """The feature of this index."""
+        place = self.located
+        kind: EntryKind = "word" if place.words[index] else "ngram"
+        if kind == "word" and place.rows[index] == self.unknown_row:
+            kind = "unknown"
+        return Feature(kind, place.spelt(index), int(place.start[index]), int(place.end[index]), times)
+
+    @cached_property
+    def characters(self) -> Doubles:
+        """float64[len(text)]: the contributions, each spread evenly over the characters of its feature."""
+        shares = np.zeros(len(self.text) + 1)
+        first, last = characters_of(self.text, self.located)
+        each = self.contributions / (last - first)
+        np.add.at(shares, first, each)
+        np.subtract.at(shares, last, each)
+        return np.asarray(np.cumsum(shares)[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A score and what made it: the contributions of `pairs`, plus `rest`, plus `residual`, are the score.
+
+    score: the cosine in [-1, 1], as Embedder.similarity has it. pairs: those that add or take away the most, that one
+    first; features that repeat are one. rest: the sum of the pairs that are not listed. residual: what no pair of
+    features explains: the share of the model's bias, and rounding. by_occlusion: whether features were left out one at
+    a time; what each does alone is then in the residual, too. words: the pairs of words that add or take away the most,
+    that one first, a feature over two words being shared between them by its characters; they and `words_rest`, what
+    all other pairs of words add, are what `pairs` and `rest` are.
+    """
+
+    score: float
+    residual: float
+    rest: float
+    source: Side
+    target: Side
+    pairs: list[Contribution]
+    words: list[WordPair]
+    words_rest: float
+    by_occlusion: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types and numpy's float32; `characters` are Side.characters of source and target."""
+        return {
+            "score": np.float32(self.score),
+            "residual": np.float32(self.residual),
+            "rest": np.float32(self.rest),
+            "coverage": [np.float32(side.coverage) for side in (self.source, self.target)],
+            "features": [
+                {
+                    "source": pair.source._asdict(),
+                    "target": pair.target._asdict(),
+                    "contribution": np.float32(pair.contribution),
+                }
+                for pair in self.pairs
+            ],
+            "words": [
+                {
+                    "source": pair.source._asdict(),
+                    "target": pair.target._asdict(),
+                    "contribution": np.float32(pair.contribution),
+                }
+                for pair in self.words
+            ],
+            "words_rest": np.float32(self.words_rest),
+            "characters": [side.characters.astype(np.float32) for side in (self.source, self.target)],
+        }
+
+
+def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K) -> Explanation:
+    """Share out the cosine of two texts over the pairs of their features; the `top_k` largest are listed (1 to 1000).
+
+    Takes memory for the features of each, not for all pairs. A text without a known feature explains its score of 0
+    with nothing.
+
+    Raises InputError for what Embedder.prepare refuses, for a text of more than 4,096 characters, and for a top_k out
+    of range; BackendError if the runtime fails; BundleError if the bundle does not say where its table lies.
+    """
+    if isinstance(top_k, bool) or not isinstance(top_k, int) or not 1 <= top_k <= MOST_PAIRS:
+        raise InputError(f"top_k must be a whole number from 1 to {MOST_PAIRS}, not {top_k!r}", field="top_k")
+    texts = embedder.prepare([source, target])
+    for index, text in enumerate(texts):
+        if len(text) > MAX_CHARACTERS:
+            raise InputError(
+                f"text {index} has {len(text)} characters, and explanations take {MAX_CHARACTERS}: shorten it",
+                index=index,
+            )
+    weights = None if embedder.manifest.graph.beyond_rows else weights_of(embedder.bundle)
+    raw = embedder.raw(texts)
+    score = float(cosine_matrix(raw.take(slice(1)), raw.take(slice(1, 2)))[0, 0])
+    one, other = (
+        TextSum.by_occlusion(text, embedder) if weights is None else TextSum.of(text, vector, embedder, weights)
+        for text, vector in zip(texts, raw.vectors, strict=True)
+    )
+    left, right = _side(one, other), _side(other, one)
+    total = float(one.whole @ other.whole)
+    pairs = [
+        Contribution(left.feature(*one.occurrence(i)), right.feature(*other.occurrence(j)), contribution)
+        for i, j, contribution in largest(one.distinct, other.distinct, top_k)
+    ]
+    of_words = largest(one.of_words, other.of_words, top_k) if pairs else []
+    words = [WordPair(one.words[i], other.words[j], contribution) for i, j, contribution in of_words]
+    rest, words_rest = (total - sum(pair.contribution for pair in some) for some in (pairs, words))
+    return Explanation(score, score - total, rest, left, right, pairs, words, words_rest, by_occlusion=weights is None)
+
+
+def _side(one: TextSum, other: TextSum) -> Side:
+    return Side(one.text, one.located, one.contributions_with(other), one.coverage, one.unknown_row)

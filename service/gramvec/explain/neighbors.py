@@ -1,0 +1,176 @@
+"""Nearest neighbours: the words of a list nearest to a text, and the n-grams of a model nearest to an n-gram.
+
+What Tables 8 to 10 of the CHARAGRAM paper (Wieting et al. 2016) show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.vectors import cosine_matrix, unit
+from gramvec.errors import InputError
+from gramvec.explain.row_vectors import weights_of
+from gramvec.text import hashing
+from gramvec.text.characters import ID_MASK
+from gramvec.text.nfc import compose
+from gramvec.text.vocabulary import Vocabulary
+
+NEAREST = 10
+# Words embedded, and rows compared, at a time: about 10 MB for 300 columns.
+BLOCK = 4_096
+
+
+class Neighbour(NamedTuple):
+    """A word or an n-gram, and its cosine in [-1, 1]."""
+
+    text: str
+    score: float
+
+
+def nearest_words(
+    embedder: Embedder, text: str, words: Iterable[str] | None = None, *, k: int = NEAREST
+) -> list[Neighbour]:
+    """The k words nearest to a text, best first; see nearest_words_of.
+
+    words: None for the words of the model's vocabulary.
+
+    Raises InputError if the model has no words of its own, for a text of which it knows nothing, and for what
+    nearest_words_of refuses.
+    """
+    if words is None:
+        words = vocabulary_words(embedder.bundle.vocabulary)
+        if embedder.manifest.words == 0:
+            raise InputError(f"{embedder.name} has no words of its own; give a list of words", field="words")
+    if not _known(embedder, embedder.prepare([text]))[0]:
+        raise InputError("the text has no feature that the model knows, so it has no neighbours", field="text")
+    return nearest_words_of(embedder, [text], words, k=k)[0]
+
+
+def nearest_words_of(
+    embedder: Embedder, texts: Sequence[str], words: Iterable[str], *, k: int = NEAREST
+) -> list[list[Neighbour]]:
+    """For each text the k words nearest to it, best first; of equal ones the one that comes first in the list.
+
+    words: any iterable, read once and never held whole; a repeated word counts once. The text itself, in any case, is
+    none of its neighbours, nor is a word of which the model knows nothing (the row that unknown words share is not
+    knowledge). A text of which it knows nothing has no neighbours.
+
+    Raises InputError for k under 1 and for what Embedder.prepare refuses, counting the words from 0.
+    """
+    _check_k(k)
+    texts = embedder.prepare(texts)
+    queries, asked = embedder.raw(texts), np.flatnonzero(_known(embedder, texts)).tolist()
+    best = [_Best(k) for _ in texts]
+    for block in _blocks(embedder, words):
+        raw = embedder.raw(block)
+        known = _known(embedder, block)
+        lowered = [word.lower() for word in block]
+        scores = cosine_matrix(queries, raw)
+        for index in asked:
+            itself = texts[index].lower()
+            allowed = known & np.array([word != itself for word in lowered])
+            best[index].offer(scores[index], np.flatnonzero(allowed), block)
+    return [one.neighbours for one in best]
+
+
+def _blocks(embedder: Embedder, words: Iterable[str]) -> Iterator[list[str]]:
+    iterator, start = iter(words), 0
+    while block := list(islice(iterator, BLOCK)):
+        try:
+            yield list(dict.fromkeys(embedder.prepare(block)))
+        except InputError as error:
+            if error.index is None:
+                raise
+            sentence = str(error).removeprefix(f"text {error.index} ")
+            raise InputError(f"word {start + error.index} {sentence}", index=start + error.index) from error
+        start += len(block)
+
+
+def _known(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.bool_]:
+    batch = embedder.bundle.featuriser(texts)
+    owners = np.repeat(np.arange(len(texts)), batch.counts)
+    return np.bincount(owners[batch.ids != embedder.bundle.vocabulary.unknown_row], minlength=len(texts)) > 0
+
+
+def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = NEAREST) -> list[Neighbour]:
+    """The k n-grams of the model whose rows are nearest to the row of this one, best first; of equal ones the more
+    frequent, which comes first in the table.
+
+    ngram: as the model spells it, with a space for each end of a word; NFC and lower case are applied.
+
+    Raises InputError if it is no n-gram of the model, BundleError if the bundle does not say where its table lies.
+    """
+    _check_k(k)
+    vocabulary = embedder.bundle.vocabulary
+    keys, rows = vocabulary.ngram_keys, vocabulary.ngram_rows
+    if not len(keys):
+        raise InputError(f"{embedder.name} has no n-grams; ask for the neighbours of a text", field="ngram")
+    place = np.flatnonzero(keys == _key(ngram, vocabulary))
+    if not len(place):
+        orders = ", ".join(map(str, embedder.bundle.spec.orders))
+        raise InputError(f"{ngram!r} is no n-gram of {embedder.name}, which has some of {orders} characters")
+    weights = weights_of(embedder.bundle)
+    query = unit(weights.rows(rows[place]))[0]
+    best = _Best(k)
+    letters = ["", *map(chr, vocabulary.alphabet.tolist())]
+    for start in range(0, len(rows), BLOCK):
+        block = rows[start : start + BLOCK]
+        scores = np.add.reduce(unit(weights.rows(block)) * query, axis=1)
+        others = np.flatnonzero(block != rows[place])
+        best.offer(np.clip(scores, -1, 1), others, _Spelt(keys[start : start + BLOCK], letters, vocabulary.bits))
+    return best.neighbours
+
+
+def vocabulary_words(vocabulary: Vocabulary) -> Iterator[str]:
+    """The words of a vocabulary, in the order of their rows: the most frequent first in the models that ship."""
+    letters = ["", *map(chr, vocabulary.alphabet.tolist())]
+    chars, starts = vocabulary.word_chars.tolist(), vocabulary.word_starts.tolist()
+    for index in np.argsort(vocabulary.word_rows).tolist():
+        yield "".join(letters[one] for one in chars[starts[index] : starts[index + 1]])
+
+
+class _Spelt:
+    """N-grams by their keys, spelt out when asked for: 180,000 of them take a second."""
+
+    def __init__(self, keys: NDArray[np.uint64], letters: list[str], bits: int) -> None:
+        self._keys, self._letters, self._bits = keys, letters, bits
+
+    def __getitem__(self, index: int) -> str:
+        return "".join(self._letters[one] for one in hashing.unpack(int(self._keys[index]), self._bits))
+
+
+class _Best:
+    """The k best of blocks that come one after the other."""
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self.neighbours: list[Neighbour] = []
+
+    def offer(self, scores: NDArray[np.float32], chosen: NDArray[np.int64], texts: list[str] | _Spelt) -> None:
+        order = chosen[np.argsort(-scores[chosen], kind="stable")[: self._k]]
+        offered = [Neighbour(texts[index], float(scores[index])) for index in order.tolist()]
+        # Stable: what was there before comes first.
+        merged = sorted(dict.fromkeys([*self.neighbours, *offered]), key=lambda one: -one.score)
+        self.neighbours = merged[: self._k]
+
+
+def _key(ngram: str, vocabulary: Vocabulary) -> np.uint64:
+    try:
+        points = np.frombuffer(compose(ngram).encode("utf-32-le"), np.uint32)
+    except UnicodeEncodeError:
+        raise InputError("the n-gram has a lone surrogate, which is no character; remove it", field="ngram") from None
+    ids = (vocabulary.table[points] & ID_MASK).tolist()
+    # A key of 0 is that of no n-gram.
+    fits = ids and 0 not in ids and len(ids) * vocabulary.bits <= 64
+    return np.uint64(hashing.pack(ids, vocabulary.bits) if fits else 0)
+
+
+def _check_k(k: int) -> None:
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise InputError(f"k must be a whole number of at least 1, not {k!r}", field="k")

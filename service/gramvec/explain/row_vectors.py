@@ -1,0 +1,82 @@
+"""The weights of a bundle, row by row: for what looks at single features, where a runtime sums them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.bundle.bundle import Bundle
+from gramvec.errors import BundleError
+from gramvec.text.suffixes import suffix_rows
+
+Floats = NDArray[np.float32]
+
+_PART_ROWS = 4096
+
+_opened: WeakKeyDictionary[Bundle, Weights] = WeakKeyDictionary()
+
+
+class Weights:
+    """A bundle's table, where it was mapped when the bundle was opened; see `weights_of`.
+
+    bias: float32[d], zeros where the model has none. A vector is activation(pool(rows) + bias).
+    """
+
+    def __init__(self, bundle: Bundle) -> None:
+        mapped, d = bundle.weights, bundle.manifest.dimension
+        if (beyond := bundle.manifest.graph.beyond_rows) is not None:
+            raise BundleError(f"{bundle.path}: {bundle.manifest.name} {beyond}, so no row has a vector of its own")
+        if mapped is None:
+            raise BundleError(f"{bundle.path}: does not say where its table lies; export the model again")
+        self._table, self._scales = mapped.table, mapped.scales
+        self._columns = np.ones(d, np.float32) if mapped.columns is None else mapped.columns
+        self._vocabulary = None if bundle.memoised.memo is None else bundle.vocabulary
+        self.bias: Floats = np.zeros(d, np.float32) if mapped.bias is None else mapped.bias
+
+    def rows(self, ids: NDArray[np.integer[Any]] | slice) -> Floats:
+        """float32[n, d]: what these features add to a sum, each by itself.
+
+        Where the table's rows hold suffixes (see gramvec.text.suffixes), these are taken out again.
+        """
+        if isinstance(ids, slice):
+            return self._many(np.arange(*ids.indices(len(self._table))))
+        found = self._stored(ids)
+        if self._vocabulary is None:
+            return found
+        parents = self._parents[ids]
+        own: Floats = np.subtract(found, self._stored(parents) * (parents >= 0)[:, None], dtype=np.float32)
+        return own
+
+    def _many(self, ids: NDArray[np.int64]) -> Floats:
+        # By parts: each step of a whole table's arithmetic would take another 300 MB from the system.
+        found: Floats = np.empty((len(ids), self._table.shape[1]), np.float32)
+        for begin in range(0, len(ids), _PART_ROWS):
+            part = slice(begin, begin + _PART_ROWS)
+            found[part] = self.rows(ids[part])
+        return found
+
+    @cached_property
+    def _parents(self) -> NDArray[np.int32]:
+        assert self._vocabulary is not None
+        memo_rows = np.full(len(self._table) - len(self._vocabulary), -1, np.int32)
+        return np.append(suffix_rows(self._vocabulary), memo_rows)
+
+    def _stored(self, ids: NDArray[np.integer[Any]] | slice) -> Floats:
+        found = np.asarray(self._table[ids], np.float32)
+        if self._scales is not None:
+            found = found * np.asarray(self._scales[ids])[:, None]
+        return np.multiply(found, self._columns, dtype=np.float32)
+
+
+def weights_of(bundle: Bundle) -> Weights:
+    """The weights of an opened bundle, which stay what they were when its folder gets another model.
+
+    Raises BundleError if the bundle does not say where its table lies.
+    """
+    if (weights := _opened.get(bundle)) is None:
+        weights = _opened[bundle] = Weights(bundle)
+    return weights

@@ -1,0 +1,228 @@
+"""Sketches of a text's n-grams: so many columns, in which two texts are as alike as the n-grams that they share.
+
+Each n-gram adds its weight to one column of each of eight blocks, with a sign; column and sign are bits of its hash, so
+that no n-gram is unknown and no row is stored (Charikar, Chen and Farach-Colton 2002; with several blocks, Kane and
+Nelson 2014). The sum is divided by the root of the number of n-grams. So a sketch is long where a text's n-grams are
+rare, codes and names, and short in running text, and stands beside the meaning's vector, of length 1, in that measure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec import native
+from gramvec.errors import InputError
+from gramvec.lexical.hashing import hashed_features
+from gramvec.lexical.sparse import SIF_A
+from gramvec.lexical.weights import BLANK, FULL_WEIGHT, NgramWeights
+from gramvec.text.characters import CODE_POINTS, PAGE, PAGE_SHIFT, SPACE, CharacterTable
+from gramvec.text.code_points import code_points
+from gramvec.text.nfc import compose
+from gramvec.text.numpy_reference import characters
+from gramvec.text.spans import places
+
+Floats = NDArray[np.float32]
+Int64s = NDArray[np.int64]
+
+# Chosen on the development sets (docs/training-log.md).
+COLUMNS, ORDERS = 256, (3,)
+MOST_COLUMNS, LONGEST_ORDER = 1_024, 6
+# As in identity.h.
+SIGNS, PARTS = 8, 8
+TEXTS_A_BLOCK = 256
+
+
+class Ngrams(NamedTuple):
+    """The n-grams of one text.
+
+    text: the normalised text with its padding; first, last: int64[n], offsets into it; start, end: int64[n], code-point
+    offsets into the text as it was given. hashes: uint64[n]. vectors: float64[n, columns], what each adds to the sketch
+    beside a vector of length 1.
+    """
+
+    text: str
+    first: Int64s
+    last: Int64s
+    start: Int64s
+    end: Int64s
+    hashes: NDArray[np.uint64]
+    vectors: NDArray[np.float64]
+
+
+class Shape(TypedDict):
+    """What an Identity is made with, see there."""
+
+    orders: tuple[int, ...]
+    columns: int
+    scale: float
+
+
+class Identity:
+    """Sketches of texts. Calls are pure and may run in several threads.
+
+    weights: what n-grams weigh. orders: of the n-grams, ascending, 1 to 6. columns: 8 to 1,024, a power of 2.
+    scale: how long a sketch is, beside a vector of length 1, whose n-grams differ and all weigh 1.
+    Raises InputError for orders, columns and a scale that cannot be.
+    """
+
+    def __init__(self, weights: NgramWeights, orders: Sequence[int], columns: int, scale: float) -> None:
+        given = list(orders)
+        if not given or given != sorted({*given}) or not 1 <= given[0] <= given[-1] <= LONGEST_ORDER:
+            raise InputError(f"orders must ascend from 1 to {LONGEST_ORDER}, not {given}", field="orders")
+        if columns.bit_count() != 1 or not SIGNS <= columns <= MOST_COLUMNS:
+            raise InputError(f"columns must be a power of 2 from 8 to {MOST_COLUMNS}, not {columns}", field="columns")
+        if not 0 < scale < float("inf"):
+            raise InputError(f"scale must be above 0, not {scale:g}", field="scale")
+        self.weights, self.orders, self.columns, self.scale = weights, tuple(orders), columns, float(scale)
+
+    @classmethod
+    def of_texts(
+        cls,
+        texts: Iterable[str],
+        *,
+        orders: Sequence[int] = ORDERS,
+        columns: int = COLUMNS,
+        scale: float = 1.0,
+        a: float = SIF_A,
+    ) -> Identity:
+        """Weighed by these texts; see NgramWeights.of_texts."""
+        return cls(NgramWeights.of_texts(texts, orders, a=a)[0], orders, columns, scale)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Identity, (self.weights, self.orders, self.columns, self.scale)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that makes a sketch, 64 hex digits."""
+        state = hashlib.sha256(f"{self.orders} {self.columns} {self.scale}".encode())
+        state.update(self.weights.weights.tobytes())
+        state.update(self.weights.letters.tobytes())
+        return state.hexdigest()
+
+    @property
+    def shape(self) -> Shape:
+        """All but the weights."""
+        return {"orders": self.orders, "columns": self.columns, "scale": self.scale}
+
+    def joined(self, texts: Sequence[str], vectors: Floats) -> tuple[Floats, Int64s]:
+        """(float32[n, d + columns], int64[n]): each text's vector float32[n, d] and then its sketch, and its n-grams.
+
+        The sketch is as much longer or shorter as the vector is than 1; beside a vector of zeros it is as beside one of
+        length 1. A text of white space alone has no n-grams, and zeros.
+        Raises InputError with the text's index for a lone surrogate or anything but str.
+        """
+        if self._loops is None:
+            return self._joined_plainly(texts, vectors)
+        joined = np.empty((len(texts), vectors.shape[1] + self.columns), np.float32)
+        counts = np.empty(len(texts), np.int64)
+        try:
+            self._loops.join(texts, np.ascontiguousarray(vectors), joined, counts)
+        except OverflowError as error:
+            raise InputError(str(error)) from None
+        except (TypeError, ValueError):
+            code_points(texts)  # says which text is none, in a sentence
+            raise
+        return joined, counts
+
+    def ngrams(self, text: str) -> Ngrams:
+        """What makes a text's sketch. Raises InputError for a lone surrogate."""
+        given = code_points([text])
+        chars = characters(given, self.spaces)
+        found = hashed_features(given, chars, self.letter, self.orders)
+        vectors = np.zeros((len(found.hash), self.columns))
+        columns, values = self._signed(found.hash)
+        np.put_along_axis(vectors, columns, values * self._factor(len(found.hash)), axis=1)
+        letters = np.where(chars.source < 0, BLANK, self.letter(given.points[np.maximum(chars.source, 0)]))
+        # In the order of `hashed_features`: all n-grams of an order, then those of the next.
+        lengths = np.repeat(self.orders, [max(0, len(letters) - order + 1) for order in self.orders])
+        starts, ends = places(text, chars, len(given.points))
+        first, last = found.place + 1 - lengths, found.place + 1
+        spelt = "".join(map(chr, letters.tolist()))
+        return Ngrams(spelt, first, last, starts[first], ends[last - 1], found.hash, vectors)
+
+    def _joined_plainly(self, texts: Sequence[str], vectors: Floats) -> tuple[Floats, Int64s]:
+        """`joined` in numpy: the same bytes."""
+        joined = np.zeros((len(texts), vectors.shape[1] + self.columns), np.float32)
+        counts = np.zeros(len(texts), np.int64)
+        code_points(texts)  # says which text is none, in a sentence
+        for start in range(0, len(texts), TEXTS_A_BLOCK):
+            block = slice(start, start + TEXTS_A_BLOCK)
+            own = code_points(texts[block])
+            found = hashed_features(own, characters(own, self.spaces), self.letter, self.orders)
+            n = len(own.starts) - 1
+            columns, values = self._signed(found.hash)
+            at = (found.text[:, None] * self.columns + columns).ravel()
+            sums = np.bincount(at, values.ravel(), minlength=n * self.columns).reshape(n, self.columns)
+            counts[block] = np.bincount(found.text, minlength=n)
+            lengths = _lengths(vectors[block])
+            factors = np.where(lengths > 0, lengths, 1) * self.scale
+            some = counts[block] > 0
+            factors[some] /= FULL_WEIGHT * np.sqrt(float(SIGNS)) * np.sqrt(counts[block][some].astype(np.float64))
+            joined[block, : vectors.shape[1]] = vectors[block]
+            joined[block, vectors.shape[1] :] = sums * factors[:, None]
+        return joined, counts
+
+    def _factor(self, ngrams: int) -> float:
+        return self.scale / (FULL_WEIGHT * float(np.sqrt(float(SIGNS))) * float(np.sqrt(float(max(ngrams, 1)))))
+
+    def _signed(self, hashes: NDArray[np.uint64]) -> tuple[Int64s, NDArray[np.float64]]:
+        """(int64[m, 8], float64[m, 8]): the columns to which each n-gram adds, and what."""
+        block = self.columns // SIGNS
+        bits = block.bit_length() - 1
+        rest = hashes[:, None] >> (np.arange(SIGNS, dtype=np.uint64) * np.uint64(bits + 1))
+        columns = (rest & np.uint64(block - 1)).astype(np.int64) + np.arange(SIGNS) * block
+        signs = (rest >> np.uint64(bits) & np.uint64(1)).astype(np.float64) * 2 - 1
+        return columns, signs * self.weights.of(hashes)[:, None]
+
+    def letter(self, points: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """uint32, shape of the code points: as what each is read, in lower case."""
+        pages, shifts = self._letters
+        at = pages[points >> PAGE_SHIFT].astype(np.intp) << PAGE_SHIFT | points & (PAGE - 1)
+        return np.asarray(points + shifts[at], np.uint32)
+
+    @cached_property
+    def _letters(self) -> tuple[NDArray[np.uint16], NDArray[np.uint32]]:
+        """Pages uint16[0x1100] and their shifts uint32: what is added to a code point. See CharacterTable."""
+        known = self.weights.letters
+        shifts = np.zeros(CODE_POINTS, np.uint32)
+        shifts[known[:, 0]] = known[:, 1] - known[:, 0]
+        numbers: dict[bytes, int] = {}
+        found = [numbers.setdefault(page.tobytes(), len(numbers)) for page in shifts.reshape(-1, PAGE)]
+        return np.array(found, np.uint16), np.frombuffer(b"".join(numbers), np.uint32)
+
+    @cached_property
+    def _loops(self) -> Any:
+        # Made when first used: the tables of characters take 20 ms, and most who open a model want its meaning alone.
+        loops: Any = native.loops
+        if loops is None:
+            return None
+        return loops.Identity(compose, *self._letters, self.weights.weights, self.orders, self.columns, self.scale)
+
+    @cached_property
+    def spaces(self) -> CharacterTable:
+        """Which code points are spaces; the rest is nothing."""
+        points = np.arange(CODE_POINTS, dtype=np.uint32)
+        classes = np.where(self.letter(points) == BLANK, SPACE, 0).astype(np.uint8)
+        firsts = np.flatnonzero(np.diff(classes, prepend=np.uint8(255))).astype(np.uint32)
+        return CharacterTable(np.zeros(0, np.uint32), np.zeros((0, 2), np.uint32), firsts, classes[firsts])
+
+
+def _lengths(vectors: Floats) -> NDArray[np.float64]:
+    """float64[n]: squares in doubles, added in eight parts, as identity.h does."""
+    n, d = vectors.shape
+    padded = np.zeros((n, -(-d // PARTS) * PARTS))
+    padded[:, :d] = vectors
+    squares = (padded * padded).reshape(n, -1, PARTS)
+    parts = np.zeros((n, PARTS))
+    for row in range(squares.shape[1]):
+        parts += squares[:, row]
+    total = np.zeros(n)
+    for part in range(PARTS):
+        total += parts[:, part]
+    return np.asarray(np.sqrt(total))

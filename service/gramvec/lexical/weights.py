@@ -1,0 +1,100 @@
+"""What n-grams weigh, and its file, identity.bin: a / (a + p), p the share of some texts that hold the n-gram.
+
+SIF's weight (Arora et al. 2017, equation 3), of n-grams by texts. Weights are whole numbers of 255ths, so that sums of
+them are exact. An n-gram that is rare or unknown weighs 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.errors import BundleError, InputError
+from gramvec.lexical.hashing import lower_table
+from gramvec.lexical.sparse import SIF_A, held_by
+from gramvec.text.array_file import bytes_of, read_arrays, write_arrays
+from gramvec.text.characters import CODE_POINTS
+
+MAGIC, VERSION = b"gramvide", 1
+# 0.3 MB, which the processor's second cache holds. Of the n-grams that share a place hardly one is common.
+WEIGHT_BITS = 18
+FULL_WEIGHT = 255
+BLANK = ord(" ")  # what white space is read as
+
+_DTYPES = {"letters": "<u4", "weights": "|u1"}
+
+
+class NgramWeights:
+    """weights: uint8[2^18], in 255ths, from 1, by the highest bits of an n-gram's hash (see gramvec.lexical.hashing).
+
+    letters: uint32[f, 2], the code points that are read as others, ascending, and these: lower case, and U+0020 for
+    white space. Frozen with the weights, since later versions of Unicode know more of them. The arrays are read-only.
+    """
+
+    def __init__(self, weights: NDArray[np.uint8], letters: NDArray[np.uint32]) -> None:
+        self.weights, self.letters = weights, letters
+        for array in (weights, letters):
+            array.setflags(write=False)
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str], orders: Sequence[int], *, a: float = SIF_A) -> tuple[NgramWeights, int]:
+        """The weights by these texts, and how many they are; in 140 MB and time linear in their characters.
+
+        Raises InputError where there is no text, for one that is none, and for `a` that is not above 0.
+        """
+        if not 0 < a < float("inf"):
+            raise InputError(f"a must be above 0, not {a:g}", field="a")
+        held, number = held_by(texts, orders)
+        if number == 0:
+            raise InputError("there are no texts to weigh n-grams by; give some", field="texts")
+        # What shares a place is as common as the commonest of them.
+        shares = held.reshape(1 << WEIGHT_BITS, -1).max(axis=1) / number
+        weights = np.maximum(np.rint(FULL_WEIGHT * (a / (a + shares))), 1).astype(np.uint8)
+        return cls(weights, _letters()), number
+
+    def of(self, hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """float64, shape of the hashes: the weight of each, 1 to 255."""
+        found: NDArray[np.float64] = self.weights[hashes >> np.uint64(64 - WEIGHT_BITS)].astype(np.float64)
+        return found
+
+    def save(self, path: Path) -> None:
+        """Write identity.bin."""
+        arrays: dict[str, NDArray[Any]] = {"letters": self.letters.ravel(), "weights": self.weights}
+        write_arrays(path, MAGIC, VERSION, {name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
+
+    @classmethod
+    def open(cls, path: Path) -> NgramWeights:
+        """Read an identity.bin; see `read`."""
+        return cls.read(Path(path), bytes_of(path))
+
+    @classmethod
+    def read(cls, path: Path, data: bytes) -> NgramWeights:
+        """The weights in the bytes of an identity.bin, which are used as they lie.
+
+        path: what a BundleError names, for a file that is foreign, cut or inconsistent.
+        """
+        arrays = read_arrays(path, data, MAGIC, VERSION, _DTYPES)
+        if wrong := _wrong(**arrays):
+            raise BundleError(f"{path}: its arrays do not fit together: {wrong}; export the bundle again")
+        return cls(arrays["weights"], arrays["letters"].reshape(-1, 2))
+
+
+def _wrong(letters: NDArray[Any], weights: NDArray[Any]) -> str | None:
+    """What of the arrays cannot be; linear, without a loop over entries."""
+    if len(weights) != 1 << WEIGHT_BITS or not np.all(weights):
+        return f"weights are not {1 << WEIGHT_BITS} numbers from 1"
+    if len(letters) % 2 or (len(letters) > 0 and int(letters.max()) >= CODE_POINTS):
+        return "letters are no pairs of code points"
+    if not np.all(letters[2::2] > letters[:-2:2]):
+        return "letters do not ascend"
+    return None
+
+
+def _letters() -> NDArray[np.uint32]:
+    table = lower_table()
+    changed = np.flatnonzero(table != np.arange(CODE_POINTS)).astype(np.uint32)
+    return np.stack([changed, table[changed]], axis=1)

@@ -1,0 +1,90 @@
+"""Features to vectors: one contract, behind which a device does the sums."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featuriser
+
+Device = Literal["auto", "cpu", "cuda"]
+
+
+class Sums(NamedTuple):
+    """Of n texts: vectors float32[n, d], counts int64[n] of their rows, `unknown` as in FeatureBatch, and the seconds
+    that went into features.
+    """
+
+    vectors: NDArray[np.float32]
+    counts: NDArray[np.int64]
+    unknown: int
+    featurise_seconds: float
+
+
+class Batching(NamedTuple):
+    """How a runtime wants to be called.
+
+    texts: so many make a call worth its while; more in one call only take longer, and more memory. waits: a call waits
+    for a device, whatever its size, so an event loop is no place for it. long_text_factor: how many times the usual a
+    character of a text of thousands of characters costs.
+    """
+
+    texts: int = 512
+    waits: bool = False
+    long_text_factor: int = 1
+
+
+class Runtime(Protocol):
+    """Sums the rows of a table for each text of a batch."""
+
+    @property
+    def name(self) -> str:
+        """Which runtime it is: "onnx" or "native"."""
+        ...
+
+    @property
+    def device(self) -> str:
+        """The device in use, "cpu" or "cuda", as read back from what was opened."""
+        ...
+
+    @property
+    def provider(self) -> str:
+        """The device's name in the library that runs it."""
+        ...
+
+    @property
+    def batching(self) -> Batching:
+        """How it wants to be called; any other way gives the same bytes."""
+        ...
+
+    def run(self, batch: FeatureBatch) -> NDArray[np.float32]:
+        """float32[n, d]: a vector for each text, the same bytes whatever else is in the batch.
+
+        Raises BackendError if the device fails. May be called from several threads.
+        """
+        ...
+
+    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+        """What `run` gives for the features of these texts, to the bit.
+
+        Raises InputError for what the featuriser refuses, BackendError if the device fails. May be called from several
+        threads.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the table and the device."""
+        ...
+
+
+def features_then_sums(runtime: Runtime, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+    """`Runtime.embed` of a runtime that takes features alone."""
+    began = time.perf_counter()
+    batch = featuriser(texts)
+    seconds = time.perf_counter() - began
+    return Sums(runtime.run(batch), batch.counts, batch.unknown, seconds)

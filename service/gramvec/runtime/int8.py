@@ -1,0 +1,94 @@
+"""Sums that are exact in float32: of int8 rows that are whole multiples of one step, cut so that none exceeds 2^24.
+
+A device adds the rows of a text in an order of its own, another one each time. Sums of whole numbers below 2^24 are
+the same in every order, so the same text has the same bytes there. What is done to a sum afterwards is done here, in
+the order of runtime native, whose bytes it gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.bundle.bundle import Bundle
+from gramvec.runtime.native import weights_and_step
+
+Floats = NDArray[np.float32]
+Int64s = NDArray[np.int64]
+
+# float32 holds every whole number up to here.
+MOST_EXACT = 2**24
+
+
+@dataclass(frozen=True)
+class ExactTable:
+    """How a table's sums become vectors, and how many of its rows a sum may have.
+
+    rows: of the table, float32[rows, d] in steps. most: so many rows add up to 2^24 at most. A vector is
+    activation((sum * step / rows of the text if `mean`) * columns + bias).
+    """
+
+    rows: int
+    dimension: int
+    most: int
+    step: np.float32
+    mean: bool
+    tanh: bool
+    columns: Floats | None
+    bias: Floats | None
+
+    @classmethod
+    def of(cls, bundle: Bundle) -> ExactTable | None:
+        """The bundle's; None where its rows are no whole multiples of one step."""
+        graph, mapped = bundle.manifest.graph, bundle.weights
+        if mapped is None or mapped.scales is None:
+            return None
+        weights, step = weights_and_step(np.require(mapped.scales, requirements="A"))
+        if weights is None:
+            return None
+        table = mapped.table
+        largest = max(int(table.max()), -int(table.min()), 1)
+        return cls(
+            rows=len(table),
+            dimension=table.shape[1],
+            most=MOST_EXACT // (largest * int(weights.max())),
+            step=np.float32(step),
+            mean=graph.pooling == "mean",
+            tanh=graph.activation == "tanh",
+            columns=mapped.columns,
+            bias=mapped.bias,
+        )
+
+    def finish(self, sums: NDArray[Any], counts: Int64s, vectors: Floats) -> None:
+        """Write float32[n, d]: what becomes of whole sums float32[n, d], of so many rows int64[n] each."""
+        np.multiply(sums, self.step, out=vectors)
+        if self.mean:
+            vectors /= np.maximum(counts, 1).astype(np.float32)[:, None]
+        if self.columns is not None:
+            vectors *= self.columns
+        if self.bias is not None:
+            vectors += self.bias
+        if self.tanh:
+            np.tanh(vectors, out=vectors)
+
+
+def cut(offsets: Int64s, most: int) -> tuple[Int64s, Int64s | None]:
+    """Texts in pieces of at most `most` rows: offsets int64[pieces + 1], and the first piece of each text, int64[n].
+
+    None instead of the latter where each text is one piece. A text without rows is a piece, too.
+    """
+    counts = np.diff(offsets)
+    if not len(counts) or counts.max() <= most:
+        return offsets, None
+    pieces = np.maximum(1, -(-counts // most))
+    firsts = np.cumsum(pieces) - pieces
+    bounds = np.repeat(offsets[:-1], pieces) + (np.arange(pieces.sum()) - np.repeat(firsts, pieces)) * most
+    return np.append(bounds, offsets[-1]), firsts
+
+
+def added(sums: Floats, firsts: Int64s) -> Floats:
+    """float32[n, d]: the sums of each text's pieces float32[pieces, d], added exactly and rounded once."""
+    return np.add.reduceat(sums, firsts, axis=0, dtype=np.float64).astype(np.float32)

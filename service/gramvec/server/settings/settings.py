@@ -1,0 +1,322 @@
+"""Everything that can be set about the service: read once at start, never changed after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from gramvec.bundle.bundle import DEFAULT_MODEL
+from gramvec.errors import InputError
+from gramvec.server.batching.batcher import QUEUE_CHARACTERS
+from gramvec.server.settings.aliases import aliases_of
+from gramvec.server.settings.key_files import read_keys
+from gramvec.server.settings.named_files import named_files
+from gramvec.server.settings.origins import check_origins
+from gramvec.server.settings.token_files import token_files
+
+ENVIRONMENT_PREFIX = "GRAMVEC_"
+NO_WORKERS_ON_CUDA = (
+    "several workers share a model by a fork, which CUDA does not survive; set workers to 1 or device to cpu"
+)
+
+
+class Settings(BaseModel):
+    """The service's settings. The command line derives its options and environment variables from these fields.
+
+    Build it with `settings_from`, which turns a bad value into one sentence.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: tuple[str, ...] = Field(
+        (DEFAULT_MODEL,),
+        min_length=1,
+        description="Name or folder of a model to serve; may be repeated (in the variable: with spaces between),"
+        " the first is the default.",
+    )
+    index: tuple[str, ...] = Field(
+        (),
+        description="NAME=FILE of an index for /search, made by one of the models; may be repeated (in the variable:"
+        " with spaces between).",
+    )
+    head: tuple[str, ...] = Field(
+        (),
+        description="NAME=FILE of a head for /predict, learned on one of the models; may be repeated (in the variable:"
+        " with spaces between).",
+    )
+    alias: tuple[str, ...] = Field(
+        (),
+        description="Another name for a served model, as in text-embedding-3-small=gramvec-en; may be repeated.",
+    )
+    token_ids: tuple[str, ...] = Field(
+        (),
+        description="FILE of tiktoken's by which token ids in /v1/embeddings are decoded, or NAME=FILE for one model's"
+        " name or alias; may be repeated (in the variable: with spaces between).",
+    )
+    host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 for all of this host's.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 lets the system choose a free one.")
+    unix_socket: Path | None = Field(
+        None, description="Path of a socket of this host to listen on, instead of host and port."
+    )
+    tls_certificate: Path | None = Field(
+        None, description="PEM file of a certificate, and of those that lead to its root: HTTPS instead of HTTP."
+    )
+    tls_key: Path | None = Field(
+        None, description="PEM file of the certificate's private key, where that is not in the same file."
+    )
+    tls_key_password_file: Path | None = Field(
+        None, description="File whose first line is the password of that key, where it has one."
+    )
+    tls_client_ca: Path | None = Field(
+        None, description="PEM file of the authorities of clients' certificates; clients without one are turned away."
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="Where the model runs; auto takes CUDA when it works."
+    )
+    runtime: Literal["auto", "onnx", "native"] = Field("auto", description="What computes the vectors.")
+    space: Literal["meaning", "identity", "both"] = Field(
+        "meaning", description="Columns of what a text means, of which n-grams stand in it, or of both."
+    )
+    workers: int = Field(
+        1, ge=1, le=256, description="Processes that serve the port and share one copy of the model; CPU only."
+    )
+    api_key: tuple[SecretStr, ...] = Field(
+        (),
+        description="Key for 'Authorization: Bearer KEY'; may be repeated (in the variable: with spaces between).",
+    )
+    api_key_file: Path | None = Field(
+        None, description="File with more such keys, one a line; keeps them out of the process list."
+    )
+    cors_origins: tuple[str, ...] = Field(
+        (),
+        description="Origin of pages that may ask from a browser, as in https://example.org, or *; may be repeated.",
+    )
+    metrics: Literal["open", "key", "off"] = Field(
+        "open", description="Who may read /metrics: everybody, those with a key, or nobody."
+    )
+    access_log: Literal["off", "on"] = Field(
+        "off", description="A log line for every request; failed ones have theirs in any case."
+    )
+    tracing: Literal["off", "on"] = Field(
+        "off", description="An OpenTelemetry span for every request, exported as the OTEL_ variables say."
+    )
+    max_texts: int = Field(2048, ge=1, description="Most texts in one request.")
+    max_characters: int = Field(65_536, ge=1, description="Most characters in one text, unless it is truncated.")
+    truncate: Literal["off", "on"] = Field(
+        "off", description="Whether longer texts are cut where a request does not say; else they are refused."
+    )
+    max_body_bytes: int = Field(8 * 2**20, ge=1024, description="Most bytes in one request's body.")
+    max_bytes_in_flight: int = Field(
+        128 * 2**20,
+        ge=1024,
+        description="Most bytes of bodies and answers that all requests of a process hold; more are answered 429.",
+    )
+    queue_texts: int = Field(16_384, ge=1, description="Most texts waiting for the model; more are answered 429.")
+    queue_characters: int = Field(
+        QUEUE_CHARACTERS, ge=1, description="Most characters in the texts waiting; more are answered 429."
+    )
+    request_deadline_seconds: float = Field(
+        30.0,
+        gt=0,
+        le=3600,
+        description="Seconds that a request may wait for the model; one that would or does wait longer gets 429.",
+    )
+    header_timeout_seconds: float = Field(
+        20.0, gt=0, le=3600, description="Seconds in which a request's headers have to arrive once they have begun."
+    )
+    body_timeout_seconds: float = Field(
+        30.0,
+        gt=0,
+        le=3600,
+        description="Longest pause in a request's body, and the time after which it has to come at 500 bytes a second.",
+    )
+    send_timeout_seconds: float = Field(
+        60.0, gt=0, le=3600, description="Longest time in which a client takes nothing of its answer."
+    )
+    worker_timeout_seconds: float = Field(
+        30.0, ge=2, le=3600, description="Longest time in which one of several workers does not answer its parent."
+    )
+    max_connections: int = Field(
+        4096, ge=1, description="Most connections at once to one process; one more is answered 503 and closed."
+    )
+    max_header_lines: int = Field(
+        100, ge=10, description="Most header lines of a request; one with more is answered 431."
+    )
+    max_header_bytes: int = Field(
+        64 * 2**10,
+        ge=1024,
+        description="Most bytes of a request line and its headers; one with more is answered 431.",
+    )
+    max_extension_bytes: int = Field(
+        16 * 2**10, ge=0, description="Most bytes of the extensions of a body's chunks; one with more is answered 431."
+    )
+    max_trailer_bytes: int = Field(
+        16 * 2**10,
+        ge=0,
+        description="Most bytes of the trailer behind a body in chunks; one with more is answered 431.",
+    )
+    max_unread_bytes: int = Field(
+        16 * 2**20,
+        ge=1024,
+        description="Most bytes of unfinished heads and of requests sent ahead that all connections of a process hold;"
+        " one that has more is answered 503 and closed.",
+    )
+    graceful_shutdown_seconds: float = Field(
+        10.0, ge=0, le=3600, description="Seconds that requests in flight get to finish after SIGTERM."
+    )
+    reload_timeout_seconds: float = Field(
+        120.0,
+        gt=0,
+        le=86_400,
+        description="Seconds after which a reload is given up, and the models go on as they are.",
+    )
+    log_format: Literal["text", "json"] = Field("text", description="How log lines on standard error look.")
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _one_or_several(cls, model: Any) -> Any:
+        return (model,) if isinstance(model, str) else model
+
+    @field_validator("model")
+    @classmethod
+    def _models_are_named(cls, model: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(model):
+            raise ValueError("must be a model's name or folder, not empty")
+        if len(set(model)) < len(model):
+            raise ValueError("names a model twice; leave one out")
+        return model
+
+    @field_validator("index", "head")
+    @classmethod
+    def _files_are_named(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        named_files(given)
+        return given
+
+    @property
+    def indexes(self) -> dict[str, Path]:
+        """The files of indexes, by name."""
+        return named_files(self.index)
+
+    @property
+    def heads(self) -> dict[str, Path]:
+        """The files of heads, by name."""
+        return named_files(self.head)
+
+    @field_validator("alias")
+    @classmethod
+    def _aliases_are_some(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        aliases_of(given)
+        return given
+
+    @field_validator("token_ids")
+    @classmethod
+    def _encodings_are_files(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        token_files(given)
+        return given
+
+    @field_validator("api_key")
+    @classmethod
+    def _keys_are_usable(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        for key in keys:
+            text = key.get_secret_value()
+            if not text or not text.isascii() or not text.isprintable() or " " in text:
+                raise ValueError("must be printable ASCII without spaces, and not empty")
+        return keys
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins_are_some(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        check_origins(origins)
+        return origins
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keys_of_the_file(cls, values: Any) -> Any:
+        path = values.get("api_key_file") if isinstance(values, dict) else None
+        if not isinstance(path, str | Path):
+            return values
+        given = values.get("api_key", ())
+        if not isinstance(given, list | tuple):
+            return values
+        try:
+            return {**values, "api_key": (*given, *read_keys(Path(path)))}
+        except ValueError as error:
+            raise ValueError(f"api_key_file: {error}") from None
+
+    @model_validator(mode="after")
+    def _queue_takes_a_request(self) -> Settings:
+        if self.queue_texts < self.max_texts:
+            raise ValueError(
+                f"queue_texts ({self.queue_texts}) must be at least max_texts ({self.max_texts}),"
+                " or the largest request could never be served"
+            )
+        if self.queue_characters < self.max_characters:
+            raise ValueError(
+                f"queue_characters ({self.queue_characters}) must be at least max_characters ({self.max_characters}),"
+                " or the longest text could never wait"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> Settings:
+        for name in ("tls_key", "tls_key_password_file", "tls_client_ca"):
+            if getattr(self, name) is not None and self.tls_certificate is None:
+                raise ValueError(f"{name} is for HTTPS, which wants a certificate: set tls_certificate, too")
+        return self
+
+    @model_validator(mode="after")
+    def _workers_can_be_forked(self) -> Settings:
+        if self.device == "cuda" and self.workers > 1:
+            raise ValueError(NO_WORKERS_ON_CUDA)
+        return self
+
+
+def settings_from(values: dict[str, Any]) -> Settings:
+    """Settings from names and values.
+
+    Raises:
+        InputError: one sentence that names the first bad value and where to set it.
+    """
+    try:
+        return Settings(**values)
+    except ValidationError as error:
+        # No cause is chained: pydantic's text repeats the value, which may be a key.
+        raise InputError(_sentence(error)) from None
+
+
+def environment_variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return ENVIRONMENT_PREFIX + name.upper()
+
+
+def option(name: str) -> str:
+    """The command-line option of a setting."""
+    return "--" + name.replace("_", "-")
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    message = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:
+        return message
+    name = str(first["loc"][0])
+    if name not in Settings.model_fields:
+        return f"there is no setting named {name!r}; `gramvec serve --help` lists them"
+    value = "" if name == "api_key" else f" {_shown(first['input'])}:"
+    message = message[0].lower() + message[1:]
+    return f"{name}:{value} {message} (set with {option(name)} or {environment_variable(name)})"
+
+
+def _shown(value: Any) -> str:
+    shown = " ".join(map(str, value)) if isinstance(value, tuple) else ""
+    return shown if shown and shown.isprintable() else repr(value)

@@ -1,0 +1,184 @@
+"""The models that a process serves: opened, checked, and opened again when their folders hold others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gramvec.bundle.resolve import find_bundle
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.loading import load
+from gramvec.errors import BundleError, GramvecError, InputError
+from gramvec.server.settings import OTHERS, Settings, aliases_of, token_files
+from gramvec.server.state.token_ids import open_encodings
+
+MAX_LABEL_BYTES = 1024
+
+
+def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> list[Embedder]:
+    """The models of the settings, in their order, each checked; `tell` hears what is being done.
+
+    Raises:
+        GramvecError: one cannot be had, two have the same name, or an alias is of none; those already open are closed.
+    """
+    opened: list[Embedder] = []
+    try:
+        for number, source in enumerate(settings.model, 1):
+            of_all = f" ({number} of {len(settings.model)})" if len(settings.model) > 1 else ""
+            tell(f"the model {source} is being loaded{of_all}")
+            opened.append(load_model(settings, source))
+            check_names(opened)
+        check_aliases(settings, opened)
+    except BaseException:
+        for embedder in opened:
+            embedder.close()
+        raise
+    return opened
+
+
+def check_there(settings: Settings) -> None:
+    """Raise GramvecError for a model or a file of the settings that is not there, before anything is opened."""
+    for source in settings.model:
+        find_bundle(source)
+    for what, files in (("index", settings.indexes), ("head", settings.heads)):
+        for name, path in files.items():
+            if not path.is_file():
+                raise InputError(f"the {what} {name!r} is not there: {path} is no file")
+    open_encodings(settings)
+
+
+def load_model(settings: Settings, source: str) -> Embedder:
+    """The model of this name or folder, checked. Raises GramvecError if it cannot be had."""
+    return load(
+        source,
+        device=settings.device,
+        max_characters=settings.max_characters,
+        runtime=settings.runtime,
+        space=settings.space,
+        threads=1,  # calls are short and follow each other; other cores are for other workers
+    )
+
+
+def check_names(embedders: Sequence[Embedder]) -> None:
+    """Raise BundleError if two models have one name, or one is too long.
+
+    A request could not say which of the two it means; and each answer carries a name in its head, of which clients and
+    proxies take 8 KB at most.
+    """
+    paths: dict[str, Path] = {}
+    for embedder in embedders:
+        path = embedder.bundle.path
+        if len(label_of(embedder)) > MAX_LABEL_BYTES:
+            raise BundleError(
+                f"{path}: the model's name makes a header of more than {MAX_LABEL_BYTES} bytes; export it under a "
+                "shorter one"
+            )
+        if embedder.name in paths:
+            raise BundleError(
+                f"two models are named {embedder.name!r}, {paths[embedder.name]} and {path}; leave one out, "
+                "or export one under another name"
+            )
+        paths[embedder.name] = path
+
+
+def check_aliases(settings: Settings, embedders: Sequence[Embedder]) -> None:
+    """Raise BundleError for an alias that is a model's own name, or of none of these; and for token ids of neither."""
+    names = [embedder.name for embedder in embedders]
+    served = f"served: {', '.join(map(repr, names))}"
+    for alias, model in aliases_of(settings.alias).items():
+        if alias in names:
+            raise BundleError(f"the alias {alias!r} is the name of a model that is served; choose another ({served})")
+        if model not in names:
+            raise BundleError(f"the alias {alias!r} is of a model {model!r} that is not served ({served})")
+    for name in token_files(settings.token_ids):
+        if name not in (OTHERS, *names, *aliases_of(settings.alias)):
+            raise BundleError(f"token_ids names {name!r}, which is no model and no alias here ({served})")
+
+
+def label_of(embedder: Embedder) -> bytes:
+    """A model in the header `x-model`: its name and the first digits of its digest."""
+    # What a name may hold beside printable ASCII is escaped.
+    return b"%b@%b" % (embedder.name.encode("unicode-escape"), embedder.digest[:12].encode())
+
+
+class Change(NamedTuple):
+    """What a reload made of one model: its name, its bundle's digest, and whether that is another one than before."""
+
+    name: str
+    digest: str
+    changed: bool
+
+
+class Wanted(NamedTuple):
+    """A model that another process has opened and checked: its digest, and the folder that it was in, without links."""
+
+    digest: str
+    folder: str
+
+
+def renewed(settings: Settings, serving: Sequence[Embedder], wanted: Sequence[Wanted] = ()) -> list[Embedder]:
+    """The models as the folders they came from hold them now: each is opened and checked; one that is the same is kept.
+
+    Args:
+        settings: how to open them.
+        serving: those open now; they stay open in any case.
+        wanted: what is to be found, model by model: what is served already is then kept without a look, and a link that
+            points elsewhere by now is not followed. Empty for whatever is there.
+
+    Raises:
+        GramvecError: one cannot be had or is not the wanted one, or two have the same name; what was opened is closed.
+    """
+    found: list[Embedder] = []
+    try:
+        for number, old in enumerate(serving):
+            expected = wanted[number] if wanted else None
+            if expected is not None and expected.digest == old.digest:
+                found.append(old)
+                continue
+            new = _reopened(settings, old.bundle.path if expected is None else Path(expected.folder))
+            if new.digest == old.digest:
+                new.close()
+                new = old
+            found.append(new)
+            if expected is not None and expected.digest != new.digest:
+                raise BundleError(f"{new.bundle.path}: changed again while it was reloaded; reload once more")
+        check_names(found)
+        check_aliases(settings, found)
+    except GramvecError:
+        close_but(found, serving)
+        raise
+    return found
+
+
+def changes(serving: Sequence[Embedder], found: Sequence[Embedder]) -> list[Change]:
+    """What a reload from the first to the second is, model by model."""
+    return [Change(new.name, new.digest, new is not old) for old, new in zip(serving, found, strict=True)]
+
+
+def close_but(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:
+    """Close all of the first that are none of the second."""
+    for embedder in embedders:
+        if not any(embedder is other for other in kept):
+            embedder.close()
+
+
+def check_whole(embedders: Iterable[Embedder]) -> None:
+    """Raise BundleError if a file that is being served was cut short: whoever reads what is gone is ended by SIGBUS."""
+    for embedder in embedders:
+        weights = embedder.bundle.weights
+        if weights is not None and weights.missing:
+            raise BundleError(
+                f"{weights.path}: lost {weights.missing} bytes while it was served; put the model's folder back as a "
+                "whole, by a rename and not in place, and start again"
+            )
+
+
+def _reopened(settings: Settings, path: Path) -> Embedder:
+    try:
+        return load_model(settings, str(path))
+    except GramvecError:
+        raise
+    except Exception as error:
+        # Not one of ours, but no reason to stop serving either.
+        raise BundleError(f"{path}: cannot be loaded ({type(error).__name__}: {error})") from error

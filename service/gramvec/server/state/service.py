@@ -1,0 +1,299 @@
+"""What the routes share: the models, a batcher for each, and whether requests are taken at the moment."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeVar
+from weakref import WeakSet
+
+from gramvec.embed.embedder import Embedder
+from gramvec.errors import GramvecError
+from gramvec.server.batching.batcher import LOOP_SECONDS, Batcher
+from gramvec.server.contract import (
+    HttpError,
+    not_reloaded,
+    reload_given_up,
+    reload_under_way,
+    shortened,
+    too_large,
+    unhealthy,
+)
+from gramvec.server.settings import Settings, aliases_of
+from gramvec.server.state.aside import aside
+from gramvec.server.state.attached import (
+    HEAD,
+    INDEX,
+    Attached,
+    Kind,
+    Reloaded,
+    open_attached,
+    renewed_all,
+)
+from gramvec.server.state.loading import Wanted, close_but, label_of, load_models
+from gramvec.server.state.searches import Searches
+from gramvec.server.state.serial import SerialThread
+from gramvec.server.state.served import Served
+from gramvec.server.state.token_ids import open_encodings
+from gramvec.server.state.traffic import Traffic
+from gramvec.server.telemetry import NO_USER_TEXT, Metrics
+
+log = logging.getLogger("gramvec.server")
+
+T = TypeVar("T")
+
+# An explanation of the longest texts takes 0.3 s.
+MOST_EXPLANATIONS_WAITING = 32
+# More than a request has beside its texts.
+FIELDS = 1_000
+
+
+class Service:
+    """The state of one serving process.
+
+    `models` are those served, by name, the default first; empty until all of them are loaded. `aliases` are other
+    names of theirs, alias -> name. `served` is the default one, None until then. `indexes` and `heads` are those that
+    are served with them, by name. `given` and `given_attached` are loaded ones of the caller's, to be served from the
+    start. `encodings` are those of token ids. `reload` is what a request for a reload calls. `workers_running` is the
+    number of processes, as the parent counts them. `last_words` are the reason for refusals once it is stopping.
+    """
+
+    def __init__(
+        self, settings: Settings, given: Sequence[Embedder] = (), given_attached: Sequence[Attached] = ()
+    ) -> None:
+        self.settings = settings
+        # What a request with the most texts holds, as pairs, and so many more that one with a few too many is counted.
+        self.most_values = 4 * settings.max_texts + FIELDS
+        self.given = given
+        self.given_attached = given_attached
+        self.aliases: Mapping[str, str] = MappingProxyType(aliases_of(settings.alias))
+        self.encodings = open_encodings(settings)
+        self._serve({}, ())
+        self.workers_running = 1
+        self.stopping = False
+        self.last_words = "the service is shutting down"
+        self.failure: str | None = None
+        self.on_failure: Callable[[str], None] = log.error
+        self.on_loaded: Callable[[], None] | None = None
+        self.traffic = Traffic(settings.max_bytes_in_flight)
+        self.metrics = Metrics(settings.workers)
+        self.explanations = SerialThread(MOST_EXPLANATIONS_WAITING, "explanations")
+        self.sparse = SerialThread(MOST_EXPLANATIONS_WAITING, "sparse vectors")
+        self.matches = SerialThread(MOST_EXPLANATIONS_WAITING, "matches")
+        self.predictions = SerialThread(MOST_EXPLANATIONS_WAITING, "predictions")
+        self.reload: Callable[[], Awaitable[Reloaded]] = self.renew
+        self._loading = "the model is being loaded"
+        self._renewal: asyncio.Task[Reloaded] | None = None
+        self._retired: WeakSet[Batcher] = WeakSet()
+
+    def _serve(self, models: dict[str, Served], attached: Sequence[Attached]) -> None:
+        self.models: Mapping[str, Served] = MappingProxyType(models)
+        self.served = next(iter(models.values()), None)
+        deadline = self.settings.request_deadline_seconds
+        self.attached = attached
+        self.indexes = {one.name: Searches(one, deadline) for one in attached if one.kind is INDEX}
+        self.heads = {one.name: one for one in attached if one.kind is HEAD}
+
+    def attach(self, *embedders: Embedder, attached: Sequence[Attached] = ()) -> None:
+        """Serve these from now on, the first model as the default. Names must differ."""
+        self._serve({one.name: self._served(one) for one in embedders}, attached)
+
+    def _served(self, embedder: Embedder) -> Served:
+        batcher = Batcher(
+            embedder,
+            queue_texts=self.settings.queue_texts,
+            queue_characters=self.settings.queue_characters,
+            loop_seconds=0.0 if embedder.batching.waits else LOOP_SECONDS,
+            long_text_factor=embedder.batching.long_text_factor,
+            deadline_seconds=self.settings.request_deadline_seconds,
+            on_call=self.metrics.calls_of(embedder.name),
+        )
+        return Served(embedder, batcher, label_of(embedder), self.settings.truncate == "on")
+
+    async def load(self) -> None:
+        """Load the models and what is attached to them in a thread, while the loop already answers /health.
+
+        A failure is kept in `failure`.
+        """
+        try:
+            embedders, attached = await aside(self._loaded, unwanted=lambda late: close_but(late[0], ()))
+        except GramvecError as error:
+            self._fail(str(error))
+        except Exception as error:
+            log.exception("a model could not be loaded", extra=NO_USER_TEXT)
+            self._fail(f"a model could not be loaded ({type(error).__name__}); the log says why")
+        else:
+            self.attach(*embedders, attached=attached)
+            if self.on_loaded is not None:
+                self.on_loaded()
+            for embedder in embedders:
+                log.info("%s is ready on %s", embedder.name, embedder.device)
+
+    def _loaded(self) -> tuple[list[Embedder], list[Attached]]:
+        embedders = load_models(self.settings, self._tell)
+        try:
+            return embedders, open_attached(self.settings, embedders, self._tell)
+        except BaseException:
+            close_but(embedders, ())
+            raise
+
+    def _tell(self, doing: str) -> None:
+        self._loading = doing
+
+    async def renew(self, wanted: Sequence[Wanted] = ()) -> Reloaded:
+        """Serve the models, and what is attached, as they are now: all that are others, or none if one is unusable.
+
+        Requests that have begun are finished on the old ones, which are let go of after the last of them.
+
+        Args:
+            wanted: see `models.renewed`; the models first, then what is attached.
+
+        Raises:
+            HttpError: 409 while another reload is under way, 422 with the reason for an unusable model or one that
+                takes longer than `reload_timeout_seconds`, 503 where models are still being loaded for the first time,
+                or the service is shutting down.
+        """
+        if not self.models or self.stopping:
+            raise unhealthy(self.unready or "the service is not ready")
+        if self._renewal is not None:
+            raise reload_under_way()
+        task = self._renewal = asyncio.create_task(self._renew(wanted))
+        task.add_done_callback(self._renewed)
+        # Whoever asked may go away; what was begun is brought to its end.
+        await asyncio.wait([task])
+        if task.cancelled():
+            raise unhealthy(self.last_words)
+        return task.result()
+
+    def _renewed(self, task: asyncio.Task[Reloaded]) -> None:
+        self._renewal = None
+        if not task.cancelled():
+            task.exception()  # known to be looked at: nobody may be left who asked
+
+    async def _renew(self, wanted: Sequence[Wanted]) -> Reloaded:
+        serving = [served.embedder for served in self.models.values()]
+        before = self.attached
+        patience = self.settings.reload_timeout_seconds
+        try:
+            found, attached = await aside(
+                lambda: renewed_all(self.settings, serving, before, wanted),
+                seconds=patience,
+                unwanted=lambda late: close_but(late[0], serving),
+            )
+        except TimeoutError as error:
+            why = reload_given_up(patience)
+            log.error("not reloaded, the models go on as they are: %s", why)
+            raise not_reloaded(why) from error
+        except GramvecError as error:
+            log.error("not reloaded, the models go on as they are: %s", error)
+            raise not_reloaded(str(error)) from error
+        if self.stopping:
+            close_but(found, serving)
+            raise unhealthy(self.last_words)
+        self._swap(found, attached)
+        made = Reloaded.between((serving, before), (found, attached))
+        changed = [one.name for some in made for one in some if one.changed]
+        log.info("reloaded: %s", ", ".join(changed) or "nothing has changed")
+        return made
+
+    def _swap(self, found: Sequence[Embedder], attached: Sequence[Attached]) -> None:
+        models: dict[str, Served] = {}
+        for served, embedder in zip(self.models.values(), found, strict=True):
+            if embedder is served.embedder:
+                models[embedder.name] = served
+            else:
+                # Nobody closes it: a request that holds it may not have handed its texts over yet. Its thread ends and
+                # its files are let go of with the last reference to it.
+                self._retired.add(served.batcher)
+                models[embedder.name] = self._served(embedder)
+        self._serve(models, attached)
+
+    def stop(self) -> None:
+        """Refuse new requests from now on."""
+        self.stopping = True
+
+    async def close(self) -> None:
+        """Finish what was admitted and release the models."""
+        self.stopping = True
+        if self._renewal is not None:
+            self._renewal.cancel()
+            await asyncio.wait([self._renewal])
+        for batcher in [*self._retired, *(served.batcher for served in self.models.values())]:
+            await batcher.close()
+        close_but((served.embedder for served in self.models.values()), self.given)
+
+    @property
+    def unready(self) -> str | None:
+        """Why no request should be sent here, or None when all is well."""
+        if self.stopping:
+            return self.last_words
+        if self.failure is not None:
+            return self.failure
+        if not self.models:
+            return self._loading
+        full = [name for name, served in self.models.items() if served.batcher.full]
+        return f"the queue of {full[0]} is full" if full else None
+
+    def queues(self) -> list[tuple[str, Batcher]]:
+        """Name and queue of each model."""
+        return [(name, served.batcher) for name, served in self.models.items()]
+
+    @property
+    def default_label(self) -> bytes:
+        """The label of the default model, empty until it is loaded."""
+        return served.label if (served := self.served) is not None else b""
+
+    def check_accepting(self) -> None:
+        """Raise HttpError 503, with the reason, where no requests are taken.
+
+        A full queue is not a reason: that is 429, and the batcher's to say.
+        """
+        if not self.models or self.stopping or self.failure is not None:
+            raise unhealthy(self.unready or "the service is not ready")
+
+    def admit(self, model: str | None = None) -> Served:
+        """The model of this name or alias, None for the default.
+
+        Ask `check_accepting` first, before the body is read: what was taken up then is served, whatever came since.
+
+        Raises:
+            HttpError: 404 for a name that is not served.
+        """
+        served = self.served if model is None else self.models.get(self.aliases.get(model, model))
+        if served is None:
+            known = [*self.models, *self.aliases]
+            names, are = ", ".join(map(repr, known)), "is" if len(known) == 1 else "are"
+            message = f"model {shortened(model or '')!r} is not served here; {names} {are}"
+            raise HttpError(404, "not_found", message, param="model", code="model_not_found")
+        return served
+
+    def admit_index(self, name: str | None = None) -> Searches:
+        """The index of this name, None for the first. Raises HttpError 404 for a name that is not served."""
+        return _named(self.indexes, name, INDEX)
+
+    def admit_head(self, name: str | None = None) -> Attached:
+        """The head of this name, None for the first. Raises HttpError 404 for a name that is not served."""
+        return _named(self.heads, name, HEAD)
+
+    def check_count(self, texts: int) -> None:
+        """Raise HttpError 413 for more texts than one request may have."""
+        limit = self.settings.max_texts
+        if texts > limit:
+            raise too_large(f"{texts} texts are more than the limit of {limit} in one request")
+
+    def _fail(self, reason: str) -> None:
+        self.failure = reason
+        self.on_failure(reason)
+
+
+def _named(served: Mapping[str, T], name: str | None, kind: Kind) -> T:
+    found = next(iter(served.values()), None) if name is None else served.get(name)
+    if found is None:
+        what = f"no {kind.name}" if name is None else f"no {kind.name} {shortened(name)!r}"
+        are = ", ".join(map(repr, served)) or "none"
+        raise HttpError(
+            404, "not_found", f"{what} is served here, {are} is: start the service with --{kind.name} NAME=FILE"
+        )
+    return found

@@ -1,0 +1,213 @@
+"""Parquet in, block by block, and out: record batches are put into a stage file, which becomes Parquet at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.errors import InputError
+from gramvec.tables.arrow import (
+    plain_schema,
+    pyarrow,
+    texts_of,
+    vector_column,
+    vector_type,
+    with_metadata,
+    without_size,
+)
+from gramvec.tables.batches import BLOCK_ROWS, START, Block, Position
+from gramvec.tables.inputs import Form, Source
+
+# 16,384 vectors of 300 numbers are 20 MB: what is in memory while the stage file becomes Parquet.
+GROUP_ROWS = 16_384
+BUFFER_BYTES = 1 << 20
+
+
+class ParquetReader:
+    """A row is a text; a block does not reach over the end of a row group."""
+
+    form: Form = "parquet"
+    unit = "row"
+    total_unit = " rows"
+
+    def __init__(self, source: Source, column: str, *, keep: bool, rows: int = BLOCK_ROWS) -> None:
+        if not source.is_file or source.is_compressed:
+            raise InputError(f"{source.name}: Parquet is read from a plain file, whose end comes first; save it to one")
+        pq = pyarrow(module="pyarrow.parquet")
+        try:
+            self.file = pq.ParquetFile(source.stream, pre_buffer=False, buffer_size=BUFFER_BYTES)
+        except Exception as error:
+            if not isinstance(error, pyarrow().ArrowException | OSError):
+                raise
+            raise InputError(f"{source.name}: not a whole Parquet file ({error})") from error
+        self.source = source
+        self.column = column
+        self.rows = rows
+        self.schema = plain_schema(self.file.schema_arrow)
+        if column not in self.schema.names:
+            raise InputError(
+                f"{source.name} has no column {column!r}; it has {', '.join(self.schema.names)}: "
+                "choose one with --column"
+            )
+        self._columns = None if keep else [column]
+        self.total: int | None = self.file.metadata.num_rows
+        self.done = 0
+
+    def blocks(self, start: Position = START) -> Iterator[Block]:
+        """See Reader. Raises InputError for a file that is damaged further on."""
+        try:
+            yield from self._blocks(start)
+        except pyarrow().ArrowException as error:
+            raise InputError(f"{self.source.name}: row group damaged ({error}); write the file again") from error
+
+    def _blocks(self, start: Position) -> Iterator[Block]:
+        first_group, skipped = start.offset, start.number - 1
+        self.done = sum(self.file.metadata.row_group(group).num_rows for group in range(first_group)) + skipped
+        for group in range(first_group, self.file.num_row_groups):
+            row = 0
+            batches = self.file.iter_batches(self.rows, row_groups=[group], columns=self._columns)
+            for batch in batches:
+                row += batch.num_rows
+                if row > skipped:
+                    yield self._block(batch, Position(group, row + 1))
+            skipped = 0
+
+    def _block(self, batch: Any, position: Position) -> Block:
+        block = Block(position, batch=batch)
+        for text in texts_of(batch.column(batch.schema.get_field_index(self.column)), self.column):
+            if text is None:
+                block.refuse("null, no text")
+            else:
+                block.texts.append(text)
+        block.numbers = list(range(self.done + 1, self.done + 1 + len(block.texts)))
+        self.done += len(block.texts)
+        return block
+
+
+class ParquetForm:
+    """Blocks to bytes of an Arrow stream, and that to Parquet when all is done."""
+
+    in_place = False
+
+    def __init__(self, column: str, embedding: str, dtype: np.dtype[Any], width: int, metadata: dict[str, str]) -> None:
+        self.pa = pyarrow()
+        self._column = column
+        self._embedding = embedding
+        self._type = vector_type(dtype, width)
+        self._metadata = metadata
+        self.schema: Any = None
+
+    def begin(self, block: Block | None, columns: Any) -> bytes:
+        """The first bytes of the stage file. The types of columns are those of the input, or of the first block."""
+        pa = self.pa
+        if columns is None:
+            columns = self._inferred([one for one in (block.records or [] if block else []) if one])
+            for index, field in enumerate(columns):
+                if pa.types.is_null(field.type):
+                    columns = columns.set(index, field.with_type(pa.string()))
+        if self._embedding in columns.names:
+            raise InputError(
+                f"the input has a column {self._embedding!r} already; name another one with --embedding-column"
+            )
+        self.schema = with_metadata(columns.append(pa.field(self._embedding, self._type)), self._metadata)
+        return bytes(self.schema.serialize())
+
+    def _inferred(self, records: list[dict[str, Any]]) -> Any:
+        pa = self.pa
+        try:
+            return pa.schema(pa.array([self._with_text(one) for one in records] or [{self._column: ""}]).type)
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            raise InputError(
+                f"the first {len(records):,} lines have no common types ({error}); give one type, or write .jsonl"
+            ) from error
+
+    def _with_text(self, record: dict[str, Any]) -> dict[str, Any]:
+        # The text of a bad line may be a number, and would be of another type than the others.
+        return record if isinstance(record.get(self._column), str) else {**record, self._column: None}
+
+    def resume(self, stage: Path) -> None:
+        """Take the types from a stage file that `begin` began."""
+        with self.pa.OSFile(str(stage)) as file:
+            self.schema = self.pa.ipc.read_schema(file)
+
+    def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
+        """The rows as bytes of the stage file. Raises InputError, with the line, for a value of another type."""
+        pa = self.pa
+        columns = pa.schema(list(self.schema)[:-1])
+        batch = self._batch(block, columns) if block.batch is None else block.batch.cast(columns)
+        arrays = [*batch.columns, vector_column(vectors, missing)]
+        return bytes(pa.RecordBatch.from_arrays(arrays, schema=self.schema).serialize())
+
+    def _batch(self, block: Block, columns: Any) -> Any:
+        pa = self.pa
+        records = [self._with_text(one) for one in block.records or []]
+        names = set(columns.names)
+        for number, record in zip(block.numbers, records, strict=True):
+            if extra := record.keys() - names:
+                raise InputError(
+                    f"line {number}: {min(extra)!r} is no column of the first lines; "
+                    "name all columns there, or write .jsonl"
+                )
+        kind = pa.struct(list(columns))
+        try:
+            return pa.RecordBatch.from_struct_array(pa.array(records, type=kind))
+        except (pa.ArrowException, TypeError, OverflowError):
+            for number, record in zip(block.numbers, records, strict=True):
+                try:
+                    pa.array([record], type=kind)
+                except (pa.ArrowException, TypeError, OverflowError) as error:
+                    raise InputError(
+                        f"line {number}: a value is of another type than in the first lines ({error}); "
+                        "give one type, or write .jsonl"
+                    ) from error
+            raise
+
+    def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
+        """Write the stage file's rows to `out` as Parquet, in groups of 16,384.
+
+        Where a vector is missing, the column is a list of any size: pyarrow before 26 neither writes nor reads a null
+        among lists of fixed size.
+        """
+        pq = pyarrow(module="pyarrow.parquet")
+        pa = self.pa
+        mapped = pa.BufferReader(mmap(stage.fileno(), 0, access=ACCESS_READ))  # vectors are not read to be counted
+        has_null = any(batch.column(-1).null_count for batch in self._staged(mapped, rows))
+        schema, last = self.schema, len(self.schema) - 1
+        if has_null:
+            schema = schema.set(last, pa.field(self._embedding, pa.list_(self._type.value_type)))
+        plain = [name for name in schema.names if name != self._embedding]
+        # Vectors do not get smaller by snappy or dictionaries; texts do.
+        options = {
+            "compression": {**dict.fromkeys(schema.names, "snappy"), self._leaf(): "none"},
+            "use_dictionary": plain,
+            "write_statistics": plain,
+        }
+        with pq.ParquetWriter(out, schema, **options) as writer:
+            batches: list[Any] = []
+            waiting = 0
+            stage.seek(0)
+            for batch in self._staged(pa.PythonFile(stage, mode="r"), rows):
+                if has_null:
+                    batch = batch.set_column(last, schema.field(last), without_size(batch.column(last)))
+                batches.append(batch)
+                waiting += batch.num_rows
+                rows -= batch.num_rows
+                if waiting >= GROUP_ROWS or not rows:
+                    writer.write_table(pa.Table.from_batches(batches, schema), row_group_size=waiting)
+                    batches, waiting = [], 0
+
+    def _staged(self, source: Any, rows: int) -> Iterator[Any]:
+        ipc = self.pa.ipc
+        schema = ipc.read_schema(source)
+        while rows:
+            batch = ipc.read_record_batch(ipc.read_message(source), schema)
+            rows -= batch.num_rows
+            yield batch
+
+    def _leaf(self) -> str:
+        return f"{self._embedding}.list.element"

@@ -1,0 +1,132 @@
+"""What blocks become: bytes that are put one after the other into a stage file, and a last step that makes it whole."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol
+
+import numpy as np
+import orjson
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from gramvec.errors import InputError
+from gramvec.tables.batches import Block, Records
+
+OutputForm = Literal["jsonl", "npy", "parquet"]
+OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
+
+
+class Writes(Protocol):
+    """A form of output. The bytes of a block depend on the block and the first one alone.
+
+    in_place: whether the stage file becomes the output, or another one is made of it at the end.
+    """
+
+    in_place: bool
+
+    def begin(self, block: Block | None, columns: Any) -> bytes:
+        """The first bytes. block: the first one; columns: the input's Arrow schema; None where there is none."""
+        ...
+
+    def resume(self, stage: Path) -> None:
+        """Go on with a stage file that `begin` began."""
+        ...
+
+    def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
+        """The bytes of a block with its vectors [n, k]; `missing` bool[n] tells which rows have none."""
+        ...
+
+    def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
+        """Make the output of `rows` rows whole; `out` is the stage file itself if in_place."""
+        ...
+
+
+class NpyForm:
+    """A .npy file of [rows, k], all zeros for a row without a vector.
+
+    The header is written twice: numpy pads it so that a growing first dimension needs no more room.
+    """
+
+    in_place = True
+
+    def __init__(self, dtype: np.dtype[Any], width: int) -> None:
+        self._dtype = dtype.newbyteorder("<")
+        self._width = width
+
+    def header(self, rows: int) -> bytes:
+        """The bytes before the numbers."""
+        file = io.BytesIO()
+        entries = {"descr": self._dtype.str, "fortran_order": False, "shape": (rows, self._width)}
+        npy.write_array_header_1_0(file, entries)
+        return file.getvalue()
+
+    def begin(self, block: Block | None, columns: Any) -> bytes:
+        """See Writes."""
+        return self.header(0)
+
+    def resume(self, stage: Path) -> None:
+        """See Writes."""
+
+    def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
+        """See Writes."""
+        return np.ascontiguousarray(vectors, self._dtype).tobytes()
+
+    def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
+        """See Writes."""
+        out.seek(0)
+        out.write(self.header(rows))
+
+
+class JsonForm:
+    """An object a line: the input's members and the vector, null for a row without one."""
+
+    in_place = True
+
+    def __init__(self, column: str, embedding: str) -> None:
+        self._column = column
+        self._embedding = embedding
+
+    def begin(self, block: Block | None, columns: Any) -> bytes:
+        """See Writes."""
+        return b""
+
+    def resume(self, stage: Path) -> None:
+        """See Writes."""
+
+    def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
+        """See Writes. Raises InputError, with the line, if it has a member of the vector's name."""
+        lines = []
+        for number, record, vector, no in zip(block.numbers, records_of(block), vectors, missing.tolist(), strict=True):
+            if self._embedding in record:
+                raise InputError(
+                    f"line {number} has {self._embedding!r} already; name another one with --embedding-column"
+                )
+            record.setdefault(self._column, None)
+            record[self._embedding] = None if no else vector
+            lines.append(json_line(number, record))
+        return b"".join(lines)
+
+    def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
+        """See Writes."""
+
+
+def records_of(block: Block) -> Records:
+    """The columns of each row by name, of a reader that keeps them."""
+    records: Records = block.batch.to_pylist() if block.batch is not None else block.records or []
+    return records
+
+
+def json_line(number: int, record: dict[str, Any]) -> bytes:
+    """A record as a line of JSON. Raises InputError, with the line's number, for what has no form there."""
+    try:
+        return orjson.dumps(record, _as_text, OPTIONS)
+    except TypeError as error:
+        raise InputError(f"line {number}: has no form in JSON ({error}); write .parquet instead") from error
+
+
+def _as_text(value: Any) -> str:
+    # Of what Parquet holds and JSON does not: decimals, times between two moments, bytes.
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)

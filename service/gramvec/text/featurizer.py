@@ -1,0 +1,93 @@
+"""The one featuriser of training and serving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
+
+from gramvec import native
+from gramvec.errors import InputError
+from gramvec.text import numpy_reference as plain
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.code_points import code_points
+from gramvec.text.memo import Memo
+from gramvec.text.native_featurizer import CompiledFeaturiser
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
+
+
+class Featuriser:
+    """Texts to the rows of the table that a model sums.
+
+    compiled: True for the loops in C, False for numpy, None for C where the loops were built.
+    memo: what the rows stand for if they are sums (see gramvec.text.suffixes and gramvec.text.memo): a text has fewer
+    then. The numpy pass does without its chunks and edges: other rows of the same sum.
+    Without one a row is a feature's own. Both passes give the same ids in the same order then: each text's n-grams by
+    their last character, shorter first, then its words. Calls are pure and may run in several threads.
+    `loops` is the pass in C by itself, a gramvec.native.loops.Featuriser, for what goes on with features in C; or None.
+
+    Raises InputError if the spec, the vocabulary and the memo do not fit together.
+    """
+
+    def __init__(
+        self,
+        spec: FeatureSpec,
+        vocabulary: Vocabulary,
+        *,
+        compiled: bool | None = None,
+        memo: Memo | None = None,
+    ) -> None:
+        if spec.lowercase != vocabulary.lowercase:
+            raise InputError("the FeatureSpec and the vocabulary disagree on lowercase; build them together")
+        if spec.words and vocabulary.symbols != spec.has_symbols:
+            raise InputError("the FeatureSpec and the vocabulary disagree on word_rule; build them together")
+        if spec.orders and spec.orders[-1] * vocabulary.bits > 64:
+            raise InputError(
+                f"n-grams of {spec.orders[-1]} characters do not fit this vocabulary's {vocabulary.bits}-bit "
+                "characters; build the vocabulary with the same FeatureSpec"
+            )
+        if spec.unknown_words == "row" and vocabulary.unknown_row < 0:
+            raise InputError("unknown_words='row', but the vocabulary has no row for unknown words")
+        if memo is not None and not _fits(memo, spec, vocabulary):
+            raise InputError("the memo does not fit the FeatureSpec and the vocabulary; export the bundle again")
+        self.spec = spec
+        self.vocabulary = vocabulary
+        self.compiled = native.loops is not None if compiled is None else compiled
+        self.memo = memo
+        self.loops: Any = None
+        self._featurise: Callable[[Sequence[str], bool], FeatureBatch] = self._plainly
+        if self.compiled:
+            self._featurise = compiled_pass = CompiledFeaturiser(spec, vocabulary, memo)
+            self.loops = compiled_pass.loops
+        else:
+            _ = vocabulary.ngram_index, vocabulary.word_index  # what is wrong with them is said now
+
+    def __call__(self, texts: Sequence[str]) -> FeatureBatch:
+        """The features of each text; a text without a known feature has none.
+
+        Raises InputError with the text's index for a lone surrogate or anything but str.
+        """
+        return self._featurise(texts, self.memo is not None)
+
+    def without_memo(self) -> Featuriser:
+        """The featuriser of the same vocabulary whose rows are each a feature's own; it shares the memory of this."""
+        if self.memo is None:
+            return self
+        other = copy(self)
+        other.memo = None
+        return other
+
+    def _plainly(self, texts: Sequence[str], sums: bool) -> FeatureBatch:
+        return plain.featurise(code_points(texts), self.spec, self.vocabulary, sums=sums)
+
+
+def _fits(memo: Memo, spec: FeatureSpec, vocabulary: Vocabulary) -> bool:
+    # An edge's row holds all that crosses a space, which reaches as far as the longest n-gram.
+    reaches = (0, spec.orders[-1] - 2) if spec.orders else (0,)
+    return can_be_memoised(spec) and memo.first_row == len(vocabulary) and memo.reach in reaches
+
+
+def can_be_memoised(spec: FeatureSpec) -> bool:
+    """Whether chunks have sums of their own: n-grams of one character would count a space for both its sides."""
+    return bool(spec.orders) and spec.orders[0] > 1

@@ -1,0 +1,166 @@
+"""The memo and its file, memo.bin: frequent chunks and edges of text that own a row with the sum of all their features.
+
+A chunk is what stands between two spaces of a normalised text, with its punctuation. Its row is the sum of the rows of
+every n-gram inside " chunk " and of its words: what the model makes of the chunk as a text of its own.
+
+The n-grams that cross a space, with a character on both sides, depend on the few characters around it alone. An edge
+is those: from `reach` = longest order - 2 characters before the space to as many after it, but not past the space that
+ends the next chunk. Its row is the sum of the n-grams inside it that hold that space, and not as their first or last
+character.
+
+So a text is the sum of its chunks and edges: the rows that it has without a memo, added in another order. What the
+memo does not know is spelt out in n-grams, of those that end in one character the longest alone: where there is a memo,
+the rows of n-grams hold their suffixes, see gramvec.text.suffixes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.errors import BundleError, InputError
+from gramvec.text import hashing
+from gramvec.text.array_file import bytes_of, read_arrays, write_arrays
+from gramvec.text.characters import ID_MASK
+from gramvec.text.checks import check_memo
+from gramvec.text.vocabulary import Vocabulary
+
+MAGIC = b"gramvmem"
+VERSION = 2  # 1: with tables for searching; rows of n-grams did not hold their suffixes
+
+_DTYPES = {
+    "meta": "<i8",
+    "starts": "<u4",
+    "chars": "<u2",
+    "rows": "<i4",
+    "edge_keys": "<u8",
+    "edge_rows": "<i4",
+}
+
+
+def edges_of(text: str, reach: int) -> Iterator[str]:
+    """The edges of a normalised text, padded with one space on each side, from left to right."""
+    space = text.find(" ", 1)
+    while 0 < space < len(text) - 1:
+        end = text.find(" ", space + 1)
+        yield text[max(0, space - reach) : min(end, space + reach) + 1]
+        space = end
+
+
+def ngrams_across(edge: str, orders: Sequence[int]) -> list[str]:
+    """The n-grams of an edge that its row is the sum of."""
+    return [ngram for ngrams in ngrams_by_end(edge, orders) for ngram in ngrams]
+
+
+def ngrams_by_end(edge: str, orders: Sequence[int]) -> list[list[str]]:
+    """The same, those together that end in the same character."""
+    space = edge.rfind(" ", 1, len(edge) - 1)
+    return [
+        [edge[end - n : end] for n in orders if n >= end - space + 1 and end >= n]
+        for end in range(space + 2, len(edge) + 1)
+    ]
+
+
+def longest_reach(orders: Sequence[int], bits: int) -> int:
+    """How far edges reach in a model of these orders; 0 where none cross a space, or their keys do not fit 64 bits."""
+    reach = max(orders, default=0) - 2
+    return reach if reach > 0 and (2 * reach + 1) * bits <= 64 else 0
+
+
+class Memo:
+    """Which chunk and which edge own which row. Make one with `build`, at export, or `open`; the arrays are read-only.
+
+    `starts`, `chars` and `rows` are to chunks what a vocabulary's are to words, `edge_keys` and `edge_rows` to edges
+    what a vocabulary's are to n-grams. `longest` chunk in characters; `reach` of the edges, 0 without any. The rows of
+    the chunks begin at `first_row`, those of the edges follow.
+    """
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        for array in arrays.values():
+            array.setflags(write=False)
+        self._arrays = arrays
+        self.first_row, self.longest, self.reach, self.n_edges = (int(v) for v in arrays["meta"])
+        self.starts: NDArray[np.uint32] = arrays["starts"]
+        self.chars: NDArray[np.uint16] = arrays["chars"]
+        self.rows: NDArray[np.int32] = arrays["rows"]
+        self.edge_keys: NDArray[np.uint64] = arrays["edge_keys"]
+        self.edge_rows: NDArray[np.int32] = arrays["edge_rows"]
+
+    def __len__(self) -> int:
+        return len(self.rows) + self.n_edges
+
+    @classmethod
+    def build(cls, chunks: Sequence[str], vocabulary: Vocabulary, *, edges: Sequence[str] = (), reach: int = 0) -> Memo:
+        """A memo of these normalised chunks and edges, the most frequent first; their rows follow the vocabulary's.
+
+        Raises InputError for a chunk or an edge that is empty or holds a character that the vocabulary lacks, a chunk
+        with white space, and one that is there twice once both are lower-cased.
+        """
+        coded = [_ids(chunk, vocabulary) for chunk in chunks]
+        for chunk in chunks:
+            if len(chunk.split()) != 1 or chunk != chunk.strip():
+                raise InputError(f"the chunk {chunk!r} is empty or holds white space")
+        keys = [hashing.pack(_ids(edge, vocabulary), vocabulary.bits) for edge in edges]
+        if len(set(map(tuple, coded))) != len(coded) or len(set(keys)) != len(keys):
+            raise InputError("a chunk or an edge is repeated; give each once, in lower case")
+        if any(len(edge) > 2 * reach + 1 for edge in edges) or (2 * reach + 1) * vocabulary.bits > 64:
+            raise InputError(f"an edge is longer than {2 * reach + 1} characters, or its key than 64 bits")
+        lengths = [len(ids) for ids in coded]
+        first = len(vocabulary)
+        after = first + len(coded)
+        arrays: dict[str, NDArray[Any]] = {
+            "meta": np.array([first, max(lengths, default=0), reach if edges else 0, len(keys)]),
+            "starts": np.cumsum([0, *lengths]),
+            "chars": np.array([one for ids in coded for one in ids]),
+            "rows": np.arange(first, after),
+            "edge_keys": np.array(keys, np.uint64),
+            "edge_rows": np.arange(after, after + len(keys)),
+        }
+        return cls({name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
+
+    def decoded(self, vocabulary: Vocabulary) -> tuple[list[str], list[str]]:
+        """The chunks and the edges, in the order of their rows."""
+        characters = ["", *map(chr, vocabulary.alphabet.tolist())]
+        chars, starts = self.chars.tolist(), self.starts.tolist()
+        chunks = ["".join(characters[one] for one in chars[first:last]) for first, last in pairwise(starts)]
+        edges = [hashing.unpack(key, vocabulary.bits) for key in self.edge_keys.tolist()]
+        return chunks, ["".join(characters[one] for one in edge) for edge in edges]
+
+    def save(self, path: Path) -> None:
+        """Write memo.bin."""
+        write_arrays(path, MAGIC, VERSION, self._arrays)
+
+    @classmethod
+    def open(cls, path: Path, vocabulary: Vocabulary) -> Memo:
+        """Read the memo.bin of a vocabulary. Raises BundleError, naming the file, if it is missing, foreign, cut,
+        inconsistent, or another vocabulary's.
+        """
+        return cls.read(Path(path), bytes_of(path), vocabulary)
+
+    @classmethod
+    def read(cls, path: Path, data: bytes, vocabulary: Vocabulary) -> Memo:
+        """The memo in the bytes of a memo.bin, which are used as they lie. path: what a BundleError names."""
+        arrays = read_arrays(path, data, MAGIC, VERSION, _DTYPES)
+        try:
+            check_memo(
+                arrays,
+                rows=len(vocabulary),
+                bits=vocabulary.bits,
+                alphabet=len(vocabulary.alphabet),
+                space=int(vocabulary.table[ord(" ")]) & ID_MASK,
+            )
+        except ValueError as error:
+            raise BundleError(f"{path}: its arrays do not fit together: {error}; export the bundle again") from error
+        return cls(arrays)
+
+
+def _ids(text: str, vocabulary: Vocabulary) -> list[int]:
+    ids = (vocabulary.table[np.frombuffer(text.encode("utf-32-le"), np.uint32)] & ID_MASK).tolist()
+    if not ids or 0 in ids:
+        raise InputError(f"the chunk or edge {text!r} is empty or holds a character that the vocabulary lacks")
+    return list(ids)

@@ -1,0 +1,177 @@
+"""The featuriser in vectorised numpy, a function a stage: for training's counts, and where there are no loops in C."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.text import hashing
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.characters import CLASS_SHIFT, ID_MASK, SPACE, WORD, CharacterTable
+from gramvec.text.code_points import CodePoints
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
+
+Bools = NDArray[np.bool_]
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+UInt64s = NDArray[np.uint64]
+
+
+class Characters(NamedTuple):
+    """Characters of n texts after the space rule: each text has one space on both sides and none doubled.
+
+    codes: uint32[m], class << 16 | id. text: int64[m], the text of each. first: int64[m], where its text begins.
+    source: int64[m], index into the code points; -1 for the padding.
+    """
+
+    codes: NDArray[np.uint32]
+    text: Int64s
+    first: Int64s
+    source: Int64s
+
+
+def characters(given: CodePoints, table: CharacterTable) -> Characters:
+    """Pad with spaces, collapse runs of white space; a text of white space alone has no characters."""
+    lengths = np.diff(given.starts)
+    n, total = len(lengths), len(given.points)
+    padded = np.full(total + 2 * n, table[ord(" ")], np.uint32)
+    source = np.full(total + 2 * n, -1, np.int64)
+    places = np.arange(total) + 2 * np.repeat(np.arange(n), lengths) + 1
+    padded[places] = table[given.points]
+    source[places] = np.arange(total)
+    text = np.repeat(np.arange(n), lengths + 2)
+    space = padded >> CLASS_SHIFT == SPACE
+    begins = np.diff(text, prepend=-1) != 0
+    keep = ~space | begins | np.append(True, ~space[:-1])
+    keep &= np.bincount(text[~space], minlength=n).astype(bool)[text]
+    text, codes, source = text[keep], padded[keep], source[keep]
+    first = np.searchsorted(text, text)
+    return Characters(codes, text, first, source)
+
+
+def ngram_keys(chars: Characters, orders: Sequence[int], bits: int) -> tuple[UInt64s, Bools]:
+    """uint64[m, orders] and bool[m, orders]: the key of the n-gram that ends at each character, and if it is one.
+
+    An n-gram lies within its text and holds no character of id 0.
+    """
+    ids = (chars.codes & ID_MASK).astype(np.uint64)
+    m = len(ids)
+    position = np.arange(m)
+    keys = np.zeros((m, len(orders)), np.uint64)
+    valid = np.zeros((m, len(orders)), np.bool_)
+    key, ok = np.zeros(m, np.uint64), np.ones(m, np.bool_)
+    for n in range(1, max(orders, default=0) + 1):
+        back = position - (n - 1)
+        ok = ok & (back >= chars.first)
+        at_back = ids[np.maximum(back, 0)]
+        ok &= at_back != 0
+        key = key | at_back << np.uint64(bits * (n - 1))
+        if n in orders:
+            column = list(orders).index(n)
+            keys[:, column], valid[:, column] = key, ok
+    return keys, valid
+
+
+def ngram_rows(keys: UInt64s, vocabulary: Vocabulary) -> NDArray[np.int32]:
+    """int32, shape of keys: the row of each key, -1 where the vocabulary has none."""
+    found = vocabulary.ngram_index.find(keys.ravel())
+    rows = np.full(found.shape, -1, np.int32)
+    rows[found >= 0] = vocabulary.ngram_rows[found[found >= 0]]
+    return rows.reshape(keys.shape)
+
+
+class Spans(NamedTuple):
+    """Words as spans of characters: start and end int64[w], and the text int64[w] of each."""
+
+    start: Int64s
+    end: Int64s
+    text: Int64s
+
+
+def word_spans(chars: Characters) -> Spans:
+    """A word is a longest run of WORD characters, or one SYMBOL."""
+    kind = chars.codes >> CLASS_SHIFT
+    word = kind == WORD
+    # Padding keeps texts apart: a run never crosses from one text into the next.
+    start = (kind != SPACE) & ~(word & np.append(False, word[:-1]))
+    end = (kind != SPACE) & ~(word & np.append(word[1:], False))
+    starts = np.flatnonzero(start)
+    return Spans(starts, np.flatnonzero(end) + 1, chars.text[starts])
+
+
+def word_rows(chars: Characters, spans: Spans, vocabulary: Vocabulary) -> NDArray[np.int32]:
+    """int32[w]: the row of each word, -1 where the vocabulary has none."""
+    ids = (chars.codes & ID_MASK).astype(np.uint64)
+    lengths = spans.end - spans.start
+    known = np.append(0, np.cumsum(ids != 0))
+    fits = (lengths <= vocabulary.longest_word) & (known[spans.end] - known[spans.start] == lengths)
+    hashes = hashing.word_hashes(ids, spans.start, np.where(fits, lengths, 0))
+    rows = np.full(len(lengths), -1, np.int32)
+    found = vocabulary.word_index.find(hashes)
+    at = np.flatnonzero(fits & (found >= 0))
+    same = _same_word(ids, spans.start[at], lengths[at], found[at], vocabulary)
+    rows[at[same]] = vocabulary.word_rows[found[at[same]]]
+    return rows
+
+
+def _same_word(ids: UInt64s, start: Int64s, length: Int64s, candidate: Int64s, vocabulary: Vocabulary) -> Bools:
+    begin = vocabulary.word_starts[candidate].astype(np.int64)
+    same: Bools = np.equal(vocabulary.word_starts[candidate + 1] - begin, length)
+    at, k = np.flatnonzero(same), 0
+    while len(at):
+        same[at] = vocabulary.word_chars[begin[at] + k] == ids[start[at] + k]
+        k += 1
+        at = at[same[at] & (length[at] > k)]
+    return same
+
+
+def longest(chars: Characters, keys: UInt64s, valid: Bools, spec: FeatureSpec, vocabulary: Vocabulary) -> Int32s:
+    """int32[m, orders]: as ngram_rows, but -1 where a longer n-gram ends in the same character, see vocab.suffixes.
+
+    What crosses a space and what does not are apart.
+    """
+    position = np.arange(len(chars.codes))
+    spaces = np.where(chars.codes >> CLASS_SHIFT == SPACE, position, -1)
+    before = np.maximum.accumulate(np.append(-1, spaces[:-1])) if len(spaces) else spaces
+    rows = np.full(keys.shape, -1, np.int32)
+    found = np.zeros((2, len(position)), np.bool_)
+    for column in reversed(range(len(spec.orders))):
+        crosses = (position - spec.orders[column] + 1 < before).astype(np.intp)
+        at = np.flatnonzero(valid[:, column] & ~found[crosses, position])
+        rows[at, column] = ngram_rows(keys[at, column], vocabulary)
+        hit = at[rows[at, column] >= 0]
+        found[crosses[hit], hit] = True
+    return rows
+
+
+def featurise(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary, *, sums: bool = False) -> FeatureBatch:
+    """Each text's n-grams by their last character, shorter first, and then its words.
+
+    sums: of the n-grams only the longest, whose rows hold the others, see gramvec.text.suffixes.
+    """
+    chars = characters(given, vocabulary.table)
+    text, rows = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    unknown = int(np.count_nonzero((chars.codes & ID_MASK == 0) & (chars.codes >> CLASS_SHIFT != SPACE)))
+    if spec.orders:
+        keys, valid = ngram_keys(chars, spec.orders, vocabulary.bits)
+        if sums:
+            rows = longest(chars, keys, valid, spec, vocabulary).ravel()
+        else:
+            rows = np.where(valid, ngram_rows(keys, vocabulary), -1).ravel()
+        text = np.repeat(chars.text, len(spec.orders))
+    if spec.words:
+        spans = word_spans(chars)
+        of_words = word_rows(chars, spans, vocabulary)
+        unknown += int(np.count_nonzero(of_words < 0))
+        if spec.unknown_words == "row":
+            of_words = np.where(of_words < 0, np.int32(vocabulary.unknown_row), of_words)
+        rows, text = np.append(rows, of_words), np.append(text, spans.text)
+    rows, text = rows[rows >= 0], text[rows >= 0]
+    order = np.argsort(text, kind="stable")
+    offsets = np.zeros(len(given.starts), np.int64)
+    np.cumsum(np.bincount(text, minlength=len(given.starts) - 1), out=offsets[1:])
+    return FeatureBatch(rows[order], offsets, unknown)

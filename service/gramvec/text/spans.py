@@ -1,0 +1,145 @@
+"""The features of one text with their places in it: for explanations, where the featuriser gives rows alone."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.text import numpy_reference as plain
+from gramvec.text.characters import CLASS_SHIFT, ID_MASK, SPACE, lower
+from gramvec.text.code_points import code_points
+from gramvec.text.nfc import compose
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
+
+Int64s = NDArray[np.int64]
+
+# The last block with letters that have canonical decompositions is the Supplementary Ideographs' at U+2FA1D.
+_LAST_COMPOSED = 0x30000
+_HANGUL_VOWELS_AND_TAILS = range(0x1161, 0x11C3)
+
+
+class Located(NamedTuple):
+    """The features of a text in the featuriser's order.
+
+    rows: int32[n]. start, end: int64[n], code-point offsets into the text as it was given; what touches the padding is
+    clipped to the text. text: the normalised text with its padding; first, last: int64[n], offsets into that.
+    words: bool[n], whether it is a word.
+    """
+
+    rows: NDArray[np.int32]
+    start: Int64s
+    end: Int64s
+    text: str
+    first: Int64s
+    last: Int64s
+    words: NDArray[np.bool_]
+
+    def spelt(self, index: int) -> str:
+        """A feature as the model sees it: normalised, with the spaces of the padding."""
+        return self.text[self.first[index] : self.last[index]]
+
+
+def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
+    """The features of one text, each with its place.
+
+    A space stands for the whole run of white space that it was made from. Where normalisation made one letter of
+    several, or others of them, each has the place of all of them together. Raises InputError for a lone surrogate.
+    """
+    given = code_points([text])
+    chars = plain.characters(given, vocabulary.table)
+    starts, ends = places(text, chars, len(given.points))
+    firsts, lasts, rows = [], [], []
+    if spec.orders:
+        keys, valid = plain.ngram_keys(chars, spec.orders, vocabulary.bits)
+        found = np.where(valid, plain.ngram_rows(keys, vocabulary), -1)
+        last = np.repeat(np.arange(1, len(found) + 1)[:, None], len(spec.orders), axis=1)
+        firsts.append((last - np.array(spec.orders)).ravel())
+        lasts.append(last.ravel())
+        rows.append(found.ravel())
+    of_ngrams = sum(map(len, rows))
+    if spec.words:
+        spans = plain.word_spans(chars)
+        found = plain.word_rows(chars, spans, vocabulary)
+        if spec.unknown_words == "row":
+            found = np.where(found < 0, np.int32(vocabulary.unknown_row), found)
+        firsts.append(spans.start)
+        lasts.append(spans.end)
+        rows.append(found)
+    row = np.concatenate(rows).astype(np.int32)
+    known = np.flatnonzero(row >= 0)
+    first, last = np.concatenate(firsts)[known], np.concatenate(lasts)[known]
+    spelt = _spelt(chars, given.points, spec, vocabulary)
+    return Located(row[known], starts[first], ends[last - 1], spelt, first, last, known >= of_ngrams)
+
+
+def places(text: str, chars: plain.Characters, composed: int) -> tuple[Int64s, Int64s]:
+    """Where each normalised character of a text begins and ends in it: int64[m]. composed: code points in form C."""
+    origin_start, origin_end = _origins(text, composed)
+    padding = chars.source < 0
+    source = np.where(padding, 0, chars.source)
+    starts = np.where(padding, 0, origin_start[source]) if composed else np.zeros(len(source), np.int64)
+    ends = np.where(padding, 0, origin_end[source]) if composed else np.zeros(len(source), np.int64)
+    space = chars.codes >> CLASS_SHIFT == SPACE
+    inner = np.flatnonzero(space)
+    starts[inner] = np.where(inner > 0, ends[inner - 1], 0)
+    # A run of white space ends where the next character begins; the last one at the end of the text.
+    ends[inner] = np.where(inner + 1 < len(space), starts[np.minimum(inner + 1, len(space) - 1)], len(text))
+    return starts, ends
+
+
+def _origins(text: str, composed: int) -> tuple[Int64s, Int64s]:
+    # Where each code point of the composed text (NFC) comes from.
+    if compose(text) == text:
+        places = np.arange(len(text))
+        return places, places + 1
+    starts, ends = np.zeros(composed, np.int64), np.zeros(composed, np.int64)
+    boundaries = [0, *(place for place in range(1, len(text)) if _begins_anew(text[place])), len(text)]
+    filled = 0
+    for begin, end in pairwise(boundaries):
+        piece = compose(text[begin:end])
+        length = len(piece)
+        if piece == text[begin:end]:
+            starts[filled : filled + length] = np.arange(begin, end)
+            ends[filled : filled + length] = np.arange(begin, end) + 1
+        else:
+            starts[filled : filled + length], ends[filled : filled + length] = begin, end
+        filled += length
+    assert filled == composed
+    return starts, ends
+
+
+def _begins_anew(character: str) -> bool:
+    """Whether normalisation never joins or moves it with what stands before (UAX #15, stable boundaries)."""
+    if character.isascii():
+        return True
+    decomposed = unicodedata.normalize("NFD", character)[0]
+    return unicodedata.combining(decomposed) == 0 and decomposed not in _joining()
+
+
+@lru_cache(maxsize=1)
+def _joining() -> frozenset[str]:
+    # What may be the second half of a composed letter. Most are marks of a class of their own; a few are not.
+    found = {chr(point) for point in _HANGUL_VOWELS_AND_TAILS}
+    for point in range(0xC0, _LAST_COMPOSED):
+        parts = unicodedata.decomposition(chr(point)).split()
+        if len(parts) == 2 and not parts[0].startswith("<"):
+            found.add(chr(int(parts[1], 16)))
+    return frozenset(found)
+
+
+def _spelt(chars: plain.Characters, points: NDArray[np.uint32], spec: FeatureSpec, vocabulary: Vocabulary) -> str:
+    letters: list[str] = []
+    for code, source in zip(chars.codes.tolist(), chars.source.tolist(), strict=True):
+        if code >> CLASS_SHIFT == SPACE:
+            letters.append(" ")
+        elif one := code & ID_MASK:
+            letters.append(chr(vocabulary.alphabet[one - 1]))
+        else:
+            letters.append(lower(chr(points[source])) if spec.lowercase else chr(points[source]))
+    return "".join(letters)

@@ -1,0 +1,222 @@
+"""The vocabulary and its file, vocab.bin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.errors import BundleError, InputError
+from gramvec.text import hashing
+from gramvec.text.array_file import bytes_of, read_arrays, write_arrays
+from gramvec.text.characters import (
+    MAX_ALPHABET,
+    SYMBOL,
+    WORD,
+    CharacterTable,
+    class_ranges,
+    lower,
+    lower_case_pairs,
+)
+from gramvec.text.checks import check_vocabulary
+
+MAGIC = b"gramvoc\0"
+VERSION = 2  # 1: held tables for searching, which are made where they are needed
+
+EntryKind = Literal["ngram", "word", "unknown"]
+
+_DTYPES = {
+    "meta": "<i8",
+    "alphabet": "<u4",
+    "folded": "<u4",
+    "range_firsts": "<u4",
+    "range_classes": "|u1",
+    "ngram_keys": "<u8",
+    "ngram_rows": "<i4",
+    "word_starts": "<u4",
+    "word_chars": "<u2",
+    "word_rows": "<i4",
+    "counts": "<u8",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of the table: an n-gram, a word, or the row that unknown words share (text "")."""
+
+    kind: EntryKind
+    text: str
+    count: int
+
+
+class Vocabulary:
+    """Which n-gram and which word owns which row of the table.
+
+    Make one with `build` (training) or `open` (serving). The arrays are read-only: n-gram i has the key `ngram_keys[i]`
+    (see hashing.pack) and the row `ngram_rows[i]`; word i the character ids `word_chars[word_starts[i] :
+    word_starts[i + 1]]` and the row `word_rows[i]`, both by ascending row. `table` gives the class and the id of a
+    character, `bits` are what an id takes in a key; `unknown_row` or -1, `longest_word` in characters. `symbols`: see
+    `build`.
+    """
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        for array in arrays.values():
+            array.setflags(write=False)
+        self._arrays = arrays
+        self.rows, self.bits, self.unknown_row, self.longest_word, lowercase = (int(v) for v in arrays["meta"])
+        self.lowercase = bool(lowercase)
+        self.symbols = bool(np.any(arrays["range_classes"] == SYMBOL))
+        self.alphabet: NDArray[np.uint32] = arrays["alphabet"]
+        self.ngram_keys: NDArray[np.uint64] = arrays["ngram_keys"]
+        self.ngram_rows: NDArray[np.int32] = arrays["ngram_rows"]
+        self.word_starts: NDArray[np.uint32] = arrays["word_starts"]
+        self.word_chars: NDArray[np.uint16] = arrays["word_chars"]
+        self.word_rows: NDArray[np.int32] = arrays["word_rows"]
+        self.table = CharacterTable(
+            self.alphabet, arrays["folded"].reshape(-1, 2), arrays["range_firsts"], arrays["range_classes"]
+        )
+
+    @cached_property
+    def ngram_index(self) -> hashing.Index:
+        """Where the n-grams are by their keys: made when first asked for, in 7 ms for 180,000."""
+        return hashing.Index(self.ngram_keys)
+
+    @cached_property
+    def word_index(self) -> hashing.Index:
+        """Where the words are by their hashes, see hashing.word_hashes: made when first asked for.
+
+        Raises InputError for words that are there twice, or were chosen to have one hash: of a million that nobody
+        chose, two have one in 30 million vocabularies.
+        """
+        starts = self.word_starts.astype(np.int64)
+        index = hashing.Index(hashing.word_hashes(self.word_chars, starts[:-1], np.diff(starts)))
+        if not index.are_distinct:
+            raise InputError("the vocabulary's words are repeated, or were chosen to have one hash; take another model")
+        return index
+
+    def __len__(self) -> int:
+        return self.rows
+
+    @property
+    def n_words(self) -> int:
+        """The number of word rows, the unknown word's not counted."""
+        return len(self.word_rows)
+
+    @property
+    def n_ngrams(self) -> int:
+        """The number of n-gram rows."""
+        return self.rows - self.n_words - (self.unknown_row >= 0)
+
+    @classmethod
+    def build(cls, entries: Sequence[Entry], *, lowercase: bool = True, symbols: bool = True) -> Vocabulary:
+        """A vocabulary in which row i of the table belongs to entries[i].
+
+        lowercase: upper-case code points share the id of their lower case.
+        symbols: whether characters that are neither letters nor their like are words by themselves; without, a word is
+        what stands between white space (the word rules runs-and-symbols/1 and white-space/1 of a FeatureSpec).
+        Raises InputError for an empty or repeated entry, upper case under lowercase, or an alphabet too large
+        for the longest n-gram: at n characters, 64 // n bits hold an id, so order 4 takes 65,535 different
+        characters, order 5 4,095 and order 6 1,023.
+        """
+        _check_entries(entries, lowercase)
+        ngrams = [(row, entry.text) for row, entry in enumerate(entries) if entry.kind == "ngram"]
+        words = [(row, entry.text) for row, entry in enumerate(entries) if entry.kind == "word"]
+        unknown = [row for row, entry in enumerate(entries) if entry.kind == "unknown"]
+        alphabet = sorted({character for entry in entries for character in entry.text})
+        bits = max(1, len(alphabet).bit_length())
+        longest = max((len(text) for _, text in ngrams), default=1)
+        if bits * longest > 64 or len(alphabet) > MAX_ALPHABET:
+            most = min((1 << 64 // longest) - 1, MAX_ALPHABET)
+            raise InputError(
+                f"{len(alphabet)} different characters do not fit into n-grams of {longest}; "
+                f"keep the entries of the {most} most frequent characters"
+            )
+        ids = {character: index for index, character in enumerate(alphabet, start=1)}
+        coded_words = [[ids[character] for character in text] for _, text in words]
+        keys = [hashing.pack([ids[character] for character in text], bits) for _, text in ngrams]
+        folded = [(cp, ids[chr(low)]) for cp, low in lower_case_pairs() if lowercase and chr(low) in ids]
+        firsts, classes = class_ranges()
+        if not symbols:
+            classes = np.where(classes == SYMBOL, WORD, classes)
+        lengths = [len(text) for _, text in words]
+        arrays: dict[str, NDArray[Any]] = {
+            "meta": np.array([len(entries), bits, unknown[0] if unknown else -1, max(lengths, default=0), lowercase]),
+            "alphabet": np.array([ord(character) for character in alphabet]),
+            "folded": np.array(folded).reshape(-1),
+            "range_firsts": firsts,
+            "range_classes": classes,
+            "ngram_keys": np.array(keys, np.uint64),
+            "ngram_rows": np.array([row for row, _ in ngrams]),
+            "word_starts": np.cumsum([0, *lengths]),
+            "word_chars": np.array([one for word in coded_words for one in word]),
+            "word_rows": np.array([row for row, _ in words]),
+            "counts": np.array([entry.count for entry in entries], np.uint64),
+        }
+        return cls({name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
+
+    def save(self, path: Path) -> None:
+        """Write vocab.bin."""
+        write_arrays(path, MAGIC, VERSION, self._arrays)
+
+    @classmethod
+    def open(cls, path: Path) -> Vocabulary:
+        """Read vocab.bin. Raises BundleError, naming the file, if it is missing, foreign, cut or inconsistent."""
+        return cls.read(Path(path), bytes_of(path))
+
+    @classmethod
+    def read(cls, path: Path, data: bytes) -> Vocabulary:
+        """The vocabulary in the bytes of a vocab.bin, which are used as they lie. path: what a BundleError names."""
+        arrays = read_arrays(path, data, MAGIC, VERSION, _DTYPES)
+        try:
+            check_vocabulary(arrays)
+        except ValueError as error:
+            raise BundleError(f"{path}: its arrays do not fit together: {error}; export the bundle again") from error
+        return cls(arrays)
+
+    @cached_property
+    def ngram_texts(self) -> tuple[str, ...]:
+        """The n-grams by ascending row: a tenth of what all `entries` take."""
+        return self._texts(*hashing.unpacked(self.ngram_keys, self.bits))
+
+    @cached_property
+    def word_texts(self) -> tuple[str, ...]:
+        """The words by ascending row."""
+        return self._texts(self.word_chars, self.word_starts)
+
+    def entries(self) -> list[Entry]:
+        """The entry of every row, decoded from the arrays."""
+        return list(self._entries)
+
+    @cached_property
+    def _entries(self) -> list[Entry]:
+        # Kept: an export asks seven times, and 240,000 rows take a third of a second.
+        counts = self._arrays["counts"].tolist()
+        found: list[Entry] = [Entry("unknown", "", count) for count in counts]
+        for text, row in zip(self.ngram_texts, self.ngram_rows.tolist(), strict=True):
+            found[row] = Entry("ngram", text, counts[row])
+        for text, row in zip(self.word_texts, self.word_rows.tolist(), strict=True):
+            found[row] = Entry("word", text, counts[row])
+        return found
+
+    def _texts(self, ids: NDArray[np.uint16], starts: NDArray[Any]) -> tuple[str, ...]:
+        # Text i is of the characters ids[starts[i] : starts[i + 1]]. One string is decoded, and cut.
+        whole = self.alphabet[ids - 1].astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+        return tuple(whole[a:b] for a, b in pairwise(starts.tolist()))
+
+
+def _check_entries(entries: Sequence[Entry], lowercase: bool) -> None:
+    if not entries:
+        raise InputError("a vocabulary needs at least one entry; lower min_count or give more text")
+    if len({(entry.kind, entry.text) for entry in entries}) != len(entries):
+        raise InputError("a vocabulary entry is repeated; give each n-gram and each word once")
+    for entry in entries:
+        if (entry.kind == "unknown") == bool(entry.text):
+            raise InputError(f"entry {entry!r}: an n-gram or word needs a text, the unknown word has none")
+        if lowercase and any(lower(character) != character for character in entry.text):
+            raise InputError(f"entry {entry.text!r} has upper case, but the vocabulary is lower-cased")
