@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test fuzz test-stalls test-lowest test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train cards evaluate quality figures lock audit image-test clean
+.PHONY: help serve test test-all fuzz test-stalls test-lowest test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train cards evaluate quality figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -32,8 +32,13 @@ $(VENV)/.dev: $(VENV)/.serve
 serve: $(VENV)/.serve  ## serve the default model on http://$(HOST):$(PORT)
 	@exec $(BIN)/gramvec serve --model $(MODEL) --host $(HOST) --port $(PORT)
 
-test: $(VENV)/.dev  ## install what the tests need and run all of them
-	$(BIN)/python -m pytest
+# Two processes, a file in one of them: servers listen on ports of their own, so files can run side by side.
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile
+test: $(VENV)/.dev  ## install what the tests need and run the quick ones (four minutes)
+	$(PYTEST) -m 'not slow and not packaging and not ray and not cuda'
+
+test-all: $(VENV)/.dev  ## run every test: processes, browsers, documents, training too (a quarter of an hour)
+	$(PYTEST)
 
 FUZZ_SECONDS ?= 600
 FUZZ ?=
@@ -46,7 +51,7 @@ test-stalls: $(VENV)/.dev  ## the tests with other random examples, on a machine
 
 # Not the tests that compare versions with the lock, or a newer library's messages.
 LOWEST_TESTS = $(filter-out %/test_offline.py %/test_runtime.py %/test_clients.py %/test_benchmarks.py %/test_packaging.py \
-	%/test_docs.py $(wildcard tests/test_train*.py),$(wildcard tests/test_*.py)) tests/reliability
+	%/test_docs.py $(wildcard tests/training/*.py),$(wildcard tests/*/test_*.py))
 
 test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that pyproject.toml admits (five minutes)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
@@ -64,12 +69,12 @@ test-integrations: $(VENV)/.dev  ## gramvec.integrations and docs/recipes on the
 	test -x $(VENV)/neighbours/bin/python || $(PYTHON) -m venv $(VENV)/neighbours
 	$(VENV)/neighbours/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt torch
 	$(BIN)/uv pip install --quiet --python $(VENV)/neighbours/bin/python -c requirements/constraints.txt \
-		-e '.[cpu,bulk,match,search,client,neighbours]' joblib pytest pytest-timeout
-	$(VENV)/neighbours/bin/python -m pytest tests/test_integrations.py tests/test_recipes.py tests/test_library.py \
-		tests/test_search_records.py tests/test_reranking_clients.py
+		-e '.[cpu,bulk,match,search,client,neighbours]' joblib hypothesis pytest pytest-timeout
+	$(VENV)/neighbours/bin/python -m pytest tests/integrations/test_integrations.py tests/docs/test_recipes.py tests/embed/test_library.py \
+		tests/search/test_search_records.py tests/client/test_reranking_clients.py
 
 test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)
-	$(BIN)/python -m pytest -m packaging tests/test_packaging.py
+	$(BIN)/python -m pytest -m packaging tests/deploy/test_packaging.py
 
 test-arm: $(VENV)/.dev  ## build the wheel for Linux on ARM and test it here, emulated (as root, 1 GB, half an hour)
 	@sh tests/arm64.sh $(VENV)/arm64 $(BIN)/python
@@ -96,7 +101,7 @@ $(VENV)/.ray: $(VENV)/.dev
 	touch $@
 
 test-ray: $(VENV)/.ray  ## install Ray and run a job on two workers, one of them killed (two minutes)
-	$(BIN)/python -m pytest -m ray tests/test_bulk_ray.py tests/test_search_ray.py
+	$(BIN)/python -m pytest -m ray tests/bulk/test_bulk_ray.py tests/search/test_search_ray.py
 
 FUZZ_SECONDS ?= 600
 check: $(VENV)/.dev  ## lint, types, import contract, formatting
@@ -108,7 +113,7 @@ check: $(VENV)/.dev  ## lint, types, import contract, formatting
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml docker/compose.*.yaml
 
 format: $(VENV)/.dev  ## format the code and sort the imports
-	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff check .-fix-only --quiet .
 	$(BIN)/ruff format .
 
 PARTS ?= all

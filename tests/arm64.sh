@@ -67,7 +67,7 @@ cat "$folder/there.txt"
 # What trains needs torch, whose wheel for arm64 brings CUDA's libraries: its tests are not among these. Two are of what a
 # checkout finds, and this is none.
 exec "$emulated" -m pytest -p no:cacheprovider -o timeout=1200 --hypothesis-profile=ci \
-    --deselect tests/test_bundle.py::test_finding_a_bundle \
-    --deselect tests/test_bundle.py::test_the_variables_folders_come_first_then_models_then_the_checkouts \
-    tests/test_loops.py tests/test_features.py tests/test_vocab.py tests/test_memo.py tests/test_compose.py \
-    tests/test_embedder.py tests/test_bundle.py tests/test_precision.py "$@"
+    --deselect tests/bundle/test_bundle.py::test_finding_a_bundle \
+    --deselect tests/bundle/test_bundle.py::test_the_variables_folders_come_first_then_models_then_the_checkouts \
+    tests/text/test_loops.py tests/text/test_features.py tests/text/test_vocab.py tests/text/test_memo.py tests/deploy/test_compose.py \
+    tests/embed/test_embedder.py tests/bundle/test_bundle.py tests/embed/test_precision.py "$@"

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import gramvec
 from gramvec.bundle.bundle import DEFAULT_MODEL
@@ -13,6 +15,12 @@ ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "models"
 SHARED = ROOT.parent / "shared"
 SHIPPED = sorted(path.parent.name for path in MODELS.glob("*/manifest.json"))
+
+# Examples of each property: 25 at every save, 100 on CI, 500 at night. HYPOTHESIS_PROFILE names another.
+settings.register_profile("dev", max_examples=25, deadline=None)
+settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("nightly", max_examples=500, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
 @pytest.fixture(scope="session")

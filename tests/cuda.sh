@@ -25,13 +25,13 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || [ requirements/constraints.
     test -x "$env/bin/python" || "${PYTHON:-python3}" -m venv "$env"
     # shellcheck disable=SC2086 # words
     "$env/bin/python" -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt \
-        -e $wanted onnx pytest pytest-timeout || skip "onnxruntime-gpu cannot be installed (is there a network?)"
+        -e $wanted onnx hypothesis pytest pytest-timeout || skip "onnxruntime-gpu cannot be installed (is there a network?)"
     echo "$wanted" >"$stamp"
 fi
 
 GRAMVEC_CUDA_BUNDLES=$PWD/$env/bundles
 export GRAMVEC_CUDA_BUNDLES
-PYTHONPATH=tests "$trainer" tests/cuda_bundles.py "$env/bundles"
+PYTHONPATH=tests:tests/runtime "$trainer" tests/cuda_bundles.py "$env/bundles"
 
 if [ "$wanted" != '.[gpu]' ]; then
     mkdir -p "$env/standin"
@@ -47,4 +47,4 @@ if [ "$wanted" != '.[gpu]' ]; then
     LD_LIBRARY_PATH=$PWD/$env/standin/lib FAKE_LOG=$PWD/$env/standin/trace.txt
     export LD_LIBRARY_PATH FAKE_LOG
 fi
-exec "$env/bin/python" -m pytest -m cuda tests/test_cuda.py tests/test_cuda_parts.py "$@"
+exec "$env/bin/python" -m pytest -m cuda tests/runtime/test_cuda.py tests/runtime/test_cuda_parts.py "$@"

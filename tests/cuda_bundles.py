@@ -1,4 +1,4 @@
-"""Bundles for tests/test_cuda.py and test_cuda_parts.py: python tests/cuda_bundles.py FOLDER, with the trainer."""
+"""Bundles for the tests on CUDA: python tests/cuda_bundles.py FOLDER, with the trainer."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from test_sequences_served import MODELS as MODELS_BEYOND_BAGS
+from test_sequences_served import written
 
 from conftest import MODELS, SHIPPED
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.export import convert
-from test_sequences_served import MODELS as MODELS_BEYOND_BAGS
-from test_sequences_served import written
 from training_support import export_table
 
 SMALL = ("sum-tanh-int8", "mean-linear-int8", "sum-linear-float32", "sum-linear-float16")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ def prepare(bases: Path) -> None:
     """Bundles to start from."""
     mutate.write_bases(bases)
     if not (bases / BEYOND_BAGS[-1]).exists():
+        sys.path.append(str(Path(__file__).parents[1] / "runtime"))
         from test_sequences_served import written  # with torch, which takes a second
 
         for name in BEYOND_BAGS:

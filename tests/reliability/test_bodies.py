@@ -134,7 +134,7 @@ def test_the_good_bodies_are_good(client: httpx.Client, path: str) -> None:
         assert client.post(path, json=body).status_code == 200
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(bodies())
 def test_any_json_has_a_documented_answer(client: httpx.Client, case: tuple[str, Any]) -> None:
     path, body = case
@@ -142,7 +142,7 @@ def test_any_json_has_a_documented_answer(client: httpx.Client, case: tuple[str,
     check_answer(path, client.post(path, content=content, headers=JSON_TYPE))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(GOOD)), st.binary(max_size=200))
 def test_any_bytes_have_a_documented_answer(client: httpx.Client, path: str, content: bytes) -> None:
     check_answer(path, client.post(path, content=content, headers=JSON_TYPE))
@@ -171,7 +171,7 @@ def test_json_at_its_limits(client: httpx.Client, path: str, content: bytes) -> 
     check_answer(path, client.post(path, content=content, headers=JSON_TYPE))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(any_text, min_size=1, max_size=12))
 def test_any_text_has_a_finite_vector_the_same_in_any_company(client: httpx.Client, texts: list[str]) -> None:
     raw = {"accept": "application/octet-stream"}

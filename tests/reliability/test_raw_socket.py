@@ -327,7 +327,7 @@ def mutilated(randomness: random.Random, seeds: list[bytes]) -> bytes:
     return bytes(data)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.randoms(use_true_random=False), st.lists(st.sampled_from(PIECES), min_size=1, max_size=4))
 def test_requests_with_pieces_lost_doubled_and_changed(
     held: Watched, randomness: random.Random, seeds: list[bytes]

@@ -1,0 +1,344 @@
+"""`gramvec embed`: every form in and out, bad lines of each kind, and runs that are killed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gramvec
+from bulk_support import MODEL, as_csv, as_jsonl, embed, embedded, killed, refusal, rows_kept
+from gramvec.bulk.embed_file import Files, embed_file
+from gramvec.bulk.pipeline import Options
+from gramvec.embed.quantization import quantize
+from gramvec.errors import InputError
+from gramvec.tables.inputs import Source
+from gramvec.tables.readers import open_reader
+from gramvec.tables.staging import partial_of
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[bulk]'")
+pq = pytest.importorskip("pyarrow.parquet")
+
+TEXTS = ["cheap flights", "", "über 🙂", 'a "quoted", one', "low-cost\tair", "\x00 nul"]
+IDS = list(range(len(TEXTS)))
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[gramvec.Embedder]:
+    opened = gramvec.load(MODEL, device="cpu", threads=1)
+    yield opened
+    opened.close()
+
+
+def written(form: str, folder: Path, texts: list[str] = TEXTS) -> Path:
+    """The texts, with a column `id`, in a file of this form."""
+    path = folder / f"in.{form}"
+    ids = list(range(len(texts)))
+    if form.endswith(".gz"):
+        path.write_bytes(gzip.compress(written(form.removesuffix(".gz"), folder, texts).read_bytes()))
+    elif form.endswith(".zst"):
+        with pa.output_stream(str(path), compression="zstd") as file:
+            file.write(written(form.removesuffix(".zst"), folder, texts).read_bytes())
+    elif form == "txt":
+        path.write_text("\n".join(texts), encoding="utf-8")
+    elif form == "jsonl":
+        path.write_bytes(as_jsonl([{"id": i, "text": text} for i, text in zip(ids, texts, strict=True)]))
+    elif form == "csv":
+        path.write_bytes(as_csv(list(zip(ids, texts, strict=True)), ["id", "text"]))
+    elif form == "tsv":
+        path.write_text("id\ttext\n" + "".join(f"{i}\t{text}\n" for i, text in zip(ids, texts, strict=True)))
+    else:
+        pq.write_table(pa.table({"id": ids, "text": texts}), path, row_group_size=4)
+    return path
+
+
+def vectors_in(path: Path, *, texts: list[str] = TEXTS) -> np.ndarray[Any, Any]:
+    """What was written, after a look at the columns beside it."""
+    if path.suffix == ".npy":
+        return np.load(path)
+    if path.suffix == ".jsonl":
+        records = [json.loads(line) for line in path.read_bytes().splitlines()]
+        assert [record["text"] for record in records] == texts
+        return np.array([record["embedding"] for record in records], np.float32)
+    table = pq.read_table(path)
+    assert table.column("text").to_pylist() == texts
+    assert pa.types.is_fixed_size_list(table.schema.field("embedding").type)
+    return np.array(table.column("embedding").to_pylist(), np.float32)
+
+
+@pytest.mark.parametrize("form", ["txt", "jsonl", "csv", "tsv", "parquet", "jsonl.gz", "csv.gz", "txt.zst"])
+@pytest.mark.parametrize("output", ["npy", "jsonl", "parquet"])
+def test_every_form_in_and_out(form: str, output: str, tmp_path: Path, small: gramvec.Embedder) -> None:
+    texts = [text for text in TEXTS if "\t" not in text] if form == "tsv" else TEXTS
+    source = written(form, tmp_path, texts)
+    target = tmp_path / f"out.{output}"
+    done = embed_file(small, Files(source, target), rows=2)
+    assert done.rows == len(texts)
+    assert vectors_in(target, texts=texts).tobytes() == small.embed(texts).tobytes()
+    assert {path.name for path in tmp_path.iterdir()} == {
+        source.name, source.name.removesuffix(".gz").removesuffix(".zst"), target.name
+    }  # fmt: skip
+    if output == "jsonl" and "txt" not in form:
+        ids = [json.loads(line)["id"] for line in target.read_bytes().splitlines()]
+        assert list(map(int, ids)) == list(range(len(texts)))
+    if output == "parquet":
+        schema = pq.read_schema(target)
+        assert schema.metadata[b"gramvec.model"] == b"paragram-phrase"
+        assert schema.metadata[b"gramvec.digest"] == small.digest.encode()
+        ids = pq.read_table(target).to_pydict().get("id", range(len(texts)))
+        assert list(map(int, ids)) == list(range(len(texts)))
+
+
+@pytest.mark.parametrize("output", ["npy", "jsonl", "parquet"])
+@pytest.mark.parametrize("form", ["txt", "jsonl", "csv", "parquet"])
+def test_an_empty_file(form: str, output: str, tmp_path: Path, small: gramvec.Embedder) -> None:
+    source = written(form, tmp_path, [])
+    target = tmp_path / f"out.{output}"
+    assert embed_file(small, Files(source, target)).rows == 0
+    assert len(vectors_in(target, texts=[])) == 0
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(st.one_of(ANY_TEXT, st.text('"\n\r,\t\x00 🙂a', max_size=8)), max_size=9), rows=st.integers(1, 4))
+def test_any_text_goes_through(texts: list[str], rows: int, tmp_path: Path, small: gramvec.Embedder) -> None:
+    for form in ("jsonl", "csv", "parquet"):
+        target = tmp_path / ("out.parquet" if form == "jsonl" else "out.jsonl")
+        source = written(form, tmp_path, texts)
+        embed_file(small, Files(source, target), rows=rows)
+        assert vectors_in(target, texts=texts).tobytes() == small.embed(texts).tobytes()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary(max_size=60), form=st.sampled_from(["txt", "jsonl", "csv", "tsv"]), rows=st.integers(1, 3))
+def test_reading_may_begin_after_any_block(data: bytes, form: Any, rows: int, tmp_path: Path) -> None:
+    file = tmp_path / "in"
+    file.write_bytes((b"text,b\n" if form == "csv" else b"text\tb\n" if form == "tsv" else b"") + data)
+
+    def read(*start: Any) -> list[Any]:
+        source = Source(file)
+        try:
+            return list(open_reader(source, form, "text", keep=True, rows=rows).blocks(*start))
+        finally:
+            source.close()
+
+    blocks = read()
+    for index, block in enumerate(blocks):
+        assert read(block.position) == blocks[index + 1 :]
+    header = file.read_bytes().split(b"\n", 1)[0] + b"\n" if form in ("csv", "tsv") else b""
+    assert header + b"".join(line for block in blocks for line in block.raw) == file.read_bytes()
+
+
+BAD = {
+    "txt": (b"a\n\xff\nc\n", "line 2: not UTF-8"),
+    "jsonl": (b'{"text": "a"}\n{"text": \n{"text": "c"}\n', "line 2: not JSON"),
+    "ndjson": (b'{"text": "a"}\n{"id": 3}\n{"text": "c"}\n', "line 2: 'text' is missing"),
+    "JSONL": (b'{"text": "a"}\n{"text": 3}\n{"text": "c"}\n', "line 2: 'text' is of type int, not a string"),
+    "surrogate.jsonl": (b'{"text": "a"}\n{"text": "\\ud800"}\n{"text": "c"}\n', "line 2: not JSON"),
+    "csv": (b'text,n\n"a\nb",1\n"x"y,2\nc,3\n', "line 4: not CSV"),
+    "short.csv": (b"n,text\n1,a\n2\n3,c\n", "line 3: 1 fields, the header has 2"),
+    "tsv": (b"text\tn\na\t1\nb\t\xff\nc\t3\n", "line 3: not UTF-8"),
+    "long.txt": (b"a\n" + b"x" * 99 + b"\nc\n", "line 2: the text has 99 characters, the limit is 20"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_line_stops_or_is_skipped(name: str, tmp_path: Path, small: gramvec.Embedder) -> None:
+    data, why = BAD[name]
+    source = tmp_path / f"in.{name}"
+    source.write_bytes(data)
+    embedder = gramvec.Embedder(small.bundle, small._runtime, max_characters=20, threads=1)
+    target = tmp_path / "out.jsonl"
+    with pytest.raises(InputError, match=f"^{why}".replace("(", r"\(")):
+        embed_file(embedder, Files(source, target))
+    assert [path.name for path in tmp_path.iterdir()] == [source.name]
+    done = embed_file(embedder, Files(source, target), on_error="skip")
+    assert (done.rows, done.bad.count) == (3, 1)
+    assert next(iter(list(done.bad.report(3, done.unit))[1:])).startswith(why)
+    records = [json.loads(line) for line in target.read_bytes().splitlines()]
+    assert [record["embedding"] is None for record in records] == [False, True, False]
+    for output in ("out.npy", "out.parquet"):
+        embed_file(embedder, Files(source, tmp_path / output), on_error="skip")
+    vectors = np.load(tmp_path / "out.npy")
+    assert vectors.any(axis=1).tolist() == [True, False, True]
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.schema.field("embedding").type == pa.list_(pa.float32())  # others cannot have null in older pyarrow
+    assert table.schema.metadata[b"gramvec.model"] == embedder.name.encode()
+    column = table.column("embedding").to_pylist()
+    assert [one is None for one in column] == [False, True, False]
+    assert np.array(column[2], np.float32).tobytes() == vectors[2].tobytes()
+
+
+def test_a_null_in_parquet_is_a_bad_row(tmp_path: Path, small: gramvec.Embedder) -> None:
+    source = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"text": pa.array(["a", None]).dictionary_encode(), "n": [1.5, None]}), source)
+    with pytest.raises(InputError, match="^row 2: null, no text"):
+        embed_file(small, Files(source, tmp_path / "out.parquet"))
+    assert embed_file(small, Files(source, tmp_path / "out.parquet"), on_error="skip").bad.count == 1
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found.column("n").to_pylist() == [1.5, None]
+    assert found.column("text").to_pylist() == ["a", None]
+
+
+def test_all_numbers_of_bad_lines_are_reported(tmp_path: Path) -> None:
+    source = tmp_path / "in.txt"
+    source.write_bytes(b"\xff\n" * 30 + b"good\n\xff\n")
+    done = embed(source, "-o", tmp_path / "out.npy", "--on-error", "skip")
+    assert done.returncode == 0
+    lines = done.stderr.decode().splitlines()
+    assert lines[0] == "31 of 32 could not be embedded and have no vector:"
+    assert lines[20].startswith("line 20: not UTF-8")
+    assert lines[21] == "lines 21-30, 32"
+
+
+MANY = 40_000
+
+
+def many(form: str, folder: Path) -> Path:
+    texts = [f"{i} low-cost air fares to {i % 97}" for i in range(MANY)]
+    source = written(form, folder, texts)
+    if form == "txt":
+        source.write_bytes(source.read_bytes().replace(b"\n30001 ", b"\n\xff ").replace(b"\n11 ", b"\n\xff "))
+    return source
+
+
+@pytest.mark.parametrize(
+    ("form", "output", "number"),
+    [
+        ("txt", "npy", signal.SIGKILL),
+        ("csv", "jsonl", signal.SIGTERM),
+        ("jsonl.gz", "parquet", signal.SIGKILL),
+        ("parquet", "parquet", signal.SIGINT),
+    ],
+)
+def test_a_killed_run_goes_on(form: str, output: str, number: signal.Signals, tmp_path: Path) -> None:
+    """And gives the bytes of one that was left alone, the bad lines of both halves counted."""
+    source = many(form, tmp_path)
+    target = tmp_path / f"out.{output}"
+    options = ("--on-error", "skip")
+    whole = embed(source, "-o", target, *options)
+    expected = target.read_bytes()
+    target.unlink()
+    killed(number, source, target, *options)
+    begun = partial_of(target).stat().st_ino
+    kept = rows_kept(target)
+    assert 0 < kept < MANY
+    assert "another options" in refusal(source, "-o", target, *options, "--dimensions", "9", "--resume")
+    assert rows_kept(target) == kept
+    done = embed(source, "-o", target, *options, "--resume")
+    assert done.returncode == 0
+    assert target.read_bytes() == expected
+    assert done.stderr == whole.stderr
+    assert output == "parquet" or target.stat().st_ino == begun
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_changed_input_is_not_gone_on_with(tmp_path: Path) -> None:
+    source = many("txt", tmp_path)
+    target = tmp_path / "out.npy"
+    killed(signal.SIGKILL, source, target, "--on-error", "skip")
+    source.write_bytes(source.read_bytes() + b"\nmore\n")
+    assert "was made with another input; " in refusal(source, "-o", target, "--on-error", "skip", "--resume")
+    embedded(source, "-o", target, "--on-error", "skip")
+    assert np.load(target).shape == (MANY + 1, 300)
+
+
+def test_two_runs_do_not_write_one_output(tmp_path: Path, small: gramvec.Embedder) -> None:
+    source = written("txt", tmp_path)
+    target = tmp_path / "out.npy"
+    seen = []
+
+    def meanwhile(*_: object) -> None:
+        with pytest.raises(InputError, match="another run is writing it"):
+            embed_file(small, Files(source, target))
+        seen.append(1)
+
+    embed_file(small, Files(source, target), watch=meanwhile)
+    assert seen
+    assert np.load(target).shape == (len(TEXTS), 300)
+
+
+PEAK = """
+import resource, sys
+from pathlib import Path
+import gramvec
+from gramvec.bulk.embed_file import Files, embed_file
+embedder = gramvec.load(sys.argv[1], device="cpu", threads=1)
+embed_file(embedder, Files(Path(sys.argv[2]), Path(sys.argv[3])), threads=2)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.parametrize("output", ["npy", "parquet"])
+def test_memory_does_not_grow_with_the_file(output: str, tmp_path: Path) -> None:
+    peaks = []
+    for lines in (40_000, 200_000):
+        source = tmp_path / "in.txt"
+        source.write_text("".join(f"{i} low-cost air fares to {i % 97}\n" for i in range(lines)))
+        command = [sys.executable, "-c", PEAK, MODEL, str(source), str(tmp_path / f"out.{output}")]
+        peaks.append(int(subprocess.run(command, capture_output=True, check=True).stdout))
+    assert peaks[1] - peaks[0] < 30_000, peaks  # KB; the vectors alone are 192,000 more
+
+
+@pytest.mark.parametrize("precision", ["int8", "uint8", "binary", "ubinary"])
+def test_precisions(precision: Any, tmp_path: Path, small: gramvec.Embedder) -> None:
+    source = written("txt", tmp_path)
+    expected = quantize(small.embed(TEXTS, dimensions=20), precision)
+    for output in ("npy", "jsonl", "parquet"):
+        target = tmp_path / f"out.{output}"
+        embed_file(small, Files(source, target), Options(dimensions=20, precision=precision))
+        found = vectors_in(target)
+        assert np.array_equal(found, expected)
+        assert output != "npy" or found.dtype == expected.dtype
+
+
+def test_pipes() -> None:
+    line = embedded("--input-format", "csv", "--column", "b", stdin=b"a,b\n1,two\n")
+    assert json.loads(line)["a"] == "1"
+    assert len(json.loads(line)["embedding"]) == 300
+    assert "Parquet is read from a plain file" in refusal("--input-format", "parquet", "-", stdin=b"x")
+    assert "a pipe cannot be read twice" in refusal("-o", "x.npy", "--resume", stdin=b"x")
+
+
+def refused_file(name: str, data: bytes, folder: Path, *options: str) -> str:
+    (folder / name).write_bytes(data)
+    return refusal(folder / name, "-o", folder / "out.jsonl", *options)
+
+
+def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path: Path) -> None:
+    assert "its first line names a, b: choose one with --column" in refused_file("x.csv", b"a,b\n1,2\n", tmp_path)
+    assert "not a whole Parquet file" in refused_file("x.parquet", b"PAR1", tmp_path)
+    assert "damaged or cut off" in refused_file("x.txt.gz", gzip.compress(b"a\n" * 9999)[:-9], tmp_path)
+    assert "damaged or cut off" in refused_file("y.txt.gz", b"no gzip", tmp_path)
+    assert "damaged or cut off" in refused_file("y.txt.zst", b"no zstd at all", tmp_path)
+    assert "--embedding-column" in refused_file("x.jsonl", b'{"text": "a", "embedding": 1}\n', tmp_path)
+    embedded(tmp_path / "x.jsonl", "-o", tmp_path / "out.jsonl", "--embedding-column", "vector")
+    pq.write_table(pa.table({"text": [1]}), tmp_path / "n.parquet")
+    assert "of type int64, not of strings" in refusal(tmp_path / "n.parquet", "-o", tmp_path / "out.npy")
+    rows = [{"text": "a", "n": 1}] * 2048 + [{"text": "a", "n": "x"}]
+    (tmp_path / "types.jsonl").write_bytes(as_jsonl(rows))
+    assert "line 2049: a value is of another type" in refusal(
+        tmp_path / "types.jsonl", "-o", tmp_path / "out.parquet"
+    )  # fmt: skip
+
+
+def test_without_pyarrow_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = written("txt", tmp_path)
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "pyarrow.py").write_text("raise ImportError('no pyarrow here')")
+    monkeypatch.setenv("PYTHONPATH", str(hidden))
+    assert "pip install 'gramvec[bulk]'" in refusal(source, "-o", tmp_path / "out.parquet")
+    embedded(source, "-o", tmp_path / "out.npy")

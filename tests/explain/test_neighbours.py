@@ -1,0 +1,137 @@
+"""Nearest words and n-grams against a plain sort; and the commands that look into a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from test_cli import refused, run
+
+import gramvec
+from conftest import MODELS
+from gramvec.errors import InputError
+from gramvec.explain import neighbors as neighbours
+from gramvec.explain.contributions import explain
+from gramvec.explain.neighbors import nearest_ngrams, nearest_words, nearest_words_of, vocabulary_words
+from gramvec_training.export import read_weights
+
+
+@pytest.fixture(scope="module")
+def charagram() -> Iterator[gramvec.Embedder]:
+    opened = gramvec.load(MODELS / "charagram-phrase", device="cpu")
+    yield opened
+    opened.close()
+
+
+def test_words_in_order_of_their_cosines(embedder: gramvec.Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["cars", "ripe bananas", "vehicle", "vehicals", "", "cars", "\N{EGYPTIAN HIEROGLYPH A001}", "car", "Cars"]
+    scores = embedder.similarity(["vehicals"], words)[0]
+    expected = sorted(
+        {(float(score), word) for score, word in zip(scores, words, strict=True) if word != "vehicals" and score != 0},
+        reverse=True,
+    )
+    found = nearest_words(embedder, "vehicals", iter(words))
+    assert [round(score, 6) for _, score in found] == [round(score, 6) for score, _ in expected]
+    assert [one.text for one in found][:2] == ["vehicle", "cars"]
+    # "Cars" has the features of "cars", which comes first.
+    assert [one.text for one in found if one.text.lower() == "cars"] == ["cars", "Cars"]
+    other = nearest_words_of(embedder, ["vehicals", "", "CARS"], words, k=2)
+    assert other[:2] == [found[:2], []]
+    to_cars = dict(zip(words, embedder.similarity(["CARS"], words)[0].tolist(), strict=True))
+    nearest = sorted(set(words) - {"cars", "Cars"}, key=to_cars.__getitem__, reverse=True)  # not itself, in no case
+    assert [one.text for one in other[2]] == nearest[:2]
+    for block in (1, 2, 5):
+        monkeypatch.setattr(neighbours, "BLOCK", block)
+        assert nearest_words(embedder, "vehicals", words) == found
+        assert nearest_words(embedder, "vehicals", words, k=2) == found[:2]
+
+
+def test_the_words_of_the_model(embedder: gramvec.Embedder) -> None:
+    words = list(vocabulary_words(embedder.bundle.vocabulary))
+    assert words == [one.text for one in embedder.bundle.vocabulary.entries() if one.kind == "word"]
+    found = nearest_words(embedder, "vehicals", k=3)
+    assert [one.text for one in found] == ["vehicles", "vehicle", "vehicular"]
+    # "not able": the first kind of neighbour that Table 8 of the CHARAGRAM paper shows.
+    assert nearest_words(embedder, "not able", k=1)[0].text == "unable"
+
+
+def test_ngrams_in_order_of_their_cosines(charagram: gramvec.Embedder) -> None:
+    table, _ = read_weights(charagram.bundle)
+    entries = charagram.bundle.vocabulary.entries()
+    (row,) = (row for row, entry in enumerate(entries) if entry.text == "vehi")
+    rows = table[: len(entries)].astype(np.float64)
+    cosines = rows @ rows[row] / (np.linalg.norm(rows, axis=1) * np.linalg.norm(rows[row]))
+    best = np.argsort(-cosines, kind="stable")[1:21]
+    found = nearest_ngrams(charagram, "VEHI", k=20)
+    assert [one.text for one in found] == [entries[one].text for one in best]
+    np.testing.assert_allclose([one.score for one in found], cosines[best], atol=1e-6)
+    assert [one.text for one in found if one.text.startswith("car")]  # Table 10: n-grams of one meaning
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda one: nearest_ngrams(one, "q\u4e00"), "is no n-gram of charagram-phrase, which has some of 2, 3, 4"),
+        (lambda one: nearest_ngrams(one, ""), "is no n-gram"),
+        (lambda one: nearest_ngrams(one, "toolongforakey" * 9), "is no n-gram"),
+        (lambda one: nearest_ngrams(one, "\ud800"), "lone surrogate"),
+        (lambda one: nearest_words(one, "car"), "has no words of its own"),
+        (lambda one: nearest_words(one, "", ["car"]), "no feature that the model knows"),
+        (lambda one: nearest_words(one, "car", ["a", "b\ud800"]), "word 1 has a lone surrogate"),
+        (lambda one: nearest_words(one, "car", ["a"], k=0), "k must be a whole number of at least 1"),
+        (lambda one: nearest_ngrams(one, "in", k=True), "k must be a whole number of at least 1"),
+    ],
+)
+def test_a_bad_question_says_what_to_do(charagram: gramvec.Embedder, call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call(charagram)
+
+
+def test_a_model_of_words_has_no_ngrams() -> None:
+    embedder = gramvec.load(MODELS / "sif", device="cpu")
+    with pytest.raises(InputError, match="sif has no n-grams"):
+        nearest_ngrams(embedder, "in")
+    embedder.close()
+
+
+def test_explain_on_the_command_line(embedder: gramvec.Embedder) -> None:
+    done = run("explain", "vehicals", "vehicles", "--top-k", "3")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.decode().splitlines()
+    found = explain(embedder, "vehicals", "vehicles", top_k=3)
+    assert lines[0] == f"score {found.score:.4f}"
+    assert lines[1].split() == [f"{found.pairs[0].contribution:+.4f}", "␣v", "␣v"]
+    assert len(lines) == 7
+    parts = [float(line.split()[0]) for line in lines[1:6]]
+    assert sum(parts) == pytest.approx(found.score, abs=5e-4)
+    assert lines[-1] == "known features cover 100% of the source's characters, 100% of the target's"
+
+    values = json.loads(run("explain", "vehicals", "vehicles", "--top-k", "3", "--json").stdout)
+    assert values["score"] == pytest.approx(found.score)
+    assert values["features"][0]["source"] == {"kind": "ngram", "text": " v", "start": 0, "end": 1, "times": 1}
+    assert [len(one) for one in values["characters"]] == [8, 8]
+    # What does not print is escaped.
+    assert b"\\x1b (unknown)" in run("explain", "-m", "paragram-phrase", "\x1b a", "a").stdout
+    by_word = run("explain", "-m", "paragram-phrase", "--by-word", "\x1b a", "a").stdout
+    assert b"\\x1b" in by_word and b"\x1b" not in by_word
+    assert "top-k" in refused(run("explain", "a", "b", "--top-k", "0"), 2)
+
+
+def test_neighbors_on_the_command_line(embedder: gramvec.Embedder) -> None:
+    done = run("neighbors", "vehicals", "--top-k", "2")
+    scores = embedder.similarity(["vehicals"], ["vehicles", "vehicle"])[0].tolist()
+    assert done.stdout.decode() == "{:.4f}\tvehicles\n{:.4f}\tvehicle\n".format(*scores), done.stderr
+    words = b"cars\r\n\nvehicle\ncars\n"
+    done = run("neighbors", "-m", "charagram-phrase", "vehicals", "--words", "-", "--json", stdin=words)
+    assert [one["text"] for one in json.loads(done.stdout)] == ["vehicle", "cars"]
+    (nearest,) = nearest_ngrams(embedder, " un", k=1)
+    assert run("neighbors", "--ngram", " un", "--top-k", "1").stdout.decode().split("\t")[
+        1
+    ] == f"{nearest.text}\n".replace(" ", "␣")
+    assert "Give a TEXT, or --ngram" in refused(run("neighbors"), 2)
+    assert "--words goes with a TEXT" in refused(run("neighbors", "--ngram", "in", "--words", "-"), 2)
+    assert "give some with --words FILE" in refused(run("neighbors", "-m", "charagram-phrase", "a"), 1)
+    assert "line 1: not UTF-8" in refused(run("neighbors", "a", "--words", "-", stdin=b"\xff\n"), 1)

@@ -1,0 +1,336 @@
+"""The columns that say which n-grams stand in a text: C against numpy, by hand, and from the library to HTTP."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import random
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gramvec
+from bulk_support import gramvec_command
+from gramvec.bundle.bundle import open_bundle
+from gramvec.embed.embedder import Embedder
+from gramvec.errors import BundleError, InputError
+from gramvec.explain.contributions import explain
+from gramvec.lexical.sketch import COLUMNS, Identity
+from gramvec.lexical.weights import WEIGHT_BITS, NgramWeights
+from gramvec.native import loops
+from gramvec.server.settings import Settings
+from gramvec_training.export import add_identity, convert
+from http_support import running, until
+
+TEXTS = [
+    "canon powershot sd1100 digital camera",
+    "canon powershot sx20 digital camera",
+    "nikon coolpix s8100 digital camera",
+    "sony bravia television",
+]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    return gramvec.load()
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "both"
+    add_identity("paragram-phrase", path, TEXTS, name="both")
+    return path
+
+
+def slow_sketch(identity: Identity, text: str) -> list[float]:
+    """One n-gram after the other, by the words of the module's docstring."""
+    folded = "".join(" " if one.isspace() else one.lower()[0] for one in text)
+    words = folded.split(" ")
+    padded = " " + " ".join(word for word in words if word) + " "
+    sums = [0] * identity.columns
+    ngrams = [padded[at : at + n] for n in identity.orders for at in range(len(padded) - n + 1) if padded.strip() != ""]
+    mask = (1 << 64) - 1
+    for ngram in ngrams:
+        key = 0
+        for letter in ngram:
+            key = (key * 0x9E3779B97F4A7C15 + ord(letter)) & mask
+        x = (key + (len(ngram) + 1) * 0x9E3779B97F4A7C15) & mask
+        x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & mask
+        x = ((x ^ x >> 27) * 0x94D049BB133111EB) & mask
+        x ^= x >> 31
+        weight = int(identity.weights.weights[x >> 64 - WEIGHT_BITS])
+        block = identity.columns // 8
+        rest = x
+        for part in range(8):
+            sums[part * block + rest % block] += weight if rest // block % 2 else -weight
+            rest //= 2 * block
+    return [one * identity.scale / (255 * math.sqrt(8) * math.sqrt(max(1, len(ngrams)))) for one in sums]
+
+
+@pytest.mark.parametrize("columns", [8, 128, 256, 1024])
+@pytest.mark.parametrize("orders", [(3,), (1, 4), (2, 3, 6)])
+def test_a_sketch_is_what_its_description_says(columns: int, orders: tuple[int, ...]) -> None:
+    identity = Identity.of_texts(TEXTS, orders=orders, columns=columns, scale=0.7)
+    for text in [*TEXTS, "", " ", "x", "A  b\u3000ÇÉ", "СОБАКА", "日本 語", "😀😀"]:
+        joined, counts = identity.joined([text], np.array([[3, 4]], np.float32))
+        assert np.array_equal(joined[0, :2], [3, 4])
+        assert joined[0, 2:] == pytest.approx([5 * one for one in slow_sketch(identity, text)], rel=1e-6, abs=1e-9)
+        padded = len(" ".join(text.split())) + 2
+        assert counts[0] == (sum(max(0, padded - n + 1) for n in orders) if text.strip() else 0)
+
+
+@pytest.mark.skipif(loops is None, reason="the loops were not built")
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), max_size=12), st.integers(0, 2**32 - 1))
+def test_c_and_numpy_give_the_same_bytes(texts: list[str], seed: int) -> None:
+    identity = _identity()
+    vectors = np.random.default_rng(seed).normal(size=(len(texts), 13)).astype(np.float32)
+    vectors[::3] = 0
+    for fast, slow in zip(identity.joined(texts, vectors), identity._joined_plainly(texts, vectors), strict=True):
+        assert fast.tobytes() == slow.tobytes()
+
+
+def _identity(cache: list[Identity] = []) -> Identity:  # noqa: B006 - made once
+    if not cache:
+        cache.append(Identity.of_texts(TEXTS, orders=(2, 3)))
+    return cache[0]
+
+
+def test_a_weight_is_a_over_a_plus_the_share_of_texts() -> None:
+    identity = Identity.of_texts(["ab", "ab", "ab", "cd"], orders=(2,), a=0.25)
+    ngrams = identity.ngrams("abcd")
+    lengths = np.linalg.norm(ngrams.vectors, axis=1) * math.sqrt(len(ngrams.first))
+    found = {
+        ngrams.text[first:last]: length for first, last, length in zip(ngrams.first, ngrams.last, lengths, strict=True)
+    }
+    assert found["ab"] == pytest.approx(0.25 / (0.25 + 0.75), abs=1 / 255)
+    assert found["cd"] == pytest.approx(0.25 / (0.25 + 0.25), abs=1 / 255)
+    assert found["bc"] == 1
+
+
+def test_two_codes_are_told_apart(embedder: Embedder) -> None:
+    adapted = embedder.adapted(TEXTS)
+    codes = ["canon sd1100"], ["canon sd1000"]
+    assert adapted.similarity(*codes)[0, 0] < embedder.similarity(*codes)[0, 0]
+    assert adapted.dimension == embedder.dimension + COLUMNS
+
+
+def test_the_first_columns_are_what_the_model_alone_gives_to_the_bit(embedder: Embedder) -> None:
+    adapted = embedder.adapted(TEXTS)
+    texts = [*TEXTS, "", "xqzv\u0e01\u0e02", "a" * 3000]
+    alone = embedder.embed(texts)
+    assert adapted.embed(texts, space="meaning").tobytes() == alone.tobytes()
+    assert adapted.embed(texts, dimensions=300).tobytes() == alone.tobytes()
+    assert adapted.embed(texts, space="identity").shape == (len(texts), COLUMNS)
+    whole, raw = adapted.embed(texts), adapted.embed(texts, normalize=False)
+    assert raw[:, :300].tobytes() == embedder.embed(texts, normalize=False).tobytes()
+    assert np.linalg.norm(whole[0]) == pytest.approx(1)
+    for index, text in enumerate(texts):  # alone as in company
+        assert adapted.embed([text])[0].tobytes() == whole[index].tobytes()
+
+
+def test_a_text_that_the_model_does_not_know_has_an_identity(embedder: Embedder) -> None:
+    unknown = "\u0e01\u0e02\u0e03\u0e04"
+    adapted = embedder.adapted(TEXTS)
+    assert not embedder.embed([unknown]).any()
+    assert adapted.similarity([unknown], [unknown, "canon"])[0].tolist() == [
+        pytest.approx(1),
+        pytest.approx(0, abs=0.3),
+    ]
+    assert adapted.raw([unknown, " "]).feature_counts.tolist() == [4, 0]
+
+
+def test_many_texts_in_threads_are_one_by_one(embedder: Embedder) -> None:
+    rng = random.Random(3)
+    texts = ["".join(rng.choices("abc123 é", k=rng.randrange(60))) for _ in range(3000)]
+    adapted = embedder.adapted(texts)
+    assert np.array_equal(np.concatenate(list(adapted.stream(texts, batch_size=7))), adapted.embed(texts))
+
+
+def test_pickled_and_opened_again(embedder: Embedder) -> None:
+    adapted = embedder.adapted(TEXTS, space="identity")
+    again = pickle.loads(pickle.dumps(adapted))
+    assert again.space == "identity" and again.digest == adapted.digest != embedder.digest
+    assert again.embed(TEXTS).tobytes() == adapted.embed(TEXTS).tobytes()
+    assert embedder.adapted(TEXTS[:2]).digest != embedder.adapted(TEXTS).digest
+
+
+@pytest.mark.parametrize("space", ["both", "identity"])
+def test_an_explanation_is_of_the_score(embedder: Embedder, space: gramvec.embed.Space) -> None:
+    adapted = embedder.adapted(TEXTS, space=space)
+    for left, right in [("Canon SD-1100", "canon sd1100 camera"), ("\u0e01\u0e02\u0e03", "\u0e01\u0e02 x"), ("", "a")]:
+        found = explain(adapted, left, right)
+        assert found.score == pytest.approx(float(adapted.similarity([left], [right])[0, 0]), abs=1e-6)
+        assert abs(found.residual) < 1e-5
+        assert sum(found.source.contributions) == pytest.approx(found.score - found.residual, abs=1e-6)
+        assert found.source.characters.sum() == pytest.approx(found.score - found.residual, abs=1e-6) or not left
+    pair = explain(adapted, "sd1100", "sd1100").pairs[0]
+    assert pair.source.text == pair.target.text
+
+
+def test_a_bundle_has_it_and_keeps_it(both: Path, tmp_path: Path) -> None:
+    loaded = gramvec.load(both, space="both")
+    assert gramvec.load(both).dimension == 300 and loaded.dimension == 300 + COLUMNS
+    expected = gramvec.load("paragram-phrase").adapted(TEXTS).embed(TEXTS)
+    assert loaded.embed(TEXTS).tobytes() == expected.tobytes()
+    convert(both, tmp_path / "again", precision="float32")
+    kept = open_bundle(tmp_path / "again").identity
+    assert kept is not None and kept.digest == open_bundle(both).identity.digest  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("space", "sentence"),
+    [("both", "opened for meaning alone"), ("words", "space must be meaning, identity or both, not 'words'")],
+)
+def test_a_space_that_is_not_there(embedder: Embedder, space: gramvec.embed.Space, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        embedder.embed(["a"], space=space)
+    with pytest.raises(InputError, match="has no identity" if space == "both" else sentence):
+        gramvec.load("sif", space=space)
+
+
+def test_settings_that_cannot_be(embedder: Embedder) -> None:
+    with pytest.raises(InputError, match="no texts"):
+        embedder.adapted([])
+    with pytest.raises(InputError, match="a must be above 0"):
+        embedder.adapted(TEXTS, a=0)
+    with pytest.raises(InputError, match="text 1 is"):
+        embedder.adapted(["a", 2])  # type: ignore[list-item]
+    wrong = [((), 256, 1.0), ((3, 2), 256, 1.0), ((7,), 256, 1.0), ((3,), 100, 1.0), ((3,), 4, 1.0), ((3,), 2048, 1.0)]
+    for orders, columns, scale in [*wrong, ((3,), 256, 0.0), ((3,), 256, math.nan)]:
+        with pytest.raises(InputError, match="must"):
+            Identity.of_texts(TEXTS, orders=orders, columns=columns, scale=scale)
+    with pytest.raises(InputError, match="text 1 has a lone surrogate"):
+        _identity().joined(["a", "\ud800"], np.zeros((2, 3), np.float32))
+    with pytest.raises(InputError, match="text 0 is"):
+        _identity().joined([b"a"], np.zeros((1, 3), np.float32))  # type: ignore[list-item]
+
+
+@pytest.mark.skipif(loops is None, reason="the loops were not built")
+def test_the_loops_take_nothing_that_does_not_fit() -> None:
+    identity = _identity()
+    with pytest.raises(ValueError, match="do not fit together"):
+        identity._loops.join(["a"], np.zeros((2, 3), np.float32), np.zeros((1, 259), np.float32), np.zeros(1, np.int64))
+    with pytest.raises(ValueError, match="do not fit together"):
+        identity._loops.join(["a"], np.zeros((1, 3), np.float32), np.zeros((1, 258), np.float32), np.zeros(1, np.int64))
+    with pytest.raises(ValueError, match="do not fit together"):
+        loops.Identity(
+            str, np.full(0x1100, 9, np.uint16), np.zeros(256, np.uint32), identity.weights.weights, (3,), 8, 1.0
+        )
+    with pytest.raises(ValueError, match="do not fit together"):
+        loops.Identity(str, np.zeros(0x1100, np.uint16), np.zeros(256, np.uint32), np.ones(9, np.uint8), (3,), 8, 1.0)
+
+
+class TestFile:
+    def test_read_as_it_was_written(self, tmp_path: Path) -> None:
+        weights, count = NgramWeights.of_texts(TEXTS, (3,))
+        weights.save(tmp_path / "identity.bin")
+        again = NgramWeights.open(tmp_path / "identity.bin")
+        assert count == 4 and np.array_equal(again.weights, weights.weights)
+        assert np.array_equal(again.letters, weights.letters)
+
+    def test_any_byte_changed_or_missing_is_seen_or_harmless(self, tmp_path: Path) -> None:
+        NgramWeights.of_texts(TEXTS, (3,))[0].save(tmp_path / "identity.bin")
+        data = (tmp_path / "identity.bin").read_bytes()
+        rng = random.Random(5)
+        for _ in range(300):
+            broken = bytearray(data)
+            if rng.random() < 0.5:
+                del broken[rng.randrange(len(broken)) :]
+            else:
+                broken[rng.choice([rng.randrange(200), rng.randrange(len(broken))])] = rng.randrange(256)
+            try:
+                found = NgramWeights.read(Path("identity.bin"), bytes(broken))
+            except BundleError as error:
+                assert str(error).startswith("identity.bin: ")
+            else:
+                Identity(found, (3,), 8, 1.0).joined(["İstanbul ǅ"], np.zeros((1, 1), np.float32))
+
+    @pytest.mark.parametrize(
+        ("name", "array", "sentence"),
+        [
+            ("weights", np.ones(3, np.uint8), "weights are not 262144"),
+            ("weights", np.zeros(1 << 18, np.uint8), "weights are not 262144"),
+            ("letters", np.array([1, 2, 3], np.uint32), "no pairs"),
+            ("letters", np.array([1, 0x110000], np.uint32), "no pairs"),
+            ("letters", np.array([5, 1, 5, 2], np.uint32), "do not ascend"),
+        ],
+    )
+    def test_arrays_that_cannot_be(self, tmp_path: Path, name: str, array: np.ndarray, sentence: str) -> None:
+        weights, _ = NgramWeights.of_texts(TEXTS, (3,))
+        arrays = {"weights": weights.weights, "letters": weights.letters, name: array}
+        NgramWeights(arrays["weights"].copy(), arrays["letters"].copy()).save(tmp_path / "identity.bin")
+        with pytest.raises(BundleError, match=sentence):
+            NgramWeights.open(tmp_path / "identity.bin")
+
+    def test_a_manifest_that_asks_for_what_cannot_be(self, both: Path, tmp_path: Path) -> None:
+        import shutil
+
+        import orjson
+
+        for field, value, sentence in [
+            ("columns", 100, "power of 2"), ("orders", [9], "orders must ascend"), ("scale", -1, "scale"),
+            ("columns", 2**40, "columns"),
+        ]:  # fmt: skip
+            shutil.copytree(both, tmp_path / "model", dirs_exist_ok=True)
+            manifest = orjson.loads((both / "manifest.json").read_bytes())
+            manifest["identity"][field] = value
+            (tmp_path / "model" / "manifest.json").write_bytes(orjson.dumps(manifest))
+            with pytest.raises(BundleError, match=sentence):
+                open_bundle(tmp_path / "model")
+        manifest["identity"] = {"columns": 256, "orders": [3], "scale": 1.0}
+        del manifest["files"]["identity.bin"]
+        (tmp_path / "model" / "manifest.json").write_bytes(orjson.dumps(manifest))
+        with pytest.raises(BundleError, match=r"identity\.bin is not listed"):
+            open_bundle(tmp_path / "model")
+
+
+def test_served_for_both(both: Path) -> None:
+    loaded = gramvec.load(both, space="both")
+    with running(Settings(model=(str(both),), space="both")) as server, httpx.Client(base_url=server.url) as service:
+        until(lambda: service.get("/ready").status_code == 200)
+        assert service.get("/info").json()["models"][0]["space"] == "both"
+
+        def embed(**fields: object) -> tuple[int, object]:
+            answer = service.post("/embed", json={"inputs": ["sd1100"], **fields})
+            return answer.status_code, answer.json()
+
+        for fields, expected in [
+            ({}, loaded.embed(["sd1100"])),
+            ({"space": "meaning"}, loaded.embed(["sd1100"], space="meaning")),
+            ({"space": "identity"}, loaded.embed(["sd1100"], space="identity")),
+            ({"space": "identity", "dimensions": 8}, loaded.embed(["sd1100"], space="identity", dimensions=8)),
+            ({"space": None, "normalize": False}, loaded.embed(["sd1100"], normalize=False)),
+        ]:
+            status, vectors = embed(**fields)
+            assert status == 200 and np.array_equal(np.array(vectors, np.float32), expected)
+        assert embed(space="words")[0] == 422
+        assert embed(space="identity", dimensions=257)[0] == 422
+        score = service.post("/similarity", json={"inputs": {"source_sentence": "sd1100", "sentences": ["sd 1100"]}})
+        assert score.json() == [pytest.approx(float(loaded.similarity(["sd1100"], ["sd 1100"])[0, 0]), abs=1e-6)]
+
+
+def test_an_index_of_both_is_opened_for_both(tmp_path: Path) -> None:
+    pytest.importorskip("numkong")
+    path = tmp_path / "titles.gvi"
+    (tmp_path / "titles.txt").write_text("\n".join(TEXTS))
+    done = gramvec_command("index", "build", tmp_path / "titles.txt", "-o", path, "--space", "both")
+    assert done.returncode == 0, done.stderr
+    assert b"space         both" in gramvec_command("index", "info", path).stdout
+    assert b"256 columns beside, of n-grams of 3 characters" in gramvec_command("inspect", "gramvec-en").stdout
+    index = gramvec.Index.open(path)
+    assert index.embedder.space == "both" and index.header.dimensions == 300 + COLUMNS
+    assert index.search("sd1100", k=1)[0][0].record == {"text": TEXTS[0]}
+    adapted = gramvec.load().adapted(TEXTS)
+    own = gramvec.Index.build(tmp_path / "own.gvi", TEXTS, model=adapted)
+    assert own.search("sx20", k=1)[0][0].record == {"text": TEXTS[1]}
+    assert gramvec.Index.open(tmp_path / "own.gvi", model=adapted).search("sx20", k=1)[0][0].record == {
+        "text": TEXTS[1]
+    }
+    # Its weights are in the file.
+    assert gramvec.Index.open(tmp_path / "own.gvi").search("sx20", k=1)[0][0].record == {"text": TEXTS[1]}
+    with pytest.raises(InputError, match="was made with gramvec-en"):
+        gramvec.Index.open(tmp_path / "own.gvi", model="sif").search("sx20")

@@ -1,0 +1,257 @@
+"""`gramvec match`: the nearest rows, exactly; columns, blocks, one-to-one; files and what is wrong with them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_docs import blocks, shell
+
+import gramvec
+from bulk_support import gramvec_command
+from conftest import ROOT
+from gramvec import lexical
+from gramvec.errors import InputError
+from gramvec.matching import nearest as cosines
+from gramvec.matching.explained import explained
+from gramvec.matching.fields import Field, match_fields, vectors_of
+
+pytest.importorskip("scipy", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
+
+PAGE = (ROOT / "docs" / "matching.md").read_text(encoding="utf-8")
+LEFT = "id,name,brand,city\na1,canon powershot sd1100,canon,Rome\na2,nikon coolpix s8100,nikon, rome\na3,,,\n"
+RIGHT = (
+    "id,title,brand,city\nb1,nikon s8100 coolpix camera,nikon,Oslo\nb2,canon sd1100 powershot,canon,ROME\nb3,sd1100,,\n"
+)
+
+
+def brute_force(left: lexical.SparseVectors, right: lexical.SparseVectors, k: int, threshold: float) -> list[tuple]:
+    found = []
+    for row in range(len(left)):
+        others = np.arange(len(right))
+        scores = left.dots(np.full(len(right), row), right, others)
+        ranked = sorted((-score, other) for score, other in zip(scores.tolist(), others.tolist(), strict=True))
+        found += [(row, other, -score) for score, other in ranked[:k] if -score >= np.float32(threshold) and score < 0]
+    return found
+
+
+def as_list(found: gramvec.matching.Matches) -> list[tuple]:
+    return list(zip(found.left.tolist(), found.right.tolist(), found.scores.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize(("k", "most", "threads"), [(1, 2000, 1), (3, 2000, 2), (3, 1, 1)])
+@pytest.mark.parametrize("share", [0.0, 0.02, 1.0])
+@pytest.mark.parametrize("products", [0, 8, 10**9])
+def test_as_by_brute_force(
+    threshold: float,
+    k: int,
+    most: int,
+    threads: int,
+    share: float,
+    products: int,
+    real_texts: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cosines, "MOST_WITHOUT_RARE", most)
+    monkeypatch.setattr(cosines, "RARE_PRODUCTS", share)
+    monkeypatch.setattr(cosines, "BLOCK_PRODUCTS", 4000)
+    monkeypatch.setattr(cosines, "ENTRY_PRODUCTS", products)
+    monkeypatch.setattr(cosines, "SCORED_PAIRS", 1000)
+    texts = [one[:60] for one in real_texts[:160]]
+    others = [*(one[:9] + one[10:] for one in texts[::2]), "", *texts[:9], *texts[:9], "the of a", *real_texts[200:240]]
+    left, right = vectors_of([Field([*texts, "", "the"], others, 1.0)])
+    done: list[int] = []
+    found = cosines.nearest(left, right, k, threshold, threads=threads, watch=done.append)
+    assert as_list(found) == brute_force(left, right, k, threshold)
+    assert sum(done) == len(left) and len(found.left) > 40
+
+
+@given(
+    st.lists(st.text("ab c", max_size=9), max_size=6),
+    st.lists(st.text("ab c", max_size=9), max_size=6),
+    st.integers(1, 3),
+    st.sampled_from([0.0, 0.5, 1.0]),
+)
+def test_small_tables_as_by_brute_force(left: list[str], right: list[str], k: int, threshold: float) -> None:
+    vectors = vectors_of([Field(left, right, 1.0)])
+    assert as_list(gramvec.match(left, right, top=k, threshold=threshold)) == brute_force(*vectors, k, threshold)
+
+
+def test_columns_are_a_weighted_mean_of_cosines() -> None:
+    names, brands = (["abc def", "abc"], ["abc def", "abd"]), (["xyz", ""], ["xy", "xyz"])
+    both = vectors_of([Field(*names, 2.0), Field(*brands, 0.5)])
+    name, brand = vectors_of([Field(*names, 1.0)]), vectors_of([Field(*brands, 1.0)])
+
+    def cosine(vectors: tuple[lexical.SparseVectors, lexical.SparseVectors], left: int, right: int) -> float:
+        return float(vectors[0].dots(np.array([left]), vectors[1], np.array([right]))[0])
+
+    expected = (2 * cosine(name, 0, 0) + 0.5 * cosine(brand, 0, 0)) / 2.5
+    assert cosine(both, 0, 0) == pytest.approx(expected, rel=1e-5)
+    # The left row has no brand: its vector is the name's alone.
+    assert cosine(both, 1, 1) == pytest.approx(2 * cosine(name, 1, 1) / np.sqrt(2 * 2.5), rel=1e-5)
+
+
+def test_one_to_one_is_greedy_from_the_highest_score() -> None:
+    left, right = ["canon sd1100 camera", "canon sd1100", "zzz"], ["canon sd1100", "canon sd1100 camera black"]
+    found = gramvec.match(left, right, one_to_one=True, threshold=0)
+    assert as_list(found)[1][:2] == (1, 0) and as_list(found)[0][:2] == (0, 1) and len(found.left) == 2
+    assert found.scores[1] == pytest.approx(1, abs=1e-6)
+
+
+def test_a_block_is_all_that_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(1)
+    texts = ["".join(rng.choices("abcd ", k=12)) for _ in range(80)]
+    keys = [rng.choice(["x", " X", "y", ""]) for _ in texts]
+    table = {"name": texts, "key": keys}
+    few = gramvec.match(table, table, on="name", block="key", top=3, threshold=0.1)
+    monkeypatch.setattr("gramvec.matching.fields.FEW_PAIRS", 0)
+    assert as_list(gramvec.match(table, table, on="name", block="key", top=3, threshold=0.1)) == as_list(few)
+    whole = match_fields([Field(texts, texts, 1.0)], top=len(texts), threshold=0.1)
+    same = [one for one in as_list(whole) if keys[one[0]].strip().lower() == keys[one[1]].strip().lower() != ""]
+    expected = [one for row in range(len(texts)) for one in [pair for pair in same if pair[0] == row][:3]]
+    assert as_list(few) == expected
+
+
+def test_tables_are_read_by_their_columns() -> None:
+    left = {"name": np.array(["abc", None, float("nan"), 5], object)}
+    assert as_list(gramvec.match(left, {"name": ["5", "abc"]}, on=["name"]))[0] == (0, 1, 1.0)
+    assert as_list(gramvec.match(["abc"], ["abc"], threshold=1)) == [(0, 0, 1.0)]
+    assert as_list(gramvec.match([], ["abc"])) == as_list(gramvec.match(["", " "], [])) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"on": "title"}, "no column 'title'"),
+        ({"on": {"name": 0}}, "above 0"),
+        ({"on": []}, "0 columns to compare"),
+        ({"on": ["name", "short"]}, "different lengths"),
+        ({"on": "name", "block": "short"}, "different lengths"),
+        ({"on": "name", "top": 0}, "at least 1"),
+        ({"on": "name", "threshold": 2}, "from 0 to 1"),
+        ({"on": "long"}, "row 2 of the left table: text 1 has 70,000 characters"),
+    ],
+)
+def test_what_cannot_be_matched_is_one_sentence(options: dict[str, object], said: str) -> None:
+    table = {"name": ["a", "b"], "short": ["a"], "long": ["a", "b" * 70_000]}
+    with pytest.raises(InputError, match=said):
+        gramvec.match(table, table, **options)
+    with pytest.raises(InputError, match="block names a column"):
+        gramvec.match(["a"], ["a"], block="name")
+
+
+def test_what_is_shared_and_what_differs() -> None:
+    parts = explained("Denon DVD3800BDCI player player", "denon dvd-3800bdci black")
+    assert parts.shared == ["denon", "dvd3800bdci"]
+    assert parts.only_left == ["player"] and parts.only_right == ["black"]
+    assert explained("", "x y") == ([], [], ["x", "y"])
+
+
+def test_without_scipy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(InputError, match=r"pip install 'gramvec\[match\]'"):
+        gramvec.match(["a"], ["a"])
+    with pytest.raises(InputError, match=r"pip install 'gramvec\[match\]'"):
+        lexical.fit(["a"]).embed(["a"]).to_scipy()
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> tuple[Path, Path]:
+    left, right = tmp_path / "left.csv", tmp_path / "right.csv"
+    left.write_text(LEFT)
+    right.write_text(RIGHT)
+    return left, right
+
+
+def test_the_command_writes_ids_texts_and_scores(tables: tuple[Path, Path], tmp_path: Path) -> None:
+    output = tmp_path / "matches.csv"
+    done = gramvec_command("match", *tables, "--on", "name=title", "--on", "brand:0.5", "--explain", "-o", output)
+    assert done.returncode == 0, done.stderr
+    assert b"2 of 3 rows" in done.stderr and done.stdout == b""
+    rows = list(csv.DictReader(output.read_text().splitlines()))
+    assert [(row["left_id"], row["right_id"]) for row in rows] == [("a1", "b2"), ("a2", "b1")]
+    assert rows[0]["left"] == "canon powershot sd1100 | canon" and 0.5 < float(rows[0]["score"]) <= 1
+    assert rows[0]["shared"] == "canon | powershot | sd1100" and rows[1]["only_right"] == "camera"
+
+
+@pytest.mark.parametrize("form", ["jsonl", "tsv", "parquet"])
+def test_other_forms_are_read_and_written(form: str, tables: tuple[Path, Path], tmp_path: Path) -> None:
+    rows = [{**row, "title": row["title"] or None} for row in csv.DictReader(RIGHT.splitlines())]
+    other = tmp_path / f"right.{form}"
+    if form == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pa.Table.from_pylist(rows), other)
+    elif form == "jsonl":
+        other.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"id": "b4", "brand": "x", "title": None}]))
+    else:
+        other.write_text(RIGHT.replace(",", "\t"))
+    options = ("--on", "name=title", "--one-to-one", "--block", "city", "--threshold", "0")
+    plain = gramvec_command("match", *tables, *options, "--format", "jsonl")
+    found = gramvec_command("match", tables[0], other, *options, "--format", "jsonl")
+    assert found.returncode == 0, found.stderr
+    ids = [[json.loads(line)[name] for name in ("left_id", "right_id")] for line in found.stdout.splitlines()]
+    assert ids == [["a1", "b2"]]
+    assert (found.stdout == plain.stdout) is (form != "jsonl")  # whose other row has a part in the weights
+    tabbed = gramvec_command("match", tables[0], other, *options, "--format", "tsv").stdout.decode().splitlines()
+    assert tabbed[0].split("\t") == ["left_id", "right_id", "score", "left", "right"] and len(tabbed) == 2
+
+
+def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
+    lines = shell(blocks("sh", PAGE)[0], tmp_path).splitlines()
+    assert [line.split(",")[:2] for line in lines[1:3]] == [["a1", "b2"], ["a2", "b1"]]
+    assert [json.loads(line)["shared"] for line in lines[3:]] == [["nikon", "coolpix", "s8100"]]
+    script = blocks("python", PAGE)[0]
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == re.findall(r"\)  # (.*)$", script, re.MULTILINE)
+
+
+def test_lines_of_text_are_matched_by_their_numbers(tmp_path: Path) -> None:
+    left, right = tmp_path / "a.txt", tmp_path / "b.txt"
+    left.write_text("cheap flights\n")
+    right.write_text("bananas\ncheap flihgts\n")
+    done = gramvec_command("match", left, right)
+    assert done.stdout.decode().splitlines()[1].startswith("1,2,0.")
+
+
+@pytest.mark.parametrize(
+    ("left", "options", "said"),
+    [
+        ("id,name\n", (), "has no rows"),
+        ("", (), "has no rows"),
+        ("id,other\n1,a\n", (), "has no column 'name'"),
+        ("id,name\n1,a\n", ("--on", "brand"), "has no column 'brand'"),
+        ("id,name\n1,a\n", ("--id", "sku"), "has no column 'sku'"),
+        ("id,name\n1,a\n1,b\n", (), "lines 2 and 3 have the same id '1'"),
+        ("id,name\n,a\n", (), "line 2: has no id"),
+        ("id,name\n1,a,b\n", (), "line 2: 3 fields"),
+        ("id,name,name\n1,a,b\n", (), "two columns have the same name"),
+        ("id,name\n1,\xff\n", (), "not UTF-8"),
+        ("id,name\n1," + "b" * 70_000 + "\n", (), "row 1 of the left table"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_one_sentence(
+    left: str, options: tuple[str, ...], said: str, tables: tuple[Path, Path], tmp_path: Path
+) -> None:
+    path, output = tmp_path / "other.csv", tmp_path / "matches.csv"
+    path.write_bytes(left.encode("latin-1"))
+    done = gramvec_command("match", path, tables[0], "--on", "name", *options, "-o", output)
+    assert done.returncode == 1, done
+    assert said in done.stderr.decode() and done.stderr.count(b"\n") == 1
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("wrong", ["=title", "name=", "name:0", "name:inf", "name:-1"])
+def test_a_wrong_option_is_a_wrong_call(wrong: str, tables: tuple[Path, Path]) -> None:
+    assert gramvec_command("match", *tables, "--on", wrong).returncode == 2
+    assert gramvec_command("match", *tables, "--on", "name", "--on", "name").returncode == 2
+    assert gramvec_command("match", tables[0], "missing.csv").returncode == 2

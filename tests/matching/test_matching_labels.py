@@ -1,0 +1,457 @@
+"""`gramvec match --labels`: what is learned, what is refused, what is labelled next; a matcher in a file, attacked."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_docs import blocks, shell
+
+import gramvec
+from bulk_support import gramvec_command
+from conftest import ROOT
+from gramvec.errors import InputError
+from gramvec.matching import fit_matcher as learning
+from gramvec.matching.api import Matcher
+from gramvec.matching.features import Compared, codes_of, feature_names, number_of
+from gramvec.matching.fields import Field
+from gramvec.matching.fit_matcher import Labels
+from gramvec.matching.labels import read_labels
+from gramvec.matching.matcher import uncertain
+from gramvec.matching.matcher_file import load_matcher
+from gramvec.matching.nearest import Matches
+
+pytest.importorskip("sklearn", reason="learning from labels needs scikit-learn: pip install 'gramvec[labels]'")
+
+PAGE = (ROOT / "docs" / "matching.md").read_text(encoding="utf-8")
+MAKERS, THINGS = ["canon", "nikon", "sony", "denon"], ["camera", "receiver", "tv", "printer", "lens"]
+Triples = list[tuple[int, int, int]]
+
+
+def shop(rows: int = 120) -> tuple[dict[str, list[str]], dict[str, list[str]], Triples]:
+    """Two tables whose rows match where their codes and prices do; makers and things alone tell nothing."""
+    rng = random.Random(1)
+    left: dict[str, list[str]] = {"name": [], "price": []}
+    right: dict[str, list[str]] = {"name": [], "price": []}
+    for row in range(rows):
+        maker, thing, code, price = rng.choice(MAKERS), rng.choice(THINGS), f"{rng.choice('abc')}{row + 100}", row + 7
+        left["name"].append(f"{maker} {code} {thing}")
+        left["price"].append(f"$ {price}.50" if row % 3 else "")
+        right["name"].append(f"{thing} {code.upper()} by {maker} black")
+        right["price"].append(f"{price}.50")
+    labels = [(row, row, 1) for row in range(rows)]
+    labels += [(row, (row + step) % rows, 0) for row in range(rows) for step in (1, 5, 30)]
+    return left, right, labels
+
+
+@pytest.fixture(scope="module")
+def tables() -> tuple[dict[str, list[str]], dict[str, list[str]], Triples]:
+    return shop()
+
+
+@pytest.fixture(scope="module")
+def matcher(tables: Any) -> Matcher:
+    left, right, labels = tables
+    return Matcher.fit(left, right, labels[:60] + labels[120:300], on=["name", "price"])
+
+
+@pytest.fixture(scope="module", params=["logistic", "trees"])
+def either(request: pytest.FixtureRequest, tables: Any) -> Matcher:
+    """A matcher of each kind."""
+    left, right, labels = tables
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning, "_FITS", {request.param: learning._FITS[request.param]})
+        return Matcher.fit(left, right, labels[:60] + labels[120:300], on=["name", "price"])
+
+
+def test_what_labels_teach_holds_for_rows_without_labels(tables: Any, either: Matcher) -> None:
+    left, right, _ = tables
+    found = either.match(left, right)
+    pairs = list(zip(found.left.tolist(), found.right.tolist(), strict=True))
+    right_ones = sum(one == other for one, other in pairs)
+    assert right_ones >= 110 and right_ones / len(pairs) > 0.95
+    assert (found.scores >= either.threshold - 1e-6).all() and found.scores.max() <= 1
+    unlabelled = [one == other for one, other in pairs if one >= 60]
+    assert sum(unlabelled) >= 50
+
+
+def test_the_report_is_of_labels_that_were_held_out(tables: Any, matcher: Matcher) -> None:
+    report = matcher.report
+    assert (report.pairs, report.matches) == (240, 60) and 0 < report.held_matches < report.held_pairs < 120
+    assert 0.8 < report.f1 <= 1
+    left, right, labels = tables
+    rng = random.Random(2)
+    noise = [(one, other, rng.randrange(2)) for one, other, _ in labels]
+    assert Matcher.fit(left, right, noise, on=["name", "price"]).report.precision < 0.8
+
+
+def test_parts_keep_left_rows_whole_and_have_matches_each() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        left = rng.integers(0, 14, 60)
+        labels = Labels(left, np.arange(60), rng.random(60) < 0.3)
+        if min(len(np.unique(left[labels.match])), len(np.unique(left[~labels.match]))) < 5:
+            continue
+        part = learning._parts(labels)
+        assert all(len(set(part[left == row].tolist())) == 1 for row in np.unique(left))
+        assert set(part[labels.match].tolist()) == set(range(5))
+        assert len(set(part[~labels.match].tolist())) > 1
+
+
+def test_the_order_of_labels_and_batches_changes_nothing(tables: Any, matcher: Matcher) -> None:
+    left, right, labels = tables
+    shuffled = labels[:60] + labels[120:300]
+    random.Random(4).shuffle(shuffled)
+    again = Matcher.fit(left, right, [*shuffled, *shuffled[:9]], on=["name", "price"])
+    assert again.threshold == matcher.threshold
+    assert (again.match(left, right).scores == matcher.match(left, right).scores).all()
+    found = gramvec.match(left, right, on=["name", "price"], labels=shuffled)
+    assert (found.scores == matcher.match(left, right).scores).all()
+    compared = Compared([Field(left[name], right[name], 1.0) for name in ("name", "price")])
+    pairs = np.arange(40), np.arange(40)[::-1].copy()
+    whole = compared.features(*pairs)
+    assert (whole[7:8] == compared.features(pairs[0][7:8], pairs[1][7:8])).all()
+    classifier = matcher._learned.classifier
+    assert classifier.probabilities(whole)[7] == classifier.probabilities(whole[7:8])[0]
+
+
+def test_options_hold_for_what_was_learned_too(tables: Any, matcher: Matcher) -> None:
+    left, right, _ = tables
+    several = matcher.match(left, right, top=3, threshold=0)
+    assert np.bincount(several.left).max() == 3
+    alone = matcher.match(left, right, threshold=0, one_to_one=True)
+    assert len(set(alone.left.tolist())) == len(set(alone.right.tolist())) == len(alone.left)
+    keyed = [{**table, "key": [str(row % 2) for row in range(120)]} for table in (left, right)]
+    found = matcher.match(*keyed, threshold=0, top=9, block="key")
+    assert len(found.left) and (found.left % 2 == found.right % 2).all()
+    with pytest.raises(InputError, match="from 0 to 1"):
+        matcher.match(left, right, threshold=2)
+
+
+def test_features_say_what_is_shared_and_what_is_not() -> None:
+    left = ["canon sd-1100 camera", "", "tv 9.50", "tv 9,50 and 3"]
+    right = ["Canon SD1100 camera", "x", "tv 19", "tv 19"]
+    made = Compared([Field(left, right, 1.0)]).features(np.arange(4), np.arange(4))
+    names = [name.removeprefix("column 1.") for name in feature_names(1)]
+    row = [dict(zip(names, values, strict=True)) for values in made.tolist()]
+    assert row[0]["codes_in_right"] == row[0]["codes_in_left"] == 1 and row[0]["words_in_right"] < 1
+    assert row[1]["empty_left"] == 1 and row[1]["cosine"] == row[1]["equal"] == row[1]["words_in_left"] == -1
+    assert row[2]["number"] == pytest.approx(0.5) and row[3]["number"] == -1
+    assert np.isfinite(made).all()
+    assert codes_of("dvd-3800 black s8") == "dvd3800 s8"
+    assert number_of("$ 1,299.00") == 1299 and np.isnan(number_of("1.2.3")) and np.isnan(number_of("1 2"))
+    assert np.isnan(number_of("9" * 400))
+
+
+def test_a_pair_competes_with_the_nearest_others_of_its_rows() -> None:
+    texts = ["alpha beta gamma", "delta epsilon zeta"], ["alpha beta gamma", "alpha beta gamme", "delta epsilon zeta"]
+    made = Compared([Field(*texts, 1.0)]).features(np.array([0, 0, 1]), np.array([0, 1, 2]))
+    best, second, alone = made[:, 1].tolist()
+    assert best > 0 > second and best == pytest.approx(-second) and alone == pytest.approx(1, abs=1e-6)
+
+
+def test_uncertain_pairs_are_near_the_threshold_and_new() -> None:
+    scored = Matches(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 0]), np.array([0.9, 0.4, 0.55, 0.1], np.float32))
+    known = Labels(np.array([1]), np.array([1]), np.array([True]))
+    found = uncertain(scored, 0.5, known, 2)
+    assert list(zip(found.left.tolist(), found.right.tolist(), strict=True)) == [(0, 1), (0, 0)]
+    spread = uncertain(scored, None, None, 2)
+    assert list(zip(spread.left.tolist(), spread.right.tolist(), strict=True)) == [(0, 0), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([(0, 0, 2)], "label 0 is not"),
+        ([(0, 0)], "label 0 is not"),
+        ([(0, -1, 1)], "label 0 is not"),
+        ([(0, 0.5, 1)], "label 0 is not"),
+        ([None], "label 0 is not"),
+        ([(0, 0, 1), (0, 0, 0)], "match in one label and not in another"),
+        ([(500, 0, 1)], "row 500 of the left table, which has 120"),
+        ([(0, 10**30, 1)], "label 0 is not|row "),
+        ([], "only 0 labelled pairs match"),
+        ([(row, row, 1) for row in range(50)], "only 0 labelled pairs do not match"),
+        ([(row, row, 1) for row in range(50)] + [(0, row, 0) for row in range(1, 30)], "of 1 rows of the left table"),
+    ],
+)
+def test_labels_that_teach_nothing_are_one_sentence(labels: Any, said: str, tables: Any) -> None:
+    with pytest.raises(InputError, match=said):
+        Matcher.fit(*tables[:2], labels, on="name")
+
+
+def test_the_fewest_labels_are_enough(tables: Any) -> None:
+    left, right, labels = tables
+    few = labels[:10] + labels[120:150:3]
+    assert Matcher.fit(left["name"], right["name"], few).match(left["name"], right["name"]).left.size > 50
+
+
+def test_without_scikit_learn_it_says_what_to_install(tables: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
+    with pytest.raises(InputError, match=r"pip install 'gramvec\[labels\]'"):
+        gramvec.match(*tables[:2], on="name", labels=tables[2])
+
+
+def test_a_stored_matcher_matches_the_same(tables: Any, either: Matcher, tmp_path: Path) -> None:
+    path = tmp_path / "matcher.json"
+    either.save(path)
+    again = Matcher.load(path)
+    assert (again.report, again.threshold) == (either.report, either.threshold)
+    for one, other in zip(either.match(*tables[:2], threshold=0), again.match(*tables[:2], threshold=0), strict=True):
+        assert (one == other).all()
+    with pytest.raises(InputError, match="has no column 'price'"):
+        again.match({"name": ["a"]}, {"name": ["a"]})
+    with pytest.raises(InputError, match="compares 2 columns; give tables"):
+        again.match(["a"], ["a"])
+
+
+def change(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def changed(record: dict[str, Any]) -> None:
+        *parents, last = path.split(".")
+        for parent in parents:
+            record = record[parent]
+        if value is KeyError:
+            del record[last]
+        elif callable(value):
+            value(record[last])
+        else:
+            record[last] = value
+
+    return changed
+
+
+def put(place: int, value: Any) -> Callable[[list[Any]], None]:
+    return lambda values: values.__setitem__(place, value)
+
+
+COMMON = [
+    ("format", "pickle", "format"), ("version", 2, "format"), ("columns", [], "columns"),
+    ("columns", [["name", "name"]] * 2, "different ones"), ("columns", [["name"]] * 2, "a column is list"),
+    ("columns", [["a", "b"]] * 17, "columns"), ("columns", [["x" * 2000, "b"], ["a", "b"]], "a column"),
+    ("weights", [1.0], "weights"), ("weights", [0, 1], "above 0"), ("weights", [1e300, 1], "weights"),
+    ("weights", [True, 1], "weights"), ("features", put(0, "other"), "features"), ("threshold", 1.5, "threshold"),
+    ("threshold", None, "threshold"), ("threshold", "0.5", "threshold"), ("ngrams", [], "ngrams"),
+    ("ngrams.orders", [3, 3], "n-grams"), ("ngrams.orders", [0], "orders"), ("ngrams.orders", [10**9], "orders"),
+    ("ngrams.orders", [3.5], "orders"), ("ngrams.weighting", "os.system", "n-grams"), ("ngrams.a", 0, "a is"),
+    ("ngrams.weighting", ["sif"], "n-grams"), ("report", KeyError, "report"), ("report.kind", "svm", "kind"),
+    ("report.f1", 7, "f1"), ("classifier", KeyError, "classifier"),
+]  # fmt: skip
+LOGISTIC = [
+    ("classifier.scales", put(0, 0), "scales"), ("classifier.scales", put(3, -1), "scales"),
+    ("classifier.means", put(0, 1e200), "means"), ("classifier.coefficients", list.pop, "coefficients"),
+    ("classifier.coefficients", put(0, [1]), "coefficients"), ("classifier.intercept", KeyError, "intercept"),
+]  # fmt: skip
+TREES = [
+    ("classifier.feature", put(0, 10_000), "feature"), ("classifier.feature", put(0, -2), "feature"),
+    ("classifier.feature", put(0, 1.5), "feature"), ("classifier.feature", [], "feature"),
+    ("classifier.below", put(0, 0), "below the other"), ("classifier.above", put(0, -1), "above"),
+    ("classifier.above", lambda values: values.__setitem__(0, len(values) - 1), "below the other"),
+    ("classifier.above", put(0, 10**7), "above"), ("classifier.cut", put(0, 1e13), "cut"),
+    ("classifier.value", put(0, None), "value"), ("classifier.value", list.pop, "value"),
+    ("classifier.starts", put(0, 1), "starts"), ("classifier.starts", put(1, 0), "starts"),
+    ("classifier.starts", list.pop, "starts"), ("classifier.starts", [0], "starts"),
+    ("classifier.base", "x", "base"), ("classifier.starts", [0] * 2000, "starts"),
+]  # fmt: skip
+ATTACKS = {"logistic": COMMON + LOGISTIC, "trees": COMMON + TREES}
+
+
+def test_a_damaged_matcher_is_one_sentence(either: Matcher, tmp_path: Path) -> None:
+    path = tmp_path / "matcher.json"
+    either.save(path)
+    good = path.read_bytes()
+    for where, value, said in ATTACKS[either.report.kind]:
+        record = json.loads(good)
+        change(where, value)(record)
+        path.write_text(json.dumps(record))
+        with pytest.raises(InputError, match=rf"matcher\.json: no whole matcher \(.*{said}") as caught:
+            load_matcher(path)
+        assert "\n" not in str(caught.value)
+    whole = len(good)
+    for data in (b"", b"[]", b"null", b"\xff", b"[" * 100_000, good[: whole // 2], b" " * (5 << 20), b"\x80\x04K\x01."):
+        path.write_bytes(data)
+        with pytest.raises(InputError, match="no whole matcher"):
+            load_matcher(path)
+    for text in (good.replace(b"0.", b"NaN,", 1), good.replace(b'"threshold":', b'"threshold":1e999,"x":', 1)):
+        path.write_bytes(text)
+        with pytest.raises(InputError, match="no whole matcher"):
+            load_matcher(path)
+
+
+def test_any_number_of_a_matcher_may_be_any(either: Matcher, tables: Any, tmp_path: Path) -> None:
+    """What is loaded for all that gives probabilities."""
+    path, rng = tmp_path / "matcher.json", random.Random(5)
+    either.save(path)
+    parts = re.split(r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)", path.read_text())
+    left, right, _ = tables
+    pairs = np.arange(20)
+    features = Compared([Field(left[name], right[name], 1.0) for name in ("name", "price")]).features(pairs, pairs)
+    loaded = 0
+    for _ in range(60):
+        changed = list(parts)
+        for _ in range(rng.choice([1, 1, 5])):
+            changed[rng.randrange(len(parts) // 2) * 2 + 1] = rng.choice(
+                ["0", "-1", "1", "7", "1e12", "-1e12", "1e-300", "2.5"]
+            )
+        path.write_text("".join(changed))
+        try:
+            known = load_matcher(path)
+        except InputError:
+            continue
+        scores = known.classifier.probabilities(features)
+        loaded += 1
+        assert np.isfinite(scores).all() and (scores >= 0).all() and (scores <= 1).all()
+    assert loaded > 5
+
+
+def test_a_tree_may_not_be_a_chain(either: Matcher, tmp_path: Path) -> None:
+    if either.report.kind != "trees":
+        return
+    path, nodes = tmp_path / "matcher.json", 2001
+    either.save(path)
+    record = json.loads(path.read_text())
+    inner = [place % 2 == 0 and place < nodes - 1 for place in range(nodes)]
+    record["classifier"] |= {
+        "starts": [0, nodes], "feature": [0 if one else -1 for one in inner], "cut": [0.0] * nodes,
+        "below": [place + 1 if one else 0 for place, one in enumerate(inner)],
+        "above": [place + 2 if one else 0 for place, one in enumerate(inner)], "value": [0.0] * nodes,
+    }  # fmt: skip
+    path.write_text(json.dumps(record))
+    with pytest.raises(InputError, match="more than 64 floors"):
+        load_matcher(path)
+
+
+@pytest.fixture
+def files(tables: Any, tmp_path: Path) -> Path:
+    left, right, labels = tables
+    for name, table, mark in (("left", left, "a"), ("right", right, "b")):
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            rows = zip([f"{mark}{row}" for row in range(120)], table["name"], table["price"], strict=True)
+            csv.writer(file).writerows([("id", "name", "price"), *rows])
+    with (tmp_path / "labels.csv").open("w", newline="") as file:
+        rows = [(f"a{one}", f"b{other}", match) for one, other, match in labels[:60] + labels[120:300]]
+        csv.writer(file).writerows([("left", "right", "match"), *rows])
+    return tmp_path
+
+
+def match(folder: Path, *options: object) -> subprocess.CompletedProcess[bytes]:
+    done: subprocess.CompletedProcess[bytes] = gramvec_command(
+        "match", folder / "left.csv", folder / "right.csv", *options
+    )
+    return done
+
+
+ON = ("--on", "name", "--on", "price:0.5")
+
+
+def test_the_command_learns_keeps_and_asks(files: Path) -> None:
+    kept, review = files / "matcher.json", files / "review.csv"
+    done = match(files, *ON, "--labels", files / "labels.csv", "--save-matcher", kept, "--review", review,
+                 "--review-pairs", "15", "-o", files / "one.csv")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.decode()
+    assert "learned from 240 labelled pairs, 60 of them matches" in said and re.search(r"F1 \d+\.\d%", said)
+    again = match(files, "--matcher", kept, "-o", files / "two.csv")
+    assert again.returncode == 0 and (files / "one.csv").read_bytes() == (files / "two.csv").read_bytes()
+    found = list(csv.DictReader((files / "one.csv").read_text().splitlines()))
+    assert sum(row["left_id"][1:] == row["right_id"][1:] for row in found) > 0.95 * len(found) > 100
+    asked = list(csv.DictReader(review.read_text().splitlines()))
+    assert len(asked) == 15 and all(row["match"] == "" and row["left"] and row["right"] for row in asked)
+    labelled = {(row["left"], row["right"]) for row in csv.DictReader((files / "labels.csv").read_text().splitlines())}
+    assert labelled.isdisjoint((row["left_id"], row["right_id"]) for row in asked)
+    filled = [row | {"match": "yes" if row["left_id"][1:] == row["right_id"][1:] else "No"} for row in asked[:9]]
+    with (files / "filled.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, asked[0].keys())
+        writer.writeheader()
+        writer.writerows([*filled, *asked[9:]])
+    more = match(files, *ON, "--labels", files / "labels.csv", "--labels", files / "filled.csv")
+    assert b"learned from 249 labelled pairs" in more.stderr, more.stderr
+    lost = match(files, *ON, "--review", review)
+    assert lost.returncode == 1 and b"is there already" in lost.stderr
+    others = match(files, "--on", "name", "--matcher", kept)
+    assert others.returncode == 1 and b"other columns" in others.stderr and b"--on price:0.5" in others.stderr
+
+
+def test_a_review_without_labels_has_pairs_of_all_scores(files: Path) -> None:
+    plain = match(files, "--on", "name")
+    done = match(files, "--on", "name", "--review", files / "review.jsonl", "--review-pairs", "20")
+    assert done.returncode == 0 and done.stdout == plain.stdout
+    scores = [json.loads(line)["score"] for line in (files / "review.jsonl").read_text().splitlines()]
+    assert len(scores) == 20 and scores == sorted(scores, reverse=True) and scores[0] > scores[-1]
+
+
+@pytest.mark.parametrize("form", ["tsv", "jsonl", "parquet"])
+def test_labels_of_other_forms(form: str, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"note": "x", "left": 1, "right": 2, "match": True}, {"note": "", "left": 2, "right": 1, "match": False},
+        {"note": "", "left": 2, "right": 2, "match": None},
+    ]  # fmt: skip
+    path = tmp_path / f"labels.{form}"
+    if form == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pa.Table.from_pylist(rows), path)
+    elif form == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        path.write_text("left\tright\tmatch\n1\t2\tTRUE\n2\t1\tno\n2\t2\t\n")
+    found = read_labels([path], ["1", "2"], ["1", "2"])
+    assert [column.tolist() for column in found] == [[0, 1], [1, 0], [True, False]]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b,label\na1,b1,1\n", "labels have columns left and right"),
+        ("left_id,b,match\na1,b1,1\n", "labels have columns left and right"),
+        ("left,right,match\na1,b1,maybe\n", "line 2: match is maybe; write 1 or 0"),
+        ("left,right,match\na1,b999,1\n", "line 2: no row of the right table has the id b999"),
+        ("left,right,match\nx1,b1,1\n", "line 2: no row of the left table has the id x1"),
+        ("left,right,match\na1,b1,1\na1,b1,0\n", "line 3: a1 and b1 are labelled otherwise in .*line 2"),
+        ("left,right,match\na1,b1\n", "line 2: 2 fields"),
+        ("left,right,match\na1,b1,1\n", "only 1 labelled pairs match"),
+        ("left,right,match\na1,b1,\n", "only 0 labelled pairs match"),
+        ("left,right,match\n", "only 0 labelled pairs match"),
+        ("", "labels have columns|only 0 labelled"),
+    ],
+)
+def test_what_is_wrong_with_labels_is_one_sentence(text: str, said: str, files: Path) -> None:
+    (files / "wrong.csv").write_text(text)
+    done = match(files, *ON, "--labels", files / "wrong.csv", "--save-matcher", files / "m.json", "-o", files / "o.csv")
+    assert done.returncode == 1, done
+    assert re.search(said, done.stderr.decode()) and done.stderr.count(b"\n") == 1, done.stderr
+    assert not (files / "m.json").exists() and not (files / "o.csv").exists()
+
+
+def test_options_that_do_not_go_together(files: Path) -> None:
+    labels = files / "labels.csv"
+    for options, code, said in [
+        (("--labels", labels, "--matcher", labels), 2, b"one of them"),
+        (("--save-matcher", "m.json"), 2, b"give --labels"),
+        (("--review", "m.txt"), 2, b".csv, .tsv or .jsonl"),
+        (("--labels", labels, "--save-matcher", labels), 2, b"a file of their own"),
+        (("--labels", labels, "--save-matcher", files / "no" / "m.json"), 1, b"there is no folder"),
+        (("--matcher", labels), 1, b"no whole matcher"),
+        (("--labels", files / "left.txt"), 2, b"does not exist"),
+    ]:
+        done = match(files, *ON, *options)
+        assert done.returncode == code and said in done.stderr, (options, done)
+
+
+def test_the_page_says_how_labels_are_used(files: Path, tmp_path: Path) -> None:
+    (script,) = (block for block in blocks("python", PAGE) if "Matcher" in block)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == re.findall(r"\)  # (.*)$", script, re.MULTILINE)
+    (commands,) = (block for block in blocks("sh", PAGE) if "--save-matcher" in block)
+    printed = shell(commands, tmp_path)
+    lines = printed.splitlines()
+    assert lines[0] == "left_id,right_id,match,score,left,right" and lines[3] == "left_id,right_id,score,left,right"
+    assert sum(bool(re.match(r"a(\d+),b\1,", line)) for line in lines) > 50

@@ -1,0 +1,179 @@
+"""Files that people have: CSV, headers, scores, endless lines, UTF-16 and binary, as pairs and as labelled texts."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gramvec.errors import InputError
+from gramvec_training.readers import (
+    Labelled,
+    numbered_lines,
+    read_groups,
+    read_labelled,
+    read_pairs,
+    read_ppdb,
+    read_scored,
+)
+
+PAIRS = [("cars", "vehicles"), ("buy", "purchase")]
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    data = text.encode() if isinstance(text, str) else text
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv", "a.tsv.gz"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_utf_16_is_refused_in_one_sentence(tmp_path: Path, name: str, encoding: str) -> None:
+    path = write(tmp_path / name, "cars\tvehicles\n".encode(encoding) * 9)
+    with pytest.raises(InputError, match=rf"{name} is (UTF-16; save it as UTF-8|no text: byte \d is zero)"):
+        read_pairs(path)
+    with pytest.raises(InputError, match="UTF-16"):
+        read_labelled(path)
+
+
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
+    for data in (b"PK\x03\x04\x14\x00\x06\x00", b"\x7fELF\x02\x01\x01\x00", b"PAR1\x15\x04\x15\x00"):
+        with pytest.raises(InputError, match=r"a\.tsv is no text: byte \d is zero; give UTF-8"):
+            list(numbered_lines(write(tmp_path / "a.tsv", data)))
+
+
+def test_a_line_of_more_than_16_mib_is_skipped_or_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv.gz", b"cars\tvehicles\n" + b"x" * (17 << 20) + b"\ty\nbuy\tpurchase\n")
+    groups, bad = read_pairs(path)
+    assert groups == PAIRS
+    assert bad.lines == {"longer than 16 MiB": [2]}
+    assert read_ppdb(path)[1].lines["longer than 16 MiB"] == [2]
+    with pytest.raises(InputError, match="line 2: longer than 16 MiB"):
+        read_groups(path, on_bad="refuse")
+    with pytest.raises(InputError, match=r"line 2 is longer than 16 MiB; split it"):
+        list(numbered_lines(path))
+
+
+def test_a_file_without_a_line_feed_takes_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "one.tsv"
+    with path.open("wb") as handle:
+        for _ in range(300):
+            handle.write(b"x" * (1 << 20))
+    program = (
+        "import resource, sys; from pathlib import Path; from gramvec_training.readers import read_pairs\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "assert read_pairs(Path(sys.argv[1]))[1].total == 1\n"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 100  # MiB
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.csv", "id,text1,text2\n1,cars,vehicles\n2,buy,purchase\n", "the texts are 'text1' and 'text2'"),
+        ("a.csv", 'Query,Title\ncars,vehicles\n"buy",purchase\n', "the texts are 'Query' and 'Title'"),
+        ("a.csv", "eins,zwei\ncars,vehicles\nbuy,purchase\n", "the texts are 'eins' and 'zwei'"),
+        ("a.csv.gz", "n,eins,zwei\n1,cars,vehicles\n2,buy,purchase\n", "the texts are 'eins' and 'zwei'"),
+        ("a.csv", "right,left\nvehicles,cars\npurchase,buy\n", "the texts are 'left' and 'right'"),
+        ("a.tsv", "sentence1\tsentence2\ncars\tvehicles\nbuy\tpurchase\n", "line 1 is a header"),
+        ("a.tsv", "4.5\tcars\tvehicles\n3\tbuy\tpurchase\n", "column 1 holds numbers and is taken for a score, which"),
+        ("a.tsv", "cars\tvehicles\t4.5\nbuy\tpurchase\t3\n", "column 3 holds numbers and is taken for a score, which"),
+        ("a.tsv", "cars\tvehicles\t1\nno\tyes\t0\nbuy\tpurchase\t1\n", "1 row with a score of 0 left out"),
+        (
+            "a.csv",
+            "question1,question2,is_duplicate\ncars,vehicles,1\nno,yes,0\nbuy,purchase,1\n",
+            "the score is 'is_duplicate', so rows with 0 are left out",
+        ),
+    ],
+)
+def test_headers_and_scores_are_recognised_and_said(tmp_path: Path, name: str, text: str, said: str) -> None:
+    groups, bad = read_pairs(write(tmp_path / name, text))
+    assert groups == PAIRS
+    assert any(said in line for line in bad.notes()), bad.notes()
+
+
+def test_a_plain_file_has_nothing_said_of_it(tmp_path: Path) -> None:
+    _, bad = read_pairs(write(tmp_path / "a.tsv", "cars\tvehicles\nbuy\tpurchase\n"))
+    assert bad.notes() == []
+
+
+def test_bad_rows_of_a_csv_file_keep_their_lines(tmp_path: Path) -> None:
+    text = b'text1,text2\n"a\nb",c\none\n\xff,x\nd,e\n,f\n'
+    groups, bad = read_pairs(write(tmp_path / "a.csv", text))
+    assert groups == [("a\nb", "c"), ("d", "e")]
+    assert bad.lines == {
+        "1 fields, the header has 2": [4],
+        "not UTF-8 (invalid start byte)": [5],
+        "an empty side": [7],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (b"a;b\nc;d\n", r"a\.csv has one column, 'a;b'; write a header and commas"),
+        (b"a,a\nc,d\n", "two columns have the same name"),
+        (b'"a\n', "line 1: unexpected end of data"),
+        (b"\xff,a\nc,d\n", "line 1: .*can't decode byte"),
+        (b"", "holds no usable row"),
+        (b"label,text\n", "holds no usable row"),
+    ],
+)
+def test_a_csv_file_without_columns_is_refused(tmp_path: Path, text: bytes, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        read_labelled(write(tmp_path / "a.csv", text))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tsv", "label\ttext\n1\tcars\n2\tbuy\n"),
+        ("a.csv", "label,text\n1,cars\n2,buy\n"),
+        ("a.csv", "id,utterance,intent\n7,cars,1\n8,buy,2\n"),
+        ("a.csv", "klasse,wortlaut\n1,cars\n2,buy\n"),
+        ("a.tsv", "1\tcars\n2\tbuy\n"),
+    ],
+)
+def test_labels_and_texts_are_found_by_name(tmp_path: Path, name: str, text: str) -> None:
+    assert read_labelled(write(tmp_path / name, text))[0] == [Labelled("1", ("cars",)), Labelled("2", ("buy",))]
+
+
+def test_the_wordings_of_a_csv_file_are_below_its_header(tmp_path: Path) -> None:
+    groups, bad = read_groups(write(tmp_path / "a.csv", "a,b,c\none,two,three\nx,y,\n"))
+    assert groups == [("one", "two", "three"), ("x", "y")]
+    assert bad.notes() == [f"{tmp_path / 'a.csv'}: line 1 is a header; every column is a wording"]
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+
+
+@given(rows=st.lists(st.tuples(TEXT, TEXT), max_size=8))
+def test_what_a_csv_writer_writes_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]
+) -> None:
+    out = io.StringIO(newline="")
+    csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([("text1", "text2"), *rows])
+    path = write(tmp_path_factory.mktemp("csv") / "a.csv", out.getvalue())
+    stripped = [(left.strip(), right.strip()) for left, right in rows]
+    assert read_pairs(path)[0] == [(left, right) for left, right in stripped if left and right and left != right]
+
+
+@given(data=st.binary(max_size=200), name=st.sampled_from(["a.tsv", "a.csv", "a.groups.tsv", "a.csv.gz"]))
+def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, name: str) -> None:
+    path = write(tmp_path_factory.mktemp("any") / name, data)
+    for reader in (read_pairs, read_groups, read_ppdb, read_labelled, read_scored):
+        try:
+            found, bad = reader(path)
+        except InputError as error:
+            assert "\n" not in str(error)
+        else:
+            assert bad.total + len(found) <= data.count(b"\n") + 1
