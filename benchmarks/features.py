@@ -6,7 +6,7 @@ from benchmarks.latency import percentiles
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Group, Part, Row
 from gramvec.bundle.bundle import open_bundle
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
 
 
@@ -14,8 +14,8 @@ def run(setting: Setting) -> Part:
     part, texts, blocks = Part(), setting.texts, setting.blocks()
     bundle = open_bundle(setting.model)
     memo = bundle.memoised.memo
-    each = bundle.featuriser
-    ways = {"numpy": Featuriser(bundle.spec, bundle.vocabulary, compiled=False, memo=memo), "compiled": bundle.memoised}
+    each = bundle.featurizer
+    ways = {"numpy": Featurizer(bundle.spec, bundle.vocabulary, compiled=False, memo=memo), "compiled": bundle.memoised}
     if memo is not None:
         ways["compiled, every n-gram by itself"] = each
     tasks = {name: lambda way=way: [way(block) for block in blocks] for name, way in ways.items()}
@@ -27,13 +27,13 @@ def run(setting: Setting) -> Part:
     part.add("features_one_text", percentiles("features: one text a call", single, texts, setting.rounds, "numpy"))
     rows = [_rows("every n-gram by itself", each, texts)]
     if memo is not None:
-        longest = Featuriser(bundle.spec, bundle.vocabulary, memo=Memo.build([], bundle.vocabulary))
+        longest = Featurizer(bundle.spec, bundle.vocabulary, memo=Memo.build([], bundle.vocabulary))
         rows.append(_rows("suffixes held by the longest", longest, texts))
     rows.append(_rows("as served", bundle.memoised, texts))
     part.add("features_rows", Group("features: rows of the table summed", "rows a text", rows))
     return part
 
 
-def _rows(name: str, featuriser: Featuriser, texts: list[str]) -> Row:
-    counts = featuriser(texts).counts
+def _rows(name: str, featurizer: Featurizer, texts: list[str]) -> Row:
+    counts = featurizer(texts).counts
     return {"name": name, "mean": round(float(counts.mean()), 1), "max": int(counts.max())}

@@ -77,12 +77,12 @@ def _measured(setting: Setting, name: str, spec: FeatureSpec, settings: EncoderS
             parity_texts=texts[:64], provenance={}, card="",
         )  # fmt: skip
         embedder = gramvec.load(path, device="cpu", threads=1)
-        featuriser, whole = embedder.bundle.featuriser, OnnxRuntime(path / "model.onnx", DIMENSION)
-        torchs = encoder_function(encoder, featuriser)
+        featurizer, whole = embedder.bundle.featurizer, OnnxRuntime(path / "model.onnx", DIMENSION)
+        torchs = encoder_function(encoder, featurizer)
         tasks = {
             "torch": lambda: torchs(texts),
             "whole_graph": lambda: [
-                whole.run(featuriser(texts[start : start + 512])) for start in range(0, len(texts), 512)
+                whole.run(featurizer(texts[start : start + 512])) for start in range(0, len(texts), 512)
             ],
             "served": lambda: embedder.embed(texts, normalize=False),
         }
@@ -93,7 +93,7 @@ def _measured(setting: Setting, name: str, spec: FeatureSpec, settings: EncoderS
     rates = {task: round(timing.per_cpu_second, 1) for task, timing in found.items()}
     return {
         "name": name,
-        "rows_a_text": round(float(featuriser(texts).counts.mean()), 1),
+        "rows_a_text": round(float(featurizer(texts).counts.mean()), 1),
         "parameters": sum(encoder.parameter_counts().values()),
         "difference": float(f"{apart.max(initial=0):.1e}"),
         **rates,

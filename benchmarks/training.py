@@ -13,7 +13,7 @@ from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Part
 from benchmarks.training_heads import add_heads
 from benchmarks.training_sequences import add_sequences
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import BagSettings, Training
 from gramvec_training.data import Corpus, Mixture, SourceGroups, build_vocabulary
@@ -32,7 +32,7 @@ def run(setting: Setting) -> Part:
     phrases = list(dict.fromkeys(text[:CHARACTERS].strip() for text in texts))
     spec = FeatureSpec()
     vocabulary = build_vocabulary(texts, spec)
-    corpus = Corpus.of(phrases, Featuriser(spec, vocabulary), len(vocabulary))
+    corpus = Corpus.of(phrases, Featurizer(spec, vocabulary), len(vocabulary))
     pairs = len(phrases) // 2
     source = SourceGroups("phrases", np.arange(pairs * 2), np.arange(0, pairs * 2 + 1, 2))
     batch_pairs = max(1, min(BATCH, pairs // 3))  # two whole batches an epoch at least

@@ -25,7 +25,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_se
 
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Part
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import (
     BagSettings,
@@ -134,7 +134,7 @@ def add_sequences(part: Part, setting: Setting) -> None:
 def _measure(part: Part, setting: Setting, case: Case, texts: list[str]) -> None:
     spec = FeatureSpec(orders=(1,) if case.characters else (), words=not case.characters)
     vocabulary = build_vocabulary(texts, spec)
-    corpus = Corpus.of(texts, Featuriser(spec, vocabulary), len(vocabulary))
+    corpus = Corpus.of(texts, Featurizer(spec, vocabulary), len(vocabulary))
     pairs = len(texts) // 2
     source = SourceGroups("texts", np.arange(pairs * 2), np.arange(0, pairs * 2 + 1, 2))
     batch = max(2, min(case.training.batch, pairs // 3))
@@ -206,7 +206,7 @@ def _measure_taggers(part: Part, setting: Setting) -> None:
     def objective(encoder: EncoderSettings, orders: tuple[int, ...], width: int) -> tuple[Trainer, TaggingObjective]:
         spec = FeatureSpec(orders=orders)
         vocabulary = build_vocabulary(words, spec)
-        corpus = Corpus.of(words, Featuriser(spec, vocabulary), len(vocabulary))
+        corpus = Corpus.of(words, Featurizer(spec, vocabulary), len(vocabulary))
         generator = torch.Generator().manual_seed(1)
         table = torch.empty(len(vocabulary), width).uniform_(-0.01, 0.01, generator=generator)
         tagger = Tagger(150, len(letters), settings, generator)

@@ -1,4 +1,4 @@
-"""The featuriser once more, slow and plain: strings and dictionaries, one character after the other.
+"""The featurizer once more, slow and plain: strings and dictionaries, one character after the other.
 
 It is written from docs/design/features.md and shares no code with the fast passes; the tests compare them.
 """
@@ -53,7 +53,7 @@ def words(text: str, rule: str = "runs-and-symbols/1") -> Iterator[str]:
         yield run
 
 
-def featurise(text: str, spec: FeatureSpec, entries: list[Entry]) -> list[int]:
+def featurize(text: str, spec: FeatureSpec, entries: list[Entry]) -> list[int]:
     """The rows of one text."""
     rows = {(entry.kind, entry.text): row for row, entry in enumerate(entries)}
     text = normalised(text, spec.lowercase)

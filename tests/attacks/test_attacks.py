@@ -39,7 +39,7 @@ def folder(sound: Path, tmp_path: Path) -> Path:
 def test_the_sound_bundle_opens_once_it_was_put_together_again(folder: Path) -> None:
     with manifest(folder):
         pass
-    assert open_bundle(folder).featuriser(SAMPLES) == open_bundle(folder, compiled=False).featuriser(SAMPLES)
+    assert open_bundle(folder).featurizer(SAMPLES) == open_bundle(folder, compiled=False).featurizer(SAMPLES)
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -20,7 +20,7 @@ from gramvec.bundle.resolve import find_bundle
 from gramvec.bundle.verified_files import Folder
 from gramvec.errors import BundleError
 from gramvec.explain.contributions import explain
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -41,7 +41,7 @@ def test_numpy_makes_what_it_searches_when_it_is_first_asked() -> None:
     indexes = {"ngram_index", "word_index"}
     assert bundle.memoised(["a fast car"]).counts.all()
     assert not indexes & vars(bundle.vocabulary).keys()
-    Featuriser(bundle.spec, bundle.vocabulary, compiled=False)
+    Featurizer(bundle.spec, bundle.vocabulary, compiled=False)
     assert indexes <= vars(bundle.vocabulary).keys()
 
 

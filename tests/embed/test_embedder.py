@@ -17,7 +17,7 @@ from gramvec.embed.vectors import RawEmbeddings, cosine_matrix, cosine_pairs, fi
 from gramvec.errors import DeviceError, InputError
 from gramvec.runtime.base import Batching
 from gramvec.runtime.native import NativeRuntime
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
 
 
@@ -48,7 +48,7 @@ def test_a_charagram_vector_is_the_papers_equation() -> None:
     embedder = gramvec.load(MODELS / "charagram-phrase", device="cpu")
     assert embedder.manifest.graph.activation == "tanh"
     text, entries = "the cat", embedder.bundle.vocabulary.entries()
-    rows = table_of(embedder)[reference.featurise(text, embedder.bundle.spec, entries)]
+    rows = table_of(embedder)[reference.featurize(text, embedder.bundle.spec, entries)]
     bias = np.arctanh(embedder.raw([""]).vectors[0].astype(np.float64))
     expected = np.tanh(bias + rows.sum(axis=0))
     np.testing.assert_allclose(without_memo(embedder, text), expected, atol=1e-5)
@@ -60,7 +60,7 @@ def test_a_charagram_vector_is_the_papers_equation() -> None:
 def test_the_default_models_vector_is_the_sum_of_its_rows(embedder: gramvec.Embedder) -> None:
     assert (embedder.manifest.graph.activation, embedder.manifest.graph.pooling) == ("linear", "sum")
     text, entries = "the cat's definately", embedder.bundle.vocabulary.entries()
-    ids = reference.featurise(text, embedder.bundle.spec, entries)
+    ids = reference.featurize(text, embedder.bundle.spec, entries)
     assert {entries[row].kind for row in ids} == {"ngram", "word"}
     expected = table_of(embedder)[ids].sum(axis=0)
     np.testing.assert_allclose(without_memo(embedder, text), expected, atol=1e-5)
@@ -69,7 +69,7 @@ def test_the_default_models_vector_is_the_sum_of_its_rows(embedder: gramvec.Embe
 
 def without_memo(embedder: gramvec.Embedder, text: str) -> np.ndarray:
     bundle = embedder.bundle
-    spelt_out = Featuriser(bundle.spec, bundle.vocabulary, memo=Memo.build([], bundle.vocabulary))
+    spelt_out = Featurizer(bundle.spec, bundle.vocabulary, memo=Memo.build([], bundle.vocabulary))
     return NativeRuntime(bundle).run(spelt_out([text]))[0]
 
 
@@ -112,9 +112,9 @@ class Recorded:
         self.batching = Batching(texts=texts)
         self.sizes: list[int] = []
 
-    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Any:
+    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Any:
         self.sizes.append(len(texts))
-        return self._inner.embed(featuriser, texts)
+        return self._inner.embed(featurizer, texts)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

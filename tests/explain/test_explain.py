@@ -161,7 +161,7 @@ def test_words_have_their_letters_shares(
 def test_features_stand_where_their_spans_say(opened: Callable[[str], gramvec.Embedder], name: str, text: str) -> None:
     bundle = opened(name).bundle
     found = locate(text, bundle.spec, bundle.vocabulary)
-    assert found.rows.tolist() == bundle.featuriser([text]).ids.tolist()
+    assert found.rows.tolist() == bundle.featurizer([text]).ids.tolist()
     assert found.text == reference.normalised(text, bundle.spec.lowercase)
     composed = unicodedata.is_normalized("NFC", text)
     for index, (start, end) in enumerate(zip(found.start.tolist(), found.end.tolist(), strict=True)):
@@ -181,7 +181,7 @@ def test_the_contributions_are_those_of_the_sum_written_out(
     table, bias = read_weights(embedder.bundle)
     shift = np.zeros(table.shape[1]) if bias is None else np.asarray(bias, np.float64)
     entries = embedder.bundle.vocabulary.entries()
-    rows = [reference.featurise(text, embedder.bundle.spec, entries) for text in texts]
+    rows = [reference.featurize(text, embedder.bundle.spec, entries) for text in texts]
     graph = embedder.manifest.graph
     parts, lengths = [], []
     for ids in rows:

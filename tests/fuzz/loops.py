@@ -22,7 +22,7 @@ from gramvec.errors import BundleError, InputError
 from gramvec.text import hashing
 from gramvec.text.array_file import write_arrays
 from gramvec.text.characters import ID_MASK
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
@@ -53,7 +53,7 @@ def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
     try:
         vocabulary = Vocabulary.open(folder / "vocab.bin")
         memo = Memo.open(folder / "memo.bin", vocabulary) if "memo.bin" in files else None
-        compiled = Featuriser(spec, vocabulary, memo=memo, compiled=True)
+        compiled = Featurizer(spec, vocabulary, memo=memo, compiled=True)
     except (BundleError, InputError):
         search(numbers, spec, files, texts)
         return
@@ -63,10 +63,10 @@ def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
 
 
 def compare(
-    spec: FeatureSpec, vocabulary: Vocabulary, memo: Memo | None, compiled: Featuriser, texts: list[str]
+    spec: FeatureSpec, vocabulary: Vocabulary, memo: Memo | None, compiled: Featurizer, texts: list[str]
 ) -> None:
     """C, numpy and the slow way, and the same texts alone and from several threads."""
-    plain = Featuriser(spec, vocabulary, compiled=False)
+    plain = Featurizer(spec, vocabulary, compiled=False)
     found, expected = compiled.without_memo()(texts), plain(texts)
     assert found == expected
     assert found.unknown == expected.unknown
@@ -83,7 +83,7 @@ def compare(
             rows = sorted(together.ids[together.offsets[index] : together.offsets[index + 1]].tolist())
             assert rows == reference.sums(text, spec, vocabulary, memo, known), text
         without = Memo.build([], vocabulary)
-        in_c, in_numpy = (Featuriser(spec, vocabulary, compiled=one, memo=without)(texts) for one in (True, False))
+        in_c, in_numpy = (Featurizer(spec, vocabulary, compiled=one, memo=without)(texts) for one in (True, False))
         assert [*map(sorted, rows_of(in_c))] == [*map(sorted, rows_of(in_numpy))]
 
 
@@ -92,7 +92,7 @@ def rows_of(batch: Any) -> list[list[int]]:
     return [part.tolist() for part in np.split(batch.ids, batch.offsets[1:-1])] if len(batch) else []
 
 
-def add_up(numbers: random.Random, compiled: Featuriser, texts: list[str]) -> None:
+def add_up(numbers: random.Random, compiled: Featurizer, texts: list[str]) -> None:
     """The sums of a table that ends where its bytes end."""
     assert native.loops is not None
     d = numbers.choice([1, 3, 7, 16, 63, 64, 65, 330])
@@ -157,7 +157,7 @@ def search(
     if memo:
         chunks = words_of(memo, "starts", "chars", "rows")
     try:
-        featurise = native.loops.Featuriser(
+        featurize = native.loops.Featurizer(
             lambda text: unicodedata.normalize(COMPOSE, text), pages, entries, orders, bits,
             vocabulary["ngram_keys"], vocabulary["ngram_rows"], spec.words,
             words_of(vocabulary, "word_starts", "word_chars", "word_rows"), meta[3],
@@ -171,10 +171,10 @@ def search(
     # Alone, there is no room of others behind a text's rows.
     for some in [texts, *([one] for one in [*full, *texts[:3]])]:
         for sums in [False, True] if orders else [False]:
-            rows, offsets, _ = featurise(some, sums)
+            rows, offsets, _ = featurize(some, sums)
             assert np.all(np.frombuffer(rows, np.int32) >= 0)
             assert np.frombuffer(offsets, np.int64)[-1] * 4 == len(rows)
-            table.embed(featurise, some, sums, np.zeros((len(some), 2), np.float32))
+            table.embed(featurize, some, sums, np.zeros((len(some), 2), np.float32))
 
 
 def all_edges(numbers: random.Random, vocabulary: Vocabulary) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.lexical.sketch import Identity
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import edges_of, longest_reach
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import build_vocabulary
@@ -67,7 +67,7 @@ def write_bases(folder: Path) -> None:
             memo=Chosen(chunks, [one for one in edges if known.issuperset(one)][::2]) if has_memo else Chosen(),
             provenance={"seed": 1, "data": [{"name": "none"}]}, card="# test\n",
         )  # fmt: skip
-        assert Featuriser(spec, vocabulary)(["a"]).counts[0] >= 0
+        assert Featurizer(spec, vocabulary)(["a"]).counts[0] >= 0
 
 
 def all_of_letters(length: int) -> list[str]:

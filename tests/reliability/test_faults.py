@@ -31,7 +31,7 @@ from gramvec.runtime.base import Sums
 from gramvec.runtime.select import open_runtime
 from gramvec.server.settings.settings import Settings
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, running, served_process, until
 from reliability.support import LAST, ask, closing, is_normal, received, watched
 
@@ -55,9 +55,9 @@ class FaultyRuntime:
             raise self._error("injected fault")
         return self._inner.run(batch)
 
-    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
-        self.run(featuriser(texts))
-        sums: Sums = self._inner.embed(featuriser, texts)
+    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
+        self.run(featurizer(texts))
+        sums: Sums = self._inner.embed(featurizer, texts)
         return sums
 
     def __getattr__(self, name: str) -> Any:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from test_workers import supervising
 
 from conftest import MODELS
 from http_support import PATIENCE, served_process, until
-from test_workers import supervising
 
 KEY = {"authorization": "Bearer secret"}
 # A file of holes takes no room on a disk, and half a minute and more to be digested.

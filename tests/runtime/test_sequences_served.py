@@ -132,7 +132,7 @@ def test_the_bundle_says_what_it_is_and_gives_the_trainers_vectors(bundles: Path
     )
     assert (embedder.runtime, embedder.device) == ("onnx", "cpu")
     texts = [*texts_of(60, 2), "", "zzz", " ", "red " * 300, "re"]
-    expected = encoder_function(encoder, embedder.bundle.featuriser)(texts)
+    expected = encoder_function(encoder, embedder.bundle.featurizer)(texts)
     found = embedder.embed(texts, normalize=False)
     np.testing.assert_allclose(found, expected, atol=2e-5)
     embedder.close()
@@ -162,10 +162,10 @@ def test_padding_never_changes_a_byte(bundles: Path, name: str) -> None:
     bundle = open_bundle(bundles / name)
     runtime = OnnxRuntime(bundle.graph_path, bundle.manifest.dimension)
     text = "small old car"
-    alone = runtime.run(bundle.featuriser([text]))[0]
+    alone = runtime.run(bundle.featurizer([text]))[0]
     for longer in ("red " * 5, "red " * 60, "house river " * 400):
         for company in ([text, longer], [longer, text, ""], [longer, text, longer]):
-            batch = bundle.featuriser(company)
+            batch = bundle.featurizer(company)
             assert runtime.run(batch)[company.index(text)].tobytes() == alone.tobytes()
     runtime.close()
 
@@ -190,7 +190,7 @@ def test_tables_in_fewer_bits(tmp_path: Path, name: str, precision: Any, toleran
     assert manifest.graph.precision == precision
     embedder = gramvec.load(tmp_path / "b", device="cpu")
     texts = texts_of(50, 5)
-    expected = encoder_function(encoder, embedder.bundle.featuriser)(texts)
+    expected = encoder_function(encoder, embedder.bundle.featurizer)(texts)
     np.testing.assert_allclose(embedder.embed(texts, normalize=False), expected, atol=tolerance * 3)
     together = embedder.embed(texts)
     assert np.concatenate([embedder.embed([text]) for text in texts]).tobytes() == together.tobytes()
@@ -407,7 +407,7 @@ def test_explanations_leave_features_out(bundles: Path, name: str) -> None:
     # What a feature adds is by how much the score falls without it: embedded again here, by hand.
     units = []
     for text in texts:
-        ids = embedder.bundle.featuriser([text]).ids
+        ids = embedder.bundle.featurizer([text]).ids
         without = [np.delete(ids, index) for index in range(len(ids))]
         rows = [ids, *without]
         offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
@@ -431,7 +431,7 @@ def test_explanations_leave_features_out(bundles: Path, name: str) -> None:
 
 def test_explanations_of_long_texts_leave_pieces_out(bundles: Path) -> None:
     embedder = gramvec.load(bundles / "charlstm", device="cpu")
-    rows = embedder.bundle.featuriser(["small red car " * 20]).ids
+    rows = embedder.bundle.featurizer(["small red car " * 20]).ids
     each, whole = shares(embedder, rows)
     assert each.shape == (len(rows), 24)
     assert len(np.unique(each, axis=0)) <= MOST_PIECES
@@ -484,7 +484,7 @@ def test_they_are_trained_by_the_same_loop(tmp_path: Path, name: str) -> None:
     result = call("fit", config, "--data", tmp_path, "--out", tmp_path / "run", "--export", tmp_path / "bundle")
     assert result.exit_code == 0, result.output
     run, embedder = load_run(tmp_path / "run"), gramvec.load(tmp_path / "bundle", device="cpu")
-    expected = encoder_function(run.encoder, embedder.bundle.featuriser)(texts)
+    expected = encoder_function(run.encoder, embedder.bundle.featurizer)(texts)
     np.testing.assert_allclose(embedder.embed(texts, normalize=False), expected, atol=2e-5)
     parity = embedder.manifest.provenance["parity"]
     assert parity["float32_vs_trainer"] < 1e-6

@@ -10,7 +10,7 @@ import pytest
 import gramvec
 from gramvec.errors import InputError
 from gramvec.explain.contributions import explain
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data import build_vocabulary
@@ -48,7 +48,7 @@ def test_words_are_what_stands_between_white_space() -> None:
     assert not vocabulary.symbols
     names = [entry.text for entry in vocabulary.entries()]
     for compiled in (True, False):
-        batch = Featuriser(spec, vocabulary, compiled=compiled)(["Do  N'T\tmid-1990s odd (odd) don't"])
+        batch = Featurizer(spec, vocabulary, compiled=compiled)(["Do  N'T\tmid-1990s odd (odd) don't"])
         assert [names[row] for row in batch.ids] == ["do", "n't", "mid-1990s", "(odd)"]
         assert batch.unknown == 2
 
@@ -57,9 +57,9 @@ def test_spec_and_vocabulary_agree_on_it() -> None:
     entries = [Entry("word", "n't", 1)]
     tokens = FeatureSpec(orders=(), words=True, word_rule="white-space/1")
     with pytest.raises(InputError, match="disagree on word_rule"):
-        Featuriser(tokens, Vocabulary.build(entries))
+        Featurizer(tokens, Vocabulary.build(entries))
     with pytest.raises(InputError, match="disagree on word_rule"):
-        Featuriser(FeatureSpec(orders=(), words=True), Vocabulary.build(entries, symbols=False))
+        Featurizer(FeatureSpec(orders=(), words=True), Vocabulary.build(entries, symbols=False))
     assert FeatureSpec.from_dict(tokens.to_dict()) == tokens
     with pytest.raises(InputError, match="this gramvec reads 'runs-and-symbols/1' or 'white-space/1'"):
         FeatureSpec(words=True, word_rule="ptb/9")  # type: ignore[arg-type]

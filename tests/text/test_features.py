@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import reference
 from gramvec.errors import InputError
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data import build_vocabulary
@@ -66,11 +66,11 @@ TEXTS = st.lists(
 
 
 @pytest.fixture(scope="module", params=SPECS)
-def featurisers(request: pytest.FixtureRequest) -> tuple[Featuriser, Featuriser, list[Entry]]:
+def featurizers(request: pytest.FixtureRequest) -> tuple[Featurizer, Featurizer, list[Entry]]:
     spec = SPECS[request.param]
     vocabulary = build_vocabulary(CORPUS * 2, spec)
     entries = vocabulary.entries()
-    return Featuriser(spec, vocabulary, compiled=True), Featuriser(spec, vocabulary, compiled=False), entries
+    return Featurizer(spec, vocabulary, compiled=True), Featurizer(spec, vocabulary, compiled=False), entries
 
 
 def rows_of(batch: FeatureBatch) -> list[list[int]]:
@@ -82,12 +82,12 @@ def rows_of(batch: FeatureBatch) -> list[list[int]]:
 @example(texts=EDGES)
 @example(texts=CORPUS)
 def test_both_passes_equal_the_reference(
-    featurisers: tuple[Featuriser, Featuriser, list[Entry]], texts: list[str]
+    featurizers: tuple[Featurizer, Featurizer, list[Entry]], texts: list[str]
 ) -> None:
-    compiled, plain, entries = featurisers
-    expected = [reference.featurise(text, compiled.spec, entries) for text in texts]
-    for featuriser in (compiled, plain):
-        batch = featuriser(texts)
+    compiled, plain, entries = featurizers
+    expected = [reference.featurize(text, compiled.spec, entries) for text in texts]
+    for featurizer in (compiled, plain):
+        batch = featurizer(texts)
         assert rows_of(batch) == expected
         assert batch.ids.dtype == np.int32
         assert batch.offsets.dtype == np.int64
@@ -95,9 +95,9 @@ def test_both_passes_equal_the_reference(
 
 
 def test_the_corpus_is_known_to_its_own_vocabulary(
-    featurisers: tuple[Featuriser, Featuriser, list[Entry]],
+    featurizers: tuple[Featurizer, Featurizer, list[Entry]],
 ) -> None:
-    compiled, _, entries = featurisers
+    compiled, _, entries = featurizers
     assert compiled(CORPUS).counts.min() >= 3
     used = set(compiled(CORPUS).ids.tolist())
     assert used == {row for row, entry in enumerate(entries) if entry.kind != "unknown"}
@@ -108,19 +108,19 @@ def test_worked_example_by_hand() -> None:
     names = [" a", "ab", "b ", " ab", "ab ", "b c", "zz"]
     entries = [Entry("ngram", name, 1) for name in names]
     entries += [Entry("word", "ab", 1), Entry("word", ".", 1), Entry("unknown", "", 0)]
-    featuriser = Featuriser(spec, Vocabulary.build(entries))
+    featurizer = Featurizer(spec, Vocabulary.build(entries))
     #  "AB c." is " ab c. ": " a" "ab" " ab" "b " "ab " "b c", then the words "ab", "c" (unknown) and "."
-    assert rows_of(featuriser(["AB  c.", ""])) == [[0, 1, 3, 2, 4, 5, 7, 9, 8], []]
-    assert featuriser(["AB  c."]).unknown == 1
-    assert featuriser(["AB\u4e00", "ab "]).unknown == 2  # a character, and the word that it is in
+    assert rows_of(featurizer(["AB  c.", ""])) == [[0, 1, 3, 2, 4, 5, 7, 9, 8], []]
+    assert featurizer(["AB  c."]).unknown == 1
+    assert featurizer(["AB\u4e00", "ab "]).unknown == 2  # a character, and the word that it is in
 
 
 def test_a_megabyte_of_one_character() -> None:
     spec = FeatureSpec(orders=(2, 3, 4), words=True)
-    featuriser = Featuriser(spec, build_vocabulary(["xxxxxx"], spec), compiled=True)
-    batch = featuriser(["x" * 1_000_000, "x"])
-    counts = np.bincount(batch.ids, minlength=len(featuriser.vocabulary)).tolist()
-    found = {entry.text: n for entry, n in zip(featuriser.vocabulary.entries(), counts, strict=True) if n}
+    featurizer = Featurizer(spec, build_vocabulary(["xxxxxx"], spec), compiled=True)
+    batch = featurizer(["x" * 1_000_000, "x"])
+    counts = np.bincount(batch.ids, minlength=len(featurizer.vocabulary)).tolist()
+    found = {entry.text: n for entry, n in zip(featurizer.vocabulary.entries(), counts, strict=True) if n}
     # The lone x adds its two edges; neither text is the word "xxxxxx".
     assert found == {
         "xx": 999_999, "xxx": 999_998, "xxxx": 999_997, " x": 2, "x ": 2, " xx": 1, "xx ": 1, " xxx": 1, "xxx ": 1,
@@ -131,18 +131,18 @@ def test_a_megabyte_of_one_character() -> None:
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_lone_surrogate_is_refused_with_its_index(compiled: bool) -> None:
     spec = FeatureSpec()
-    featuriser = Featuriser(spec, build_vocabulary(CORPUS, spec), compiled=compiled)
+    featurizer = Featurizer(spec, build_vocabulary(CORPUS, spec), compiled=compiled)
     with pytest.raises(InputError, match="text 2 has a lone surrogate") as caught:
-        featuriser(["fine", "é", "bad \ud800", "worse \udfff"])
+        featurizer(["fine", "é", "bad \ud800", "worse \udfff"])
     assert caught.value.index == 2
     with pytest.raises(InputError, match="text 1 is of type int"):
-        featuriser(["fine", 3])  # type: ignore[list-item]
+        featurizer(["fine", 3])  # type: ignore[list-item]
 
 
 def test_composed_and_decomposed_spellings_are_one() -> None:
     spec = FeatureSpec(words=True)
-    featuriser = Featuriser(spec, build_vocabulary(["café"], spec))
-    composed, decomposed = rows_of(featuriser(["café", "cafe\u0301"]))
+    featurizer = Featurizer(spec, build_vocabulary(["café"], spec))
+    composed, decomposed = rows_of(featurizer(["café", "cafe\u0301"]))
     assert composed == decomposed != []
 
 
@@ -150,14 +150,14 @@ def test_numpy_serves_where_the_loops_were_not_built(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("gramvec.native.loops", None)
     spec = FeatureSpec()
     vocabulary = build_vocabulary(CORPUS, spec)
-    assert not Featuriser(spec, vocabulary).compiled
+    assert not Featurizer(spec, vocabulary).compiled
     with pytest.raises(InputError, match="compiled loops are not there: install"):
-        Featuriser(spec, vocabulary, compiled=True)
+        Featurizer(spec, vocabulary, compiled=True)
 
 
 def test_the_loops_are_used_where_they_were_built() -> None:
     spec = FeatureSpec()
-    assert Featuriser(spec, build_vocabulary(CORPUS, spec)).compiled
+    assert Featurizer(spec, build_vocabulary(CORPUS, spec)).compiled
 
 
 def test_batch_parts() -> None:
@@ -202,6 +202,6 @@ def test_spec_and_vocabulary_must_fit() -> None:
     spec = FeatureSpec(words=True)
     vocabulary = build_vocabulary(CORPUS, spec)
     with pytest.raises(InputError, match="disagree on lowercase"):
-        Featuriser(FeatureSpec(lowercase=False), vocabulary)
+        Featurizer(FeatureSpec(lowercase=False), vocabulary)
     with pytest.raises(InputError, match="no row for unknown words"):
-        Featuriser(FeatureSpec(words=True, unknown_words="row"), vocabulary)
+        Featurizer(FeatureSpec(words=True, unknown_words="row"), vocabulary)

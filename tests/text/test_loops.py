@@ -16,13 +16,13 @@ from gramvec import native
 from gramvec.embed.vectors import unit
 from gramvec.errors import InputError
 from gramvec.text.characters import SPACE
-from gramvec.text.featurizer import Featuriser as PythonFeaturiser
+from gramvec.text.featurizer import Featurizer as PythonFeaturizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import build_vocabulary
 
 assert native.loops is not None
 WIDTHS = (512, 256, 0)
-Table, Featuriser, BLOCK = native.loops.Table, native.loops.Featuriser, native.loops.BLOCK
+Table, Featurizer, BLOCK = native.loops.Table, native.loops.Featurizer, native.loops.BLOCK
 
 
 def int8_table(random: np.random.Generator, rows: int, d: int) -> tuple[Any, Any]:
@@ -207,29 +207,29 @@ def arguments() -> list[Any]:
     ],
 )
 def test_arrays_on_which_a_search_could_run_wild_are_refused(place: int, value: Any) -> None:
-    assert Featuriser(*arguments())(["a b"], True)[:2] == (bytearray(), bytearray(16))
+    assert Featurizer(*arguments())(["a b"], True)[:2] == (bytearray(), bytearray(16))
     changed = arguments()
     changed[place] = value
     with pytest.raises(ValueError, match=r"fit|short|many orders|differ in length|not aligned|repeated"):
-        Featuriser(*changed)
+        Featurizer(*changed)
 
 
 def test_sums_of_texts_that_do_not_fit() -> None:
-    featuriser, vectors = Featuriser(*arguments()), np.zeros((2, 7), np.float32)
+    featurizer, vectors = Featurizer(*arguments()), np.zeros((2, 7), np.float32)
     table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, 512)
-    counts, _, share, wrong = table.embed(featuriser, ["a", "b c"], True, vectors)
+    counts, _, share, wrong = table.embed(featurizer, ["a", "b c"], True, vectors)
     assert (counts, wrong) == (bytearray(16), None)
     assert 0 <= share <= 1
-    with pytest.raises(TypeError, match="a Featuriser is needed"):
+    with pytest.raises(TypeError, match="a Featurizer is needed"):
         table.embed(table, ["a", "b"], True, vectors)
     with pytest.raises(ValueError, match="texts and vectors do not fit"):
-        table.embed(featuriser, ["a"], True, vectors)
+        table.embed(featurizer, ["a"], True, vectors)
     with pytest.raises(TypeError, match="text 1 is no str"):
-        table.embed(featuriser, ["a", 1], True, vectors)
+        table.embed(featurizer, ["a", 1], True, vectors)
     with pytest.raises(TypeError, match="must be a sequence of str"):
-        table.embed(featuriser, None, True, vectors)
+        table.embed(featurizer, None, True, vectors)
     with pytest.raises(BufferError):
-        table.embed(featuriser, ["a", "b"], True, bytes(56))
+        table.embed(featurizer, ["a", "b"], True, bytes(56))
 
 
 @pytest.mark.parametrize("row", [-5, 5, 2**31 - 1, -(2**31)])
@@ -240,46 +240,46 @@ def test_rows_of_texts_that_the_table_has_not(row: int) -> None:
     table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, 512)
     if row < 0:
         with pytest.raises(ValueError, match="a row is negative"):
-            Featuriser(*changed)
+            Featurizer(*changed)
         return
-    assert table.embed(Featuriser(*changed), ["aa", "aa"], False, np.zeros((2, 7), np.float32))[3] == row
+    assert table.embed(Featurizer(*changed), ["aa", "aa"], False, np.zeros((2, 7), np.float32))[3] == row
 
 
 def test_texts_that_are_none() -> None:
-    featurise = Featuriser(*arguments())
+    featurize = Featurizer(*arguments())
     with pytest.raises(TypeError, match="text 1 is no str"):
-        featurise(["a", b"b"], False)
+        featurize(["a", b"b"], False)
     with pytest.raises(ValueError, match="text 1 has a lone surrogate"):
-        featurise(["\U0001f600", "a\udc00"], False)
+        featurize(["\U0001f600", "a\udc00"], False)
     changed = arguments()
     changed[3] = ()
     with pytest.raises(ValueError, match="no sums without n-grams"):
-        Featuriser(*changed)(["a"], True)
+        Featurizer(*changed)(["a"], True)
     changed = arguments()
     changed[5:7] = np.zeros(1, np.uint64), np.zeros(1, np.int32)
     with pytest.raises(ValueError, match="0 is the key of no n-gram"):
-        Featuriser(*changed)
+        Featurizer(*changed)
     for place in (5, 14):
         changed = arguments()
         changed[place : place + 2] = np.array([7, 8, 7], np.uint64), np.arange(3, dtype=np.int32)
         with pytest.raises(ValueError, match="an entry is repeated"):
-            Featuriser(*changed)
+            Featurizer(*changed)
     with pytest.raises(TypeError, match="must be a sequence of str"):
-        featurise(None, False)
-    assert featurise([], True) == (bytearray(), bytearray(8), 0)
+        featurize(None, False)
+    assert featurize([], True) == (bytearray(), bytearray(8), 0)
 
 
 def test_a_text_whose_places_an_int32_could_not_count() -> None:
     table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, 512)
-    featurise = Featuriser(*arguments())
+    featurize = Featurizer(*arguments())
     long = "a" * (2**28 + 1)
     with pytest.raises(OverflowError, match="text 1 has more than 268435456 characters"):
-        featurise(["a", long], True)
+        featurize(["a", long], True)
     with pytest.raises(OverflowError, match="text 0 has more than"):
-        table.embed(featurise, [long], True, np.zeros((1, 7), np.float32))
+        table.embed(featurize, [long], True, np.zeros((1, 7), np.float32))
     vocabulary = build_vocabulary(["a b"], FeatureSpec())
     with pytest.raises(InputError, match="text 0 has more than 268435456 characters.*cut it up"):
-        PythonFeaturiser(FeatureSpec(), vocabulary, compiled=True)([long])
+        PythonFeaturizer(FeatureSpec(), vocabulary, compiled=True)([long])
 
 
 def fibonacci_inverse(slot: int) -> int:
@@ -298,11 +298,11 @@ def test_keys_that_were_chosen_to_collide_are_refused_at_once(place: int) -> Non
         changed = arguments()
         changed[place : place + 2] = np.array(keys, np.uint64), np.arange(n, dtype=np.int32)
         with pytest.raises(ValueError, match="chosen to collide"):
-            Featuriser(*changed)
+            Featurizer(*changed)
     apart = [fibonacci_inverse((3 * k + k // 400 * 3) * 2**64 // capacity + 1) for k in range(n)]
     changed = arguments()
     changed[place : place + 2] = np.array(apart, np.uint64), np.arange(n, dtype=np.int32)
-    Featuriser(*changed)
+    Featurizer(*changed)
 
 
 def colliding_words(n: int) -> list[list[int]]:
@@ -320,10 +320,10 @@ def test_words_that_were_chosen_to_collide_are_refused_at_once(place: int) -> No
         lengths = [len(word) for word in coded]
         changed[place] = words([0, *np.cumsum(lengths)], [one for word in coded for one in word], list(range(n)))
         if fits:
-            Featuriser(*changed)
+            Featurizer(*changed)
         else:
             with pytest.raises(ValueError, match="chosen to collide"):
-                Featuriser(*changed)
+                Featurizer(*changed)
 
 
 def test_unit_by_hand_and_against_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,7 +362,7 @@ def test_words_are_told_apart_wherever_they_differ(chunks: bool) -> None:
         np.cumsum([0, *map(len, coded)]).tolist(), [one for ids in coded for one in ids], list(range(len(known)))
     )
     given[12 if chunks else 9] = 13
-    rows, offsets, unknown = Featuriser(*given)([*known, *strange, " ".join(known)], chunks)
+    rows, offsets, unknown = Featurizer(*given)([*known, *strange, " ".join(known)], chunks)
     assert np.frombuffer(rows, np.int32).tolist() == 2 * list(range(len(known)))
     assert np.frombuffer(offsets, np.int64).tolist() == [
         *range(len(known) + 1), *[len(known)] * len(strange), 2 * len(known)
@@ -382,19 +382,19 @@ def test_threads_share_objects_and_a_list_may_change_meanwhile() -> None:
     changing: list[str] = []
     # Composing runs Python, which may let another thread, or itself, change the list.
     given[0] = lambda text: (changing.clear(), text)[1]
-    featuriser, d = Featuriser(*given), 37
+    featurizer, d = Featurizer(*given), 37
     stored, weights = int8_table(np.random.default_rng(1), len(known), d)
     summed = Table(stored, len(known), d, d, 1, None, weights, 0.25, False, None, None, 512)
     texts = [" ".join(known[i % len(known)] for i in range(7 * n, 8 * n)) for n in range(100)]
 
     def embedded(asked: list[str]) -> bytes:
         vectors = np.zeros((len(asked), d), np.float32)
-        summed.embed(featuriser, asked, False, vectors)
+        summed.embed(featurizer, asked, False, vectors)
         return vectors.tobytes()
 
     def work(first: int) -> set[bytes]:
         changing.extend([*texts[:20], "\u00e9 abc"] * 3)
-        featuriser(changing, False)
+        featurizer(changing, False)
         return {embedded(texts[first : first + 50]) for _ in range(20)}
 
     expected = [{embedded(texts[first : first + 50])} for first in range(8)]

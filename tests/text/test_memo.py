@@ -12,7 +12,7 @@ from test_features import CORPUS, EDGES, TEXTS, rows_of
 
 import reference
 from gramvec.errors import BundleError, InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo, edges_of, longest_reach, ngrams_across, ngrams_by_end
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.suffixes import suffix_rows, summed
@@ -30,7 +30,7 @@ SPECS = {
 
 
 @pytest.fixture(scope="module", params=SPECS)
-def memoised(request: pytest.FixtureRequest) -> tuple[Featuriser, Featuriser, list[Entry], list[str]]:
+def memoised(request: pytest.FixtureRequest) -> tuple[Featurizer, Featurizer, list[Entry], list[str]]:
     """Compiled and in numpy, the vocabulary's entries, and the memo's."""
     spec = SPECS[request.param]
     vocabulary = build_vocabulary(CORPUS * 2, spec)
@@ -44,7 +44,7 @@ def memoised(request: pytest.FixtureRequest) -> tuple[Featuriser, Featuriser, li
     across = sorted(edge for edge in edges if set(edge) <= known)[::2]
     memo = Memo.build(kept, vocabulary, edges=across, reach=reach)
     assert (len(memo), memo.reach) == (len(kept) + len(across), reach)
-    both = (Featuriser(spec, vocabulary, compiled=compiled, memo=memo) for compiled in (True, False))
+    both = (Featurizer(spec, vocabulary, compiled=compiled, memo=memo) for compiled in (True, False))
     return *both, vocabulary.entries(), [*kept, *across]
 
 
@@ -54,7 +54,7 @@ def memoised(request: pytest.FixtureRequest) -> tuple[Featuriser, Featuriser, li
 @example(texts=CORPUS)
 @example(texts=[" ".join(CORPUS), "q q  q\tq", "qq q.", "the the THE the,"])
 def test_rows_expand_to_the_same_multiset(
-    memoised: tuple[Featuriser, Featuriser, list[Entry], list[str]], texts: list[str]
+    memoised: tuple[Featurizer, Featurizer, list[Entry], list[str]], texts: list[str]
 ) -> None:
     compiled, plain, entries, repeated = memoised
     spec = compiled.spec
@@ -66,12 +66,12 @@ def test_rows_expand_to_the_same_multiset(
             return [ngrams[one] for one in reference.suffixes(entry.text, ngrams)] if entry.kind == "ngram" else [row]
         if " " in (one := repeated[row - len(entries)]):
             return [ngrams[ngram] for ngram in ngrams_across(one, spec.orders) if ngram in ngrams]
-        return reference.featurise(one, spec, entries)
+        return reference.featurize(one, spec, entries)
 
-    for featuriser in (compiled, plain):
-        for text, rows in zip(texts, rows_of(featuriser(texts)), strict=True):
+    for featurizer in (compiled, plain):
+        for text, rows in zip(texts, rows_of(featurizer(texts)), strict=True):
             features = [feature for row in rows for feature in expand(row)]
-            assert Counter(features) == Counter(reference.featurise(text, spec, entries))
+            assert Counter(features) == Counter(reference.featurize(text, spec, entries))
     assert plain.without_memo()(texts) == compiled.without_memo()(texts)
 
 
@@ -82,8 +82,8 @@ def test_of_ngrams_that_end_in_one_character_the_longest_is_a_row() -> None:
     # " cab ab ": in "b" ends " cab" (and "cab", "ab"), then "b "; in the next "a" ends " a", and, across, "ab a" (and
     # "b a"); in "b" ends "ab"; then "b ".
     for compiled in (True, False):
-        featuriser = Featuriser(spec, vocabulary, compiled=compiled, memo=Memo.build([], vocabulary))
-        assert sorted(rows_of(featuriser(["cab ab"]))[0]) == [0, 2, 3, 4, 4, 6]
+        featurizer = Featurizer(spec, vocabulary, compiled=compiled, memo=Memo.build([], vocabulary))
+        assert sorted(rows_of(featurizer(["cab ab"]))[0]) == [0, 2, 3, 4, 4, 6]
     parents = suffix_rows(vocabulary)
     assert [names[row] if row >= 0 else None for row in parents.tolist()] == [
         None, "ab", "cab", None, None, None, "b a", None,
@@ -96,10 +96,10 @@ def test_worked_example_by_hand() -> None:
     spec = FeatureSpec(orders=(2, 3), words=True)
     names = [" a", "ab", "b ", " ab", "ab ", "b c", " c", "c ", "cd"]
     vocabulary = Vocabulary.build([*(Entry("ngram", name, 1) for name in names), Entry("word", "ab", 1)])
-    featuriser = Featuriser(spec, vocabulary, memo=Memo.build(["ab", "c"], vocabulary))
+    featurizer = Featurizer(spec, vocabulary, memo=Memo.build(["ab", "c"], vocabulary))
     # "ab c cd": the rows of "ab" and "c"; "b c" crosses, and "cd" is spelt out. "Ab." is another chunk: its word, then
     # " a", and " ab" with its suffix "ab". N-grams come last.
-    assert rows_of(featuriser(["ab  C cd", "Ab."])) == [[10, 11, 5, 6, 8], [9, 0, 3]]
+    assert rows_of(featurizer(["ab  C cd", "Ab."])) == [[10, 11, 5, 6, 8], [9, 0, 3]]
 
 
 def test_edges_by_hand() -> None:
@@ -117,10 +117,10 @@ def test_an_edge_takes_the_place_of_what_crosses() -> None:
     names = ["e e", "he e", "e en", "he ", " en", "nd ", "end"]
     vocabulary = Vocabulary.build([Entry("ngram", name, 1) for name in names])
     memo = Memo.build([], vocabulary, edges=["he en"], reach=2)
-    featuriser = Featuriser(spec, vocabulary, memo=memo)
+    featurizer = Featurizer(spec, vocabulary, memo=memo)
     # " the end ": the edge, "he ", " en", "end", "nd "; in " the e " the space ends the next chunk: another edge, and
     # of "he e" and "e e", which end in one character, the longer is the row
-    assert rows_of(featuriser(["the end", "the e"])) == [[7, 3, 4, 6, 5], [3, 1]]
+    assert rows_of(featurizer(["the end", "the e"])) == [[7, 3, 4, 6, 5], [3, 1]]
 
 
 def test_the_memo_is_read_back_and_a_foreign_file_refused(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_memo_needs_its_vocabulary_and_orders_from_two() -> None:
     vocabulary = build_vocabulary(CORPUS, spec)
     memo = Memo.build(["the"], vocabulary)
     with pytest.raises(InputError, match="does not fit"):
-        Featuriser(spec, vocabulary, memo=memo)
+        Featurizer(spec, vocabulary, memo=memo)
     other = build_vocabulary(CORPUS, FeatureSpec())
     with pytest.raises(InputError, match="does not fit"):
-        Featuriser(FeatureSpec(), other, memo=memo)
+        Featurizer(FeatureSpec(), other, memo=memo)

@@ -25,7 +25,7 @@ from gramvec.runtime.native import NativeRuntime, weights_and_step
 from gramvec.runtime.onnx import OnnxRuntime
 from gramvec.runtime.select import open_runtime
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import build_vocabulary
@@ -64,17 +64,17 @@ def make(tmp_path: Path) -> Make:
     return _make
 
 
-def spelt_out(bundle: Bundle) -> Featuriser:
-    """What featurises for the bundle's table without chunks and edges."""
+def spelt_out(bundle: Bundle) -> Featurizer:
+    """What featurizes for the bundle's table without chunks and edges."""
     if bundle.memoised.memo is None:
-        return bundle.featuriser
-    return Featuriser(bundle.spec, bundle.vocabulary, memo=Memo.build([], bundle.vocabulary))
+        return bundle.featurizer
+    return Featurizer(bundle.spec, bundle.vocabulary, memo=Memo.build([], bundle.vocabulary))
 
 
 def written_out(bundle: Bundle, texts: list[str]) -> NDArray[np.float64]:
     graph = bundle.manifest.graph
     table, bias = read_weights(bundle)
-    batch = bundle.featuriser(texts)
+    batch = bundle.featurizer(texts)
     vectors = np.zeros((len(texts), table.shape[1]))
     for index, (first, last) in enumerate(zip(batch.offsets[:-1], batch.offsets[1:], strict=True)):
         for row in batch.ids[first:last]:
@@ -94,8 +94,8 @@ def test_it_equals_onnx_runtime_and_the_sum_written_out(
     assert bundle.manifest.memo == (6 if pooling == "sum" else 0)
     native = NativeRuntime(bundle)
     onnx = OnnxRuntime(bundle.graph_path, 37, cpu_graph=bundle.cpu_graph_path)
-    for featuriser in (bundle.memoised, spelt_out(bundle)):
-        batch = featuriser(TEXTS)
+    for featurizer in (bundle.memoised, spelt_out(bundle)):
+        batch = featurizer(TEXTS)
         found = native.run(batch)
         assert found.dtype == np.float32
         other = onnx.run(batch)  # which adds the 4,000 rows of the longest text in float32, native int8 in integers
@@ -114,7 +114,7 @@ def test_integers_are_added_alike_to_the_bit(make: Make) -> None:
     native, narrow, plain = (NativeRuntime(bundle, width=width) for width in (512, 256, 0))
     onnx = OnnxRuntime(bundle.graph_path, 37, cpu_graph=bundle.cpu_graph_path)
     portable = OnnxRuntime(bundle.graph_path, 37)
-    batch = bundle.featuriser(
+    batch = bundle.featurizer(
         [*TEXTS * 8, "the quick brown fox " * 10_000]
     )  # the last has more rows than an int32 holds
     assert batch.counts[-1] > 2**16
@@ -152,14 +152,14 @@ def test_a_vector_is_the_same_to_the_bit_in_any_batch(make: Make) -> None:
         assert together.tobytes() == alone[order].tobytes()
 
 
-def assert_alike(native: NativeRuntime, featuriser: Featuriser, texts: list[str]) -> None:
+def assert_alike(native: NativeRuntime, featurizer: Featurizer, texts: list[str]) -> None:
     """From texts, the runtime gives what it gives from their features."""
-    batch = featuriser(texts)
-    found = native.embed(featuriser, texts)
+    batch = featurizer(texts)
+    found = native.embed(featurizer, texts)
     assert found.vectors.tobytes() == native.run(batch).tobytes()
     assert np.array_equal(found.counts, batch.counts)
     assert found.unknown == batch.unknown
-    assert found.featurise_seconds > 0 or not texts
+    assert found.featurize_seconds > 0 or not texts
 
 
 @of_every_precision
@@ -169,24 +169,24 @@ def test_texts_give_what_their_features_give(
 ) -> None:
     bundle = make(pooling, activation, bias, precision)
     native = NativeRuntime(bundle)
-    in_numpy = Featuriser(bundle.spec, bundle.vocabulary, compiled=False, memo=bundle.memoised.memo)
-    for featuriser in (bundle.memoised, bundle.featuriser, in_numpy):
+    in_numpy = Featurizer(bundle.spec, bundle.vocabulary, compiled=False, memo=bundle.memoised.memo)
+    for featurizer in (bundle.memoised, bundle.featurizer, in_numpy):
         for texts in (TEXTS, TEXTS[::-1], ["the lazy dog"], [""], []):
-            assert_alike(native, featuriser, texts)
+            assert_alike(native, featurizer, texts)
 
 
 @given(st.lists(st.text() | st.text("the quickbrown fox,.\u4e00", max_size=300), max_size=40))
-def test_any_texts_give_what_their_features_give(shipped: tuple[NativeRuntime, Featuriser], texts: list[str]) -> None:
+def test_any_texts_give_what_their_features_give(shipped: tuple[NativeRuntime, Featurizer], texts: list[str]) -> None:
     assert_alike(*shipped, texts)
 
 
 @pytest.fixture(scope="module")
-def shipped() -> tuple[NativeRuntime, Featuriser]:
+def shipped() -> tuple[NativeRuntime, Featurizer]:
     bundle = open_bundle(MODELS / "gramvec-en")
     return NativeRuntime(bundle), bundle.memoised
 
 
-def test_texts_whose_rows_are_of_another_table(make: Make, shipped: tuple[NativeRuntime, Featuriser]) -> None:
+def test_texts_whose_rows_are_of_another_table(make: Make, shipped: tuple[NativeRuntime, Featurizer]) -> None:
     native = NativeRuntime(make())
     rows = shipped[1](["the quick brown fox"]).ids
     with pytest.raises(BackendError, match=f"row {rows[rows >= native._rows][0]} is not in the table"):
@@ -197,10 +197,10 @@ def test_texts_whose_rows_are_of_another_table(make: Make, shipped: tuple[Native
 
 
 @pytest.mark.parametrize("wrong", [3, None, b"bytes", "a lone \ud800"])
-def test_what_is_no_text_is_refused_by_its_index(shipped: tuple[NativeRuntime, Featuriser], wrong: object) -> None:
-    native, featuriser = shipped
+def test_what_is_no_text_is_refused_by_its_index(shipped: tuple[NativeRuntime, Featurizer], wrong: object) -> None:
+    native, featurizer = shipped
     with pytest.raises(InputError) as refused:
-        native.embed(featuriser, ["a text", wrong])  # type: ignore[list-item]
+        native.embed(featurizer, ["a text", wrong])  # type: ignore[list-item]
     assert refused.value.index == 1
 
 
@@ -208,7 +208,7 @@ def test_a_memoised_text_has_fewer_rows_and_the_same_vector(make: Make) -> None:
     bundle = make()
     text = ["the quick brown fox, the"]
     spelt = spelt_out(bundle)(text)
-    assert bundle.memoised(text).counts[0] < spelt.counts[0] < bundle.featuriser(text).counts[0]
+    assert bundle.memoised(text).counts[0] < spelt.counts[0] < bundle.featurizer(text).counts[0]
     native = NativeRuntime(bundle)
     assert np.allclose(native.run(bundle.memoised(text)), native.run(spelt), rtol=1e-5, atol=1e-5)
 

@@ -15,7 +15,7 @@ from conftest import MODELS
 from gramvec.bundle.bundle import Bundle, Precision, Stored, open_bundle
 from gramvec.errors import InputError
 from gramvec.runtime.int8 import ExactTable
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import Repeated, build_vocabulary, count_repeated
 from gramvec_training.export import choose, convert, read_weights, write_graphs
@@ -24,7 +24,7 @@ from training_support import call, export_table, sentence
 TEXTS = ["the quick brown fox", "the lazy dog, the end", "THE dog"]
 
 
-def test_chunks_are_counted_as_the_featuriser_cuts_them() -> None:
+def test_chunks_are_counted_as_the_featurizer_cuts_them() -> None:
     found = count_repeated(["The  end.\tthe", "e\u0301t\u00e9 \u0130", ""], FeatureSpec())
     assert found.chunks == {"the": 2, "end.": 1, "\u00e9t\u00e9": 1, "i": 1}
     assert found.edges == {"he en": 1, "d. th": 1, "t\u00e9 i ": 1}
@@ -34,14 +34,14 @@ def test_chunks_are_counted_as_the_featuriser_cuts_them() -> None:
 
 def test_the_chunks_that_save_most_are_chosen() -> None:
     spec = FeatureSpec(orders=(2, 3))
-    featuriser = Featuriser(spec, build_vocabulary(["abcdef ab x " * 3], spec))
+    featurizer = Featurizer(spec, build_vocabulary(["abcdef ab x " * 3], spec))
     # " abcdef " has 7 bigrams and 6 trigrams, " ab " 3 and 2, " x " 2 and 1; a Greek letter has no row.
     counts = {"x": 100, "ab": 60, "abcdef": 25, "\u03b1": 1000, "abab": 1}
     repeated = Repeated(counts, {"b x": 5, "x a": 2})
     # They save 60 x 4 and 25 x 12; x saves 100 x 2, and an edge of one trigram nothing.
-    assert choose(repeated, featuriser, chunks=2, edges=9) == (["ab", "abcdef"], [])
-    assert choose(repeated, featuriser, chunks=9, edges=0) == (["x", "ab", "abcdef"], ())
-    assert choose(repeated, featuriser, chunks=0, edges=0) == ([], ())
+    assert choose(repeated, featurizer, chunks=2, edges=9) == (["ab", "abcdef"], [])
+    assert choose(repeated, featurizer, chunks=9, edges=0) == (["x", "ab", "abcdef"], ())
+    assert choose(repeated, featurizer, chunks=0, edges=0) == ([], ())
 
 
 def test_a_memo_and_another_precision_keep_the_vectors(tmp_path: Path, real_texts: list[str]) -> None:
@@ -52,7 +52,7 @@ def test_a_memo_and_another_precision_keep_the_vectors(tmp_path: Path, real_text
     assert "500 of the memo, float16" in result.output
     before, after = gramvec.load("charagram-phrase"), gramvec.load(tmp_path / "c")
     assert (after.name, after.manifest.memo) == ("mine", 500)
-    assert after.bundle.memoised(real_texts).counts.sum() < 0.8 * after.bundle.featuriser(real_texts).counts.sum()
+    assert after.bundle.memoised(real_texts).counts.sum() < 0.8 * after.bundle.featurizer(real_texts).counts.sum()
     cosines = (before.embed(real_texts) * after.embed(real_texts)).sum(axis=1)
     assert np.sort(cosines)[1] > 0.999  # the last text is all others in one, where tanh is all but a sign
     assert cosines.min() > 0.99

@@ -18,7 +18,7 @@ def bags() -> list[list[int]]:
     return [rng.integers(0, 11, size=length).tolist() for length in LENGTHS]
 
 
-def featurise(bags: dict[str, list[int]]):  # type: ignore[no-untyped-def]
+def featurize(bags: dict[str, list[int]]):  # type: ignore[no-untyped-def]
     def call(texts):  # type: ignore[no-untyped-def]
         ids = [one for text in texts for one in bags[text]]
         offsets = np.cumsum([0, *(len(bags[text]) for text in texts)])
@@ -30,7 +30,7 @@ def featurise(bags: dict[str, list[int]]):  # type: ignore[no-untyped-def]
 @pytest.fixture
 def corpus(bags: list[list[int]]) -> Corpus:
     by_name = {f"t{number}": bag for number, bag in enumerate(bags)}
-    return Corpus.of(list(by_name), featurise(by_name), 11, chunk=3)
+    return Corpus.of(list(by_name), featurize(by_name), 11, chunk=3)
 
 
 def test_the_corpus_is_the_features_of_its_texts(corpus: Corpus, bags: list[list[int]]) -> None:

@@ -56,7 +56,7 @@ def test_it_is_trained_exported_and_served(folder: Path, precision: str) -> None
     assert embedder.runtime == "onnx"
     assert embedder.manifest.memo > 0
     texts = [*run.texts[:40], "", "zzz", "red " * 400]
-    expected = encoder_function(run.encoder, embedder.bundle.featuriser)(texts)
+    expected = encoder_function(run.encoder, embedder.bundle.featurizer)(texts)
     found = embedder.embed(texts, normalize=False)
     np.testing.assert_allclose(found, expected, atol=1e-5 if precision == "float32" else 0.02)
     embedder.close()

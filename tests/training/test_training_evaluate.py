@@ -12,7 +12,7 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.evaluation import SimilaritySet, correlations, coverage, find_sets, read_set, score_sets
@@ -137,9 +137,9 @@ def test_a_table_of_several_models_counts_their_wins(folder: Path) -> None:
 def test_coverage_by_hand() -> None:
     spec = FeatureSpec(orders=(2,), words=True, unknown_words="row")
     entries = [Entry("ngram", " a", 2), Entry("ngram", "b ", 1), Entry("word", "b", 1), Entry("unknown", "", 0)]
-    featuriser = Featuriser(spec, Vocabulary.build(entries))
+    featurizer = Featurizer(spec, Vocabulary.build(entries))
     scores = np.array([1.0, 2.0])
-    found = coverage([SimilaritySet("t", "s", scores, ["a b", "x"], ["", "ab \u65e5"])], featuriser)
+    found = coverage([SimilaritySet("t", "s", scores, ["a b", "x"], ["", "ab \u65e5"])], featurizer)
     # " a b " has " a" "a " " b" "b ", two of them known, and the word b of two; " x " has two, none known; "" has
     # nothing; " ab 日 " has five, " a" and "b " known, and two words, none known.
     assert found == {"t": {"texts": 4, "texts_unknown": 2, "ngrams_known": 4 / 11, "words_known": 1 / 5}}
@@ -149,6 +149,6 @@ def test_coverage_agrees_with_what_the_model_embeds(embedder: gramvec.Embedder, 
     texts = real_texts * 3  # more than a chunk
     one = SimilaritySet("t", "s", np.zeros(len(texts)), texts, texts)
     unknown = np.count_nonzero(embedder.raw(texts).feature_counts == 0)
-    found = coverage([one], embedder.bundle.featuriser)["t"]
+    found = coverage([one], embedder.bundle.featurizer)["t"]
     assert (found["texts"], found["texts_unknown"]) == (2 * len(texts), 2 * unknown)
     assert 0 < unknown < len(texts)

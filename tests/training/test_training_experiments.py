@@ -15,7 +15,7 @@ import pytest
 
 from conftest import MODELS, ROOT
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import build_vocabulary
 from gramvec_training.experiments import EXPERIMENTS, Finding, Inputs, Outcome, experiment_named
@@ -215,7 +215,7 @@ def test_undertrained_words_by_hand() -> None:
     vocabulary = build_vocabulary(["cat cat cat dog dog tree"], spec)
     counts = np.array([entry.count for entry in vocabulary.entries()])
     texts = ["cat dog", "cat tree zyzzyva"]
-    shares = [seldom(texts, Featuriser(spec, vocabulary), counts, least) for least in (1, 2, 3, 4)]
+    shares = [seldom(texts, Featurizer(spec, vocabulary), counts, least) for least in (1, 2, 3, 4)]
     assert shares == [1 / 5, 2 / 5, 3 / 5, 1]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.configuration import TextSource
@@ -226,7 +226,7 @@ def test_bad_rows_of_scored_pairs(tmp_path: Path) -> None:
 # Counts
 
 
-def test_words_of_raw_text_are_counted_as_the_featuriser_cuts_them(tmp_path: Path) -> None:
+def test_words_of_raw_text_are_counted_as_the_featurizer_cuts_them(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The cat, the Cat.\n\nDon't\n")
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"the end\n"))
     out = tmp_path / "counts.txt.gz"
@@ -252,8 +252,8 @@ def test_counts_do_not_depend_on_where_the_texts_are_cut(monkeypatch: pytest.Mon
 
 def test_documents_with_a_word() -> None:
     vocabulary = Vocabulary.build([Entry("word", word, 1) for word in ("a", "b", "c")])
-    featuriser = Featuriser(FeatureSpec(orders=(), words=True), vocabulary)
-    assert count_documents(["a a b", "b", "", "x", "a"], featuriser, 3, chunk=2).tolist() == [2, 2, 0]
+    featurizer = Featurizer(FeatureSpec(orders=(), words=True), vocabulary)
+    assert count_documents(["a a b", "b", "", "x", "a"], featurizer, 3, chunk=2).tolist() == [2, 2, 0]
 
 
 def test_texts_of_similarity_sets(tmp_path: Path) -> None:
@@ -344,13 +344,13 @@ def test_components_of_a_set_by_hand(folder: Path, sides: Any) -> None:
 
 def test_what_is_not_known_stays_at_zero() -> None:
     vocabulary = Vocabulary.build([Entry("word", "a", 1)])
-    featuriser = Featuriser(FeatureSpec(orders=(), words=True), vocabulary)
+    featurizer = Featurizer(FeatureSpec(orders=(), words=True), vocabulary)
     vectors = {"x": [1.0, 1.0], "y": [1.0, -1.0], "z": [2.0, 0.5], "": [0.0, 0.0]}
 
     def encode(texts: Any) -> np.ndarray:
         return np.array([vectors[text] for text in texts], np.float32)
 
-    model = ScoredModel("m", featuriser, encode, lambda left, right: np.zeros(len(left)))
+    model = ScoredModel("m", featurizer, encode, lambda left, right: np.zeros(len(left)))
     removed = without_components_of_sets(model, 1, "both")
     found = removed.similarity(["x", "y", ""], ["z", "z", "x"])
     assert found[2] == 0

@@ -17,7 +17,7 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.cli.support import report_held_out
@@ -151,7 +151,7 @@ def test_training_begins_with_the_vectors_of_the_bundle(tmp_path: Path) -> None:
     folder, _, _ = bundle(tmp_path / "m", activation="tanh", bias=True, precision="int8")
     started = read_start(Start(bundle=folder))
     vocabulary = extended_vocabulary(Start(bundle=folder), started.bundle.vocabulary, ["dog dog"], BOTH)
-    encode = encoder_function(continued_encoder(started, 1, vocabulary), Featuriser(BOTH, vocabulary))
+    encode = encoder_function(continued_encoder(started, 1, vocabulary), Featurizer(BOTH, vocabulary))
     served = gramvec.load(folder, device="cpu").raw(TEXTS).vectors
     np.testing.assert_allclose(encode(TEXTS), served, atol=1e-6)
 

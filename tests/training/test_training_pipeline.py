@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.configuration import Config, How, parse_config
@@ -56,7 +56,7 @@ def data_record(plan: Plan) -> dict[str, Any]:
     return one
 
 
-def test_each_distinct_text_is_featurised_once(data: Path) -> None:
+def test_each_distinct_text_is_featurized_once(data: Path) -> None:
     got = prepared(config(), data)
     assert sorted(got.texts) == ["cat", "dog", "kitten", "qqq", "zzz"]
     assert len(objective_of(got).corpus) == 5
@@ -135,16 +135,16 @@ def test_glorot_bounds_and_seeds(data: Path) -> None:
 def test_a_bag_by_hand() -> None:
     """x = mean of the rows; x -= (x u^T) u; tanh(x + bias). A text without known words is similar to nothing."""
     spec = FeatureSpec(orders=(), words=True)
-    featuriser = Featuriser(spec, Vocabulary.build([Entry("word", "a", 1), Entry("word", "b", 1)]))
+    featurizer = Featurizer(spec, Vocabulary.build([Entry("word", "a", 1), Entry("word", "b", 1)]))
     table = np.array([[2, 0], [0, 4]], dtype=np.float32)
     u = np.array([[0.6, 0.8]], dtype=np.float32)
     bias = np.array([0.1, 0.0], dtype=np.float32)
     bag = bag_of(table, bias, pooling="mean", activation="tanh", components=u)
-    encode = encoder_function(bag, featuriser)
+    encode = encoder_function(bag, featurizer)
     # "a b": mean (1, 2), along u 2.2, less (1.32, 1.76): (-0.32, 0.24).
     np.testing.assert_allclose(encode(["a b", "zzz"]), np.tanh([[-0.22, 0.24], [0.1, 0]]), rtol=1e-5)
 
-    similarity = cosines(encode, featuriser)
+    similarity = cosines(encode, featurizer)
     np.testing.assert_allclose(similarity(["a b", "zzz", "a"], ["a b", "zzz", "zzz"]), [1, 0, 0], atol=1e-6)
 
 

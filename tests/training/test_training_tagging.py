@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import BagSettings, Tagging
 from gramvec_training.data import Corpus, build_vocabulary
@@ -192,8 +192,8 @@ def test_a_capital_is_a_row_behind_the_ngrams() -> None:
     words = ["Ab", "ab", "", "xYz"]
     spec = FeatureSpec(orders=(2,))
     vocabulary = build_vocabulary(["ab xyz"], spec)
-    plain = Featuriser(spec, vocabulary)(words)
-    found = with_capitals(Featuriser(spec, vocabulary), len(vocabulary), words)
+    plain = Featurizer(spec, vocabulary)(words)
+    found = with_capitals(Featurizer(spec, vocabulary), len(vocabulary), words)
     for index, word in enumerate(words):
         of_word = found.ids[found.offsets[index] : found.offsets[index + 1]].tolist()
         before = plain.ids[plain.offsets[index] : plain.offsets[index + 1]].tolist()

@@ -43,7 +43,7 @@ from gramvec.bundle.weights import MappedWeights, mapped_weights
 from gramvec.errors import BundleError, InputError
 from gramvec.lexical.sketch import Identity
 from gramvec.lexical.weights import NgramWeights
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
@@ -82,7 +82,7 @@ class Bundle:
         path: Path,
         manifest: Manifest,
         digest: str,
-        memoised: Featuriser,
+        memoised: Featurizer,
         weights: MappedWeights | None,
         identity: Identity | None = None,
     ) -> None:
@@ -90,19 +90,19 @@ class Bundle:
         self.manifest = manifest
         self.digest = digest
         self.memoised = memoised  # fewer rows of the same sum, where the bundle has a memo
-        self.featuriser = memoised.without_memo()  # every n-gram and word by itself
+        self.featurizer = memoised.without_memo()  # every n-gram and word by itself
         self.weights = weights  # None where the manifest does not say where they lie
         self.identity = identity  # None where a text has no columns beside the graph's
 
     @property
     def spec(self) -> FeatureSpec:
         """The FeatureSpec of the manifest."""
-        return self.featuriser.spec
+        return self.featurizer.spec
 
     @property
     def vocabulary(self) -> Vocabulary:
         """What vocab.bin holds."""
-        return self.featuriser.vocabulary
+        return self.featurizer.vocabulary
 
     @property
     def graph_path(self) -> Path:
@@ -121,7 +121,7 @@ class Bundle:
 
 
 def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None = None) -> Bundle:
-    """Open and verify a bundle. `compiled` chooses the featuriser's pass, see Featuriser.
+    """Open and verify a bundle. `compiled` chooses the featurizer's pass, see Featurizer.
 
     Raises BundleError, naming the file and what to do, for a file that is missing, damaged or of another version.
     """
@@ -141,11 +141,11 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
         spec = FeatureSpec.from_dict(manifest.features)
         if spec.digest != manifest.features_digest:
             raise BundleError(f"{path / MANIFEST}: features and features_digest disagree; export the model again")
-        memoised = Featuriser(spec, vocabulary, compiled=compiled, memo=memo)
+        memoised = Featurizer(spec, vocabulary, compiled=compiled, memo=memo)
     except InputError as error:
         raise BundleError(f"{path / MANIFEST}: {error}") from error
     bundle = Bundle(path, manifest, digest, memoised, weights, _identity(path, manifest, files))
-    _check_golden_ids(path, manifest, bundle.featuriser)
+    _check_golden_ids(path, manifest, bundle.featurizer)
     return bundle
 
 
@@ -179,8 +179,8 @@ def _check_counts(path: Path, manifest: Manifest, vocabulary: Vocabulary) -> Non
             raise BundleError(f"{path / VOCABULARY}: {found} {name}, the manifest says {said}")
 
 
-def _check_golden_ids(path: Path, manifest: Manifest, featuriser: Featuriser) -> None:
-    batch = featuriser([golden.text for golden in manifest.golden])
+def _check_golden_ids(path: Path, manifest: Manifest, featurizer: Featurizer) -> None:
+    batch = featurizer([golden.text for golden in manifest.golden])
     for index, golden in enumerate(manifest.golden):
         ids = batch.ids[batch.offsets[index] : batch.offsets[index + 1]]
         if not np.array_equal(ids, np.array(golden.ids, np.int64)):

@@ -163,7 +163,7 @@ class Embedder(Encodes):
         def fill(chunk: slice) -> None:
             own = self._raw(texts[chunk])
             vectors[chunk], counts[chunk], units[chunk] = own.vectors, own.feature_counts, own.units
-            spent.append((own.unknown, own.featurise_seconds))
+            spent.append((own.unknown, own.featurize_seconds))
 
         self._for_each_chunk(fill, len(texts))
         unknown, seconds = sum(one for one, _ in spent), sum(one for _, one in spent)
@@ -182,7 +182,7 @@ class Embedder(Encodes):
             return RawEmbeddings.of(*sums)
         vectors, ngrams = self._with_identity(texts, sums.vectors)
         # No text of which a model knows nothing is unknown, if it has n-grams.
-        return RawEmbeddings.of(vectors, sums.counts + ngrams, sums.unknown, sums.featurise_seconds)
+        return RawEmbeddings.of(vectors, sums.counts + ngrams, sums.unknown, sums.featurize_seconds)
 
     def _sums(self, texts: Sequence[str]) -> Vectors:
         sums = self._runtime.embed(self.bundle.memoised, texts).vectors

@@ -25,21 +25,21 @@ class RawEmbeddings(NamedTuple):
     """vectors float32[n, d] before normalisation; feature_counts int64[n], 0 for a text without a known feature.
 
     `units` are the vectors at length 1: made for a whole call at once, where a request alone takes 8 us for its own.
-    `unknown`, see FeatureBatch, and the seconds of featurising are a whole call's: parts and what is joined have none.
+    `unknown`, see FeatureBatch, and the seconds of featurizing are a whole call's: parts and what is joined have none.
     """
 
     vectors: Vectors
     feature_counts: NDArray[np.int64]
     units: Vectors
     unknown: int = 0
-    featurise_seconds: float = 0.0
+    featurize_seconds: float = 0.0
 
     @classmethod
     def of(
-        cls, vectors: Vectors, feature_counts: NDArray[np.int64], unknown: int = 0, featurise_seconds: float = 0.0
+        cls, vectors: Vectors, feature_counts: NDArray[np.int64], unknown: int = 0, featurize_seconds: float = 0.0
     ) -> RawEmbeddings:
         """With the units of the vectors."""
-        return cls(vectors, feature_counts, unit(vectors), unknown, featurise_seconds)
+        return cls(vectors, feature_counts, unit(vectors), unknown, featurize_seconds)
 
     @classmethod
     def joined(cls, parts: Sequence[RawEmbeddings]) -> RawEmbeddings:
@@ -52,7 +52,7 @@ class RawEmbeddings(NamedTuple):
         if columns == slice(None):
             return self
         chosen = np.ascontiguousarray(self.vectors[:, columns])
-        return RawEmbeddings.of(chosen, self.feature_counts, self.unknown, self.featurise_seconds)
+        return RawEmbeddings.of(chosen, self.feature_counts, self.unknown, self.featurize_seconds)
 
     def take(self, chosen: slice | NDArray[np.int64]) -> RawEmbeddings:
         """The embeddings of these texts, in this order; views for a slice."""

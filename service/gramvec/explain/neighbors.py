@@ -93,7 +93,7 @@ def _blocks(embedder: Embedder, words: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _known(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.bool_]:
-    batch = embedder.bundle.featuriser(texts)
+    batch = embedder.bundle.featurizer(texts)
     owners = np.repeat(np.arange(len(texts)), batch.counts)
     return np.bincount(owners[batch.ids != embedder.bundle.vocabulary.unknown_row], minlength=len(texts)) > 0
 

@@ -1,11 +1,11 @@
 /* Texts -> sums, one text after the other: while a text is read, memory brings the rows of the one before.
  *
- * The sums are those of featurise and sum_texts, to the bit. Nothing here knows of Python.
+ * The sums are those of featurize and sum_texts, to the bit. Nothing here knows of Python.
  */
 #ifndef GRAMVEC_EMBED_H
 #define GRAMVEC_EMBED_H
 
-#include "featurise.h"
+#include "featurize.h"
 #include "sum.h"
 
 #include <time.h>
@@ -32,7 +32,7 @@ typedef struct {
 
 /* Write float32[n, d] vectors, and how many rows each has.
  *
- * rows: scratch for the rows of two texts, each with room for `room`, see most_rows. chars: as featurise. total, wide: as sum_texts.
+ * rows: scratch for the rows of two texts, each with room for `room`, see most_rows. chars: as featurize. total, wide: as sum_texts.
  */
 static Embedded embed_texts(const Features *f, int sums, const Table *t, const Text *texts, int64_t n, int32_t *rows,
                             int64_t room, Characters *chars, int32_t *total, double *wide, float *vectors,
@@ -46,7 +46,7 @@ static Embedded embed_texts(const Features *f, int sums, const Table *t, const T
             uint64_t start = ticks();
             int32_t *own = rows + i % 2 * room;
             pending.at = own;
-            featurise_text(f, sums, &texts[i], chars, &pending);
+            featurize_text(f, sums, &texts[i], chars, &pending);
             counts[i] = pending.at - own;
             featuring += ticks() - start;
         }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "featurise.h"
+#include "featurize.h"
 
 /* As in identity/sketch.py. */
 enum { WEIGHT_BITS = 18, SIGNS = 8, FULL_WEIGHT = 255, USUAL_BLOCK_BITS = 5, MOST_BLOCK_BITS = 7 };

@@ -12,7 +12,7 @@ WordArrays = tuple[Array, Array, Array]  # starts uint32[n + 1], chars uint16, r
 BLOCK: int
 """int8 rows are read so many columns at a time, the last time beyond the row's end."""
 
-class Featuriser:
+class Featurizer:
     """Texts to rows. Made in linear time, without the interpreter's lock, whatever the keys and words are.
 
     Raises ValueError for arrays that do not fit together, on which a search could run wild; for an entry that is there
@@ -38,7 +38,7 @@ class Featuriser:
         edge_keys: Array,
         edge_rows: Array,
         /,
-    ) -> Featuriser: ...
+    ) -> Featurizer: ...
     def __call__(self, texts: Sequence[str], sums: bool, /) -> tuple[bytearray, bytearray, int]:
         """ids int32[rows], offsets int64[n + 1], and how much was unknown: see FeatureBatch.
 
@@ -77,13 +77,13 @@ class Table:
         """
 
     def embed(
-        self, featuriser: Featuriser, texts: Sequence[str], sums: bool, vectors: Array, /
+        self, featurizer: Featurizer, texts: Sequence[str], sums: bool, vectors: Array, /
     ) -> tuple[bytearray, int, float, int | None]:
-        """Fill float32[n, d] vectors with the sums of the rows that the featuriser gives for each text.
+        """Fill float32[n, d] vectors with the sums of the rows that the featurizer gives for each text.
 
         Returns how many rows each text has, int64[n]; how much was unknown; the share of the time that went into
         features; and None, or a row that is not in the table, at whose text the sums stop.
-        Raises TypeError and ValueError as the featuriser does, and if texts and vectors do not fit together.
+        Raises TypeError and ValueError as the featurizer does, and if texts and vectors do not fit together.
         """
 
 class Identity:
@@ -106,7 +106,7 @@ class Identity:
     def join(self, texts: Sequence[str], vectors: Array, joined: Array, counts: Array, /) -> None:
         """Fill joined float32[n, d + columns] with vectors float32[n, d] and sketches, counts int64[n] with n-grams.
 
-        Raises TypeError, ValueError and OverflowError as a Featuriser does, and ValueError if they do not fit together.
+        Raises TypeError, ValueError and OverflowError as a Featurizer does, and ValueError if they do not fit together.
         """
 
 def unit(rows: Array, units: Array, /) -> None:

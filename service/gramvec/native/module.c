@@ -45,14 +45,14 @@ static void let_go(Buffers *buffers) {
     while (buffers->count > 0) PyBuffer_Release(&buffers->views[--buffers->count]);
 }
 
-/* ---- Featuriser ---- */
+/* ---- Featurizer ---- */
 
 typedef struct {
     PyObject_HEAD
     Buffers buffers;
     Features features;
     PyObject *compose; /* text -> text in normalisation form C */
-} Featuriser;
+} Featurizer;
 
 /* Zeroed slots, at most half of them needed, on pages of 2 MB where the system has them: a look-up then seldom misses the
  * list of pages. Rows are int32, so there are at most 2^32 slots, and their indices fit a uint32. */
@@ -159,12 +159,12 @@ static int are_entries(const uint32_t *entries, Py_ssize_t n_entries, const uint
 
 static uint64_t lowest_bits(int64_t count) { return count >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << count) - 1; }
 
-static PyObject *featuriser_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+static PyObject *featurizer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *compose, *pages, *entries, *orders, *ngram_keys, *ngram_rows, *words[3], *chunks[3], *edge_keys, *edge_rows;
     Py_ssize_t bits, longest_word, longest_chunk, reach;
     int has_words, unknown_row;
     if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
-        PyErr_SetString(PyExc_TypeError, "Featuriser takes no keywords");
+        PyErr_SetString(PyExc_TypeError, "Featurizer takes no keywords");
         return NULL;
     }
     if (!PyArg_ParseTuple(args, "OOOO!nOOp(OOO)ni(OOO)nnOO", &compose, &pages, &entries, &PyTuple_Type, &orders, &bits,
@@ -172,7 +172,7 @@ static PyObject *featuriser_new(PyTypeObject *type, PyObject *args, PyObject *kw
                           &longest_word, &unknown_row, &chunks[0], &chunks[1], &chunks[2],
                           &longest_chunk, &reach, &edge_keys, &edge_rows))
         return NULL;
-    Featuriser *self = (Featuriser *)type->tp_alloc(type, 0);
+    Featurizer *self = (Featurizer *)type->tp_alloc(type, 0);
     if (!self) return NULL;
     Features *f = &self->features;
     Py_ssize_t n_pages, n_entries;
@@ -218,7 +218,7 @@ failed:
     return NULL;
 }
 
-static void featuriser_free(Featuriser *self) {
+static void featurizer_free(Featurizer *self) {
     PyTypeObject *type = Py_TYPE(self);
     let_go(&self->buffers);
     free(self->features.ngrams.slots);
@@ -334,13 +334,13 @@ static int take(PyObject *compose, PyObject *texts, Given *given) {
     return 0;
 }
 
-static int can_sum(const Featuriser *self, int sums) {
+static int can_sum(const Featurizer *self, int sums) {
     if (!sums || self->features.n_orders > 0) return 1;
     PyErr_SetString(PyExc_ValueError, "there are no sums without n-grams");
     return 0;
 }
 
-static PyObject *featuriser_call(Featuriser *self, PyObject *args, PyObject *kwargs) {
+static PyObject *featurizer_call(Featurizer *self, PyObject *args, PyObject *kwargs) {
     (void)kwargs;
     PyObject *texts, *result = NULL, *rows = NULL, *offsets = NULL;
     int sums;
@@ -354,7 +354,7 @@ static PyObject *featuriser_call(Featuriser *self, PyObject *args, PyObject *kwa
     int32_t *first = (int32_t *)PyByteArray_AS_STRING(rows), *end;
     int64_t *bounds = (int64_t *)PyByteArray_AS_STRING(offsets), unknown = 0;
     PyThreadState *lock = give_lock(given.characters);
-    end = featurise(&self->features, sums, given.texts, n, first, bounds, &given.chars, &unknown);
+    end = featurize(&self->features, sums, given.texts, n, first, bounds, &given.chars, &unknown);
     take_lock(lock);
     if (PyByteArray_Resize(rows, (end - first) * (Py_ssize_t)sizeof(int32_t)) < 0) goto done;
     result = Py_BuildValue("OOL", rows, offsets, (long long)unknown);
@@ -365,10 +365,10 @@ done:
     return result;
 }
 
-static PyType_Slot featuriser_slots[] = {
-    {Py_tp_new, featuriser_new}, {Py_tp_dealloc, featuriser_free}, {Py_tp_call, featuriser_call}, {0, NULL}};
-static PyType_Spec featuriser_spec = {"gramvec.native.Featuriser", sizeof(Featuriser), 0, Py_TPFLAGS_DEFAULT,
-                                      featuriser_slots};
+static PyType_Slot featurizer_slots[] = {
+    {Py_tp_new, featurizer_new}, {Py_tp_dealloc, featurizer_free}, {Py_tp_call, featurizer_call}, {0, NULL}};
+static PyType_Spec featurizer_spec = {"gramvec.native.Featurizer", sizeof(Featurizer), 0, Py_TPFLAGS_DEFAULT,
+                                      featurizer_slots};
 
 /* ---- Table ---- */
 
@@ -494,28 +494,28 @@ done:
 
 static PyObject *table_embed(TableObject *self, PyObject *args) {
     PyObject *texts, *given_vectors, *result = NULL, *counts = NULL;
-    Featuriser *featuriser;
+    Featurizer *featurizer;
     int sums;
-    if (!PyArg_ParseTuple(args, "OOpO", &featuriser, &texts, &sums, &given_vectors)) return NULL;
-    if (Py_TYPE(featuriser)->tp_dealloc != (destructor)featuriser_free) {
-        PyErr_SetString(PyExc_TypeError, "a Featuriser is needed");
+    if (!PyArg_ParseTuple(args, "OOpO", &featurizer, &texts, &sums, &given_vectors)) return NULL;
+    if (Py_TYPE(featurizer)->tp_dealloc != (destructor)featurizer_free) {
+        PyErr_SetString(PyExc_TypeError, "a Featurizer is needed");
         return NULL;
     }
-    if (!can_sum(featuriser, sums)) return NULL;
+    if (!can_sum(featurizer, sums)) return NULL;
     const Table *t = &self->table;
     Buffers buffers = {.count = 0};
     Given given;
     void *total = NULL, *wide = NULL;
     int32_t *rows = NULL;
     Py_ssize_t n_numbers;
-    if (take(featuriser->compose, texts, &given) < 0) goto done;
+    if (take(featurizer->compose, texts, &given) < 0) goto done;
     float *vectors = hold(&buffers, given_vectors, 4, &n_numbers, PyBUF_WRITABLE);
     if (!vectors) goto done;
     if (!are_vectors(n_numbers, given.n, t)) {
         PyErr_SetString(PyExc_ValueError, "texts and vectors do not fit together");
         goto done;
     }
-    Py_ssize_t room = most_rows(&featuriser->features, sums, given.longest, 1);
+    Py_ssize_t room = most_rows(&featurizer->features, sums, given.longest, 1);
     total = PyMem_RawMalloc((size_t)t->width * sizeof(int32_t));
     wide = PyMem_RawMalloc((size_t)t->dimension * sizeof(double));
     rows = PyMem_RawMalloc(2 * (size_t)room * sizeof *rows);
@@ -525,7 +525,7 @@ static PyObject *table_embed(TableObject *self, PyObject *args) {
         goto done;
     }
     int64_t *count = (int64_t *)PyByteArray_AS_STRING(counts);
-    const Features *f = &featuriser->features;
+    const Features *f = &featurizer->features;
     Embedded got;
     PyThreadState *lock = give_lock(given.characters);
     got = embed_texts(f, sums, t, given.texts, given.n, rows, room, &given.chars, total, wide, vectors, count);
@@ -581,9 +581,9 @@ done:
 static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, METH_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {
-    PyObject *featuriser = PyType_FromModuleAndSpec(module, &featuriser_spec, NULL);
-    if (!featuriser || PyModule_AddObjectRef(module, "Featuriser", featuriser) < 0) return -1;
-    Py_DECREF(featuriser);
+    PyObject *featurizer = PyType_FromModuleAndSpec(module, &featurizer_spec, NULL);
+    if (!featurizer || PyModule_AddObjectRef(module, "Featurizer", featurizer) < 0) return -1;
+    Py_DECREF(featurizer);
     PyObject *table = PyType_FromModuleAndSpec(module, &table_spec, NULL);
     if (!table || PyModule_AddObjectRef(module, "Table", table) < 0) return -1;
     Py_DECREF(table);

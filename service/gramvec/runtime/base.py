@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -23,7 +23,7 @@ class Sums(NamedTuple):
     vectors: NDArray[np.float32]
     counts: NDArray[np.int64]
     unknown: int
-    featurise_seconds: float
+    featurize_seconds: float
 
 
 class Batching(NamedTuple):
@@ -69,10 +69,10 @@ class Runtime(Protocol):
         """
         ...
 
-    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
         """What `run` gives for the features of these texts, to the bit.
 
-        Raises InputError for what the featuriser refuses, BackendError if the device fails. May be called from several
+        Raises InputError for what the featurizer refuses, BackendError if the device fails. May be called from several
         threads.
         """
         ...
@@ -82,9 +82,9 @@ class Runtime(Protocol):
         ...
 
 
-def features_then_sums(runtime: Runtime, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+def features_then_sums(runtime: Runtime, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
     """`Runtime.embed` of a runtime that takes features alone."""
     began = time.perf_counter()
-    batch = featuriser(texts)
+    batch = featurizer(texts)
     seconds = time.perf_counter() - began
     return Sums(runtime.run(batch), batch.counts, batch.unknown, seconds)

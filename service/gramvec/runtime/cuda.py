@@ -25,7 +25,7 @@ from gramvec.runtime.int8 import ExactTable, Floats, Int64s, added, cut
 from gramvec.runtime.ort import CUDA, cause_of, cuda_session, import_onnxruntime
 from gramvec.runtime.parts import check_rows
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 
 # Rows a call, at 300 columns: the most whose copies, of 9 bytes a number, fit half a gigabyte on the device.
 MOST_NUMBERS = 200_000 * 300
@@ -83,9 +83,9 @@ class CudaRuntime:
         exact.finish(added(pieces, firsts), counts, vectors)
         return vectors
 
-    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
         """See Runtime.embed."""
-        return features_then_sums(self, featuriser, texts)
+        return features_then_sums(self, featurizer, texts)
 
     def close(self) -> None:
         """Drop the session; later calls raise BackendError."""

@@ -17,7 +17,7 @@ from gramvec.runtime.base import Batching, Sums
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.parts import Part, without_nonfinite
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 
 TEXTS = 512  # in a call of the graph, whose inner arrays stay in the caches
 
@@ -42,9 +42,9 @@ class LayersRuntime:
         """See Runtime.run."""
         return self._above(self._sums.run(batch))
 
-    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
         """See Runtime.embed."""
-        sums = self._sums.embed(featuriser, texts)
+        sums = self._sums.embed(featurizer, texts)
         return sums._replace(vectors=self._above(sums.vectors))
 
     def close(self) -> None:

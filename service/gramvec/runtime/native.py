@@ -19,7 +19,7 @@ from gramvec.errors import BackendError, BundleError, DeviceError, InputError
 from gramvec.runtime.base import Batching, Sums, features_then_sums
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.code_points import code_points
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 
 Floats = NDArray[np.float32]
 
@@ -87,15 +87,15 @@ class NativeRuntime:
             raise self._no_row(batch.ids[wrong])
         return self._activated(vectors)
 
-    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
-        """See Runtime.embed. Where the featuriser is in C, a text is read while memory brings the rows of the last."""
-        if featuriser.loops is None:
-            return features_then_sums(self, featuriser, texts)
+    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
+        """See Runtime.embed. Where the featurizer is in C, a text is read while memory brings the rows of the last."""
+        if featurizer.loops is None:
+            return features_then_sums(self, featurizer, texts)
         table = self._open_table()
         began = time.perf_counter()
         vectors = np.empty((len(texts), self._dimension), np.float32)
         try:
-            counts, unknown, share, wrong = table.embed(featuriser.loops, texts, featuriser.memo is not None, vectors)
+            counts, unknown, share, wrong = table.embed(featurizer.loops, texts, featurizer.memo is not None, vectors)
         except OverflowError as error:
             raise InputError(str(error)) from None
         except (TypeError, ValueError):

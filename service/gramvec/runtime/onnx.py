@@ -15,7 +15,7 @@ from gramvec.runtime.base import Batching, Sums, features_then_sums
 from gramvec.runtime.ort import cpu_session, import_onnxruntime
 from gramvec.runtime.parts import without_nonfinite
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 
 # Every stock operator writes the gathered rows out before it adds them; over about 2,500 rows that copy leaves the
 # caches and the rate drops.
@@ -79,9 +79,9 @@ class OnnxRuntime:
             start = stop
         return vectors
 
-    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
         """See Runtime.embed."""
-        return features_then_sums(self, featuriser, texts)
+        return features_then_sums(self, featurizer, texts)
 
     def _call(self, part: FeatureBatch) -> NDArray[np.float32]:
         options = self._shrink if len(part.ids) > ROWS_TO_SHRINK else None

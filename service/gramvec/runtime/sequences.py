@@ -16,7 +16,7 @@ from gramvec.runtime.base import Batching, Runtime, Sums, features_then_sums
 from gramvec.runtime.onnx import INPUTS
 from gramvec.runtime.parts import Part, check_rows, without_nonfinite
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 
 # Padded places of a call: fewer cost calls, and with more the states of a step leave the caches.
 PLACES = 2_000
@@ -61,9 +61,9 @@ class SequenceRuntime:
         vectors[order] = found
         return vectors
 
-    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
         """See Runtime.embed."""
-        return features_then_sums(self, featuriser, texts)
+        return features_then_sums(self, featurizer, texts)
 
     def close(self) -> None:
         """See Runtime.close."""
@@ -88,9 +88,9 @@ class WholeOnCuda:
         check_rows(batch, self._rows)
         return without_nonfinite(self._part.vectors({name: INPUTS[name](batch) for name in self._part.inputs}))
 
-    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
         """See Runtime.embed."""
-        return features_then_sums(self, featuriser, texts)
+        return features_then_sums(self, featurizer, texts)
 
     def close(self) -> None:
         """See Runtime.close."""

@@ -17,7 +17,7 @@ from gramvec.bundle.bundle import Bundle
 from gramvec.runtime.base import Batching, Sums, features_then_sums
 from gramvec.runtime.parts import Part, check_rows, without_nonfinite
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 
 Floats = NDArray[np.float32]
 Int64s = NDArray[np.int64]
@@ -67,9 +67,9 @@ class StepRuntime:
             vectors[texts] = self._walk(batch.ids, batch.offsets[:-1][texts], counts[texts])
         return without_nonfinite(vectors)
 
-    def embed(self, featuriser: Featuriser, texts: Sequence[str]) -> Sums:
+    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
         """See Runtime.embed."""
-        return features_then_sums(self, featuriser, texts)
+        return features_then_sums(self, featurizer, texts)
 
     def close(self) -> None:
         """See Runtime.close."""

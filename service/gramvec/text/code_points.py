@@ -37,7 +37,7 @@ def code_points(texts: Sequence[str]) -> CodePoints:
     except (AttributeError, TypeError):  # bytes come as far as to be joined
         index = next(i for i, text in enumerate(texts) if not isinstance(text, str))
         raise InputError(f"text {index} is of type {type(texts[index]).__name__}; give str", index=index) from None
-    # Built in Python: for one text three numpy calls took 6 us, a third of the featuriser's time.
+    # Built in Python: for one text three numpy calls took 6 us, a third of the featurizer's time.
     starts = np.array([0, *accumulate(map(len, composed))], np.int64)
     return CodePoints(np.frombuffer(encoded, np.uint32), starts)
 

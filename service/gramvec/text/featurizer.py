@@ -1,4 +1,4 @@
-"""The one featuriser of training and serving."""
+"""The one featurizer of training and serving."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gramvec.text import numpy_reference as plain
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.code_points import code_points
 from gramvec.text.memo import Memo
-from gramvec.text.native_featurizer import CompiledFeaturiser
+from gramvec.text.native_featurizer import NativeFeaturizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 
 
-class Featuriser:
+class Featurizer:
     """Texts to the rows of the table that a model sums.
 
     compiled: True for the loops in C, False for numpy, None for C where the loops were built.
@@ -25,7 +25,7 @@ class Featuriser:
     then. The numpy pass does without its chunks and edges: other rows of the same sum.
     Without one a row is a feature's own. Both passes give the same ids in the same order then: each text's n-grams by
     their last character, shorter first, then its words. Calls are pure and may run in several threads.
-    `loops` is the pass in C by itself, a gramvec.native.loops.Featuriser, for what goes on with features in C; or None.
+    `loops` is the pass in C by itself, a gramvec.native.loops.Featurizer, for what goes on with features in C; or None.
 
     Raises InputError if the spec, the vocabulary and the memo do not fit together.
     """
@@ -56,9 +56,9 @@ class Featuriser:
         self.compiled = native.loops is not None if compiled is None else compiled
         self.memo = memo
         self.loops: Any = None
-        self._featurise: Callable[[Sequence[str], bool], FeatureBatch] = self._plainly
+        self._featurize: Callable[[Sequence[str], bool], FeatureBatch] = self._plainly
         if self.compiled:
-            self._featurise = compiled_pass = CompiledFeaturiser(spec, vocabulary, memo)
+            self._featurize = compiled_pass = NativeFeaturizer(spec, vocabulary, memo)
             self.loops = compiled_pass.loops
         else:
             _ = vocabulary.ngram_index, vocabulary.word_index  # what is wrong with them is said now
@@ -68,10 +68,10 @@ class Featuriser:
 
         Raises InputError with the text's index for a lone surrogate or anything but str.
         """
-        return self._featurise(texts, self.memo is not None)
+        return self._featurize(texts, self.memo is not None)
 
-    def without_memo(self) -> Featuriser:
-        """The featuriser of the same vocabulary whose rows are each a feature's own; it shares the memory of this."""
+    def without_memo(self) -> Featurizer:
+        """The featurizer of the same vocabulary whose rows are each a feature's own; it shares the memory of this."""
         if self.memo is None:
             return self
         other = copy(self)
@@ -79,7 +79,7 @@ class Featuriser:
         return other
 
     def _plainly(self, texts: Sequence[str], sums: bool) -> FeatureBatch:
-        return plain.featurise(code_points(texts), self.spec, self.vocabulary, sums=sums)
+        return plain.featurize(code_points(texts), self.spec, self.vocabulary, sums=sums)
 
 
 def _fits(memo: Memo, spec: FeatureSpec, vocabulary: Vocabulary) -> bool:

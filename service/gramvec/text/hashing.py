@@ -1,4 +1,4 @@
-"""Keys of n-grams, hashes of words, and how the featuriser in numpy finds them.
+"""Keys of n-grams, hashes of words, and how the featurizer in numpy finds them.
 
 An n-gram's key packs the ids of its characters, first character highest, into one uint64. Ids start at 1 and an
 order's bits fit into 64, so two n-grams never share a key: the look-up is exact. A word's key would be too wide;
@@ -65,7 +65,7 @@ class Index:
     """Where 64-bit keys stand in a list: sorted, so that no choice of keys makes it slow, as it does a hash table.
 
     keys: uint64[n]. Of 180,000 it is made in 7 to 16 ms. With a table of slots in numpy instead, whose searches would
-    have to be bounded, the featuriser is 1.4 to 1.5 times as fast for 512 texts a call, and 14 % slower for one.
+    have to be bounded, the featurizer is 1.4 to 1.5 times as fast for 512 texts a call, and 14 % slower for one.
     """
 
     def __init__(self, keys: UInt64s) -> None:

@@ -1,4 +1,4 @@
-"""The featuriser in C: what plain.featurise gives, many times as fast, or memoised in fewer rows."""
+"""The featurizer in C: what plain.featurize gives, many times as fast, or memoised in fewer rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_CHUNKS = (np.zeros(1, np.uint32), np.zeros(0, np.uint16), np.zeros(0, np.int
 _NO_EDGES = (np.zeros(0, np.uint64), np.zeros(0, np.int32))
 
 
-class CompiledFeaturiser:
+class NativeFeaturizer:
     """The compiled pass with its constants prepared.
 
     A chunk (what stands between two spaces) that the memo knows is one row, and so are the n-grams that cross from one
@@ -33,7 +33,7 @@ class CompiledFeaturiser:
         if native.loops is None:
             raise InputError(native.MISSING)
         try:
-            self.loops = native.loops.Featuriser(
+            self.loops = native.loops.Featurizer(
                 compose,
                 vocabulary.table.pages,
                 vocabulary.table.entries,
@@ -54,7 +54,7 @@ class CompiledFeaturiser:
             raise InputError(f"the vocabulary or the memo is damaged ({error}); export the bundle again") from error
 
     def __call__(self, texts: Sequence[str], sums: bool) -> FeatureBatch:
-        """As plain.featurise on the same texts, or, for `sums`, in fewer rows of the same sum."""
+        """As plain.featurize on the same texts, or, for `sums`, in fewer rows of the same sum."""
         try:
             ids, offsets, unknown = self.loops(texts, sums)
         except OverflowError as error:

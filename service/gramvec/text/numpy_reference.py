@@ -1,4 +1,4 @@
-"""The featuriser in vectorised numpy, a function a stage: for training's counts, and where there are no loops in C."""
+"""The featurizer in vectorised numpy, a function a stage: for training's counts, and where there are no loops in C."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def longest(chars: Characters, keys: UInt64s, valid: Bools, spec: FeatureSpec, v
     return rows
 
 
-def featurise(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary, *, sums: bool = False) -> FeatureBatch:
+def featurize(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary, *, sums: bool = False) -> FeatureBatch:
     """Each text's n-grams by their last character, shorter first, and then its words.
 
     sums: of the n-grams only the longest, whose rows hold the others, see gramvec.text.suffixes.

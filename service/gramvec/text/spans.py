@@ -1,4 +1,4 @@
-"""The features of one text with their places in it: for explanations, where the featuriser gives rows alone."""
+"""The features of one text with their places in it: for explanations, where the featurizer gives rows alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HANGUL_VOWELS_AND_TAILS = range(0x1161, 0x11C3)
 
 
 class Located(NamedTuple):
-    """The features of a text in the featuriser's order.
+    """The features of a text in the featurizer's order.
 
     rows: int32[n]. start, end: int64[n], code-point offsets into the text as it was given; what touches the padding is
     clipped to the text. text: the normalised text with its padding; first, last: int64[n], offsets into that.

@@ -1,4 +1,4 @@
-"""What turns text into features, frozen: with the vocabulary, all that a featuriser needs to know."""
+"""What turns text into features, frozen: with the vocabulary, all that a featurizer needs to know."""
 
 from __future__ import annotations
 

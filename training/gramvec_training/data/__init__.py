@@ -6,7 +6,7 @@ It imports configuration and readers, and the serving side's features. A new way
 from __future__ import annotations
 
 from gramvec_training.data.cooccurrence import MOST_WORDS, Cooccurrences, count_cooccurrences
-from gramvec_training.data.corpus import Batch, Bools, Corpus, Features, Featurise, Ids, Ints
+from gramvec_training.data.corpus import Batch, Bools, Corpus, Features, Featurize, Ids, Ints
 from gramvec_training.data.counting import count_documents, count_words
 from gramvec_training.data.held_out import HeldOut, read_held_out, read_kept
 from gramvec_training.data.labels import LabelSplit, LabelTexts, split_labels
@@ -24,7 +24,7 @@ __all__ = [
     "Cooccurrences",
     "Corpus",
     "Features",
-    "Featurise",
+    "Featurize",
     "HeldOut",
     "Ids",
     "Ints",

@@ -16,7 +16,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Features(Protocol):
-    """What a featuriser returns: flat `ids` int32[rows] and `offsets` int64[n + 1]."""
+    """What a featurizer returns: flat `ids` int32[rows] and `offsets` int64[n + 1]."""
 
     @property
     def ids(self) -> Ids:
@@ -29,7 +29,7 @@ class Features(Protocol):
         ...
 
 
-Featurise = Callable[[Sequence[str]], Features]
+Featurize = Callable[[Sequence[str]], Features]
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ class Corpus:
 
     @classmethod
     def of(
-        cls, texts: Sequence[str], featurise: Featurise, rows: int, *, chunk: int = 4096,
+        cls, texts: Sequence[str], featurize: Featurize, rows: int, *, chunk: int = 4096,
         progress: Callable[[int], object] = lambda done: None,
     ) -> Corpus:  # fmt: skip
-        """Featurise `texts` for a table of `rows` rows; `progress` is told the number of texts after each chunk."""
+        """Featurize `texts` for a table of `rows` rows; `progress` is told the number of texts after each chunk."""
         ids: list[Ids] = []
         lengths: list[Ints] = []
         for start in range(0, len(texts), chunk):
             part = texts[start : start + chunk]
-            features = featurise(part)
+            features = featurize(part)
             ids.append(features.ids)
             lengths.append(np.diff(features.offsets))
             progress(len(part))

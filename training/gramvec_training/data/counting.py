@@ -1,4 +1,4 @@
-"""How often n-grams and words stand in texts, as the featuriser's own stages see them."""
+"""How often n-grams and words stand in texts, as the featurizer's own stages see them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gramvec.text.nfc import compose
 from gramvec.text.numpy_reference import Characters, characters, ngram_keys, word_spans
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.data.corpus import Featurise, Ints
+from gramvec_training.data.corpus import Featurize, Ints
 
 CHUNK_TEXTS = 50_000
 
@@ -33,11 +33,11 @@ def count_words(texts: Iterable[str], spec: FeatureSpec) -> Counter[str]:
     return counts
 
 
-def count_documents(texts: Sequence[str], featurise: Featurise, rows: int, *, chunk: int = 4096) -> Ints:
+def count_documents(texts: Sequence[str], featurize: Featurize, rows: int, *, chunk: int = 4096) -> Ints:
     """int64[rows]: in how many of the texts the feature of each row stands."""
     counts = np.zeros(rows, dtype=np.int64)
     for start in range(0, len(texts), chunk):
-        features = featurise(texts[start : start + chunk])
+        features = featurize(texts[start : start + chunk])
         owners = np.repeat(np.arange(len(features.offsets) - 1), np.diff(features.offsets))
         distinct = np.unique(owners * rows + features.ids)
         counts += np.bincount(distinct % rows, minlength=rows)

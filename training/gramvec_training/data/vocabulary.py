@@ -1,4 +1,4 @@
-"""From texts to a vocabulary: count what the featuriser's own stages see, keep the most frequent."""
+"""From texts to a vocabulary: count what the featurizer's own stages see, keep the most frequent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build_vocabulary(
     max_ngrams, max_words: keep only so many, the most frequent; equal counts go by text, so that the result
     depends on nothing but the arguments. max_ngrams_each: the same for the n-grams of each order (the k of CHARAGRAM,
     section 4.4). words: these have a row however rare they are in the texts, and no other word has one; those that
-    the featuriser never sees, such as two words in one or upper case, are left out. With
+    the featurizer never sees, such as two words in one or upper case, are left out. With
     spec.unknown_words="row" the last row is the unknown word's. Only n-grams and words of the most frequent
     characters are kept where the alphabet is too large for the longest order (65,535 characters up to order 4, 4,095
     for 5, 1,023 for 6).

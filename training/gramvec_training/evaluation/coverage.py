@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from gramvec.text import numpy_reference as plain
 from gramvec.text.code_points import code_points
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec_training.evaluation.sets import SimilaritySet
 
 _CHUNK = 2_000  # texts at a time, so that the n-gram keys of a large set fit into memory
 
 
-def coverage(sets: Sequence[SimilaritySet], featuriser: Featuriser) -> dict[str, dict[str, Any]]:
+def coverage(sets: Sequence[SimilaritySet], featurizer: Featurizer) -> dict[str, dict[str, Any]]:
     """What is known of each task's texts, counting every occurrence.
 
     Task -> `texts`; `texts_unknown`, those without any known feature; `ngrams_known` and `words_known`, shares in
@@ -24,13 +24,13 @@ def coverage(sets: Sequence[SimilaritySet], featuriser: Featuriser) -> dict[str,
     A word that falls on the row of unknown words is not known.
     """
     return {
-        task: _of_texts([text for one in sets if one.task == task for text in [*one.left, *one.right]], featuriser)
+        task: _of_texts([text for one in sets if one.task == task for text in [*one.left, *one.right]], featurizer)
         for task in dict.fromkeys(one.task for one in sets)
     }
 
 
-def _of_texts(texts: list[str], featuriser: Featuriser) -> dict[str, Any]:
-    counts = [_counts(chunk, featuriser) for chunk in _chunks(texts)]
+def _of_texts(texts: list[str], featurizer: Featurizer) -> dict[str, Any]:
+    counts = [_counts(chunk, featurizer) for chunk in _chunks(texts)]
     ngrams, words = sum(one.ngrams for one in counts), sum(one.words for one in counts)
     return {
         "texts": len(texts),
@@ -48,8 +48,8 @@ class _Counts(NamedTuple):
     known_words: int = 0
 
 
-def _counts(texts: Sequence[str], featuriser: Featuriser) -> _Counts:
-    spec, vocabulary = featuriser.spec, featuriser.vocabulary
+def _counts(texts: Sequence[str], featurizer: Featurizer) -> _Counts:
+    spec, vocabulary = featurizer.spec, featurizer.vocabulary
     chars = plain.characters(code_points(texts), vocabulary.table)
     counts = _Counts(np.zeros(len(texts), np.bool_))
     if spec.orders:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.embed.embedder import Embedder
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec_training.evaluation.coverage import coverage
 from gramvec_training.evaluation.robustness import misspelt_sets, of_sentences
 from gramvec_training.evaluation.sets import SimilaritySet, score_sets
@@ -25,7 +25,7 @@ class ScoredModel:
     """What can be scored. encode: vectors, zero where nothing of a text is known; facts: for its report."""
 
     name: str
-    featuriser: Featuriser
+    featurizer: Featurizer
     encode: Encode
     similarity: Similarity
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -47,7 +47,7 @@ def served_model(embedder: Embedder) -> ScoredModel:
         return embedder.raw(embedder.prepare(texts, truncate=True)).vectors
 
     facts = {"digest": embedder.digest, "device": embedder.device}
-    return ScoredModel(embedder.name, embedder.bundle.featuriser, encode, embedder.pair_similarity, facts)
+    return ScoredModel(embedder.name, embedder.bundle.featurizer, encode, embedder.pair_similarity, facts)
 
 
 def without_components_of_sets(model: ScoredModel, components: int, sides: Sides) -> ScoredModel:
@@ -93,7 +93,7 @@ def evaluate_models(
             "name": model.name,
             **model.facts,
             **score_sets(sets, model.similarity),
-            "coverage": coverage(sets, model.featuriser),
+            "coverage": coverage(sets, model.featurizer),
         }
         if noisy:
             report["typos"] = {key: score_sets(members, model.similarity)["tasks"] for key, members in noisy.items()}

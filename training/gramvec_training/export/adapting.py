@@ -15,7 +15,7 @@ import numpy as np
 from gramvec.bundle.bundle import Manifest, open_bundle
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import Identity
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec_training.data import count_documents, count_repeated
 from gramvec_training.encoders import bag_of
 from gramvec_training.export.bundle import export_bundle
@@ -52,10 +52,10 @@ def adapt(
     lines = list(texts)
     if not lines:
         raise InputError("there are no texts to weigh by; give a file with one a line", field="texts")
-    weights = feature_weights(bundle.featuriser, lines, manifest.rows, a)
+    weights = feature_weights(bundle.featurizer, lines, manifest.rows, a)
     memo = Chosen()
     if can_have_memo(bundle.spec, sums=graph.pooling == "sum"):
-        memo = choose(count_repeated(lines, bundle.spec), bundle.featuriser, chunks=chunks, edges=edges)
+        memo = choose(count_repeated(lines, bundle.spec), bundle.featurizer, chunks=chunks, edges=edges)
     known = bundle.identity
     adapted = {"from": bundle.digest, "texts": len(lines), "a": a}
     chosen = name or f"{manifest.name}-adapted"
@@ -81,7 +81,7 @@ def adapt(
     return written, len(lines)
 
 
-def feature_weights(featuriser: Featuriser, texts: Sequence[str], rows: int, a: float) -> Floats:
+def feature_weights(featurizer: Featurizer, texts: Sequence[str], rows: int, a: float) -> Floats:
     """float32[rows]: a / (a + p) of each row, where p is the share of the texts that have it; 1 where none has."""
-    shares = count_documents(texts, featuriser, rows) / max(len(texts), 1)
+    shares = count_documents(texts, featurizer, rows) / max(len(texts), 1)
     return (a / (a + shares)).astype(np.float32)

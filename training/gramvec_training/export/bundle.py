@@ -15,7 +15,7 @@ from gramvec.errors import InputError
 from gramvec.lexical.sketch import Identity
 from gramvec.runtime.onnx import OnnxRuntime
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.encoders import Encoder, encoder_function
@@ -67,11 +67,11 @@ def export_bundle(
     if any(memo) and not parts.sums:
         raise InputError("a memo holds sums, and the model takes means: export it without a memo")
     table, dimension = parts.table, encoder.dimension
-    featuriser = memoised = Featuriser(spec, vocabulary)
+    featurizer = memoised = Featurizer(spec, vocabulary)
     memory = None
     if any(memo):
-        memory, table = memo_of(memo, featuriser, table)
-        memoised = Featuriser(spec, vocabulary, memo=memory)
+        memory, table = memo_of(memo, featurizer, table)
+        memoised = Featurizer(spec, vocabulary, memo=memory)
     if golden_texts is None:
         # What is read in order rounds a little at every step, on each processor another way: no long text there.
         golden_texts = GOLDEN_TEXTS if parts.in_order else texts_of_every_kind(memoised)
@@ -79,7 +79,7 @@ def export_bundle(
     parity: dict[str, Any] = {"texts": len(parity_texts)}
     exact = _run_in_float32(memoised, parity_texts, parts, table, dimension)
     if len(parity_texts):
-        parity["float32_vs_trainer"] = _largest_distance(exact, encoder_function(encoder, featuriser)(parity_texts))
+        parity["float32_vs_trainer"] = _largest_distance(exact, encoder_function(encoder, featurizer)(parity_texts))
         if not parity["float32_vs_trainer"] <= PARITY:
             raise InputError(
                 f"the graph and the trainer differ by {parity['float32_vs_trainer']:.1e} (1 - cosine), "
@@ -95,7 +95,7 @@ def export_bundle(
         if len(parity_texts):
             stored = runtime.run(memoised(parity_texts))
             parity["stored_vs_float32"] = _largest_distance(stored, exact)
-        golden = made_golden(runtime, featuriser, memoised, golden_texts)
+        golden = made_golden(runtime, featurizer, memoised, golden_texts)
         runtime.close()
         (folder / "README.md").write_text(card, encoding="utf-8")
         return write_manifest(
@@ -114,11 +114,11 @@ def export_bundle(
 
 
 def _run_in_float32(
-    featuriser: Featuriser, texts: Sequence[str], parts: Graphed, table: Floats, dimension: int
+    featurizer: Featurizer, texts: Sequence[str], parts: Graphed, table: Floats, dimension: int
 ) -> Floats:
     if not len(texts):
         return np.zeros((0, dimension), np.float32)
-    batch = featuriser(texts)
+    batch = featurizer(texts)
     # Over the rows of these texts alone: the whole table would be 300 MB, written to be read once.
     ids = batch.ids
     if len(ids) and not parts.in_order:

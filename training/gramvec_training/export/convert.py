@@ -56,7 +56,7 @@ def convert(
     known = bundle.memoised.memo
     memo = NO_MEMO if known is None else Chosen(*known.decoded(bundle.vocabulary))
     if chunks or edges:
-        memo = choose(count_repeated(texts, bundle.spec), bundle.featuriser, chunks=chunks, edges=edges)
+        memo = choose(count_repeated(texts, bundle.spec), bundle.featurizer, chunks=chunks, edges=edges)
     origin = {"digest": bundle.digest, "precision": graph.precision, "parity": manifest.provenance.get("parity")}
     provenance = {**manifest.provenance, "converted_from": origin}
     card = bundle.path / "README.md"
@@ -99,7 +99,7 @@ def _wrapped_anew(bundle: Bundle, path: Path, name: str) -> Manifest:
                 shutil.copyfile(bundle.path / file, folder / file)
         graph = write_graphs(folder, manifest.graph, manifest.dimension)
         runtime = runtime_of(folder, graph, manifest.dimension)
-        golden = made_golden(runtime, bundle.featuriser, bundle.memoised, golden_texts(bundle.memoised))
+        golden = made_golden(runtime, bundle.featurizer, bundle.memoised, golden_texts(bundle.memoised))
         runtime.close()
         return write_manifest(
             folder,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gramvec.bundle.bundle import CPU_GRAPH, GRAPH, Golden, Graph
 from gramvec.runtime.onnx import OnnxRuntime
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 
 GOLDEN_TEXTS = (
     "vehicles",
@@ -29,12 +29,12 @@ LONG_ROWS = 1_100
 FREQUENT, FAR = 16, 4
 
 
-def golden_texts(featuriser: Featuriser, texts: Sequence[str] = GOLDEN_TEXTS) -> list[str]:
+def golden_texts(featurizer: Featurizer, texts: Sequence[str] = GOLDEN_TEXTS) -> list[str]:
     """These texts, and a long one from the whole of the vocabulary and the memo, which has rows of every kind.
 
-    featuriser: as the model is served, with its memo.
+    featurizer: as the model is served, with its memo.
     """
-    long = _long_text(featuriser)
+    long = _long_text(featurizer)
     return [*texts, *({long} - set(texts) - {""})]
 
 
@@ -45,10 +45,10 @@ def runtime_of(folder: Path, graph: Graph, dimension: int) -> OnnxRuntime:
 
 
 def made_golden(
-    runtime: OnnxRuntime, featuriser: Featuriser, memoised: Featuriser, texts: Sequence[str]
+    runtime: OnnxRuntime, featurizer: Featurizer, memoised: Featurizer, texts: Sequence[str]
 ) -> list[Golden]:
     """The texts with the rows of their features, each by itself, and the vectors that the runtime makes of them."""
-    batch, vectors = featuriser(texts), runtime.run(memoised(texts))
+    batch, vectors = featurizer(texts), runtime.run(memoised(texts))
     rows = [batch.ids[first:last].tolist() for first, last in zip(batch.offsets[:-1], batch.offsets[1:], strict=True)]
     return [
         Golden(text=text, ids=ids, vector=vector.tolist())
@@ -56,14 +56,14 @@ def made_golden(
     ]
 
 
-def _long_text(featuriser: Featuriser) -> str:
+def _long_text(featurizer: Featurizer) -> str:
     """Words, n-grams, chunks and edges by turns, again and again until there are LONG_ROWS rows."""
-    vocabulary, memo = featuriser.vocabulary, featuriser.memo
+    vocabulary, memo = featurizer.vocabulary, featurizer.memo
     kinds: list[Sequence[str]] = [vocabulary.word_texts, vocabulary.ngram_texts]
     kinds += [] if memo is None else memo.decoded(vocabulary)
     pieces = chain.from_iterable(zip_longest(*map(_some, kinds), fillvalue=""))
     text = " ".join(filter(None, map(str.strip, pieces)))
-    rows = int(featuriser([text]).counts[0])
+    rows = int(featurizer([text]).counts[0])
     return " ".join([text] * -(-LONG_ROWS // rows)) if rows else text
 
 

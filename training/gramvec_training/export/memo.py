@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.text.featurizer import Featuriser, can_be_memoised
+from gramvec.text.featurizer import Featurizer, can_be_memoised
 from gramvec.text.memo import Memo, longest_reach, ngrams_across, ngrams_by_end
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.suffixes import suffix_rows, summed
@@ -34,42 +34,42 @@ def can_have_memo(spec: FeatureSpec, *, sums: bool) -> bool:
     return sums and can_be_memoised(spec)
 
 
-def choose(repeated: Repeated, featuriser: Featuriser, *, chunks: int, edges: int) -> Chosen:
+def choose(repeated: Repeated, featurizer: Featurizer, *, chunks: int, edges: int) -> Chosen:
     """The chunks and edges whose rows save the most look-ups, most frequent first, at most so many of each.
 
     One saves its rows less one each time: of the n-grams that end in one character the longest is a row. Those with a
     character that the vocabulary lacks are left out.
     """
-    vocabulary = featuriser.vocabulary
-    featuriser = Featuriser(featuriser.spec, vocabulary, memo=Memo.build([], vocabulary))
+    vocabulary = featurizer.vocabulary
+    featurizer = Featurizer(featurizer.spec, vocabulary, memo=Memo.build([], vocabulary))
     known = set(map(chr, vocabulary.alphabet.tolist()))
     candidates = _candidates(repeated.chunks, known, LONGEST_CHUNK)
     rows: list[int] = []
     for start in range(0, len(candidates), _BLOCK):
-        rows += featuriser([chunk for chunk, _ in candidates[start : start + _BLOCK]]).counts.tolist()
+        rows += featurizer([chunk for chunk, _ in candidates[start : start + _BLOCK]]).counts.tolist()
     chosen = _best(candidates, rows, chunks)
-    reach = longest_reach(featuriser.spec.orders, vocabulary.bits)
+    reach = longest_reach(featurizer.spec.orders, vocabulary.bits)
     if not reach or not edges:
         return Chosen(chosen)
     row_of = _ngram_rows(vocabulary)
     candidates = _candidates(repeated.edges, known, 2 * reach + 1)
-    orders = featuriser.spec.orders
+    orders = featurizer.spec.orders
     rows = [sum(not row_of.keys().isdisjoint(one) for one in ngrams_by_end(edge, orders)) for edge, _ in candidates]
     return Chosen(chosen, _best(candidates, rows, edges))
 
 
-def memo_of(chosen: Chosen, featuriser: Featuriser, table: Floats) -> tuple[Memo, Floats]:
+def memo_of(chosen: Chosen, featurizer: Featurizer, table: Floats) -> tuple[Memo, Floats]:
     """The memo, and the table float32[rows + chunks + edges, d] that goes with it.
 
     table: float32[rows, d], each row a feature's own. N-grams get their suffixes, and the rows of chunks and edges,
     added in float64, follow.
     """
-    vocabulary, orders = featuriser.vocabulary, featuriser.spec.orders
+    vocabulary, orders = featurizer.vocabulary, featurizer.spec.orders
     reach = longest_reach(orders, vocabulary.bits)
     memo = Memo.build(chosen.chunks, vocabulary, edges=chosen.edges, reach=reach)
     sums = np.zeros((len(memo), table.shape[1]), np.float32)
     for start in range(0, len(chosen.chunks), _BLOCK):
-        batch = featuriser(chosen.chunks[start : start + _BLOCK])
+        batch = featurizer(chosen.chunks[start : start + _BLOCK])
         for index, (first, last) in enumerate(zip(batch.offsets[:-1], batch.offsets[1:], strict=True), start):
             sums[index] = table[batch.ids[first:last]].sum(axis=0, dtype=np.float64)
     row_of = _ngram_rows(vocabulary)

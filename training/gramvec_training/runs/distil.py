@@ -11,7 +11,7 @@ import torch
 from tqdm import tqdm
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec_training.configuration import How, Spelling
 from gramvec_training.data import Corpus, collect_texts, copies_of, count_repeated, misspelt, spelt_alike
 from gramvec_training.encoders import Encoder
@@ -30,7 +30,7 @@ PROJECTION_TEXTS = 200_000  # the axes are steady to the third digit from a tent
 
 
 def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
-    """Collect the texts, have the teacher's vectors of them, and featurise them and their misspelt copies once."""
+    """Collect the texts, have the teacher's vectors of them, and featurize them and their misspelt copies once."""
     config, data = begun.config, begun.data
     settings = config.distillation
     assert settings is not None
@@ -54,7 +54,7 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
     )
     spec = spec_of(config)
     vocabulary = begun_vocabulary(config, started, texts, spec, data)
-    featuriser = Featuriser(spec, vocabulary)
+    featurizer = Featurizer(spec, vocabulary)
 
     known = read_misspellings([data / path for path in settings.misspellings])
     copied = rng.permutation(len(texts))[: int(settings.misspelt * len(texts))]
@@ -66,7 +66,7 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
         learned = Words(settings.spelling, len(every), alike, teacher.vectors(words))
         every += [*words, *copies_of(words, settings.spelling.copies, rng, known=known)]
     with _bar("features", len(every)) as bar:
-        corpus = Corpus.of(every, featuriser, len(vocabulary), progress=bar.update)
+        corpus = Corpus.of(every, featurizer, len(vocabulary), progress=bar.update)
     rows = np.concatenate([np.arange(len(texts)), copied])
     rates = {str(kind): rate for kind, rate in settings.dropout.items()}
     dropout = np.array([rates.get(kind_of(one), 0) for one in vocabulary.entries()], np.float32) if rates else None
@@ -97,7 +97,7 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
 
     return Plan(
         vocabulary,
-        featuriser,
+        featurizer,
         texts[:PARITY_TEXTS],
         count_repeated(texts, spec),
         make_encoder=lambda: begun_encoder(config, started, settings.seed, vocabulary, data),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gramvec.bundle.bundle import Manifest
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec_training.configuration import Export, Precision
 from gramvec_training.encoders import Encoder, encoder_function, restored_encoder
 from gramvec_training.export import (
@@ -35,8 +35,8 @@ def export_run(
     export = export or run.config.export
     precision = precision or export.precision
     name = name or model.name
-    featuriser = Featuriser(spec, run.vocabulary)
-    encoder = _shaped(run, export, featuriser)
+    featurizer = Featurizer(spec, run.vocabulary)
+    encoder = _shaped(run, export, featurizer)
     has_memo = can_have_memo(spec, sums=graphed(encoder).sums)
     kept = {key: value for key, value in run.record.items() if key not in ("loss", "dev", "kind", "name")}
     return export_bundle(
@@ -49,7 +49,7 @@ def export_run(
         precision=precision,
         parity_texts=run.texts,
         memo=(
-            choose(run.repeated, featuriser, chunks=export.memo_chunks, edges=export.memo_edges)
+            choose(run.repeated, featurizer, chunks=export.memo_chunks, edges=export.memo_edges)
             if has_memo
             else NO_MEMO
         ),
@@ -63,7 +63,7 @@ def export_run(
     )
 
 
-def _shaped(run: Run, export: Export, featuriser: Featuriser) -> Encoder:
+def _shaped(run: Run, export: Export, featurizer: Featurizer) -> Encoder:
     if not export.scales and not export.whitening:
         return run.encoder
     scales = {str(kind): scale for kind, scale in export.scales.items()}
@@ -71,5 +71,5 @@ def _shaped(run: Run, export: Export, featuriser: Featuriser) -> Encoder:
     table = scaled(arrays["table"], run.vocabulary.entries(), scales)
     if export.whitening:  # which the config allows for a linear bag alone
         bag = restored_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)
-        table = table @ whitening_transform(encoder_function(bag, featuriser)(run.texts), export.whitening)
+        table = table @ whitening_transform(encoder_function(bag, featurizer)(run.texts), export.whitening)
     return restored_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)

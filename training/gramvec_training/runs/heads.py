@@ -14,7 +14,7 @@ import orjson
 import torch
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec_training.configuration import BagSettings, Start, Supervision
 from gramvec_training.data import Corpus, Ints
 from gramvec_training.encoders import Bag, Encoder, cosines, encoder_function
@@ -46,7 +46,7 @@ class Origin:
     """The model below a head, as its trainer computes it; digest: of what it was read from."""
 
     encoder: Encoder
-    featuriser: Featuriser
+    featurizer: Featurizer
     digest: str
 
     @classmethod
@@ -59,9 +59,9 @@ class Origin:
         folder = Path(model)
         if is_begun(folder):
             run = load_run(folder)
-            return cls(run.encoder, Featuriser(spec_of(run.config), run.vocabulary), digest(folder / "weights.npz"))
+            return cls(run.encoder, Featurizer(spec_of(run.config), run.vocabulary), digest(folder / "weights.npz"))
         started = read_start(Start(bundle=folder))
-        return cls(started.bag(started.table), started.bundle.featuriser, started.bundle.digest)
+        return cls(started.bag(started.table), started.bundle.featurizer, started.bundle.digest)
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class LearnedHead:
     @torch.no_grad()
     def told(self, texts: Texts) -> list[tuple[str, ...]]:
         """Of each text or pair the likeliest label and its probability, or of each pair its score."""
-        encode = encoder_function(self.origin.encoder, self.origin.featuriser)
+        encode = encoder_function(self.origin.encoder, self.origin.featurizer)
         found: list[tuple[str, ...]] = []
         for start in range(0, len(texts), _CHUNK):
             part = texts[start : start + _CHUNK]
@@ -210,7 +210,7 @@ def _before(origin: Origin, answers: Answers, rows: Rows, parts: Parts) -> dict[
     if not isinstance(answers, Scores):
         return {}
     scored = [rows[row] for row in parts.scored.tolist()]
-    similarity = cosines(encoder_function(origin.encoder, origin.featuriser), origin.featuriser)
+    similarity = cosines(encoder_function(origin.encoder, origin.featurizer), origin.featurizer)
     said = similarity([row.texts[0] for row in scored], [row.texts[1] for row in scored])
     return {"pearson of the cosine": pearson(said, answers.truth(scored))}
 
@@ -218,8 +218,8 @@ def _before(origin: Origin, answers: Answers, rows: Rows, parts: Parts) -> dict[
 def _start(origin: Origin, texts: Texts, *, frozen: bool) -> tuple[Encoder, Corpus]:
     flat = [text for one in texts for text in one]
     if not frozen:
-        return origin.encoder, Corpus.of(flat, origin.featuriser, len(origin.encoder.table))
-    vectors = torch.from_numpy(encoder_function(origin.encoder, origin.featuriser)(flat))
+        return origin.encoder, Corpus.of(flat, origin.featurizer, len(origin.encoder.table))
+    vectors = torch.from_numpy(encoder_function(origin.encoder, origin.featurizer)(flat))
     corpus = Corpus(np.arange(len(flat), dtype=np.int32), np.arange(len(flat) + 1), len(flat))
     return Bag(vectors, BagSettings(activation="linear", bias=False)), corpus
 

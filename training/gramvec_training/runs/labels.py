@@ -13,7 +13,7 @@ import orjson
 from tqdm import tqdm
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec_training.configuration import DataSet, How
 from gramvec_training.data import Corpus, LabelGroups, LabelSplit, LabelTexts, Mixture, count_repeated, split_labels
 from gramvec_training.encoders import Encoder, encoder_function, unit_vectors
@@ -35,7 +35,7 @@ _MOST_TO_CHOOSE = 20_000  # texts that a model is chosen beside, at every epoch;
 
 
 def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
-    """Read the file, hold some of each label out, and featurise the others once. Raises InputError where no two can be
+    """Read the file, hold some of each label out, and featurize the others once. Raises InputError where no two can be
     paired or nothing is of another label.
     """
     config, (one,) = begun.config, begun.config.data
@@ -49,9 +49,9 @@ def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
     texts, labels = split.train.texts, len(split.names)
     spec = spec_of(config)
     vocabulary = begun_vocabulary(config, started, texts, spec, begun.data)
-    featuriser = Featuriser(spec, vocabulary)
+    featurizer = Featurizer(spec, vocabulary)
     with tqdm(total=len(texts), desc="features", unit=" texts", disable=None) as bar:
-        corpus = Corpus.of(texts, featuriser, len(vocabulary), progress=bar.update)
+        corpus = Corpus.of(texts, featurizer, len(vocabulary), progress=bar.update)
     sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
     chosen_beside = split.train.of(np.sort(sample[:_MOST_TO_CHOOSE]).tolist())
     source = _source(one, split.train, labels, corpus)
@@ -62,13 +62,13 @@ def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
     mixture = Mixture([source], training.seed, training.shuffle_first_epoch)
 
     def unit(encoder: Encoder) -> Encode:
-        return unit_vectors(encoder_function(encoder, featuriser), featuriser)
+        return unit_vectors(encoder_function(encoder, featurizer), featurizer)
 
     def record(history: History, encoder: Encoder) -> dict[str, Any]:
         found: dict[str, Any] = {}
         if len(split.reported):
             asked = split.train, split.reported, labels
-            before = unit_vectors(started.encode(), started.bundle.featuriser) if started else None
+            before = unit_vectors(started.encode(), started.bundle.featurizer) if started else None
             found["labels"] = {
                 "texts": len(split.reported),
                 "before": label_accuracies(*asked, before) if before else None,
@@ -93,7 +93,7 @@ def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
         )
     return Plan(
         vocabulary,
-        featuriser,
+        featurizer,
         [texts[i] for i in sample[:PARITY_TEXTS]],
         count_repeated(texts, spec),
         make_encoder=lambda: begun_encoder(config, started, training.seed, vocabulary, begun.data),
@@ -128,7 +128,7 @@ def _notes(one: DataSet, split: LabelSplit) -> list[str]:
 
 def _unlike(one: DataSet, names: Sequence[str], texts: LabelTexts, started: Started) -> str | None:
     """A warning where the model finds texts of a label hardly alike, and would unlearn what it knows; or None."""
-    within, without = label_cosines(texts, len(names), unit_vectors(started.encode(), started.bundle.featuriser))
+    within, without = label_cosines(texts, len(names), unit_vectors(started.encode(), started.bundle.featurizer))
     hardly = np.flatnonzero(within - without < _HARDLY)
     if not len(hardly):
         return None

@@ -1,4 +1,4 @@
-"""A [training] run: paraphrases, read, sampled and featurised, and the margin loss."""
+"""A [training] run: paraphrases, read, sampled and featurized, and the margin loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec_training.configuration import Config, DataSet, How, Training
 from gramvec_training.data import Corpus, Mixture, SourceGroups, count_repeated, read_held_out, read_kept
 from gramvec_training.encoders import Encoder, encoder_function, unit_vectors
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 def prepare_pairs(begun: Begun, folder: Path, how: How) -> Plan:
-    """Read the data sets, build the vocabulary on their distinct texts, and featurise these once."""
+    """Read the data sets, build the vocabulary on their distinct texts, and featurize these once."""
     config, data = begun.config, begun.data
     training = config.training
     assert training is not None
@@ -42,9 +42,9 @@ def prepare_pairs(begun: Begun, folder: Path, how: How) -> Plan:
     texts = list(numbers)
     spec = spec_of(config)
     vocabulary = begun_vocabulary(config, started, texts, spec, data)
-    featuriser = Featuriser(spec, vocabulary)
+    featurizer = Featurizer(spec, vocabulary)
     with tqdm(total=len(texts), desc="features", unit=" texts", disable=None) as bar:
-        corpus = Corpus.of(texts, featuriser, len(vocabulary), progress=bar.update)
+        corpus = Corpus.of(texts, featurizer, len(vocabulary), progress=bar.update)
     counts = corpus.counts
     sources = [_source(one, groups, numbers, counts) for one, (groups, _) in zip(config.data, drawn, strict=True)]
     mixture = Mixture(sources, training.seed, training.shuffle_first_epoch)
@@ -58,13 +58,13 @@ def prepare_pairs(begun: Begun, folder: Path, how: How) -> Plan:
             ],
             "pairs": history.examples,
             "pairs_per_second": round(history.examples / history.seconds) if history.seconds else None,
-            **_held_out_record(config, training, data, started, encoder, featuriser),
+            **_held_out_record(config, training, data, started, encoder, featurizer),
             **origin_record(started),
         }
 
     return Plan(
         vocabulary,
-        featuriser,
+        featurizer,
         [texts[i] for i in sample],
         count_repeated(texts, spec),
         make_encoder=lambda: begun_encoder(config, started, training.seed, vocabulary, data),
@@ -105,7 +105,7 @@ def _data_record(one: DataSet, groups: list[Group], bad: BadRows, source: Source
 
 
 def _held_out_record(
-    config: Config, training: Training, data: Path, started: Started | None, encoder: Encoder, featuriser: Featuriser
+    config: Config, training: Training, data: Path, started: Started | None, encoder: Encoder, featurizer: Featurizer
 ) -> dict[str, Any]:
     """What a run's record says of the held-out pairs; nothing where there are none.
 
@@ -116,6 +116,6 @@ def _held_out_record(
         return {}
     before = None
     if started is not None:
-        before = retrieval(pairs, unit_vectors(started.encode(), started.bundle.featuriser))
-    after = retrieval(pairs, unit_vectors(encoder_function(encoder, featuriser), featuriser))
+        before = retrieval(pairs, unit_vectors(started.encode(), started.bundle.featurizer))
+    after = retrieval(pairs, unit_vectors(encoder_function(encoder, featurizer), featurizer))
     return {"held_out": {"pairs": len(pairs), "before": before, "after": after}}

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.data import Repeated
 from gramvec_training.encoders import Encoder
@@ -28,7 +28,7 @@ class Plan:
     """
 
     vocabulary: Vocabulary
-    featuriser: Featuriser
+    featurizer: Featurizer
     texts: Sequence[str]
     repeated: Repeated
     make_encoder: Callable[[], Encoder]

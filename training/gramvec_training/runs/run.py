@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec_training.configuration import Config, Dev, How, Select
 from gramvec_training.encoders import Encoder, cosines, encoder_function
 from gramvec_training.evaluation import SimilaritySet, find_sets, logged, score_sets
@@ -42,7 +42,7 @@ def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
     encoder = plan.make_encoder().to(device)
     history, selection = History(), plan.selection
     if config.select is not None:
-        selection = _selection(config.select, chosen_by, plan.featuriser)
+        selection = _selection(config.select, chosen_by, plan.featurizer)
     if plan.make_objective is not None:
         history = fit(
             Trainer(encoder, plan.make_objective(encoder, device), device),
@@ -50,7 +50,7 @@ def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
             identity=_identity(config, *plan.digests),
             resume=how.resume,
             save_every=how.save_every,
-            log=_log(config.dev, dev, plan.featuriser),
+            log=_log(config.dev, dev, plan.featurizer),
             selection=selection,
         )
     record = {
@@ -70,7 +70,7 @@ def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
         "dev": history.dev,
         **({"selection": {"scores": history.selection, "kept": history.kept}} if selection is not None else {}),
         **plan.record(history, encoder),
-        "scores": _scores(dev, encoder, plan.featuriser),
+        "scores": _scores(dev, encoder, plan.featurizer),
     }
     finish_run(folder, encoder.arrays(), record)
     return record
@@ -84,21 +84,21 @@ def _preparation(config: Config) -> Prepare:
     return prepare_labels if config.data[0].labelled else prepare_pairs
 
 
-def _scores(sets: Sequence[SimilaritySet], encoder: Encoder, featuriser: Featuriser) -> dict[str, Any]:
+def _scores(sets: Sequence[SimilaritySet], encoder: Encoder, featurizer: Featurizer) -> dict[str, Any]:
     """The scores of an encoder as it is now, see evaluation.score_sets."""
-    return score_sets(sets, cosines(encoder_function(encoder, featuriser), featuriser))
+    return score_sets(sets, cosines(encoder_function(encoder, featurizer), featurizer))
 
 
-def _log(dev: Dev, sets: Sequence[SimilaritySet], featuriser: Featuriser) -> Log | None:
+def _log(dev: Dev, sets: Sequence[SimilaritySet], featurizer: Featurizer) -> Log | None:
     """The mean of each task and the score of each of its sets, every so many steps."""
     if not sets or dev.every is None:
         return None
-    return Log(lambda encoder: logged(_scores(sets, encoder, featuriser)), dev.every)
+    return Log(lambda encoder: logged(_scores(sets, encoder, featurizer)), dev.every)
 
 
-def _selection(select: Select, sets: Sequence[SimilaritySet], featuriser: Featuriser) -> Selection:
+def _selection(select: Select, sets: Sequence[SimilaritySet], featurizer: Featurizer) -> Selection:
     def score(encoder: Encoder) -> float:
-        tasks = _scores(sets, encoder, featuriser)["tasks"]
+        tasks = _scores(sets, encoder, featurizer)["tasks"]
         return float(np.mean([task["mean"][select.measure] for task in tasks.values()]))
 
     return Selection(score, select.every)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.configuration import BagSettings, How, Sif
@@ -45,11 +45,11 @@ def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
 
     texts, counts = collect_texts(config.texts, data, spans=0, seed=sif.seed)
     texts = texts[: sif.sample]
-    featuriser = Featuriser(spec, vocabulary)
+    featurizer = Featurizer(spec, vocabulary)
     encoder = Bag(torch.from_numpy(table), settings)
     if sif.components:
         pooled = Bag(encoder.table.detach(), BagSettings(pooling=settings.pooling, activation="linear", bias=False))
-        components = common_components(encoder_function(pooled, featuriser)(texts), sif.components)
+        components = common_components(encoder_function(pooled, featurizer)(texts), sif.components)
         encoder = Bag(encoder.table.detach(), settings, components=torch.from_numpy(components))
     seconds = round(time.monotonic() - start, 1)
 
@@ -63,7 +63,7 @@ def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
 
     return Plan(
         vocabulary,
-        featuriser,
+        featurizer,
         (texts or words)[:PARITY_TEXTS],
         Repeated({}, {}),
         make_encoder=lambda: encoder,
@@ -91,7 +91,7 @@ def _weights(
     if sif.weights == "sif":
         return word_weights(words, frequencies, sif.a)
     documents = [text for source in sif.documents for text in source_texts(source, data)]
-    return idf_weights(count_documents(documents, Featuriser(spec, vocabulary), len(vocabulary)), len(documents))
+    return idf_weights(count_documents(documents, Featurizer(spec, vocabulary), len(vocabulary)), len(documents))
 
 
 def word_vectors(source: Path) -> tuple[list[str], Floats, dict[str, Any]]:

@@ -39,7 +39,7 @@ class Started:
 
     def encode(self) -> Encode:
         """Texts to vectors by the bundle's own features and weights."""
-        return encoder_function(self.bag(self.table), self.bundle.featuriser)
+        return encoder_function(self.bag(self.table), self.bundle.featurizer)
 
     def bag(self, table: Floats) -> Bag:
         """An encoder like the bundle's with another table."""

@@ -27,7 +27,7 @@ class Model(Protocol):
 class CallRecord(NamedTuple):
     """One call of the model: its texts, their characters, its seconds, and the texts without any known feature.
 
-    Of the seconds, those of featurising; and how many characters and words were unknown, see FeatureBatch. A call that
+    Of the seconds, those of featurizing; and how many characters and words were unknown, see FeatureBatch. A call that
     failed, and was tried again request by request, counts as one; its failed texts are in none of the last three.
     """
 
@@ -36,7 +36,7 @@ class CallRecord(NamedTuple):
     seconds: float
     empty: int
     unknown: int
-    featurise_seconds: float
+    featurize_seconds: float
 
 
 class Outcome(NamedTuple):
@@ -49,7 +49,7 @@ class Outcome(NamedTuple):
     seconds: float
     empty: int = 0
     unknown: int = 0
-    featurise_seconds: float = 0.0
+    featurize_seconds: float = 0.0
     failed: bool = False
 
 
@@ -65,11 +65,11 @@ def execute(model: Model, slices: Sequence[Slice]) -> Outcome:
     except Exception as error:
         parts = _tried_alone(model, slices, error)
         empty, unknown = sum(part.empty for part in parts), sum(part.unknown for part in parts)
-        spent, featurising = time.perf_counter() - began, sum(part.featurise_seconds for part in parts)
-        return Outcome([part.results[0] for part in parts], spent, empty, unknown, featurising, failed=True)
+        spent, featurizing = time.perf_counter() - began, sum(part.featurize_seconds for part in parts)
+        return Outcome([part.results[0] for part in parts], spent, empty, unknown, featurizing, failed=True)
     results = [raw] if len(slices) == 1 else _shared_out(raw, slices)
     empty = len(texts) - int(np.count_nonzero(raw.feature_counts))
-    return Outcome(results, time.perf_counter() - began, empty, raw.unknown, raw.featurise_seconds)
+    return Outcome(results, time.perf_counter() - began, empty, raw.unknown, raw.featurize_seconds)
 
 
 def _tried_alone(model: Model, slices: Sequence[Slice], error: Exception) -> list[Outcome]:
@@ -92,8 +92,8 @@ def _shared_out(raw: RawEmbeddings, slices: Sequence[Slice]) -> list[RawEmbeddin
 
 def record_of(call: Call, outcome: Outcome) -> CallRecord:
     """What is told of a call."""
-    _, seconds, empty, unknown, featurise_seconds, _ = outcome
-    return CallRecord(call.texts, call.characters, seconds, empty, unknown, featurise_seconds)
+    _, seconds, empty, unknown, featurize_seconds, _ = outcome
+    return CallRecord(call.texts, call.characters, seconds, empty, unknown, featurize_seconds)
 
 
 def _failure(error: Exception) -> BackendError:

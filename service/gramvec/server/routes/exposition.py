@@ -66,7 +66,7 @@ HISTOGRAMS = {
         "histogram", "gramvec_encode_duration_seconds", ("model",), "From the model's answer to the finished body."
     ),
     metrics.CALL_SECONDS: Family("histogram", "gramvec_call_duration_seconds", ("model",), "One call of the model."),
-    metrics.FEATURISED: Family(
+    metrics.FEATURIZED: Family(
         "histogram", "gramvec_featurise_duration_seconds", ("model",), "Of a call, from texts to rows of the table."
     ),
     metrics.CALL_TEXTS: Family("histogram", "gramvec_call_texts", ("model",), "Texts in one call of the model."),

@@ -31,7 +31,7 @@ UNREAD_REASONS = {400: "validation", 408: "timeout", 431: "too_large", 503: "con
 
 # The rows of SharedCounters, by the first word of their names.
 REQUESTS, DURATION, REJECTED = "requests", "duration", "rejected"
-QUEUED, INFERRED, ENCODED, FEATURISED = "queued", "inferred", "encoded", "featurised"
+QUEUED, INFERRED, ENCODED, FEATURIZED = "queued", "inferred", "encoded", "featurized"
 CALL_TEXTS, CALL_SECONDS, CALL_TOTALS = "call_texts", "call_seconds", "call_totals"
 WAITING, WORKER = "waiting", "worker"
 
@@ -152,7 +152,7 @@ class Metrics:
         row = self.counters.row
         texts = row((CALL_TEXTS, model), TEXTS_WIDTH)
         seconds = row((CALL_SECONDS, model), SECONDS_WIDTH)
-        featurising = row((FEATURISED, model), SECONDS_WIDTH)
+        featurizing = row((FEATURIZED, model), SECONDS_WIDTH)
         totals = row((CALL_TOTALS, model), 4)
 
         def observe_call(record: CallRecord) -> None:
@@ -160,8 +160,8 @@ class Metrics:
             numbers[texts + TEXTS_SUM] += record.texts
             numbers[seconds + bisect_left(SECONDS, record.seconds)] += 1
             numbers[seconds + SECONDS_SUM] += record.seconds
-            numbers[featurising + bisect_left(SECONDS, record.featurise_seconds)] += 1
-            numbers[featurising + SECONDS_SUM] += record.featurise_seconds
+            numbers[featurizing + bisect_left(SECONDS, record.featurize_seconds)] += 1
+            numbers[featurizing + SECONDS_SUM] += record.featurize_seconds
             numbers[totals] += record.texts
             numbers[totals + 1] += record.characters
             numbers[totals + 2] += record.empty

@@ -15,10 +15,10 @@ import torch
 from pydantic import TypeAdapter
 
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import EncoderSettings, Tagging
-from gramvec_training.data import Corpus, Featurise, build_vocabulary
+from gramvec_training.data import Corpus, Featurize, build_vocabulary
 from gramvec_training.encoders import build_encoder, glorot
 from gramvec_training.experiments.charagram.treebank import Treebank, tagged
 from gramvec_training.experiments.common import Inputs
@@ -98,8 +98,8 @@ def _learned(trees: Treebank, encoding: Encoding, settings: Tagging, checkpoint:
     parts = (trees.learned, trees.held_out, trees.scored, trees.other)
     words = sorted({word for part in parts for one in part for word in one.words})
     tags = sorted({tag for one in trees.learned for tag in one.tags})
-    featurise, rows = _features(trees.learned, encoding)
-    corpus = Corpus.of(words, featurise, rows)
+    featurize, rows = _features(trees.learned, encoding)
+    corpus = Corpus.of(words, featurize, rows)
     learned, held_out, scored, other = (_sentences(part, words, tags) for part in parts)
     generator = torch.Generator().manual_seed(settings.seed)
     encoder = build_encoder(
@@ -127,20 +127,20 @@ def _first_rows(rows: int, encoding: Encoding, generator: torch.Generator) -> to
     return torch.empty(rows, _CHARACTER).uniform_(-0.5 / rows, 0.5 / rows, generator=generator)
 
 
-def _features(learned: Sequence[TaggedSentence], encoding: Encoding) -> tuple[Featurise, int]:
+def _features(learned: Sequence[TaggedSentence], encoding: Encoding) -> tuple[Featurize, int]:
     """What makes rows of words, and how many rows there are, from the words of all places that are learned from."""
     spec = FeatureSpec(orders=encoding.orders, lowercase=not encoding.characters)
     places = [word for one in learned for word in one.words]
     vocabulary = build_vocabulary(places, spec, min_count=encoding.min_count, max_ngrams_each=encoding.each)
-    featurise = Featuriser(spec, vocabulary)
+    featurize = Featurizer(spec, vocabulary)
     if encoding.characters:
-        return featurise, len(vocabulary)
-    return functools.partial(with_capitals, featurise, len(vocabulary)), len(vocabulary) + 1
+        return featurize, len(vocabulary)
+    return functools.partial(with_capitals, featurize, len(vocabulary)), len(vocabulary) + 1
 
 
-def with_capitals(featurise: Featurise, row: int, words: Sequence[str]) -> FeatureBatch:
+def with_capitals(featurize: Featurize, row: int, words: Sequence[str]) -> FeatureBatch:
     """The features of words, and behind them this row of those that have a capital."""
-    found = featurise(words)
+    found = featurize(words)
     capital = np.array([any(letter.isupper() for letter in word) for word in words], bool)
     ids = np.insert(found.ids, found.offsets[1:][capital], row)
     return FeatureBatch(ids, found.offsets + np.append(0, np.cumsum(capital)))

@@ -14,7 +14,7 @@ _FALLS = -0.3  # of a correlation over sets: -0.45 in the paper
 def scores_by_unknown_words(inputs: Inputs) -> Outcome:
     """Each set's share of words without a row, and its scores."""
     models = models_of(inputs, COMPARED)
-    words = models["PP"][0].featuriser
+    words = models["PP"][0].featurizer
     rows: list[Row] = []
     for one in find_sets(inputs.sets)[0]:
         batch = words([*one.left, *one.right])

@@ -24,10 +24,10 @@ def pairs_by_unknown_words(inputs: Inputs) -> Outcome:
     """Table 6: bins of the words, of both texts together, for which PARAGRAM-PHRASE has no row of their own."""
 
     def number(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> npt.NDArray[np.int64]:
-        unknown = words.featuriser.vocabulary.unknown_row
+        unknown = words.featurizer.vocabulary.unknown_row
         counts = np.zeros(len(left), np.int64)
         for side in (left, right):
-            batch = words.featuriser(side)
+            batch = words.featurizer(side)
             owners = np.repeat(np.arange(len(side)), batch.counts)
             counts += np.bincount(owners[batch.ids == unknown], minlength=len(side))
         return counts

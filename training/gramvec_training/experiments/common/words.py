@@ -12,7 +12,7 @@ from gramvec.bundle.bundle import open_bundle
 from gramvec.bundle.resolve import MANIFEST
 from gramvec.errors import InputError
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.data import count_documents
 from gramvec_training.encoders import bag_of, cosines, encoder_function
@@ -42,11 +42,11 @@ class Words:
             raise InputError(f"{vectors} has a vector for no word of these sets; give vectors of the sets' language.")
         vocabulary, self.table = word_table([words[row] for row in kept], found[kept], {}, symbols=False)
         self.words = [entry.text for entry in vocabulary.entries()]
-        self._featuriser = Featuriser(_SPEC, vocabulary)
+        self._featurizer = Featurizer(_SPEC, vocabulary)
 
-    def featurise(self, texts: Sequence[str]) -> FeatureBatch:
+    def featurize(self, texts: Sequence[str]) -> FeatureBatch:
         """The rows of each text's tokens."""
-        return self._featuriser([treebank_tokens(text) for text in texts])
+        return self._featurizer([treebank_tokens(text) for text in texts])
 
     def sif(self, frequencies: Mapping[str, float], a: float = 1e-3) -> Floats:
         """a / (a + p(w)) of each row."""
@@ -54,14 +54,14 @@ class Words:
 
     def idf(self) -> Floats:
         """log((1 + N) / (1 + N_w)) of each row, over the sentences of all sets (equation 7)."""
-        return idf_weights(count_documents(self.texts, self.featurise, len(self.words)), len(self.texts))
+        return idf_weights(count_documents(self.texts, self.featurize, len(self.words)), len(self.texts))
 
     def model(self, weights: Floats | None = None, components: int = 0) -> ScoredModel:
         """Means of the vectors times weights float32[rows], less so many common components of each set."""
         table = self.table if weights is None else self.table * weights[:, None]
         encoder = bag_of(table, pooling="mean", activation="linear")
-        encode = encoder_function(encoder, self.featurise)
-        model = ScoredModel("words", self._featuriser, encode, cosines(encode, self.featurise))
+        encode = encoder_function(encoder, self.featurize)
+        model = ScoredModel("words", self._featurizer, encode, cosines(encode, self.featurize))
         return without_components_of_sets(model, components, "both") if components else model
 
     def score(self, weights: Floats | None = None, components: int = 0) -> dict[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gramvec_training.data import Featurise
+from gramvec_training.data import Featurize
 from gramvec_training.evaluation import correlations, find_sets
 from gramvec_training.experiments.common import Finding, Inputs, Outcome, Row
 from gramvec_training.experiments.systems import learned_system, official_75
@@ -29,16 +29,16 @@ def scores_by_undertrained_words(inputs: Inputs) -> Outcome:
         official = official_75(one.task, one.name)
         rows.append({
             "set": f"{one.task}/{one.name}",
-            **{f"below {most}, %": round(100 * seldom([*one.left, *one.right], models[0].featuriser, counts, most), 2)
+            **{f"below {most}, %": round(100 * seldom([*one.left, *one.right], models[0].featurizer, counts, most), 2)
                for most in (_HERE, _PAPER)},
             "PP": round(score, 1), "less the official 75 %": None if official is None else round(score - official, 1),
         })  # fmt: skip
     return Outcome(tuple(rows), _findings(rows))
 
 
-def seldom(texts: Sequence[str], featurise: Featurise, counts: npt.NDArray[np.int64], least: int) -> float:
+def seldom(texts: Sequence[str], featurize: Featurize, counts: npt.NDArray[np.int64], least: int) -> float:
     """The share of the texts' words that training saw fewer than so many times; counts: of each row."""
-    return float(np.mean(counts[featurise(texts).ids] < least))
+    return float(np.mean(counts[featurize(texts).ids] < least))
 
 
 def _findings(rows: Sequence[Row]) -> tuple[Finding, ...]:

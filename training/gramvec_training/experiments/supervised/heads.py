@@ -12,7 +12,7 @@ import orjson
 import torch
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featuriser
+from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import BagSettings, ProjectionSettings, Supervision
 from gramvec_training.data import Corpus, Ints
@@ -102,7 +102,7 @@ def averages(inputs: Inputs, texts: list[str], a: float | None = _A) -> Floats:
     if a is not None:
         listed = [entry.text for entry in vocabulary.entries()]
         table = table * word_weights(listed, _frequencies(inputs.frequencies[0]), a)[:, None]
-    return encoder_function(bag_of(table, pooling="mean", activation="linear"), Featuriser(_WORDS, vocabulary))(tokens)
+    return encoder_function(bag_of(table, pooling="mean", activation="linear"), Featurizer(_WORDS, vocabulary))(tokens)
 
 
 _frequencies = functools.lru_cache(1)(read_frequencies)  # a second, and the same for each fit
@@ -136,7 +136,7 @@ def _start(inputs: Inputs, task: Task, system: str, regime: Regime, seed: int) -
     if regime == "features":
         table = torch.from_numpy(model.encode(texts))
         return _Start(Bag(table, BagSettings(activation="linear", bias=False)), _one_row_each(len(texts)))
-    corpus = Corpus.of(texts, model.featuriser, len(run.vocabulary))
+    corpus = Corpus.of(texts, model.featurizer, len(run.vocabulary))
     assert inputs.data is not None
     fresh = regime == "trained"
     return _Start(begun_encoder(run.config, None, seed, run.vocabulary, inputs.data) if fresh else run.encoder, corpus)

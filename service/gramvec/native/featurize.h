@@ -3,8 +3,8 @@
  * The rules are those of features/plain.py, vocab/suffixes.py and vocab/memo.py; tests compare all passes with a slow
  * reference. Nothing here knows of Python: the caller holds the texts, and may let go of the interpreter's lock.
  */
-#ifndef GRAMVEC_FEATURISE_H
-#define GRAMVEC_FEATURISE_H
+#ifndef GRAMVEC_FEATURIZE_H
+#define GRAMVEC_FEATURIZE_H
 
 #include <stdint.h>
 #include <string.h>
@@ -432,7 +432,7 @@ static void push_sums(const Features *f, Pending *pending, const Characters *cha
     }
 }
 
-static void featurise_text(const Features *f, int sums, const Text *text, Characters *chars, Pending *pending) {
+static void featurize_text(const Features *f, int sums, const Text *text, Characters *chars, Pending *pending) {
     int64_t length = read_characters(f, text, chars, &pending->unknown);
     if (length > 0 && sums) {
         push_sums(f, pending, chars);
@@ -463,12 +463,12 @@ static inline int64_t most_rows(const Features *f, int sums, int64_t characters,
  * sums: whether rows stand for sums (see vocab/suffixes.py and vocab/memo.py), or each for a feature by itself.
  * rows: room for most_rows. chars: room for the longest text's characters and SLACK.
  */
-static int32_t *featurise(const Features *f, int sums, const Text *texts, int64_t n, int32_t *rows, int64_t *offsets,
+static int32_t *featurize(const Features *f, int sums, const Text *texts, int64_t n, int32_t *rows, int64_t *offsets,
                           Characters *chars, int64_t *unknown) {
     Pending pending = {.count = 0, .at = rows};
     offsets[0] = 0;
     for (int64_t i = 0; i < n; i++) {
-        featurise_text(f, sums, &texts[i], chars, &pending);
+        featurize_text(f, sums, &texts[i], chars, &pending);
         offsets[i + 1] = pending.at - rows;
     }
     *unknown = pending.unknown;
