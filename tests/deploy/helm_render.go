@@ -1,6 +1,6 @@
-// Renders a chart with Go's own templates, which are Helm's, for tests where there is no helm: go run helm_render.go
-// CHART < INPUT. INPUT is JSON, what Helm calls Values and Release. Of Helm's functions there are those that the
-// chart uses; toYaml writes JSON, which is YAML.
+// Renders a chart with Go's templates, for tests on machines without helm: go run helm_render.go CHART < INPUT.
+// INPUT is JSON with Helm's Values, Release and Chart. Only the functions that the chart uses are defined; toYaml writes
+// JSON, which is YAML.
 package main
 
 import (

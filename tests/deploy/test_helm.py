@@ -1,4 +1,4 @@
-"""The chart of deploy/helm renders what deploy/kubernetes holds: by helm or by Go's templates, whichever is here."""
+"""The Helm chart: valid by Kubernetes' own schemas, and true of the service that its pods run."""
 
 from __future__ import annotations
 
@@ -6,29 +6,35 @@ import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
+from functools import cache
 from typing import Any
 
+import httpx
 import jsonschema
 import kubernetes_validate
+import orjson
 import pytest
 import yaml
 
 import gramvec
+from benchmarks import capacity
+from benchmarks.capacity import Capacity
 from conftest import ROOT
 from gramvec.server.settings.settings import Settings, environment_variable
+from http_support import running
 
 CHART = ROOT / "deploy" / "helm" / "gramvec"
-OVERLAYS = ROOT / "deploy" / "kubernetes" / "overlays"
-# An overlay, and the values that make the chart it.
-SAME = {"cpu": [], "monitored": ["values-monitored.yaml"], "gpu": ["values-gpu.yaml"]}
-FOREIGN = {"ServiceMonitor"}
+VARIANTS = {"cpu": [], "monitored": ["values-monitored.yaml"], "gpu": ["values-gpu.yaml"]}
+# The oldest version that knows preStop's sleep without a feature gate, and the newest that the validator knows.
 VERSIONS = ("1.30", kubernetes_validate.latest_version())
+# Its schema is the Prometheus operator's.
+FOREIGN = {"ServiceMonitor"}
+ALL_OPTIONS = {"keysSecret": "mine", "nodeSelector": {"a": "b"}, "image": {"pullSecrets": [{"name": "registry"}]}}
 Values = dict[str, Any]
 
 
 def merged(base: Values, over: Values) -> Values:
-    """As Helm merges values: maps by their keys, all else replaced."""
+    """Merge values as Helm does: maps by their keys, everything else replaced."""
     made = dict(base)
     for key, value in over.items():
         both = isinstance(value, dict) and isinstance(base.get(key), dict)
@@ -43,137 +49,176 @@ def values(*more: Values | str) -> Values:
     return made
 
 
-def rendered(tmp_path: Path, *more: Values | str, name: str = "gramvec") -> dict[str, Values]:
-    """The documents by their kind."""
-    chosen = values(*more)
-    if shutil.which("helm") is not None:
-        path = tmp_path / "values.yaml"
-        path.write_text(yaml.safe_dump(chosen))
-        command = ["helm", "template", name, str(CHART), "--values", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    elif shutil.which("go") is not None:
-        given = {
-            "Values": chosen,
-            "Release": {"Name": name},
-            "Chart": yaml.safe_load((CHART / "Chart.yaml").read_text()),
-        }
-        command = ["go", "run", str(ROOT / "tests" / "deploy" / "helm_render.go"), str(CHART)]
-        done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, check=False)
-    else:
-        pytest.skip("neither helm nor go is here")
-    assert done.returncode == 0, done.stderr
-    found = [document for document in yaml.safe_load_all(done.stdout) if document]
+def rendered(*more: Values | str, name: str = "gramvec") -> dict[str, Values]:
+    """Return the chart's documents by kind, from helm or from Go's templates, which are Helm's."""
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    printed = printed_by_go(json.dumps({"Values": values(*more), "Release": {"Name": name}, "Chart": chart}))
+    found = [document for document in yaml.safe_load_all(printed) if document]
     by_kind = {document["kind"]: document for document in found}
     assert len(by_kind) == len(found)
     return by_kind
 
 
-def overlay(name: str) -> dict[str, Values]:
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not here")
-    command = ["kubectl", "kustomize", str(OVERLAYS / name)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return {document["kind"]: document for document in yaml.safe_load_all(done.stdout)}
+@cache
+def printed_by_go(given: str) -> str:
+    if shutil.which("helm") is not None:
+        parsed = json.loads(given)
+        command = ["helm", "template", parsed["Release"]["Name"], str(CHART), "--values", "-"]
+        given = json.dumps(parsed["Values"])
+    elif shutil.which("go") is not None:
+        command = ["go", "run", str(ROOT / "tests" / "deploy" / "helm_render.go"), str(CHART)]
+    else:
+        pytest.skip("neither helm nor go is installed")
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-def container(objects: dict[str, Values]) -> Values:
-    (found,) = objects["Deployment"]["spec"]["template"]["spec"]["containers"]
-    assert isinstance(found, dict)
-    return found
+def pod(objects: dict[str, Values]) -> tuple[Values, Values]:
+    """Return the pods' spec and their one container."""
+    spec = objects["Deployment"]["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    return spec, container
 
 
-@pytest.mark.parametrize("name", SAME)
-def test_it_is_the_overlay(tmp_path: Path, name: str) -> None:
-    ours, theirs = rendered(tmp_path, *SAME[name]), overlay(name)
-    # A change of the settings rolls the pods over by a checksum here, there by a hash in the name.
-    annotations = ours["Deployment"]["spec"]["template"]["metadata"].pop("annotations")
-    assert annotations.keys() == {"checksum/settings"}
-    hashed = theirs["ConfigMap"]["metadata"]["name"]
-    assert hashed.startswith("gramvec-settings-")
-    theirs["ConfigMap"]["metadata"]["name"] = "gramvec-settings"
-    (reference,) = container(theirs)["envFrom"]
-    assert reference["configMapRef"]["name"] == hashed
-    reference["configMapRef"]["name"] = "gramvec-settings"
-    assert ours == theirs
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_object_is_valid(variant: str) -> None:
+    objects = rendered(*VARIANTS[variant], ALL_OPTIONS)
+    kinds = {"ConfigMap", "Deployment", "PodDisruptionBudget", "Service"}
+    kinds |= {"cpu": {"HorizontalPodAutoscaler"}, "gpu": set[str]()}.get(
+        variant, {"HorizontalPodAutoscaler", "NetworkPolicy", "ServiceMonitor"}
+    )
+    assert objects.keys() == kinds
+    for version in VERSIONS:
+        for kind, document in objects.items():
+            if kind not in FOREIGN:
+                kubernetes_validate.validate(document, version, strict=True)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", SAME)
-def test_every_object_is_valid(tmp_path: Path, name: str, version: str) -> None:
-    more = {"keysSecret": "mine", "nodeSelector": {"a": "b"}, "image": {"pullSecrets": [{"name": "registry"}]}}
-    for kind, document in rendered(tmp_path, *SAME[name], more).items():
-        if kind not in FOREIGN:
-            kubernetes_validate.validate(document, version, strict=True)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_variant_is_what_its_name_says(variant: str) -> None:
+    objects = rendered(*VARIANTS[variant])
+    spec, container = pod(objects)
+    gpu = variant == "gpu"
+    assert container["image"] == ("gramvec:gpu" if gpu else "gramvec:cpu")
+    # A fixed number of replicas and an autoscaler would take turns.
+    assert ("replicas" in objects["Deployment"]["spec"]) == gpu
+    assert ("nvidia.com/gpu" in container["resources"]["limits"]) == gpu
+    settings = objects["ConfigMap"]["data"]
+    assert settings.get("GRAMVEC_DEVICE") == ("cuda" if gpu else None)
+    assert set(settings) <= {environment_variable(name) for name in Settings.model_fields}
+    sleep = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    grace = float(settings["GRAMVEC_GRACEFUL_SHUTDOWN_SECONDS"])
+    assert spec["terminationGracePeriodSeconds"] >= sleep + grace + 5
 
 
-def test_keys_are_those_of_the_part(tmp_path: Path) -> None:
-    objects = rendered(tmp_path, {"keysSecret": "gramvec-keys"})
-    (part,) = yaml.safe_load_all((ROOT / "deploy/kubernetes/components/api-keys/keys.yaml").read_text())
-    spec = part["spec"]["template"]["spec"]
-    assert objects["Deployment"]["spec"]["template"]["spec"]["volumes"] == spec["volumes"]
-    for key in ("env", "volumeMounts"):
-        assert container(objects)[key] == spec["containers"][0][key]
+def test_the_pods_may_only_serve() -> None:
+    spec, container = pod(rendered())
+    assert spec["securityContext"]["runAsNonRoot"]
+    assert spec["securityContext"]["runAsUser"] == 65532
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert not spec["automountServiceAccountToken"]
+    # A Service named gramvec would set GRAMVEC_PORT to tcp://..., and the service would not start.
+    assert spec["enableServiceLinks"] is False
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
 
 
-def test_two_releases_do_not_select_each_others_pods(tmp_path: Path) -> None:
-    one, other = (rendered(tmp_path, "values-monitored.yaml", name=name) for name in ("one", "other"))
-    for objects, name in ((one, "one"), (other, "other")):
+def test_the_probes_ask_for_paths_and_the_port_that_the_service_has() -> None:
+    _, container = pod(rendered())
+    (port,) = container["ports"]
+    assert port["containerPort"] == Settings().port
+    probes = {name: container[f"{name}Probe"]["httpGet"] for name in ("startup", "readiness", "liveness")}
+    assert {name: one["path"] for name, one in probes.items()} == {
+        "startup": "/ready", "readiness": "/ready", "liveness": "/health",
+    }  # fmt: skip
+    assert {one["port"] for one in probes.values()} == {port["name"]}
+
+
+def test_the_pods_have_the_memory_that_was_measured() -> None:
+    measured = Capacity(orjson.loads(capacity.RESULTS.read_bytes())).memory(1) * 1e6
+    resources = pod(rendered())[1]["resources"]
+    request, limit = (int(resources[kind]["memory"].removesuffix("Mi")) * 2**20 for kind in ("requests", "limits"))
+    assert measured < request < limit
+    assert limit >= measured + 200e6
+
+
+def test_the_queue_metric_is_made_of_one_that_the_service_exposes(embedder: gramvec.Embedder) -> None:
+    rules = yaml.safe_load((CHART.parent / "prometheus-adapter.yaml").read_text())
+    (rule,) = rules["rules"]["custom"]
+    series = rule["name"]["matches"].strip("^$")
+    with running(Settings(), embedder) as server:
+        httpx.post(f"{server.url}/embed", json={"inputs": "a"}).raise_for_status()
+        assert f"\n{series}" in httpx.get(f"{server.url}/metrics").text
+    assert rule["seriesQuery"].startswith(series + "{")
+    metrics = rendered("values-monitored.yaml")["HorizontalPodAutoscaler"]["spec"]["metrics"]
+    assert [one["pods"]["metric"]["name"] for one in metrics if one["type"] == "Pods"] == [rule["name"]["as"]]
+
+
+def test_two_releases_do_not_select_each_others_pods() -> None:
+    for name in ("one", "other"):
+        objects = rendered("values-monitored.yaml", name=name)
         assert {document["metadata"]["name"] for document in objects.values()} == {name, f"{name}-settings"}
         labels = objects["Deployment"]["spec"]["template"]["metadata"]["labels"]
         assert labels == objects["Service"]["spec"]["selector"] == {"app.kubernetes.io/name": name}
+        assert objects["Deployment"]["spec"]["selector"]["matchLabels"] == labels
+        assert objects["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
+        assert objects["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"] == labels
         assert objects["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == name
 
 
-def test_another_setting_rolls_the_pods_over_and_is_text(tmp_path: Path) -> None:
+def test_keys_are_read_from_a_mounted_secret() -> None:
+    spec, container = pod(rendered(ALL_OPTIONS))
+    (key_file,) = container["env"]
+    assert key_file["name"] == environment_variable("api_key_file")
+    (mount,) = container["volumeMounts"]
+    assert key_file["value"].startswith(mount["mountPath"] + "/")
+    assert spec["volumes"] == [{"name": mount["name"], "secret": {"secretName": "mine"}}]
+
+
+def test_another_setting_rolls_the_pods_over_and_is_text() -> None:
     def checksum(objects: dict[str, Values]) -> Any:
         return objects["Deployment"]["spec"]["template"]["metadata"]["annotations"]["checksum/settings"]
 
-    before, after = (
-        rendered(tmp_path),
-        rendered(tmp_path, {"settings": {"GRAMVEC_WORKERS": "2", "GRAMVEC_MODEL": 'a"b'}}),
-    )
-    assert checksum(before) != checksum(after)
+    after = rendered({"settings": {"GRAMVEC_WORKERS": "2", "GRAMVEC_MODEL": 'a"b'}})
+    assert checksum(rendered()) != checksum(after)
     assert after["ConfigMap"]["data"]["GRAMVEC_WORKERS"] == "2"
     assert after["ConfigMap"]["data"]["GRAMVEC_MODEL"] == 'a"b'
 
 
-# Without helm or go
-
-
-def test_the_chart_has_our_version_and_its_settings_are_ours() -> None:
+def test_the_chart_has_our_version() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (gramvec.__version__, gramvec.__version__)
-    for more in SAME.values():
-        assert set(values(*more)["settings"]) <= {environment_variable(name) for name in Settings.model_fields}
 
 
-def test_templates_ask_for_values_that_there_are() -> None:
-    there = values()
-    asked = {
-        path
-        for template in (CHART / "templates").iterdir()
-        for path in re.findall(r"\.Values\.([\w.]+)", template.read_text())
-    }
+def test_templates_ask_for_values_that_exist() -> None:
+    templates = "".join(template.read_text() for template in (CHART / "templates").iterdir())
+    asked = set(re.findall(r"\.Values\.([\w.]+)", templates))
     for path in asked:
-        found = there
+        found = values()
         for part in path.split("."):
             assert part in found, path
             found = found[part]
-    assert {path.partition(".")[0] for path in asked} == set(there)
+    assert {path.partition(".")[0] for path in asked} == set(values())
 
 
-def test_values_have_a_schema_that_knows_misspellings() -> None:
-    schema = json.loads((CHART / "values.schema.json").read_text())
-    jsonschema.Draft7Validator.check_schema(schema)
-    assert set(schema["properties"]) == {*values(), "global"}
-    for more in SAME.values():
-        jsonschema.validate(values(*more), schema)
-    for wrong in (
+@pytest.mark.parametrize(
+    "wrong",
+    [
         {"replica": 3},
         {"settings": {"model": "sif"}},
         {"settings": {"GRAMVEC_PORT": 1}},
         {"autoscaling": {"max": 3}},
         {"replicas": "two"},
-    ):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(values(wrong), schema)
+    ],
+)
+def test_the_schema_of_values_refuses_misspellings(wrong: Values) -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    jsonschema.Draft7Validator.check_schema(schema)
+    for more in VARIANTS.values():
+        jsonschema.validate(values(*more), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(values(wrong), schema)
