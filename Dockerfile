@@ -1,14 +1,12 @@
-# The service with its models. RUNTIME=cpu or gpu:
+# The service with its models, for RUNTIME=cpu or gpu:
 #   docker build -t gramvec:cpu .
 #   docker build -t gramvec:gpu --build-arg RUNTIME=gpu .
 # The base is the same for both: the CUDA libraries come as wheels, the driver from the host.
 ARG RUNTIME=cpu
 ARG PYTHON=3.11
 
-FROM python:${PYTHON}-slim-bookworm AS base
-
-# What is installed, in a place that is copied whole: /opt/gramvec.
-FROM base AS build
+# What is installed, in one folder that the last stage copies: /opt/gramvec.
+FROM python:${PYTHON}-slim-bookworm AS build
 # The official image has Python's headers; Debian's own Python has them in python3-dev.
 # hadolint ignore=DL3008
 RUN apt-get update \
@@ -28,35 +26,23 @@ COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY service service
 COPY docker/healthy.py /opt/gramvec/
 # The import fails where the extension in C could not be built, which an installation elsewhere would do without.
-# uvloop has 12 MB of symbols. libonnxruntime.so is for programs in C: Python's module, as large, holds it all.
 RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels . \
     && /opt/build/bin/pip --python /opt/gramvec/bin/python install --no-cache-dir --no-compile --no-deps /wheels/*.whl \
     && /opt/gramvec/bin/python -c 'import gramvec.native.loops' \
-    && packages="$(/opt/gramvec/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-    && find "$packages" -depth -type d \( -name tests -o -path '*/onnxruntime/transformers' \) -exec rm -rf {} + \
-    && strip --strip-unneeded "$packages"/uvloop/*.so \
-    && if [ "$RUNTIME" = cpu ]; then rm "$packages"/onnxruntime/capi/libonnxruntime.so.*; fi \
-    && python3 -m compileall -q --invalidation-mode unchecked-hash "$packages"
-
+    && python3 -m compileall -q --invalidation-mode unchecked-hash /opt/gramvec/lib
 # A clone made with a strict umask has files that only its owner may read.
-FROM base AS models
-COPY models /models
-RUN chmod -R u=rwX,go=rX /models
+COPY models /opt/gramvec/models
+RUN chmod -R u=rwX,go=rX /opt/gramvec/models
 
-FROM base AS trimmed
-COPY docker/trim.sh /tmp/
-RUN sh /tmp/trim.sh \
-    && echo 'gramvec:x:65532:65532::/nonexistent:/usr/sbin/nologin' >>/etc/passwd \
-    && echo 'gramvec:x:65532:' >>/etc/group
-
-FROM scratch
-# Whole, since what one layer deletes from another would still be in the image.
-# hadolint ignore=DL3067
-COPY --from=trimmed / /
-COPY --from=models /models /opt/gramvec/models
+FROM python:${PYTHON}-slim-bookworm
+# The official image has no bytecode of Python's library; the container cannot write any.
+RUN useradd --no-log-init --system --uid 65532 --user-group --home-dir /nonexistent --shell /usr/sbin/nologin gramvec \
+    && mkdir /models \
+    && python3 -m compileall -q --invalidation-mode unchecked-hash \
+        "$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"
 COPY --from=build /opt/gramvec /opt/gramvec
 WORKDIR /
-# A model's name is looked for in /models, where a folder of your own can be mounted, then among the shipped ones.
+# A model's name is looked up in /models, where a folder of your own can be mounted, then among the shipped ones.
 ENV GRAMVEC_MODELS=/models:/opt/gramvec/models \
     PATH=/opt/gramvec/bin:/usr/local/bin:/usr/bin:/bin \
     LANG=C.UTF-8 \
