@@ -60,7 +60,7 @@ ENTRYPOINT ["gramvec"]
 CMD ["serve"]
 LABEL org.opencontainers.image.title="gramvec" \
     org.opencontainers.image.description="Sentence embeddings from character n-grams and words, over HTTP" \
-    org.opencontainers.image.version="0.1.0" \
+    org.opencontainers.image.version="0.2.0" \
     org.opencontainers.image.licenses="Apache-2.0" \
     org.opencontainers.image.base.name="python:3.11-slim-bookworm"
 ARG REVISION=unknown

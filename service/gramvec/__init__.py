@@ -47,10 +47,10 @@ __all__ = [
     "match",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
-# These bring numpy, for which `gramvec serve` sets something first: they are imported when they are wanted.
+# Imported on first use: they import numpy, and `gramvec serve` sets an environment variable before that.
 _WHERE = {
     "Embedder": "gramvec.embed",
     "Index": "gramvec.search",
@@ -63,7 +63,7 @@ _RENAMED = {"neighbours": "gramvec.explain", "sparse": "gramvec.lexical"}
 
 
 def __getattr__(name: str) -> Any:
-    """What is listed above and not imported yet."""
+    """Import a public name on first use."""
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     if name in _MODULES:

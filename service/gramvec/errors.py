@@ -1,12 +1,12 @@
-"""The exceptions that gramvec raises on purpose; anything else is a bug.
+"""Exceptions that gramvec raises on purpose; any other exception is a bug.
 
 GramvecError
  +-- InputError     a text or an argument is not usable as it is
  +-- BundleError    a model's files are missing, damaged or of another version
- +-- DeviceError    the requested device or onnxruntime itself cannot be had
+ +-- DeviceError    the requested device or onnxruntime is unavailable
  +-- Overloaded     the service has more work waiting than it accepts
  +-- BackendError   the runtime failed while computing
- +-- ServiceError   a service over HTTP cannot be had, or will not answer
+ +-- ServiceError   a service over HTTP is unreachable or refuses the request
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class GramvecError(Exception):
 class InputError(GramvecError):
     """A text or an argument is not usable; the message says what to do.
 
-    `field` names the argument and `index` the text in a sequence, where there is one.
+    `field` names the argument and `index` the position of the text in its sequence, if there is one.
     """
 
     def __init__(self, message: str, *, field: str | None = None, index: int | None = None) -> None:
@@ -39,13 +39,13 @@ class BundleError(GramvecError):
 
 
 class DeviceError(GramvecError):
-    """The requested device, or onnxruntime itself, cannot be had."""
+    """The requested device or onnxruntime is unavailable."""
 
 
 class Overloaded(GramvecError):
-    """More work is waiting than is accepted, or for longer; try again after `retry_after` seconds.
+    """The queue is full, or a request would miss its deadline; retry after `retry_after` seconds.
 
-    `reason` names the limit: "queue_texts", "queue_characters", "deadline" or "shutting_down".
+    `reason` names the limit: "memory", "queue_texts", "queue_characters", "deadline" or "shutting_down".
     """
 
     def __init__(self, message: str, *, retry_after: float, reason: OverloadReason) -> None:
@@ -59,9 +59,10 @@ class BackendError(GramvecError):
 
 
 class ServiceError(GramvecError):
-    """A service that gramvec.client asks cannot be had, or will not answer; the message has its own sentence.
+    """A service that gramvec.client calls is unreachable or refuses the request.
 
-    `status` is the answer's, None where there was none; `retry_after` its seconds, where it names some.
+    The message contains the service's own sentence. `status` is the HTTP status, or None without a response;
+    `retry_after` is the value of its Retry-After header in seconds, or None.
     """
 
     def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
@@ -71,9 +72,9 @@ class ServiceError(GramvecError):
 
 
 def quoted(value: object) -> str:
-    """What a stranger wrote, for a sentence: on one line, in printable ASCII, and short; of a container its type.
+    """Return untrusted text for a message: one line of at most 100 characters in printable ASCII.
 
-    Of an error of a library, which may quote a stranger at length, its message.
+    An exception gives its message, at most 400 characters; any other object gives the name of its type.
     """
     most = MOST_OF_ERROR if isinstance(value, Exception) else MOST_QUOTED
     if not isinstance(value, str | int | float | Exception):

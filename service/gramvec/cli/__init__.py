@@ -1,6 +1,6 @@
-"""The commands of `gramvec`, a file a group of them; nothing else imports click.
+"""The command line: one module a group of commands. Nothing else imports click.
 
-May import every other room. A new command is a function in one of these files, and a line in `group.LATER`.
+A new command is a function in one of these modules and a line in `main.COMMANDS`.
 """
 
 from __future__ import annotations

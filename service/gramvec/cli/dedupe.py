@@ -29,8 +29,7 @@ from gramvec.cli.embed import (
     told_to_stop,
     truncate_option,
 )  # fmt: skip
-from gramvec.cli.options import device_option, model_option, space_option, weights_option
-from gramvec.cli.progress import bar
+from gramvec.cli.options import bar, device_option, model_option, space_option, weights_option
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.embed.spaces import Space

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gramvec.bulk.dedupe_io import Ids, Texts, units_of
-from gramvec.cli.progress import bar
+from gramvec.cli.options import bar
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.search.filters import text_of

@@ -13,7 +13,7 @@ from gramvec.bulk.dedupe import Pairs, groups, join
 from gramvec.bulk.dedupe_io import Ids, Texts
 from gramvec.bulk.pipeline import OnError
 from gramvec.cli.embed import progress
-from gramvec.cli.progress import Bars
+from gramvec.cli.options import Bars
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.search.building import build_index

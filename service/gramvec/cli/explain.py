@@ -1,4 +1,4 @@
-"""The commands that look into a model: `gramvec explain` and `gramvec neighbors`."""
+"""The commands `gramvec explain` and `gramvec neighbors`."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from gramvec.tables.batches import BLOCK_ROWS
 from gramvec.tables.text_lines import read_lines
 
 
-@click.command("explain", short_help="Say which features made a score.")
+@click.command("explain", short_help="Show which features made a score.")
 @click.argument("source")
 @click.argument("target")
 @click.option(
-    "--top-k", type=click.IntRange(1, MOST_PAIRS), default=TOP_K, show_default=True, help="List so many pairs."
+    "--top-k", type=click.IntRange(1, MOST_PAIRS), default=TOP_K, show_default=True, help="Number of pairs to list."
 )
-@click.option("--by-word", is_flag=True, help="List pairs of words, the sums of their features' pairs.")
+@click.option("--by-word", is_flag=True, help="List pairs of words instead of pairs of features.")
 @json_option
 @model_option
 @device_option
 def explain_command(
     source: str, target: str, top_k: int, by_word: bool, as_json: bool, model: str, device: Device
 ) -> None:
-    """Print the cosine of SOURCE and TARGET, and the pairs of features that made it, the largest first.
+    """Print the cosine of SOURCE and TARGET and the pairs of features that made it, largest first.
 
-    The contributions add up to the score. A space at an end of a word is shown as "␣".
+    The contributions add up to the score. A space at the start or end of a word is shown as "␣".
 
     \b
     Examples:
@@ -47,20 +47,22 @@ def explain_command(
     embedder.close()
 
 
-@click.command("neighbors", short_help="Find the nearest words of a text, or n-grams of an n-gram.")
+@click.command("neighbors", short_help="Find the words nearest to a text.")
 @click.argument("text", required=False)
 @click.option("--ngram", help="An n-gram of the model instead of a text; a space stands for the end of a word.")
 @click.option(
     "--words", type=click.File("rb"), metavar="FILE", help="Words, one a line (-: stdin). [the model's own words]"
 )
-@click.option("--top-k", type=click.IntRange(1), default=NEAREST, show_default=True, help="List so many.")
+@click.option(
+    "--top-k", type=click.IntRange(1), default=NEAREST, show_default=True, help="Number of neighbors to list."
+)
 @json_option
 @model_option
 @device_option
 def neighbors_command(
     text: str | None, ngram: str | None, words: BinaryIO | None, top_k: int, as_json: bool, model: str, device: Device
 ) -> None:
-    """Print the words nearest to TEXT, a line each: cosine, tab, word; or the n-grams nearest to --ngram.
+    """Print the words nearest to TEXT, one line each: cosine, tab, word; or the n-grams nearest to --ngram.
 
     \b
     Examples:
@@ -71,7 +73,7 @@ def neighbors_command(
     if (text is None) == (ngram is None):
         raise click.UsageError("Give a TEXT, or --ngram NGRAM.")
     if ngram is not None and words is not None:
-        raise click.UsageError("--words goes with a TEXT; the neighbours of an n-gram are n-grams of the model.")
+        raise click.UsageError("--words goes with a TEXT; the neighbors of an n-gram are n-grams of the model.")
     embedder = load(model, device=device)
     if ngram is not None:
         found = nearest_ngrams(embedder, ngram, k=top_k)
@@ -110,7 +112,7 @@ def _table(found: Explanation, by_word: bool) -> Iterator[str]:
     for contribution, source, target in rows:
         yield f"{_signed(contribution)}  {source:<{width}}  {target}"
     yield f"{_signed(found.words_rest if by_word else found.rest)}  all other pairs"
-    rest = "what features do alone" if found.by_occlusion else "the model's bias, and rounding"
+    rest = "the effect of single features" if found.by_occlusion else "the model's bias and rounding"
     yield f"{_signed(found.residual)}  no pair: {rest}"
     yield f"known features cover {found.source.coverage:.0%} of the source's characters, " + (
         f"{found.target.coverage:.0%} of the target's"

@@ -1,4 +1,4 @@
-"""The commands that take a model elsewhere and back: `gramvec save`, `gramvec push` and `gramvec pull`."""
+"""The commands `gramvec save`, `gramvec push` and `gramvec pull`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from gramvec.bundle.copy import copy_bundle
 
-overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a model that is there.")
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace an existing model.")
 
 
 @click.command(short_help="Copy a model into a folder.")
@@ -16,7 +16,7 @@ overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a mod
 @click.argument("folder", type=click.Path(path_type=Path))
 @overwrite_option
 def save(model: str, folder: Path, overwrite: bool) -> None:
-    """Copy MODEL (a name in models/, or a bundle's folder) into FOLDER: its own files alone, verified before and after.
+    """Copy the files of MODEL (a name in models/, or the folder of a bundle) to FOLDER and verify them there.
 
     \b
     Example:
@@ -30,12 +30,12 @@ def save(model: str, folder: Path, overwrite: bool) -> None:
 @click.argument("model")
 @click.argument("repository")
 @click.option("--revision", help="Branch to commit to, instead of the main one.")
-@click.option("--private", is_flag=True, help="If the repository is made now: for its owners alone.")
+@click.option("--private", is_flag=True, help="Make a new repository private.")
 def push(model: str, repository: str, revision: str | None, private: bool) -> None:
     """Upload MODEL to REPOSITORY, as in ORG/NAME, of the Hugging Face Hub or the one that HF_ENDPOINT names.
 
-    Prints the model's digest, by which `gramvec pull --digest` knows it again, and the commit. Wants a token that may
-    write: HF_TOKEN, or that of hf auth login.
+    Prints the digest of the model, which `gramvec pull --digest` checks, and the commit. Needs a token with write
+    access: HF_TOKEN, or the one stored by hf auth login.
 
     \b
     Example:
@@ -50,12 +50,12 @@ def push(model: str, repository: str, revision: str | None, private: bool) -> No
 @click.command(short_help="Download a model from a hub.")
 @click.argument("repository")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--digest", help="First digits, 12 or more, of the model's digest; another is refused.")
+@click.option("--digest", help="Expected digest of the model, or its first 12 or more digits.")
 @overwrite_option
 def pull(repository: str, folder: Path | None, digest: str | None, overwrite: bool) -> None:
     """Download REPOSITORY, as in ORG/NAME or ORG/NAME@REVISION, into FOLDER (models/NAME if left out).
 
-    Nothing of it is used or put there before all of it is checked, every byte and the golden texts.
+    Every file and the golden texts are verified before anything appears in FOLDER.
 
     \b
     Example:

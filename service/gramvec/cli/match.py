@@ -11,7 +11,7 @@ from gramvec.bulk.embed_file import COLUMN, cores
 from gramvec.cli.embed import progress, threads_option, told_to_stop
 from gramvec.cli.match_labels import Asked, Wish
 from gramvec.cli.match_output import EXPLAINED, NAMES, OUTPUTS, records_of, write
-from gramvec.cli.progress import Bars
+from gramvec.cli.options import Bars
 from gramvec.errors import InputError
 from gramvec.matching.fields import THRESHOLD, Field
 from gramvec.matching.matcher import Learned

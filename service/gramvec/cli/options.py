@@ -1,17 +1,25 @@
-"""Options that several commands have, and what a terminal may be shown."""
+"""Options and output that several commands share."""
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import click
+from tqdm import tqdm
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.embed.spaces import SPACES
 
 model_option = click.option(
-    "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="A name in models/, or a bundle's folder."
+    "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="Name in models/, or folder of a bundle."
 )
 device_option = click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True, help="Where to run."
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="Device that computes the vectors.",
 )
 space_option = click.option(
     "--space", type=click.Choice(SPACES), default="meaning", show_default=True,
@@ -21,9 +29,36 @@ weights_option = click.option(
     "--weights", type=click.Choice(["texts", "model"]), default="texts", show_default=True,
     help="What n-grams are weighed by: the texts of INPUT, where they can be read twice, or what the model ships with.",
 )  # fmt: skip
-json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead, on one line.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
 
 
 def printable(text: str) -> str:
-    """Of a stranger's text what prints, and escapes of what does not, which could move a terminal's cursor."""
+    """Return `text` with every unprintable character escaped, so that untrusted text cannot move the cursor."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+def bar(title: str, total: int, unit: str) -> Any:
+    """Return a progress bar on stderr; it shows nothing where stderr is not a terminal."""
+    return tqdm(desc=title, total=total, unit=unit, unit_scale=True, disable=None, file=sys.stderr)
+
+
+class Bars:
+    """Progress bars of consecutive phases, one at a time."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._phase: str | None = None
+
+    def __enter__(self) -> Bars:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def watch(self, phase: str, done: int, total: int) -> None:
+        """Advance the bar of `phase` by `done` of `total` rows, or of pairs in the phase "comparing"."""
+        if phase != self._phase:
+            self.__exit__()
+            self._phase, self._bar = phase, bar(phase, total, " pairs" if phase == "comparing" else " rows")
+        self._bar.update(done)

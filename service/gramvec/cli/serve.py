@@ -1,4 +1,4 @@
-"""The command `gramvec serve`: options, environment variables and a TOML file, all from the fields of `Settings`."""
+"""The command `gramvec serve`. Its options, environment variables and TOML file follow the fields of Settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Literal, TextIO, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
-from gramvec.cli.lazy import imported
+from gramvec.cli.main import import_quickly
 from gramvec.errors import GramvecError, InputError
 from gramvec.server.settings import Settings, environment_variable, option, settings_from
 
@@ -31,7 +31,7 @@ def _read_config(context: click.Context, parameter: click.Parameter, path: Path 
     if unknown:
         known = ", ".join(Settings.model_fields)
         raise click.BadParameter(f"{path}: no setting is named {unknown[0]!r}; there are {known}", context, parameter)
-    # As text, so that click checks a value of the file as it checks one of the command line: 1.5 is no whole number.
+    # Values become text, so that click checks a value of the file as it checks one of the command line.
     texts = {name: _as_text(value, Settings.model_fields[name]) for name, value in values.items()}
     context.default_map = {**(context.default_map or {}), **texts}
 
@@ -75,21 +75,21 @@ def _serve(config: None = None, **values: Any) -> None:
         settings = settings_from(values)
     except InputError as error:
         raise click.UsageError(str(error)) from error
-    # FastAPI and uvicorn: not for --help.
-    run: Callable[[Settings], None] = imported("gramvec.server.run", "serve")
+    # FastAPI and uvicorn are imported here, so that --help need not wait for them.
+    run: Callable[[Settings], None] = import_quickly("gramvec.server.run", "serve")
     try:
         run(settings)
     except GramvecError as error:
-        if settings.log_format == "json":  # whoever reads the lines as JSON is to read the last one, too
+        if settings.log_format == "json":  # every line of a JSON log is JSON, the last one too
             log.error("%s", error)
             raise SystemExit(1) from error
         raise click.ClickException(str(error)) from error
     finally:
-        _forget_what_cannot_be_written(sys.stderr)
+        _discard_unwritable(sys.stderr)
 
 
-def _forget_what_cannot_be_written(stream: TextIO) -> None:
-    """Lines of the log that a full disk has not taken: with them, Python would make the exit code 120."""
+def _discard_unwritable(stream: TextIO) -> None:
+    """Discard log lines that a full disk did not take; Python would otherwise exit with code 120."""
     try:
         stream.flush()
     except OSError:

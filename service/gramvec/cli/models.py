@@ -1,4 +1,4 @@
-"""The commands that ask a model as a whole: `gramvec similarity`, `gramvec inspect` and `gramvec verify`."""
+"""The commands `gramvec similarity`, `gramvec inspect` and `gramvec verify`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gramvec.tables.text_lines import read_lines
 @device_option
 @space_option
 def similarity(source: str, sentences: tuple[str, ...], model: str, device: Device, space: Space) -> None:
-    """Print the cosine of SOURCE with each of SENTENCES, a line each: score, tab, sentence.
+    """Print the cosine of SOURCE with each of SENTENCES, one line each: score, tab, sentence.
 
     \b
     Example:
@@ -40,12 +40,12 @@ def similarity(source: str, sentences: tuple[str, ...], model: str, device: Devi
     embedder.close()
 
 
-@click.command(short_help="Say what a model is.")
+@click.command(short_help="Describe a model.")
 @click.argument("model", default=DEFAULT_MODEL)
-@click.option("--json", "as_json", is_flag=True, help="The whole manifest but its golden texts, as JSON.")
-@click.option("--vocabulary", is_flag=True, help="Each row instead: kind, text as a Python literal, count.")
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest without its golden texts as JSON.")
+@click.option("--vocabulary", is_flag=True, help="Print each row instead: kind, text as a Python literal, count.")
 def inspect(model: str, as_json: bool, vocabulary: bool) -> None:
-    """Print what MODEL (a name in models/, or a bundle's folder) is, and what it was made from."""
+    """Print what MODEL (a name in models/, or the folder of a bundle) is and what it was trained on."""
     if as_json and vocabulary:
         raise click.UsageError("Give --json or --vocabulary, not both.")
     embedder = load(model, device="cpu")
@@ -77,7 +77,7 @@ def _summary(embedder: Embedder) -> dict[str, str]:
         "features": " and ".join(rows),
         "graph": f"{manifest.graph.pooling}, {manifest.graph.activation}, table in {manifest.graph.precision}",
         "size": f"{size / 1e6:.1f} MB",
-        "licence": str(provenance.get("licence", "not stated")),
+        "license": str(provenance.get("licence", "not stated")),
         "trained on": ", ".join(str(one.get("name", one)) for one in _datasets(provenance)) or "not stated",
     }
 
@@ -94,17 +94,19 @@ def _datasets(provenance: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-@click.command(short_help="Check models, and the runtimes on their texts.")
+@click.command(short_help="Verify models and compare the runtimes.")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option(
-    "--texts", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare on these, one a line."
+    "--texts",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Compare the runtimes on the lines of this file.",
 )
 @device_option
 def verify(models: tuple[str, ...], texts: Path | None, device: Device) -> None:
-    """Check every file of each MODEL against its manifest, and its golden texts on the device; then compare the
-    runtimes, native and ONNX Runtime, on 2,000 texts made of the model's own words, or on those of a file.
+    """Verify the checksum of every file of each MODEL and its golden texts on the device. Then compare the
+    native runtime with ONNX Runtime on 2,000 texts made of the model's own words, or on the lines of a file.
 
-    The largest difference is relative to a vector's length. Over 1e-5 the model fails.
+    The largest difference is relative to the length of a vector. A model with a difference over 1e-5 fails.
 
     \b
     Examples:
