@@ -1,6 +1,6 @@
 """python -m benchmarks.labelled: F1 of vectors that labelled pairs weigh the n-grams of, on three sets of records.
 
-Learned by `gramvec-train fit --pairs` from a set's train and valid pairs, for so many columns of identity; F1 x 100 on
+Learned by `gramvec-train fit --pairs` from a set's train and valid pairs, for so many lexical columns; F1 x 100 on
 test, at the threshold that the fit reports and at the one that is best for train and valid, as `evaluate` has it.
 Beside them the same columns weighed by the two tables, without a label. Prints a table in Markdown, in two minutes.
 """
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import gramvec
 from benchmarks.measure import ROOT
-from gramvec_training.export import add_identity
+from gramvec_training.export import add_lexical
 from gramvec_training.families.matching import best_threshold, f1_at
 from gramvec_training.families.matching_sets import COLUMNS as COLUMNS_OF
 from gramvec_training.families.matching_sets import MatchingSet, Pairs, read_matching_set
@@ -55,7 +55,7 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
         for columns in COLUMNS:
-            add_identity("gramvec-en", work / str(columns), ["any text"], columns=columns)
+            add_lexical("gramvec-en", work / str(columns), ["any text"], columns=columns)
             for name in SETS:
                 one = read_matching_set(folder / name, COLUMNS_OF[name])
                 (work / "pairs.tsv").write_text(_lines(one, one.train + one.valid), encoding="utf-8")
@@ -63,9 +63,9 @@ def run() -> None:
                 _, report = learn_identity(work / "pairs.tsv", str(work / str(columns)), work / "ours")
                 seconds = time.process_time() - began
                 threshold = report["scores"]["learned"]["threshold"]
-                ours = gramvec.load(work / "ours", device="cpu", space="identity")
+                ours = gramvec.load(work / "ours", device="cpu", space="lexical")
                 tables = gramvec.load(work / str(columns), device="cpu").adapted(
-                    [*one.left, *one.right], space="identity"
+                    [*one.left, *one.right], space="lexical"
                 )
                 found = _f1(one, tables, None), _f1(one, ours, threshold), _f1(one, ours, None)
                 cells = " | ".join(f"{f1:.1f}" for f1 in found)

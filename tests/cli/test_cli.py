@@ -101,8 +101,8 @@ def test_similarity(embedder: gramvec.Embedder) -> None:
 
 def test_similarity_goes_by_the_space_that_is_named() -> None:
     texts = "canon sd1100", "canon sd1100 is"
-    found = [float(run("similarity", *texts, "--space", one).stdout.split()[0]) for one in ("identity", "meaning")]
-    wanted = [gramvec.load(space=one).similarity(texts[:1], texts[1:])[0, 0] for one in ("identity", "meaning")]
+    found = [float(run("similarity", *texts, "--space", one).stdout.split()[0]) for one in ("lexical", "semantic")]
+    wanted = [gramvec.load(space=one).similarity(texts[:1], texts[1:])[0, 0] for one in ("lexical", "semantic")]
     assert found == pytest.approx(wanted, abs=1e-4)
     assert found[0] != found[1]
 

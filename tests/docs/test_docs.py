@@ -148,7 +148,7 @@ def test_the_python_examples_print_what_their_comments_say(text: str, lines: int
     assert len(printed) == lines
 
 
-def test_the_example_of_meaning_and_identity_prints_what_its_comments_say(newcomer: Path) -> None:
+def test_the_example_of_semantic_and_lexical_columns_prints_what_its_comments_say(newcomer: Path) -> None:
     (script,) = (block for block in blocks("python", LIBRARY) if "adapted" in block)
     command = [sys.executable, "-W", "error", "-c", script]
     printed = subprocess.run(command, cwd=newcomer, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -123,7 +123,7 @@ def use(numbers: random.Random, bundle: Bundle) -> None:
         runtime = NativeRuntime(bundle)
         vectors = runtime.embed(bundle.memoised, texts).vectors
         assert vectors.shape == (len(texts), bundle.manifest.dimension)
-        embedder = Embedder(bundle, runtime, space="meaning" if bundle.identity is None else "both")
+        embedder = Embedder(bundle, runtime, space="semantic" if bundle.lexical is None else "both")
         with np.errstate(all="ignore"):
             weights_of(bundle).rows(slice(0, 5))
             explain(embedder, *[*texts, "a", "b"][:2]).to_dict()

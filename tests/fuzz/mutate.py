@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import edges_of, longest_reach
 from gramvec.text.spec import FeatureSpec
@@ -44,7 +44,7 @@ WIDTH = 5
 
 
 def write_bases(folder: Path) -> None:
-    """A bundle of each kind, with a memo where there may be one, half with an identity; nothing if they are there."""
+    """A bundle of each kind, with a memo where there may be one, half with lexical columns; nothing if it is there."""
     if folder.exists():
         return
     numbers = np.random.default_rng(1)
@@ -63,7 +63,7 @@ def write_bases(folder: Path) -> None:
                 numbers.normal(0, 0.3, (len(vocabulary), WIDTH)).astype(np.float32),
                 None, pooling="sum" if has_memo else "mean", activation="linear",
             ), precision=precisions[index % 3],  # type: ignore[arg-type]
-            identity=Identity.of_texts(corpus, orders=(2, 3), columns=16) if index % 2 else None,
+            lexical=LexicalSketch.of_texts(corpus, orders=(2, 3), columns=16) if index % 2 else None,
             memo=Chosen(chunks, [one for one in edges if known.issuperset(one)][::2]) if has_memo else Chosen(),
             provenance={"seed": 1, "data": [{"name": "none"}]}, card="# test\n",
         )  # fmt: skip

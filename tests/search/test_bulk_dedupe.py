@@ -162,8 +162,8 @@ def test_ngrams_are_weighed_by_the_lines(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         return [json.loads(line)["lines"] for line in done.stdout.splitlines()]
 
-    own = listed("--space", "identity")
-    theirs = listed("--space", "identity", "--weights", "model")
+    own = listed("--space", "lexical")
+    theirs = listed("--space", "lexical", "--weights", "model")
     assert len(own) < len(theirs)
-    assert len(listed("--space", "identity", "--max-texts", "1")) < len(theirs)
+    assert len(listed("--space", "lexical", "--max-texts", "1")) < len(theirs)
     assert listed("--weights", "model") == listed()

@@ -16,7 +16,7 @@ from gramvec import Index
 from gramvec.embed.spaces import Space
 from gramvec.errors import InputError
 from gramvec.lexical.similarity import overlap
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.search import weighing
 
 pytest.importorskip("numkong")
@@ -36,15 +36,15 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> gramvec.Index:
     return gramvec.Index.build(path, [{"abstract": text} for text in TEXTS], column="abstract")
 
 
-def slow_overlap(identity: Identity, one: str, other: str) -> float:
+def slow_overlap(lexical: LexicalSketch, one: str, other: str) -> float:
     """By dictionaries of n-grams."""
     vectors = []
     for text in (one, other):
         padded = f" {' '.join(text.lower().split())} " if text.split() else ""
-        ngrams = [padded[at : at + n] for n in identity.orders for at in range(len(padded) - n + 1)]
-        found = identity.ngrams(text)
+        ngrams = [padded[at : at + n] for n in lexical.orders for at in range(len(padded) - n + 1)]
+        found = lexical.ngrams(text)
         spelt = [found.text[first:last] for first, last in zip(found.first, found.last, strict=True)]
-        weights = dict(zip(spelt, identity.weights.of(found.hashes).tolist(), strict=True))
+        weights = dict(zip(spelt, lexical.weights.of(found.hashes).tolist(), strict=True))
         assert sorted(spelt) == sorted(ngrams)
         vectors.append({ngram: (1 + math.log(ngrams.count(ngram))) * weights[ngram] for ngram in ngrams})
     lengths = [math.sqrt(sum(value**2 for value in vector.values())) for vector in vectors]
@@ -53,23 +53,23 @@ def slow_overlap(identity: Identity, one: str, other: str) -> float:
 
 
 def test_an_overlap_is_the_cosine_of_weighed_ngrams() -> None:
-    identity = Identity.of_texts([*TEXTS, QUERY], orders=(2, 3))
+    lexical = LexicalSketch.of_texts([*TEXTS, QUERY], orders=(2, 3))
     texts = [*TEXTS, QUERY, "", " ", "abababab", "ÇÉ ÇÉ ÇÉ", "日本"]
     for query in texts:
-        expected = [slow_overlap(identity, query, text) for text in texts]
-        assert overlap(identity, query, texts).tolist() == pytest.approx(expected, abs=1e-12)
-    assert overlap(identity, QUERY, []).tolist() == []
+        expected = [slow_overlap(lexical, query, text) for text in texts]
+        assert overlap(lexical, query, texts).tolist() == pytest.approx(expected, abs=1e-12)
+    assert overlap(lexical, QUERY, []).tolist() == []
     with pytest.raises(InputError, match="lone surrogate"):
-        overlap(identity, "\ud800", TEXTS)
+        overlap(lexical, "\ud800", TEXTS)
 
 
 @pytest.mark.parametrize("hybrid", [0.25, 0.5, 1])
 def test_scores_are_the_mixture_and_in_order(index: gramvec.Index, hybrid: float) -> None:
     plain = {hit.id: hit for hit in index.search(QUERY)[0]}
     found = index.search(QUERY, k=3, hybrid=hybrid)[0]
-    identity = index.embedder.bundle.identity
-    assert identity is not None
-    shared = dict(zip("1234", overlap(identity, QUERY, TEXTS), strict=True))
+    lexical = index.embedder.bundle.lexical
+    assert lexical is not None
+    shared = dict(zip("1234", overlap(lexical, QUERY, TEXTS), strict=True))
     expected = {one: (1 - hybrid) * plain[one].score + hybrid * shared[one] for one in plain}
     assert [hit.id for hit in found] == sorted(expected, key=lambda one: -expected[one])[:3]
     assert [hit.score for hit in found] == pytest.approx([expected[hit.id] for hit in found])
@@ -84,9 +84,9 @@ def test_none_is_the_search_without(index: gramvec.Index) -> None:
 def test_texts_at_hand_may_weigh_them(tmp_path: Path) -> None:
     adapted = gramvec.load().adapted(TEXTS)
     index = gramvec.Index.build(tmp_path / "own.gvi", TEXTS, model=adapted)
-    assert adapted.identity is not None
+    assert adapted.lexical is not None
     (hit,) = index.search(QUERY, k=1, hybrid=1)[0]
-    assert hit.score == pytest.approx(overlap(adapted.identity, QUERY, TEXTS).max())
+    assert hit.score == pytest.approx(overlap(adapted.lexical, QUERY, TEXTS).max())
 
 
 def test_by_the_command(index: gramvec.Index) -> None:
@@ -113,7 +113,7 @@ def test_a_model_that_weighs_nothing(tmp_path: Path) -> None:
 TITLES = [f"canon powershot sd{37 * row} digital camera" for row in range(120)]
 
 
-@pytest.mark.parametrize("space", ["meaning", "both", "identity"])
+@pytest.mark.parametrize("space", ["semantic", "both", "lexical"])
 def test_an_index_weighs_ngrams_by_its_own_texts_and_goes_on_so(tmp_path: Path, space: Space) -> None:
     path = tmp_path / "x.gvi"
     model = gramvec.load(device="cpu", space=space)
@@ -122,17 +122,17 @@ def test_an_index_weighs_ngrams_by_its_own_texts_and_goes_on_so(tmp_path: Path, 
     assert found[0][0].record["text"] == TITLES[30]
     opened = Index.open(path)
     assert [hits == found[0] for hits in opened.search("camera sd1110", k=3, hybrid=0.5)] == [True]
-    assert opened.identity is not None
-    assert opened.identity.digest == Identity.of_texts(TITLES, **model.bundle.identity.shape, a=0.03).digest  # type: ignore[union-attr]
+    assert opened.lexical is not None
+    assert opened.lexical.digest == LexicalSketch.of_texts(TITLES, **model.bundle.lexical.shape, a=0.03).digest  # type: ignore[union-attr]
     plain = Index.build(tmp_path / "y.gvi", TITLES, model=model, weights="model")
-    assert plain.identity is None
-    assert (plain.header.digest == built.header.digest) == (space == "meaning")
+    assert plain.lexical is None
+    assert (plain.header.digest == built.header.digest) == (space == "semantic")
     # What is added is weighed as the rest, and rows that go take no weights with them.
     opened.add(["canon powershot sd9999"])
     opened.remove(["1"])
     again = Index.open(path, model=gramvec.load(device="cpu"))
-    assert again.identity is not None
-    assert again.identity.digest == opened.identity.digest
+    assert again.lexical is not None
+    assert again.lexical.digest == opened.lexical.digest
     assert again.search("sd9999", k=1)[0][0].id == "121"
 
 
@@ -142,7 +142,7 @@ def test_an_adapted_model_keeps_its_weights(tmp_path: Path) -> None:
     built = Index.build(tmp_path / "x.gvi", rows, model=adapted, filters=["team"])
     assert {hit.record["team"] for hit in built.search("sd37", where={"team": "t3"})[0]} == {"t3"}
     assert built.header.digest == adapted.digest
-    assert Index.build(tmp_path / "y.gvi", TITLES[:99]).identity is None
+    assert Index.build(tmp_path / "y.gvi", TITLES[:99]).lexical is None
     assert Index.open(tmp_path / "x.gvi").embedder.digest == adapted.digest
 
 

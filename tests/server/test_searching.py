@@ -100,16 +100,16 @@ def test_shared_ngrams_count_beside_meaning(tmp_path: Path, embedder: gramvec.Em
         ]
 
 
-@pytest.mark.parametrize("space", ["meaning", "both", "identity"])
+@pytest.mark.parametrize("space", ["semantic", "both", "lexical"])
 def test_queries_are_weighed_as_the_texts_of_the_index(tmp_path: Path, space: Any) -> None:
     """The model is served as it ships; the index has weights of its own."""
     titles = [f"canon powershot sd{37 * row} digital camera" for row in range(120)]
     index = gramvec.Index.build(tmp_path / "own.gvi", titles, model=gramvec.load(device="cpu", space=space))
-    assert index.identity is not None
+    assert index.lexical is not None
     queries = ["sd1110", "", "camera sd37", *(f"powershot {number}" for number in range(80))]
-    for serving in ("meaning", "both"):
+    for serving in ("semantic", "both"):
         model = gramvec.load(device="cpu", space=serving)  # type: ignore[arg-type]
-        if space == "meaning" and serving == "both":
+        if space == "semantic" and serving == "both":
             with pytest.raises(InputError, match="serve that model as well"):
                 create_app(Settings(index=(f"things={index.path}",)), model)
             continue

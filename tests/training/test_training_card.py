@@ -17,7 +17,7 @@ from gramvec.explain.neighbors import nearest_words_of
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.evaluation import Typos, candidate_words, evaluate_models, find_sets, listed_words, served_model
-from gramvec_training.export import add_identity
+from gramvec_training.export import add_lexical
 from gramvec_training.reporting import Candidates, assess, bundle_card, renew
 from training_support import call, export_table
 
@@ -173,7 +173,7 @@ def test_a_card_through_a_link_renews_the_bundle_itself(bundle: Path, sets: Path
 
 def test_a_card_leaves_the_identity_where_it_is(bundle: Path, sets: Path, tmp_path: Path) -> None:
     model = tmp_path / "named"
-    add_identity(bundle, model, ["some texts", "of all kinds"], columns=16)
+    add_lexical(bundle, model, ["some texts", "of all kinds"], columns=16)
     before = gramvec.load(model, device="cpu", space="both").embed(["some names"])
     assert call("card", model, "--sets", sets).exit_code == 0
     after = gramvec.load(model, device="cpu", space="both").embed(["some names"])

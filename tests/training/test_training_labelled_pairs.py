@@ -9,7 +9,7 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec_training.families import pair_report, pair_scores
 from gramvec_training.objectives import NgramCounts, TextPairs, first_weights, learned_weights, pair_cosines
 from gramvec_training.objectives.ngram_weights import _Adam
@@ -36,28 +36,28 @@ def written(path: Path, rows: list[tuple[str, str, int]], head: str = "") -> Pat
     return path
 
 
-def counted(rows: list[tuple[str, str, int]], *, binary: bool = True) -> tuple[NgramCounts, TextPairs, Identity]:
+def counted(rows: list[tuple[str, str, int]], *, binary: bool = True) -> tuple[NgramCounts, TextPairs, LexicalSketch]:
     texts = list(dict.fromkeys(text for row in rows for text in row[:2]))
-    identity = Identity.of_texts(texts, columns=1024)
+    lexical = LexicalSketch.of_texts(texts, columns=1024)
     left, right = (np.array([texts.index(row[side]) for row in rows]) for side in (0, 1))
     labels = np.array([row[2] for row in rows], np.float64)
-    return NgramCounts.of(identity, texts), TextPairs(left, right, labels, binary), identity
+    return NgramCounts.of(lexical, texts), TextPairs(left, right, labels, binary), lexical
 
 
 def test_counts_are_those_of_an_identity() -> None:
     texts = ["sd1100 is", "nikon", "canon sd1100 sd1100", ""]
-    identity = Identity.of_texts(texts, orders=(2, 3))
-    counts = NgramCounts.of(identity, texts)
+    lexical = LexicalSketch.of_texts(texts, orders=(2, 3))
+    counts = NgramCounts.of(lexical, texts)
     for row, text in enumerate(texts[:3]):
         found: dict[int, int] = {}
-        for one in (identity.ngrams(text).hashes >> np.uint64(64 - 18)).tolist():
+        for one in (lexical.ngrams(text).hashes >> np.uint64(64 - 18)).tolist():
             found[one] = found.get(one, 0) + 1
         mine = counts.counts[row]
         assert dict(zip(counts.places[mine.indices].tolist(), mine.data.tolist(), strict=True)) == found
     assert counts.counts[3].nnz == 0
     assert counts.traits.shape == (len(counts.places), 8 + 1 + 3)
-    spelt = {int(h >> np.uint64(46)): "".join(identity.ngrams(texts[2]).text[a:b]) for h, a, b in zip(
-        identity.ngrams(texts[2]).hashes, identity.ngrams(texts[2]).first, identity.ngrams(texts[2]).last, strict=True
+    spelt = {int(h >> np.uint64(46)): "".join(lexical.ngrams(texts[2]).text[a:b]) for h, a, b in zip(
+        lexical.ngrams(texts[2]).hashes, lexical.ngrams(texts[2]).first, lexical.ngrams(texts[2]).last, strict=True
     )}  # fmt: skip
     traits = {
         spelt[place]: row for place, row in zip(counts.places.tolist(), counts.traits, strict=True) if place in spelt
@@ -181,15 +181,15 @@ def test_the_command_writes_a_model_whose_identity_knows(tmp_path: Path) -> None
     result = call("fit", "--pairs", path, "--from", "gramvec-en", "--export", out)
     assert "column 3 holds numbers and is taken for a score, which is learned: 0 or 1" in result.stderr
     assert "learned " in result.stdout
-    assert "256 columns of identity, to be had with --space identity" in result.stdout
+    assert "256 lexical columns, to be had with --space lexical" in result.stdout
     left, right = ["canon powershot 9001"], ["canon digital camera 9001", "canon powershot 9007"]
-    known, learned = (gramvec.load(one, device="cpu", space="identity") for one in ("gramvec-en", out))
+    known, learned = (gramvec.load(one, device="cpu", space="lexical") for one in ("gramvec-en", out))
     before, after = known.similarity(left, right)[0], learned.similarity(left, right)[0]
     assert after[0] - after[1] > before[0] - before[1]
     # What it means is as it was, to the bit.
     meaning = [gramvec.load(one, device="cpu").embed(left).tobytes() for one in ("gramvec-en", out)]
     assert meaning[0] == meaning[1]
-    held_out = learned.manifest.provenance["identity"]["held_out"]
+    held_out = learned.manifest.provenance["lexical"]["held_out"]
     assert held_out["pairs"] == 120
     assert held_out["scores"]["learned"]["f1"] > held_out["scores"]["what it means"]["f1"]
 

@@ -26,13 +26,13 @@ from gramvec.bundle.manifest import (
     FORMAT,
     FORMAT_VERSION,
     GRAPH,
-    IDENTITY,
+    LEXICAL,
     MEMO,
     VOCABULARY,
     FileRecord,
     Golden,
     Graph,
-    IdentityRecord,
+    LexicalRecord,
     Manifest,
     Precision,
     Stored,
@@ -41,7 +41,7 @@ from gramvec.bundle.resolve import MANIFEST, find_bundle
 from gramvec.bundle.verified_files import VerifiedFiles, opened_folder
 from gramvec.bundle.weights import MappedWeights, mapped_weights
 from gramvec.errors import BundleError, InputError
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.weights import NgramWeights
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
@@ -55,14 +55,14 @@ __all__ = [
     "FORMAT",
     "FORMAT_VERSION",
     "GRAPH",
-    "IDENTITY",
+    "LEXICAL",
     "MEMO",
     "VOCABULARY",
     "Bundle",
     "FileRecord",
     "Golden",
     "Graph",
-    "IdentityRecord",
+    "LexicalRecord",
     "Manifest",
     "Precision",
     "Stored",
@@ -84,7 +84,7 @@ class Bundle:
         digest: str,
         memoised: Featurizer,
         weights: MappedWeights | None,
-        identity: Identity | None = None,
+        lexical: LexicalSketch | None = None,
     ) -> None:
         self.path = path
         self.manifest = manifest
@@ -92,7 +92,7 @@ class Bundle:
         self.memoised = memoised  # fewer rows of the same sum, where the bundle has a memo
         self.featurizer = memoised.without_memo()  # every n-gram and word by itself
         self.weights = weights  # None where the manifest does not say where they lie
-        self.identity = identity  # None where a text has no columns beside the graph's
+        self.lexical = lexical  # None where a text has no columns beside the graph's
 
     @property
     def spec(self) -> FeatureSpec:
@@ -144,7 +144,7 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
         memoised = Featurizer(spec, vocabulary, compiled=compiled, memo=memo)
     except InputError as error:
         raise BundleError(f"{path / MANIFEST}: {error}") from error
-    bundle = Bundle(path, manifest, digest, memoised, weights, _identity(path, manifest, files))
+    bundle = Bundle(path, manifest, digest, memoised, weights, _lexical(path, manifest, files))
     _check_golden_ids(path, manifest, bundle.featurizer)
     return bundle
 
@@ -158,15 +158,15 @@ def _weights(path: Path, manifest: Manifest, files: VerifiedFiles) -> MappedWeig
     return weights
 
 
-def _identity(path: Path, manifest: Manifest, files: VerifiedFiles) -> Identity | None:
+def _lexical(path: Path, manifest: Manifest, files: VerifiedFiles) -> LexicalSketch | None:
     record = manifest.identity
     if record is None:
         return None
-    weights = NgramWeights.read(path / IDENTITY, files.contents[IDENTITY])
+    weights = NgramWeights.read(path / LEXICAL, files.contents[LEXICAL])
     try:
-        return Identity(weights, record.orders, record.columns, record.scale)
+        return LexicalSketch(weights, record.orders, record.columns, record.scale)
     except InputError as error:
-        raise BundleError(f"{path / MANIFEST}: identity: {error}; export the model again") from error
+        raise BundleError(f"{path / MANIFEST}: lexical: {error}; export the model again") from error
 
 
 def _check_counts(path: Path, manifest: Manifest, vocabulary: Vocabulary) -> None:
@@ -220,7 +220,7 @@ def write_manifest(
     spec: FeatureSpec,
     vocabulary: Vocabulary,
     memo: Memo | None = None,
-    identity: IdentityRecord | None,
+    lexical: LexicalRecord | None,
     graph: Graph,
     golden: Sequence[Golden],
     provenance: dict[str, Any],
@@ -244,7 +244,7 @@ def write_manifest(
         words=vocabulary.n_words,
         memo=0 if memo is None else len(memo),
         graph=graph,
-        identity=identity,
+        identity=lexical,
         golden=list(golden),
         files=files,
         provenance=provenance,
@@ -254,7 +254,7 @@ def write_manifest(
 
 
 def _fields(manifest: Manifest) -> dict[str, Any]:
-    """As JSON: a gramvec that knows of no identity reads the manifest of a model that has none, and so on."""
+    """As JSON: a gramvec that knows of no lexical columns reads the manifest of a model that has none, and so on."""
     without: dict[str, Any] = {"identity": True} if manifest.identity is None else {}
     without |= {} if manifest.graph.cuda else {"graph": {"cuda"}}
     return manifest.model_dump(exclude=without)

@@ -35,7 +35,7 @@ CPU_GRAPH = "model.cpu.onnx"
 CUDA_GRAPH = "model.cuda.onnx"
 VOCABULARY = "vocab.bin"
 MEMO = "memo.bin"
-IDENTITY = "identity.bin"
+LEXICAL = "identity.bin"
 
 # The models that ship have manifests of 0.14 MB. A manifest is parsed whole, into some twenty times its bytes.
 MOST_BYTES = 8 * 2**20
@@ -184,7 +184,7 @@ class Graph(_Record):
         return _BEYOND_ROWS.get(self.composition)
 
 
-class IdentityRecord(_Record):
+class LexicalRecord(_Record):
     """Columns that say which n-grams stand in a text, after those of the graph; identity.bin weighs the n-grams.
 
     columns: how many. orders: of the n-grams. scale: how long these columns may be beside the others' length of 1. What
@@ -199,7 +199,7 @@ class IdentityRecord(_Record):
 class Manifest(_Record):
     """manifest.json. `provenance` is free-form JSON: how the model was made, from what, and what it scored.
 
-    `dimension` is that of the graph's vectors, without the columns of `identity`.
+    `dimension` is that of the graph's vectors, without the lexical columns.
     `memo` is the number of memo rows, which follow the vocabulary's `rows` in the table. The golden ids are those
     without the memo.
     """
@@ -216,7 +216,7 @@ class Manifest(_Record):
     words: Count
     memo: Count = 0
     graph: Graph
-    identity: IdentityRecord | None = None
+    identity: LexicalRecord | None = None
     golden: Annotated[list[Golden], _at_most(MOST_GOLDEN_TEXTS)]
     files: Annotated[dict[FileName, FileRecord], _at_most(MOST_FILES)]
     provenance: dict[str, Any]
@@ -290,7 +290,7 @@ def _are_inputs(names: list[str]) -> bool:
 
 def _files_read(manifest: Manifest) -> list[str]:
     graph, stored = manifest.graph, manifest.graph.stored
-    found = [GRAPH, VOCABULARY] + [IDENTITY] * (manifest.identity is not None)
+    found = [GRAPH, VOCABULARY] + [LEXICAL] * (manifest.identity is not None)
     found += [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu + [CUDA_GRAPH] * graph.cuda
     return found + ([] if stored is None else [stored.file])
 

@@ -158,7 +158,7 @@ def dedupe(
 def _all_compared(
     found: Texts, embedder: Embedder, threshold: float, truncate: bool, threads: int, most: int, weights: Weights
 ) -> Compared:
-    if embedder.space != "meaning" and weights == "texts":
+    if embedder.space != "semantic" and weights == "texts":
         embedder = weighed_by(embedder, found.different)
     with bar("embedding", len(found.different), " texts") as shown:
         units = units_of(embedder, found.different, truncate=truncate, watch=shown.update)

@@ -181,7 +181,7 @@ def through_an_index(
             done = build_index(
                 embedder, file, path, form=form, column=column, truncate=truncate, on_error=on_error, threads=threads,
                 watch=watch, fine=False,
-                weights="model" if embedder.space == "meaning" else weights,
+                weights="model" if embedder.space == "semantic" else weights,
             )  # fmt: skip
     except OSError as error:
         # Nobody has named this folder, so nobody knows it.

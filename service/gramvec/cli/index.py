@@ -177,7 +177,7 @@ def info(index: Path, as_json: bool) -> None:
         "model": found.header.model,
         "model digest": found.header.digest,
         "space": found.header.space,
-        "weights": "model" if found.identity is None else "texts",
+        "weights": "model" if found.lexical is None else "texts",
         "rows": len(found),
         "dimensions": found.header.dimensions,
         "text column": found.header.column,

@@ -73,7 +73,7 @@ def _summary(embedder: Embedder) -> dict[str, str]:
         "digest": embedder.digest,
         "folder": str(embedder.bundle.path),
         "dimension": str(embedder.dimension),
-        "identity": _identity(manifest),
+        "lexical": _lexical(manifest),
         "features": " and ".join(rows),
         "graph": f"{manifest.graph.pooling}, {manifest.graph.activation}, table in {manifest.graph.precision}",
         "size": f"{size / 1e6:.1f} MB",
@@ -82,7 +82,7 @@ def _summary(embedder: Embedder) -> dict[str, str]:
     }
 
 
-def _identity(manifest: Manifest) -> str:
+def _lexical(manifest: Manifest) -> str:
     record = manifest.identity
     if record is None:
         return "none"

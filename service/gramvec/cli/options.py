@@ -10,6 +10,21 @@ from tqdm import tqdm
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.embed.spaces import SPACES
+from gramvec.errors import check_space_name
+
+
+class SpaceChoice(click.Choice[str]):
+    """Choice of a space that answers a name of gramvec 0.1 with today's."""
+
+    def convert(  # noqa: D102 - overrides
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        try:
+            check_space_name(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return super().convert(value, param, ctx)
+
 
 model_option = click.option(
     "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="Name in models/, or folder of a bundle."
@@ -22,8 +37,8 @@ device_option = click.option(
     help="Device that computes the vectors.",
 )
 space_option = click.option(
-    "--space", type=click.Choice(SPACES), default="meaning", show_default=True,
-    help="Columns of what a text means, of which n-grams stand in it, or of both.",
+    "--space", type=SpaceChoice(SPACES), default="semantic", show_default=True,
+    help="Columns for what a text means (semantic), for the n-grams in it (lexical), or both.",
 )  # fmt: skip
 weights_option = click.option(
     "--weights", type=click.Choice(["texts", "model"]), default="texts", show_default=True,

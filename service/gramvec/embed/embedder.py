@@ -23,7 +23,7 @@ from gramvec.embed.vectors import (
     vectors_among,
 )
 from gramvec.errors import InputError
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.sparse import SIF_A
 from gramvec.runtime.base import Batching, Runtime
 from gramvec.text.batch import FeatureBatch
@@ -41,9 +41,9 @@ class Embedder(Encodes):
     Texts may be any iterable of str: a list, a generator, an open file, an array of numpy, a column of pandas, polars
     or pyarrow. Pickling keeps the model's place and digest, and opens it again.
 
-    space: which columns an embedding has: of what a text means (of model and runtime), of its identity (of n-grams, see
+    space: which columns an embedding has: of what a text means (of model and runtime), lexical ones (of n-grams, see
     gramvec.lexical), or both. dimension: how many these are.
-    identity: what makes the columns of the identity, None where an embedding has none. Given, it takes the place of the
+    lexical: what makes the lexical columns, None where an embedding has none. Given, it takes the place of the
     bundle's own, see `adapted`.
     threads: how many work on one call of more texts than the runtime takes at once (see `batching`); None for as many
     as this process has cores. They are started at the first such call, and do not change a byte of the answer.
@@ -56,8 +56,8 @@ class Embedder(Encodes):
         *,
         max_characters: int = MAX_CHARACTERS,
         threads: int | None = None,
-        space: Space = "meaning",
-        identity: Identity | None = None,
+        space: Space = "semantic",
+        lexical: LexicalSketch | None = None,
     ) -> None:
         check_space(space)
         if max_characters < 1:
@@ -66,11 +66,11 @@ class Embedder(Encodes):
             raise InputError(f"threads must be at least 1, not {threads}", field="threads")
         self.bundle = bundle
         self.space = space
-        self.identity = None if space == "meaning" else identity or bundle.identity
-        if space != "meaning" and self.identity is None:
-            raise InputError(f"{bundle.manifest.name} has no identity; leave out space={space!r}", field="space")
-        self._own = identity
-        columns = 0 if self.identity is None else self.identity.columns
+        self.lexical = None if space == "semantic" else lexical or bundle.lexical
+        if space != "semantic" and self.lexical is None:
+            raise InputError(f"{bundle.manifest.name} has no lexical columns; leave out space={space!r}", field="space")
+        self._own = lexical
+        columns = 0 if self.lexical is None else self.lexical.columns
         self._widths = bundle.manifest.dimension, columns
         self.dimension = sum(self._widths) if space == "both" else columns or bundle.manifest.dimension
         self.max_characters = max_characters
@@ -107,11 +107,11 @@ class Embedder(Encodes):
     def digest(self) -> str:
         """SHA-256 of the bundle's manifest (64 hex digits); it changes if any file of the bundle does.
 
-        With another space than meaning it is of the space as well, and of the weights of n-grams.
+        With another space than semantic it is of the space as well, and of the weights of n-grams.
         """
-        if self.identity is None:
+        if self.lexical is None:
             return self.bundle.digest
-        return hashlib.sha256(f"{self.bundle.digest} {self.space} {self.identity.digest}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.bundle.digest} {self.space} {self.lexical.digest}".encode()).hexdigest()
 
     @property
     def runtime(self) -> str:
@@ -178,19 +178,19 @@ class Embedder(Encodes):
 
     def _raw(self, texts: Sequence[str]) -> RawEmbeddings:
         sums = self._runtime.embed(self.bundle.memoised, texts)
-        if self.identity is None:
+        if self.lexical is None:
             return RawEmbeddings.of(*sums)
-        vectors, ngrams = self._with_identity(texts, sums.vectors)
+        vectors, ngrams = self._with_lexical(texts, sums.vectors)
         # No text of which a model knows nothing is unknown, if it has n-grams.
         return RawEmbeddings.of(vectors, sums.counts + ngrams, sums.unknown, sums.featurize_seconds)
 
     def _sums(self, texts: Sequence[str]) -> Vectors:
         sums = self._runtime.embed(self.bundle.memoised, texts).vectors
-        return sums if self.identity is None else self._with_identity(texts, sums)[0]
+        return sums if self.lexical is None else self._with_lexical(texts, sums)[0]
 
-    def _with_identity(self, texts: Sequence[str], sums: Vectors) -> tuple[Vectors, NDArray[np.int64]]:
-        assert self.identity is not None
-        vectors, ngrams = self.identity.joined(texts, sums)
+    def _with_lexical(self, texts: Sequence[str], sums: Vectors) -> tuple[Vectors, NDArray[np.int64]]:
+        assert self.lexical is not None
+        vectors, ngrams = self.lexical.joined(texts, sums)
         return (vectors if self.space == "both" else np.ascontiguousarray(vectors[:, sums.shape[1] :])), ngrams
 
     def columns(self, space: Space | None, dimensions: int | None) -> tuple[slice, int]:
@@ -198,45 +198,47 @@ class Embedder(Encodes):
 
         Raises InputError where there are none, and for dimensions that are no number from 1 to as many as there are.
         """
-        chosen = slice(None) if space is None else columns_of(space, self.space, *self._widths)
+        chosen = slice(None) if space is None else columns_of(space, self.space, self._widths[0])
         width = len(range(*chosen.indices(self.dimension)))
         check_dimensions(dimensions, width)
         return chosen, dimensions or width
 
     def adapted(self, texts: Iterable[str], *, a: float = SIF_A, space: Space = "both") -> Embedder:
-        """This model with identity weighed by these texts, without labels: what many of them hold says little.
+        """This model with lexical columns weighed by these texts, without labels: what many of them hold says little.
 
         For the texts that are compared: both of two tables, the records that are searched. An n-gram that a share p of
         them holds weighs a / (a + p). In seconds for a million titles, and 140 MB. Both use one runtime: to close one
         closes the other.
         Raises InputError for no texts, and for what NgramWeights.of_texts refuses.
         """
-        known = self.bundle.identity
-        identity = Identity.of_texts(texts, a=a) if known is None else Identity.of_texts(texts, **known.shape, a=a)
-        return self.with_identity(identity, space)
+        known = self.bundle.lexical
+        lexical = (
+            LexicalSketch.of_texts(texts, a=a) if known is None else LexicalSketch.of_texts(texts, **known.shape, a=a)
+        )
+        return self.with_lexical(lexical, space)
 
-    def with_identity(self, identity: Identity, space: Space) -> Embedder:
-        """This model with another identity; both use one runtime."""
+    def with_lexical(self, lexical: LexicalSketch, space: Space) -> Embedder:
+        """This model with another lexical sketch; both use one runtime."""
         return Embedder(
             self.bundle,
             self._runtime,
             max_characters=self.max_characters,
             threads=self.threads,
             space=space,
-            identity=identity,
+            lexical=lexical,
         )
 
     @property
-    def own_identity(self) -> Identity | None:
-        """What was given in the place of the bundle's identity, see `adapted`; None for the bundle's, or none."""
+    def own_lexical(self) -> LexicalSketch | None:
+        """What was given in the place of the bundle's lexical sketch, see `adapted`; None for the bundle's, or none."""
         return self._own
 
-    def of_meaning(self, texts: Sequence[str], known: RawEmbeddings) -> RawEmbeddings:
-        """`raw` of prepared texts whose first columns are known: those of this model's meaning, with others or none."""
-        meaning = np.ascontiguousarray(known.vectors[:, : self._widths[0]])
-        if self.identity is None:
-            return RawEmbeddings.of(meaning, known.feature_counts)
-        vectors, ngrams = self._with_identity(texts, meaning)
+    def with_semantic(self, texts: Sequence[str], known: RawEmbeddings) -> RawEmbeddings:
+        """`raw` of prepared texts whose first columns are known: its semantic columns, with others or none."""
+        semantic = np.ascontiguousarray(known.vectors[:, : self._widths[0]])
+        if self.lexical is None:
+            return RawEmbeddings.of(semantic, known.feature_counts)
+        vectors, ngrams = self._with_lexical(texts, semantic)
         return RawEmbeddings.of(vectors, known.feature_counts + ngrams)
 
     def _for_each_chunk(self, fill: Callable[[slice], None], texts: int) -> None:
@@ -266,7 +268,7 @@ class Embedder(Encodes):
 
         normalize: length 1 (a text without any known feature may be all zeros and stays so).
         dimensions: keep the first k of d columns, before normalising; None keeps all.
-        space: "meaning" or "identity" for these columns alone, where the model was loaded for both.
+        space: "semantic" or "lexical" for these columns alone, where the model was loaded for both.
         truncate, truncation_direction: see prepare.
         Raises InputError for what prepare and finish refuse, BackendError if the runtime fails.
         """

@@ -11,7 +11,7 @@ from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
 from gramvec.embed.spaces import Space, check_space
 from gramvec.embed.vectors import unit
 from gramvec.errors import BundleError, DeviceError
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.runtime.base import Device, Runtime
 from gramvec.runtime.select import RuntimeName, open_runtime
 
@@ -26,7 +26,7 @@ def load(
     max_characters: int = MAX_CHARACTERS,
     runtime: RuntimeName = "auto",
     threads: int | None = None,
-    space: Space = "meaning",
+    space: Space = "semantic",
 ) -> Embedder:
     """Open a model by name (in models/) or path, verify its files, and check it on its golden texts.
 
@@ -45,7 +45,7 @@ def opened_again(
     path: str,
     digest: str,
     settings: tuple[Device, RuntimeName, int, int, Space],
-    identity: Identity | None,
+    lexical: LexicalSketch | None,
 ) -> Embedder:
     """What was pickled; digest: the bundle's. Raises BundleError if another model lies there by now."""
     device, runtime, max_characters, threads, space = settings
@@ -53,7 +53,7 @@ def opened_again(
     if bundle.digest != digest:
         raise BundleError(f"{path}: another model than the one that was pickled; pickle it again")
     opened = _open(bundle, device, runtime)
-    return Embedder(bundle, opened, max_characters=max_characters, threads=threads, space=space, identity=identity)
+    return Embedder(bundle, opened, max_characters=max_characters, threads=threads, space=space, lexical=lexical)
 
 
 def _open(bundle: Bundle, device: Device, runtime: RuntimeName) -> Runtime:

@@ -1,30 +1,43 @@
-"""The columns of a vector: first what a text means, then which n-grams stand in it, where the model says so too."""
+"""Columns of a vector by space: the semantic ones of the model's table, then the lexical ones of its n-grams."""
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from gramvec.errors import InputError
+from pydantic import BeforeValidator
 
-Space = Literal["meaning", "identity", "both"]
-SPACES: tuple[Space, ...] = get_args(Space)
+from gramvec.errors import InputError, check_space_name
+
+SpaceName = Literal["semantic", "lexical", "both"]
+Space = Annotated[SpaceName, BeforeValidator(check_space_name)]
+SPACES: tuple[SpaceName, ...] = get_args(SpaceName)
 
 
-def columns_of(space: Space, computed: Space, meaning: int, identity: int) -> slice:
-    """Which columns of the vectors that an embedder of the space `computed` makes are those of `space`.
+def columns_of(space: SpaceName, computed: SpaceName, semantic: int) -> slice:
+    """Return the columns of `space` in vectors that an embedder of the space `computed` makes.
 
-    meaning, identity: how many columns there are of either. Raises InputError for what it does not make.
+    Args:
+        space: the columns that are wanted.
+        computed: the columns that the vectors have.
+        semantic: number of semantic columns, which come first.
+
+    Raises:
+        InputError: the vectors lack these columns, or `space` is not a valid space.
     """
     check_space(space)
     if space == computed:
         return slice(None)
     if computed != "both":
-        said = f"the model was opened for {computed} alone; leave out space, or open it for both"
+        said = f"the model was loaded with space={computed!r} only; leave out space, or load it with space='both'"
         raise InputError(said, field="space")
-    return slice(meaning) if space == "meaning" else slice(meaning, None)
+    return slice(semantic) if space == "semantic" else slice(semantic, None)
 
 
 def check_space(space: object) -> None:
-    """Raise InputError for what is no space."""
+    """Raise InputError if `space` is not a valid space."""
+    try:
+        check_space_name(space)
+    except ValueError as error:
+        raise InputError(str(error), field="space") from None
     if space not in SPACES:
         raise InputError(f"space must be {', '.join(SPACES[:-1])} or {SPACES[-1]}, not {space!r}", field="space")

@@ -37,17 +37,17 @@ class TextSum:
 
     @classmethod
     def of(cls, text: str, served: NDArray[np.float32], embedder: Embedder, weights: Weights) -> TextSum:
-        """Of a text and its vector as served, which is a sum of rows, of n-grams of its identity, or of both."""
+        """Of a text and its vector as served, which is a sum of rows, of n-grams, or of both."""
         bundle = embedder.bundle
         located, unknown = locate(text, bundle.spec, bundle.vocabulary), bundle.vocabulary.unknown_row
         coverage = _coverage(text, located, unknown)
-        meaning = embedder.dimension - (0 if embedder.identity is None else embedder.identity.columns)
+        meaning = embedder.dimension - (0 if embedder.lexical is None else embedder.lexical.columns)
         first, inverse, counts = _distinct(located, unknown)
         distinct = np.zeros((len(first), embedder.dimension))
         if meaning:
             distinct[:, :meaning] = _rows_of(located.rows[first], counts, served[:meaning], embedder, weights)
-        if embedder.identity is not None:
-            ngrams = embedder.identity.ngrams(text)
+        if embedder.lexical is not None:
+            ngrams = embedder.lexical.ngrams(text)
             located = _located_too(located, ngrams)
             _, own_first, own_inverse, own_counts = np.unique(
                 ngrams.hashes, return_index=True, return_inverse=True, return_counts=True
@@ -66,7 +66,7 @@ class TextSum:
     def by_occlusion(cls, text: str, embedder: Embedder) -> TextSum:
         """Each occurrence by itself, since the same word elsewhere does something else."""
         bundle = embedder.bundle
-        if embedder.identity is not None:
+        if embedder.lexical is not None:
             said = "of its meaning alone the vectors of this model can be explained; load it without another space"
             raise InputError(said, field="space")
         located = locate(text, bundle.spec, bundle.vocabulary)

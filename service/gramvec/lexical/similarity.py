@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.lexical.hashing import hashed_features
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.text.code_points import code_points
 from gramvec.text.numpy_reference import characters
 
 
-def overlap(identity: Identity, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+def overlap(lexical: LexicalSketch, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
     """float64[n]: the cosine of the query's n-grams and each text's, 0 to 1; 0 for a text of white space alone.
 
     An n-gram that a text has c times counts 1 + ln c times its weight, as in scikit-learn's sublinear TF-IDF: a long
@@ -21,13 +21,13 @@ def overlap(identity: Identity, query: str, texts: Sequence[str]) -> NDArray[np.
     Raises InputError for a lone surrogate.
     """
     given = code_points([query, *texts])
-    found = hashed_features(given, characters(given, identity.spaces), identity.letter, identity.orders)
+    found = hashed_features(given, characters(given, lexical.spaces), lexical.letter, lexical.orders)
     order = np.lexsort((found.hash, found.text))
     text, hashes = found.text[order], found.hash[order]
     first = np.flatnonzero(np.append(True, (np.diff(text) != 0) | (hashes[1:] != hashes[:-1]))[: len(text)])
     counts = np.diff(np.append(first, len(text)))
     text, hashes = text[first], hashes[first]
-    values = (1 + np.log(counts)) * identity.weights.of(hashes)
+    values = (1 + np.log(counts)) * lexical.weights.of(hashes)
     n = len(texts) + 1
     lengths = np.sqrt(np.bincount(text, values**2, minlength=n))
     asked = hashes[text == 0]

@@ -3,7 +3,7 @@
 Each n-gram adds its weight to one column of each of eight blocks, with a sign; column and sign are bits of its hash, so
 that no n-gram is unknown and no row is stored (Charikar, Chen and Farach-Colton 2002; with several blocks, Kane and
 Nelson 2014). The sum is divided by the root of the number of n-grams. So a sketch is long where a text's n-grams are
-rare, codes and names, and short in running text, and stands beside the meaning's vector, of length 1, in that measure.
+rare, codes and names, and short in running text, and stands beside the semantic vector, of length 1, in that measure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Int64s = NDArray[np.int64]
 # Chosen on the development sets (docs/training-log.md).
 COLUMNS, ORDERS = 256, (3,)
 MOST_COLUMNS, LONGEST_ORDER = 1_024, 6
-# As in identity.h.
+# As in lexical.h.
 SIGNS, PARTS = 8, 8
 TEXTS_A_BLOCK = 256
 
@@ -56,14 +56,14 @@ class Ngrams(NamedTuple):
 
 
 class Shape(TypedDict):
-    """What an Identity is made with, see there."""
+    """What an LexicalSketch is made with, see there."""
 
     orders: tuple[int, ...]
     columns: int
     scale: float
 
 
-class Identity:
+class LexicalSketch:
     """Sketches of texts. Calls are pure and may run in several threads.
 
     weights: what n-grams weigh. orders: of the n-grams, ascending, 1 to 6. columns: 8 to 1,024, a power of 2.
@@ -90,12 +90,12 @@ class Identity:
         columns: int = COLUMNS,
         scale: float = 1.0,
         a: float = SIF_A,
-    ) -> Identity:
+    ) -> LexicalSketch:
         """Weighed by these texts; see NgramWeights.of_texts."""
         return cls(NgramWeights.of_texts(texts, orders, a=a)[0], orders, columns, scale)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Identity, (self.weights, self.orders, self.columns, self.scale)
+        return LexicalSketch, (self.weights, self.orders, self.columns, self.scale)
 
     @cached_property
     def digest(self) -> str:
@@ -198,11 +198,11 @@ class Identity:
 
     @cached_property
     def _loops(self) -> Any:
-        # Made when first used: the tables of characters take 20 ms, and most who open a model want its meaning alone.
+        # Made when first used: the tables of characters take 20 ms, and most callers want semantic columns only.
         loops: Any = native.loops
         if loops is None:
             return None
-        return loops.Identity(compose, *self._letters, self.weights.weights, self.orders, self.columns, self.scale)
+        return loops.LexicalSketch(compose, *self._letters, self.weights.weights, self.orders, self.columns, self.scale)
 
     @cached_property
     def spaces(self) -> CharacterTable:
@@ -214,7 +214,7 @@ class Identity:
 
 
 def _lengths(vectors: Floats) -> NDArray[np.float64]:
-    """float64[n]: squares in doubles, added in eight parts, as identity.h does."""
+    """float64[n]: squares in doubles, added in eight parts, as lexical.h does."""
     n, d = vectors.shape
     padded = np.zeros((n, -(-d // PARTS) * PARTS))
     padded[:, :d] = vectors

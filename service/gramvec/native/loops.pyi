@@ -86,7 +86,7 @@ class Table:
         Raises TypeError and ValueError as the featurizer does, and if texts and vectors do not fit together.
         """
 
-class Identity:
+class LexicalSketch:
     """Sketches of texts, see gramvec.lexical. Made and called in bounded time, whatever the arrays are.
 
     Raises ValueError for arrays that do not fit together.
@@ -102,7 +102,7 @@ class Identity:
         columns: int,  # 8 to 1,024, a power of 2
         scale: float,
         /,
-    ) -> Identity: ...
+    ) -> LexicalSketch: ...
     def join(self, texts: Sequence[str], vectors: Array, joined: Array, counts: Array, /) -> None:
         """Fill joined float32[n, d + columns] with vectors float32[n, d] and sketches, counts int64[n] with n-grams.
 

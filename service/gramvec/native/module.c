@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "embed.h"
-#include "identity.h"
+#include "lexical.h"
 
 /* Below so many characters or rows a call is over before another thread could take the interpreter's lock. */
 enum { KEEP_LOCK = 2048 };
@@ -548,7 +548,7 @@ static PyType_Slot table_slots[] = {
     {Py_tp_methods, table_methods}, {Py_tp_new, table_new}, {Py_tp_dealloc, table_free}, {Py_tp_call, table_call}, {0, NULL}};
 static PyType_Spec table_spec = {"gramvec.native.Table", sizeof(TableObject), 0, Py_TPFLAGS_DEFAULT, table_slots};
 
-#include "identity_type.h"
+#include "lexical_type.h"
 
 /* ---- unit ---- */
 
@@ -587,9 +587,9 @@ static int execute(PyObject *module) {
     PyObject *table = PyType_FromModuleAndSpec(module, &table_spec, NULL);
     if (!table || PyModule_AddObjectRef(module, "Table", table) < 0) return -1;
     Py_DECREF(table);
-    PyObject *identity = PyType_FromModuleAndSpec(module, &identity_spec, NULL);
-    if (!identity || PyModule_AddObjectRef(module, "Identity", identity) < 0) return -1;
-    Py_DECREF(identity);
+    PyObject *lexical = PyType_FromModuleAndSpec(module, &lexical_spec, NULL);
+    if (!lexical || PyModule_AddObjectRef(module, "LexicalSketch", lexical) < 0) return -1;
+    Py_DECREF(lexical);
     return PyModule_AddIntConstant(module, "BLOCK", BLOCK);
 }
 

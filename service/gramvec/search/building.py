@@ -16,7 +16,7 @@ from gramvec.bulk.pipeline import OnError, Options
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError, quoted
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.search.filters import MOST_COLUMNS, FilterHeader
 from gramvec.search.form import IndexForm, Removal
 from gramvec.search.layout import MOST_LABEL, Bytes, IndexHeader, Layout, WeightsHeader
@@ -68,15 +68,15 @@ def build_index(
     for name in (column, id_column or "", *filters):
         if len(name) > MOST_LABEL:
             raise InputError(f"a column's name of over {MOST_LABEL} characters cannot be kept; give it a shorter one")
-    identity = embedder.own_identity
-    if identity is None and weights == "texts":
+    lexical = embedder.own_lexical
+    if lexical is None and weights == "texts":
         try:
-            identity = weighed(embedder, source, form, column)
+            lexical = weighed(embedder, source, form, column)
         except KeyboardInterrupt as error:
             raise Interrupted("stopped; nothing was done yet") from error
-    if identity is not None and embedder.space != "meaning":
-        embedder = embedder.with_identity(identity, embedder.space)
-    said, stored = _stored(identity)
+    if lexical is not None and embedder.space != "semantic":
+        embedder = embedder.with_lexical(lexical, embedder.space)
+    said, stored = _stored(lexical)
     header = IndexHeader(
         model=embedder.name, digest=embedder.digest, space=embedder.space, dimensions=embedder.dimension,
         column=column, id=id_column, fine=fine, filters=tuple(FilterHeader(column=name) for name in filters),
@@ -89,7 +89,7 @@ def build_index(
         written=IndexForm(header, lambda: None, stored),
         also={
             "index": None, "fine": fine, "id": id_column, "filters": [*filters],
-            "weights": None if identity is None else identity.digest,
+            "weights": None if lexical is None else lexical.digest,
         },
     )  # fmt: skip
 
@@ -154,11 +154,11 @@ def remove_from_index(path: Path, ids: Collection[str]) -> int:
 
 def made_by(layout: Layout, embedder: Embedder) -> Embedder:
     """What made the vectors: this model, or it with the index's weights of n-grams. Raises InputError for another."""
-    digest, identity = layout.header.digest, layout.identity
+    digest, lexical = layout.header.digest, layout.lexical
     if embedder.digest == digest:
         return embedder
-    if identity is not None and layout.header.space != "meaning":
-        found = embedder.with_identity(identity, layout.header.space)
+    if lexical is not None and layout.header.space != "semantic":
+        found = embedder.with_lexical(lexical, layout.header.space)
         if found.digest == digest:
             return found
     raise InputError(
@@ -167,12 +167,12 @@ def made_by(layout: Layout, embedder: Embedder) -> Embedder:
     )
 
 
-def _stored(identity: Identity | None) -> tuple[WeightsHeader | None, Bytes]:
-    """What an index says of an identity, and its identity.bin."""
-    if identity is None:
+def _stored(lexical: LexicalSketch | None) -> tuple[WeightsHeader | None, Bytes]:
+    """What an index says of a lexical sketch, and its identity.bin."""
+    if lexical is None:
         return None, np.zeros(0, np.uint8)
     with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
         path = Path(folder) / "identity.bin"
-        identity.weights.save(path)
+        lexical.weights.save(path)
         data = np.frombuffer(path.read_bytes(), np.uint8)
-    return WeightsHeader(bytes=len(data), **identity.shape), data
+    return WeightsHeader(bytes=len(data), **lexical.shape), data

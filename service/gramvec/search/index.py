@@ -18,7 +18,7 @@ from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.runtime.base import Device
 from gramvec.search.building import add_to_index, build_index, made_by, remove_from_index
 from gramvec.search.filters import Narrowing, Where, allowed_rows, narrowing, text_of
@@ -118,25 +118,25 @@ class Index:
             if self._model is None and _NAME.fullmatch(self.header.model) is None:
                 raise InputError(f"{self.path}: the name of its model is no plain name; name the model")
             # Weights of the index take the place of those that the model may not even have.
-            space = self.header.space if self.identity is None else "meaning"
+            space = self.header.space if self.lexical is None else "semantic"
             self._embedder = made_by(self._layout, load(model, device=self._device, space=space))  # type: ignore[arg-type]
         return self._embedder
 
     @property
-    def identity(self) -> Identity | None:
+    def lexical(self) -> LexicalSketch | None:
         """What weighs n-grams here, by the texts that it was built of; None where the model's does."""
-        return self._layout.identity
+        return self._layout.lexical
 
     def is_of(self, served: Embedder) -> bool:
         """Whether vectors of this open model can be made into what queries are embedded as; see `asked_with`.
 
-        One that has identity alone cannot, but where it made the vectors.
+        One that has lexical columns only cannot, but where it made the vectors.
         """
         try:
             found = self.asked_with(served)
         except InputError:
             return False
-        return found is served or served.space != "identity"
+        return found is served or served.space != "lexical"
 
     def asked_with(self, served: Embedder) -> Embedder:
         """What embeds queries, given a model that is open: itself, or with the weights of the index.
@@ -193,16 +193,16 @@ class Index:
         view = self.view(self.narrowing(where))
         check_k(k)
         kernels()  # what is missing is said before a model is loaded
-        identity = weights_for(self.embedder, hybrid, self.identity)
-        wanted = k if identity is None else max(k, CANDIDATES)
+        lexical = weights_for(self.embedder, hybrid, self.lexical)
+        wanted = k if lexical is None else max(k, CANDIDATES)
         waiting = iterated(queries)
         while texts := list(islice(waiting, TILE_QUERIES)):
             units = units_of(self.embedder, texts, truncate=truncate, watch=lambda _: None)
             for text, rows, scores in zip(texts, *view.nearest(units, wanted), strict=True):
-                if identity is None:
+                if lexical is None:
                     yield view.hits(rows, scores)
                 else:
-                    yield view.mixed(rows, scores, text, identity, hybrid)[:k]
+                    yield view.mixed(rows, scores, text, lexical, hybrid)[:k]
 
     def narrowing(self, where: Where | None) -> Narrowing:
         """What `view` takes. Raises InputError for what the index cannot be narrowed by."""
@@ -262,12 +262,12 @@ class View:
         ]
 
     def mixed(
-        self, rows: NDArray[np.int64], scores: Vectors, query: str, identity: Identity, hybrid: float
+        self, rows: NDArray[np.int64], scores: Vectors, query: str, lexical: LexicalSketch, hybrid: float
     ) -> list[Hit]:
         """`hits` in another order, by the n-grams that they share with the query as well; see `hybrid.reordered`."""
         hits = self.hits(rows, scores)
         stored = [text_of(hit.record.get(self._layout.header.column)) for hit in hits]
-        return reordered(hits, query, stored, identity, hybrid)
+        return reordered(hits, query, stored, lexical, hybrid)
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
         """The ids of these rows."""

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gramvec.embed.spaces import Space
 from gramvec.errors import BundleError, InputError
-from gramvec.lexical.sketch import LONGEST_ORDER, Identity
+from gramvec.lexical.sketch import LONGEST_ORDER, LexicalSketch
 from gramvec.lexical.sketch import MOST_COLUMNS as IDENTITY_COLUMNS
 from gramvec.lexical.weights import NgramWeights
 from gramvec.search.filters import MOST_COLUMNS, FilterColumn, FilterHeader, padded
@@ -66,7 +66,7 @@ class IndexHeader(BaseModel):
     version: Literal[1] = 1
     model: Label
     digest: Digest
-    space: Space = "meaning"
+    space: Space = "semantic"
     dimensions: Annotated[int, Field(ge=1, le=65_536)]
     column: Label
     id: Label | None = None
@@ -152,7 +152,7 @@ class Layout:
         self.records = data[at : at + self.header.record_bytes]
         self.filters = self._filters(data, at + records)
         self.weights = data[len(data) - weights :]
-        self.identity = self._identity()
+        self.lexical = self._lexical()
         _check_places(path, self.id_places, self.header.id_bytes)
         _check_places(path, self.record_places, self.header.record_bytes)
 
@@ -170,14 +170,14 @@ class Layout:
             raise _damaged(self.path, "two columns to filter by have one name")
         return found
 
-    def _identity(self) -> Identity | None:
+    def _lexical(self) -> LexicalSketch | None:
         """What weighs n-grams. Raises InputError where it cannot be."""
         said = self.header.weights
         if said is None:
             return None
         try:
             weights = NgramWeights.read(self.path, self.weights.tobytes())
-            return Identity(weights, said.orders, said.columns, said.scale)
+            return LexicalSketch(weights, said.orders, said.columns, said.scale)
         except (BundleError, InputError) as error:
             raise _damaged(self.path, "its weights of n-grams cannot be") from error
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from gramvec.embed.embedder import Embedder
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.tables.inputs import STDIN, Form, Source, form_of
 from gramvec.tables.readers import open_reader
 
@@ -23,27 +23,27 @@ LEAST_TEXTS = 100
 MOST_TEXTS, MOST_CHARACTERS = 65_536, 4_096
 
 
-def weighed(embedder: Embedder, source: Path, form: Form | None, column: str) -> Identity | None:
-    """The model's identity weighed by the texts of a file; None where it has none, for under a hundred texts, and for
-    texts that can be read once alone.
+def weighed(embedder: Embedder, source: Path, form: Form | None, column: str) -> LexicalSketch | None:
+    """The model's lexical sketch weighed by the texts of a file; None where it has none, for under a hundred texts, and
+    for texts that can be read once alone.
 
     Of over 65,536 texts every second, fourth, ... is counted, so that they are of the whole file. Rows without a text
     are left out. Raises InputError for a file that cannot be read.
     """
-    known = embedder.bundle.identity
+    known = embedder.bundle.lexical
     if known is None or source == STDIN or not source.is_file():
         return None
     texts = sampled(_texts(source, form, column))
-    return Identity.of_texts(texts, **known.shape, a=SEARCH_A) if len(texts) >= LEAST_TEXTS else None
+    return LexicalSketch.of_texts(texts, **known.shape, a=SEARCH_A) if len(texts) >= LEAST_TEXTS else None
 
 
 def weighed_by(embedder: Embedder, texts: Sequence[str]) -> Embedder:
-    """The model with its identity weighed by these texts as an index's is; itself for under a hundred."""
-    known = embedder.bundle.identity
+    """The model with its lexical sketch weighed by these texts as an index's is; itself for under a hundred."""
+    known = embedder.bundle.lexical
     kept = sampled(iter(texts))
     if known is None or len(kept) < LEAST_TEXTS:
         return embedder
-    return embedder.with_identity(Identity.of_texts(kept, **known.shape, a=SEARCH_A), embedder.space)
+    return embedder.with_lexical(LexicalSketch.of_texts(kept, **known.shape, a=SEARCH_A), embedder.space)
 
 
 def sampled(texts: Iterator[str]) -> list[str]:

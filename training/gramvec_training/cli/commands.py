@@ -114,7 +114,7 @@ def fit(
     others, by the model it went on from (before) and by the new one (after).
 
     Of --pairs with a third column, 0 or 1 or a score, and --from, the model stays as it is, and its n-grams get weights
-    that make cosines say what the labels say, to be served with --space identity; it takes seconds, and needs --export.
+    that make cosines say what the labels say, to be served with --space lexical; it takes seconds, and needs --export.
 
     Ctrl-C or SIGTERM writes a checkpoint and says how to continue; the continued run ends with the same model as
     one that was never stopped (exit codes 130 and 143).

@@ -58,8 +58,8 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
 @click.option("--json", "json_path", type=OUTPUT, help="Write the scores as JSON too; - for stdout, instead of text.")
 @click.option("--markdown", "markdown_path", type=OUTPUT, help="Write Markdown too; - for stdout, instead of text.")
 @click.option("--plot", type=PATH, help="Draw the scores into this PNG file (needs matplotlib).")
-@click.option("--space", type=click.Choice(["meaning", "identity", "both"]), default="meaning", show_default=True,
-              help="Score these columns of bundles that have an identity.")  # fmt: skip
+@click.option("--space", type=click.Choice(["semantic", "lexical", "both"]), default="semantic", show_default=True,
+              help="Score these columns of bundles that have lexical columns.")  # fmt: skip
 @DEVICE
 @one_sentence
 def evaluate(

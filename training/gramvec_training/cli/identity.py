@@ -48,14 +48,14 @@ def identity(
     if not all(one.isdecimal() for one in orders.split(",")):
         raise click.UsageError(f"--orders {orders!r} are no numbers with commas between them.")
     may_replace(out)  # BUNDLE itself, too: it is read before anything is written
-    from gramvec_training.export import add_identity
+    from gramvec_training.export import add_lexical
 
     lines, said = _texts(texts, config, data)
     numbers = [int(one) for one in orders.split(",")]
-    manifest, count = add_identity(
+    manifest, count = add_lexical(
         bundle, out, lines, orders=numbers, columns=columns, scale=scale, a=a, provenance=said
     )
-    click.echo(f"{out}: {manifest.dimension} columns of meaning, {columns} of identity weighed by {count:,} texts")
+    click.echo(f"{out}: {manifest.dimension} columns of meaning, {columns} of lexical weighed by {count:,} texts")
 
 
 def _texts(texts: tuple[Path, ...], config: Path | None, data: Path) -> tuple[Iterable[str], dict[str, Any]]:

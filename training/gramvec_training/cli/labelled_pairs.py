@@ -54,4 +54,4 @@ def learn_weights(
     click.echo(pair_report(report))
     assert manifest.identity is not None
     columns = manifest.identity.columns
-    click.echo(f"{bundle}: {columns} columns of identity, to be had with --space identity; {seconds_taken():.0f} s")
+    click.echo(f"{bundle}: {columns} lexical columns, to be had with --space lexical; {seconds_taken():.0f} s")

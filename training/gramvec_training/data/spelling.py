@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec_training.data.misspelling import misspelt_word
 
 Ints = npt.NDArray[np.int64]
@@ -22,8 +22,8 @@ def spelt_alike(words: Sequence[str], near: int) -> Ints:
 
     n-grams of 2 to 4 weigh less the more words have them. Of fewer words than `near`, all.
     """
-    identity = Identity.of_texts(words, orders=ORDERS, columns=COLUMNS, a=RARE)
-    sketches = identity.joined(words, np.zeros((len(words), 1), np.float32))[0][:, 1:]
+    lexical = LexicalSketch.of_texts(words, orders=ORDERS, columns=COLUMNS, a=RARE)
+    sketches = lexical.joined(words, np.zeros((len(words), 1), np.float32))[0][:, 1:]
     sketches /= np.maximum(np.linalg.norm(sketches, axis=1, keepdims=True), 1e-9)
     near = min(near, len(words))
     found = np.empty((len(words), near), np.int64)

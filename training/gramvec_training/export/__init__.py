@@ -10,7 +10,7 @@ from gramvec_training.export.bundle import NO_MEMO, PARITY, export_bundle
 from gramvec_training.export.convert import convert
 from gramvec_training.export.golden import golden_texts
 from gramvec_training.export.graph import write_cpu_graph, write_graph, write_graphs
-from gramvec_training.export.identity import add_identity, with_identity
+from gramvec_training.export.identity import add_lexical, with_lexical
 from gramvec_training.export.memo import Chosen, can_have_memo, choose, memo_of
 from gramvec_training.export.shape import kind_of, scaled, whitening_transform
 from gramvec_training.export.weights import read_weights, stored_of
@@ -22,7 +22,7 @@ __all__ = [
     "Chosen",
     "Graphed",
     "adapt",
-    "add_identity",
+    "add_lexical",
     "can_have_memo",
     "choose",
     "convert",
@@ -36,7 +36,7 @@ __all__ = [
     "scaled",
     "stored_of",
     "whitening_transform",
-    "with_identity",
+    "with_lexical",
     "write_cpu_graph",
     "write_graph",
     "write_graphs",

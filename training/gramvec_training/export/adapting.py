@@ -14,7 +14,7 @@ import numpy as np
 
 from gramvec.bundle.bundle import Manifest, open_bundle
 from gramvec.errors import InputError
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.text.featurizer import Featurizer
 from gramvec_training.data import count_documents, count_repeated
 from gramvec_training.encoders import bag_of
@@ -56,7 +56,7 @@ def adapt(
     memo = Chosen()
     if can_have_memo(bundle.spec, sums=graph.pooling == "sum"):
         memo = choose(count_repeated(lines, bundle.spec), bundle.featurizer, chunks=chunks, edges=edges)
-    known = bundle.identity
+    known = bundle.lexical
     adapted = {"from": bundle.digest, "texts": len(lines), "a": a}
     chosen = name or f"{manifest.name}-adapted"
     written = export_bundle(
@@ -74,7 +74,7 @@ def adapt(
         precision=graph.precision,
         parity_texts=lines[:1_000],
         memo=memo,
-        identity=None if known is None else Identity.of_texts(lines, **known.shape, a=a),
+        lexical=None if known is None else LexicalSketch.of_texts(lines, **known.shape, a=a),
         provenance={**manifest.provenance, "adapted": adapted},
         card=f"# {chosen}\n\n{manifest.name}, its features weighed by {len(lines):,} texts (a = {a:g}).\n",
     )

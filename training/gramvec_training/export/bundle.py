@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import GRAPH, MEMO, VOCABULARY, Manifest, Precision, staged_folder, write_manifest
 from gramvec.errors import InputError
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.runtime.onnx import OnnxRuntime
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.featurizer import Featurizer
@@ -21,7 +21,7 @@ from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.encoders import Encoder, encoder_function
 from gramvec_training.export.golden import GOLDEN_TEXTS, made_golden, runtime_of
 from gramvec_training.export.golden import golden_texts as texts_of_every_kind
-from gramvec_training.export.identity import saved_identity
+from gramvec_training.export.identity import saved_lexical
 from gramvec_training.export.memo import Chosen, memo_of
 from gramvec_training.export.writers import Graphed, graphed
 
@@ -43,7 +43,7 @@ def export_bundle(
     parity_texts: Sequence[str] = (),
     golden_texts: Sequence[str] | None = None,
     memo: Chosen = NO_MEMO,
-    identity: Identity | None = None,
+    lexical: LexicalSketch | None = None,
     provenance: Mapping[str, Any],
     card: str,
 ) -> Manifest:
@@ -56,7 +56,7 @@ def export_bundle(
     golden_texts: stored with their features and vectors; whoever opens the bundle computes them again. None for those
         of gramvec_training.export.golden.
     memo: chunks and edges that get a row with the sum of their features; for encoders of sums alone.
-    identity: what makes the columns that say which n-grams stand in a text; None for none.
+    lexical: what makes the columns that say which n-grams stand in a text; None for none.
 
     Raises InputError if the arguments do not fit together, or if the graph's vectors differ from the encoder's by more
     than 1e-6 (1 - cosine).
@@ -106,7 +106,7 @@ def export_bundle(
             spec=spec,
             vocabulary=vocabulary,
             memo=memory,
-            identity=saved_identity(folder, identity),
+            lexical=saved_lexical(folder, lexical),
             graph=graph,
             golden=golden,
             provenance={**provenance, "parity": parity},

@@ -75,7 +75,7 @@ def convert(
         precision=precision or graph.precision,
         parity_texts=[golden.text for golden in manifest.golden],
         memo=memo,
-        identity=bundle.identity,
+        lexical=bundle.lexical,
         provenance=provenance,
         card=card.read_text(encoding="utf-8") if card.is_file() else f"# {manifest.name}\n",
     )
@@ -109,7 +109,7 @@ def _wrapped_anew(bundle: Bundle, path: Path, name: str) -> Manifest:
             spec=bundle.spec,
             vocabulary=bundle.vocabulary,
             memo=bundle.memoised.memo,
-            identity=manifest.identity,
+            lexical=manifest.identity,
             graph=graph,
             golden=golden,
             provenance=manifest.provenance,

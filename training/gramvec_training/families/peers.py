@@ -74,7 +74,7 @@ def installed_peers() -> tuple[dict[str, Model], list[str]]:
 
 
 def _weighed_by_texts(space: Space) -> Callable[[str], Model]:
-    """A bundle whose identity is weighed by the texts at hand."""
+    """A bundle whose lexical sketch is weighed by the texts at hand."""
 
     def opened(name: str) -> Model:
         embedder = load(name, device="cpu")
@@ -140,14 +140,14 @@ class _Hybrid:
 
     def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
         self._embedder = embedder
-        identity = weights_for(embedder, 0.5, weighed_by(embedder, texts).own_identity)
-        assert identity is not None
-        self._identity = identity
+        lexical = weights_for(embedder, 0.5, weighed_by(embedder, texts).own_lexical)
+        assert lexical is not None
+        self._lexical = lexical
 
     def pairs(self, left: Sequence[str], right: Sequence[str]) -> Floats:
         """See Comparison.pairs."""
         cosines = self._embedder.pair_similarity(*([one[:MOST_CHARACTERS] for one in side] for side in (left, right)))
-        shared = [overlap(self._identity, a, [b])[0] for a, b in zip(left, right, strict=True)]
+        shared = [overlap(self._lexical, a, [b])[0] for a, b in zip(left, right, strict=True)]
         return np.asarray((cosines + np.array(shared)) / 2, np.float64)
 
     def nearest(self, queries: Sequence[str], texts: Sequence[str], k: int) -> Ints:
@@ -155,7 +155,7 @@ class _Hybrid:
         asked, known = (self._embedder.embed(side, truncate=True) for side in (queries, texts))
         found = []
         for query, vector, rows in zip(queries, asked, nearest_rows(asked, known, max(k, CANDIDATES)), strict=True):
-            shared = overlap(self._identity, query, [texts[row][:MOST_CHARACTERS] for row in rows.tolist()])
+            shared = overlap(self._lexical, query, [texts[row][:MOST_CHARACTERS] for row in rows.tolist()])
             found.append(rows[np.argsort(-(known[rows] @ vector + shared), kind="stable")[:k]])
         return np.array(found)
 
@@ -241,7 +241,7 @@ PEERS: Mapping[str, Callable[[], Model]] = {
 OF_A_FOLDER: Mapping[str, Callable[[str], Model]] = {
     "model2vec": _model2vec,
     "transformer": _transformer,
-    "identity": _weighed_by_texts("identity"),
+    "lexical": _weighed_by_texts("lexical"),
     "both": _weighed_by_texts("both"),
     "indexed": _indexed,
     "hybrid": _hybrid,

@@ -1,4 +1,4 @@
-"""The n-grams of texts as an identity sees them, counted and described: how rare each is, and what it is made of."""
+"""The n-grams of texts as a lexical sketch sees them: how often each occurs, how rare it is, and what it is made of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.lexical.hashing import hashed_features
-from gramvec.lexical.sketch import Identity
+from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.weights import WEIGHT_BITS
 from gramvec.text.code_points import code_points
 from gramvec.text.numpy_reference import characters
@@ -27,7 +27,7 @@ _DIGITS = (ord("0"), ord("9"))
 @dataclass(frozen=True)
 class NgramCounts:
     """counts: scipy.sparse float64[texts, n], how often each n-gram stands in each text. places: int64[n], each
-    n-gram's place among the weights of an identity, ascending. shares: float64[n], of the texts that hold it, above 0.
+    n-gram's place among the weights of a sketch, ascending. shares: float64[n], of the texts that hold it, above 0.
     traits: float64[n, t], what it is made of; those that share a place are averaged.
     """
 
@@ -37,15 +37,15 @@ class NgramCounts:
     traits: Doubles
 
     @classmethod
-    def of(cls, identity: Identity, texts: Sequence[str]) -> NgramCounts:
+    def of(cls, lexical: LexicalSketch, texts: Sequence[str]) -> NgramCounts:
         """Of these texts; in time linear in their characters, some 100 bytes for each n-gram of each text."""
         from scipy import sparse  # half a second, which --help need not wait
 
         size = 1 << WEIGHT_BITS
         rows, numbers = [], np.zeros(size)
-        sums = np.zeros((size, _number_of_traits(identity)))
+        sums = np.zeros((size, _number_of_traits(lexical)))
         for block in _blocks(texts):
-            text, place, traits = _described(identity, block)
+            text, place, traits = _described(lexical, block)
             found = sparse.csr_matrix((np.ones(len(place)), (text, place)), shape=(len(block), size))
             found.sum_duplicates()
             rows.append(found)
@@ -68,19 +68,19 @@ def _blocks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         yield texts[start : start + _BLOCK]
 
 
-def _number_of_traits(identity: Identity) -> int:
-    return 8 + len(identity.orders) - 1
+def _number_of_traits(lexical: LexicalSketch) -> int:
+    return 8 + len(lexical.orders) - 1
 
 
-def _described(identity: Identity, texts: Sequence[str]) -> tuple[Ints, Ints, Doubles]:
+def _described(lexical: LexicalSketch, texts: Sequence[str]) -> tuple[Ints, Ints, Doubles]:
     """(int64[m], int64[m], float64[m, t]): text, place and traits of each n-gram of the texts."""
     given = code_points(texts)
-    chars = characters(given, identity.spaces)
-    found = hashed_features(given, chars, identity.letter, identity.orders)
-    letters = np.where(chars.source < 0, np.uint32(_SPACE), identity.letter(given.points[np.maximum(chars.source, 0)]))
+    chars = characters(given, lexical.spaces)
+    found = hashed_features(given, chars, lexical.letter, lexical.orders)
+    letters = np.where(chars.source < 0, np.uint32(_SPACE), lexical.letter(given.points[np.maximum(chars.source, 0)]))
     depth = np.arange(len(letters)) - chars.first
     # In the order of `hashed_features`: all n-grams of an order, then those of the next.
-    lengths = np.concatenate([np.full(int((depth >= order - 1).sum()), order) for order in identity.orders])
+    lengths = np.concatenate([np.full(int((depth >= order - 1).sum()), order) for order in lexical.orders])
     last = found.place + 1
     first = last - lengths
     is_digit = (letters >= _DIGITS[0]) & (letters <= _DIGITS[1])
@@ -95,7 +95,7 @@ def _described(identity: Identity, texts: Sequence[str]) -> tuple[Ints, Ints, Do
         is_space[last - 1],
         (spaces > 0) & ~is_space[first] & ~is_space[last - 1],
         digits + spaces + others < lengths,
-        *(lengths == order for order in identity.orders[1:]),
+        *(lengths == order for order in lexical.orders[1:]),
     ]
     places = (found.hash >> np.uint64(64 - WEIGHT_BITS)).astype(np.int64)
     return found.text, places, np.stack(traits, axis=1).astype(np.float64)

@@ -115,7 +115,7 @@ def _sealed(embedder: Embedder, provenance: dict[str, Any], card: str) -> Manife
             spec=bundle.spec,
             vocabulary=bundle.vocabulary,
             memo=bundle.memoised.memo,
-            identity=manifest.identity,
+            lexical=manifest.identity,
             graph=manifest.graph,
             golden=manifest.golden,
             provenance=provenance,

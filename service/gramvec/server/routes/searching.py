@@ -108,17 +108,17 @@ async def _asked(asking: Embedder, served: Served, texts: list[str], found: RawE
     if asking is served.embedder:
         return found
     if len(texts) <= LOOP_TEXTS:
-        return asking.of_meaning(texts, found)
-    return await asyncio.to_thread(asking.of_meaning, texts, found)
+        return asking.with_semantic(texts, found)
+    return await asyncio.to_thread(asking.with_semantic, texts, found)
 
 
 def _mixed_by(served: Served, held: Index, hybrid: float, k: int) -> Mixed:
     """What puts the rows of a query in another order. Raises InputError where the model weighs no n-grams."""
     from gramvec.search.hybrid import weights_for
 
-    identity = weights_for(served.embedder, hybrid, held.identity)
-    assert identity is not None
-    return lambda view, rows, scores, text: view.mixed(rows, scores, text, identity, hybrid)[:k]
+    lexical = weights_for(served.embedder, hybrid, held.lexical)
+    assert lexical is not None
+    return lambda view, rows, scores, text: view.mixed(rows, scores, text, lexical, hybrid)[:k]
 
 
 def _encoded(name: str, texts: list[str], found: list[Rows], mixed: Mixed | None, *, told: bool) -> bytes:

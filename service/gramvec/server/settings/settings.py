@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
-from gramvec.errors import InputError
+from gramvec.errors import InputError, check_space_name
 from gramvec.server.batching.batcher import QUEUE_CHARACTERS
 from gramvec.server.settings.aliases import aliases_of
 from gramvec.server.settings.key_files import read_keys
@@ -84,8 +84,8 @@ class Settings(BaseModel):
         "auto", description="Where the model runs; auto takes CUDA when it works."
     )
     runtime: Literal["auto", "onnx", "native"] = Field("auto", description="What computes the vectors.")
-    space: Literal["meaning", "identity", "both"] = Field(
-        "meaning", description="Columns of what a text means, of which n-grams stand in it, or of both."
+    space: Literal["semantic", "lexical", "both"] = Field(
+        "semantic", description="Columns for what a text means (semantic), for the n-grams in it (lexical), or both."
     )
     workers: int = Field(
         1, ge=1, le=256, description="Processes that serve the port and share one copy of the model; CPU only."
@@ -211,6 +211,11 @@ class Settings(BaseModel):
     def heads(self) -> dict[str, Path]:
         """The files of heads, by name."""
         return named_files(self.head)
+
+    @field_validator("space", mode="before")
+    @classmethod
+    def _space_has_its_name_of_today(cls, given: object) -> object:
+        return check_space_name(given)
 
     @field_validator("alias")
     @classmethod

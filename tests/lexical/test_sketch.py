@@ -19,11 +19,11 @@ from gramvec.bundle.bundle import open_bundle
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.contributions import explain
-from gramvec.lexical.sketch import COLUMNS, Identity
+from gramvec.lexical.sketch import COLUMNS, LexicalSketch
 from gramvec.lexical.weights import WEIGHT_BITS, NgramWeights
 from gramvec.native import loops
 from gramvec.server.settings import Settings
-from gramvec_training.export import add_identity, convert
+from gramvec_training.export import add_lexical, convert
 from http_support import running, until
 
 TEXTS = [
@@ -42,17 +42,17 @@ def embedder() -> Embedder:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "both"
-    add_identity("paragram-phrase", path, TEXTS, name="both")
+    add_lexical("paragram-phrase", path, TEXTS, name="both")
     return path
 
 
-def slow_sketch(identity: Identity, text: str) -> list[float]:
+def slow_sketch(lexical: LexicalSketch, text: str) -> list[float]:
     """One n-gram after the other, by the words of the module's docstring."""
     folded = "".join(" " if one.isspace() else one.lower()[0] for one in text)
     words = folded.split(" ")
     padded = " " + " ".join(word for word in words if word) + " "
-    sums = [0] * identity.columns
-    ngrams = [padded[at : at + n] for n in identity.orders for at in range(len(padded) - n + 1) if padded.strip() != ""]
+    sums = [0] * lexical.columns
+    ngrams = [padded[at : at + n] for n in lexical.orders for at in range(len(padded) - n + 1) if padded.strip() != ""]
     mask = (1 << 64) - 1
     for ngram in ngrams:
         key = 0
@@ -62,23 +62,23 @@ def slow_sketch(identity: Identity, text: str) -> list[float]:
         x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & mask
         x = ((x ^ x >> 27) * 0x94D049BB133111EB) & mask
         x ^= x >> 31
-        weight = int(identity.weights.weights[x >> 64 - WEIGHT_BITS])
-        block = identity.columns // 8
+        weight = int(lexical.weights.weights[x >> 64 - WEIGHT_BITS])
+        block = lexical.columns // 8
         rest = x
         for part in range(8):
             sums[part * block + rest % block] += weight if rest // block % 2 else -weight
             rest //= 2 * block
-    return [one * identity.scale / (255 * math.sqrt(8) * math.sqrt(max(1, len(ngrams)))) for one in sums]
+    return [one * lexical.scale / (255 * math.sqrt(8) * math.sqrt(max(1, len(ngrams)))) for one in sums]
 
 
 @pytest.mark.parametrize("columns", [8, 128, 256, 1024])
 @pytest.mark.parametrize("orders", [(3,), (1, 4), (2, 3, 6)])
 def test_a_sketch_is_what_its_description_says(columns: int, orders: tuple[int, ...]) -> None:
-    identity = Identity.of_texts(TEXTS, orders=orders, columns=columns, scale=0.7)
+    lexical = LexicalSketch.of_texts(TEXTS, orders=orders, columns=columns, scale=0.7)
     for text in [*TEXTS, "", " ", "x", "A  b\u3000ÇÉ", "СОБАКА", "日本 語", "😀😀"]:
-        joined, counts = identity.joined([text], np.array([[3, 4]], np.float32))
+        joined, counts = lexical.joined([text], np.array([[3, 4]], np.float32))
         assert np.array_equal(joined[0, :2], [3, 4])
-        assert joined[0, 2:] == pytest.approx([5 * one for one in slow_sketch(identity, text)], rel=1e-6, abs=1e-9)
+        assert joined[0, 2:] == pytest.approx([5 * one for one in slow_sketch(lexical, text)], rel=1e-6, abs=1e-9)
         padded = len(" ".join(text.split())) + 2
         assert counts[0] == (sum(max(0, padded - n + 1) for n in orders) if text.strip() else 0)
 
@@ -86,22 +86,22 @@ def test_a_sketch_is_what_its_description_says(columns: int, orders: tuple[int, 
 @pytest.mark.skipif(loops is None, reason="the loops were not built")
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), max_size=12), st.integers(0, 2**32 - 1))
 def test_c_and_numpy_give_the_same_bytes(texts: list[str], seed: int) -> None:
-    identity = _identity()
+    lexical = _lexical()
     vectors = np.random.default_rng(seed).normal(size=(len(texts), 13)).astype(np.float32)
     vectors[::3] = 0
-    for fast, slow in zip(identity.joined(texts, vectors), identity._joined_plainly(texts, vectors), strict=True):
+    for fast, slow in zip(lexical.joined(texts, vectors), lexical._joined_plainly(texts, vectors), strict=True):
         assert fast.tobytes() == slow.tobytes()
 
 
-def _identity(cache: list[Identity] = []) -> Identity:  # noqa: B006 - made once
+def _lexical(cache: list[LexicalSketch] = []) -> LexicalSketch:  # noqa: B006 - made once
     if not cache:
-        cache.append(Identity.of_texts(TEXTS, orders=(2, 3)))
+        cache.append(LexicalSketch.of_texts(TEXTS, orders=(2, 3)))
     return cache[0]
 
 
 def test_a_weight_is_a_over_a_plus_the_share_of_texts() -> None:
-    identity = Identity.of_texts(["ab", "ab", "ab", "cd"], orders=(2,), a=0.25)
-    ngrams = identity.ngrams("abcd")
+    lexical = LexicalSketch.of_texts(["ab", "ab", "ab", "cd"], orders=(2,), a=0.25)
+    ngrams = lexical.ngrams("abcd")
     lengths = np.linalg.norm(ngrams.vectors, axis=1) * math.sqrt(len(ngrams.first))
     found = {
         ngrams.text[first:last]: length for first, last, length in zip(ngrams.first, ngrams.last, lengths, strict=True)
@@ -122,9 +122,9 @@ def test_the_first_columns_are_what_the_model_alone_gives_to_the_bit(embedder: E
     adapted = embedder.adapted(TEXTS)
     texts = [*TEXTS, "", "xqzv\u0e01\u0e02", "a" * 3000]
     alone = embedder.embed(texts)
-    assert adapted.embed(texts, space="meaning").tobytes() == alone.tobytes()
+    assert adapted.embed(texts, space="semantic").tobytes() == alone.tobytes()
     assert adapted.embed(texts, dimensions=300).tobytes() == alone.tobytes()
-    assert adapted.embed(texts, space="identity").shape == (len(texts), COLUMNS)
+    assert adapted.embed(texts, space="lexical").shape == (len(texts), COLUMNS)
     whole, raw = adapted.embed(texts), adapted.embed(texts, normalize=False)
     assert raw[:, :300].tobytes() == embedder.embed(texts, normalize=False).tobytes()
     assert np.linalg.norm(whole[0]) == pytest.approx(1)
@@ -151,14 +151,14 @@ def test_many_texts_in_threads_are_one_by_one(embedder: Embedder) -> None:
 
 
 def test_pickled_and_opened_again(embedder: Embedder) -> None:
-    adapted = embedder.adapted(TEXTS, space="identity")
+    adapted = embedder.adapted(TEXTS, space="lexical")
     again = pickle.loads(pickle.dumps(adapted))
-    assert again.space == "identity" and again.digest == adapted.digest != embedder.digest
+    assert again.space == "lexical" and again.digest == adapted.digest != embedder.digest
     assert again.embed(TEXTS).tobytes() == adapted.embed(TEXTS).tobytes()
     assert embedder.adapted(TEXTS[:2]).digest != embedder.adapted(TEXTS).digest
 
 
-@pytest.mark.parametrize("space", ["both", "identity"])
+@pytest.mark.parametrize("space", ["both", "lexical"])
 def test_an_explanation_is_of_the_score(embedder: Embedder, space: gramvec.embed.Space) -> None:
     adapted = embedder.adapted(TEXTS, space=space)
     for left, right in [("Canon SD-1100", "canon sd1100 camera"), ("\u0e01\u0e02\u0e03", "\u0e01\u0e02 x"), ("", "a")]:
@@ -177,18 +177,18 @@ def test_a_bundle_has_it_and_keeps_it(both: Path, tmp_path: Path) -> None:
     expected = gramvec.load("paragram-phrase").adapted(TEXTS).embed(TEXTS)
     assert loaded.embed(TEXTS).tobytes() == expected.tobytes()
     convert(both, tmp_path / "again", precision="float32")
-    kept = open_bundle(tmp_path / "again").identity
-    assert kept is not None and kept.digest == open_bundle(both).identity.digest  # type: ignore[union-attr]
+    kept = open_bundle(tmp_path / "again").lexical
+    assert kept is not None and kept.digest == open_bundle(both).lexical.digest  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
     ("space", "sentence"),
-    [("both", "opened for meaning alone"), ("words", "space must be meaning, identity or both, not 'words'")],
+    [("both", "loaded with space='semantic' only"), ("words", "space must be semantic, lexical or both, not 'words'")],
 )
 def test_a_space_that_is_not_there(embedder: Embedder, space: gramvec.embed.Space, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         embedder.embed(["a"], space=space)
-    with pytest.raises(InputError, match="has no identity" if space == "both" else sentence):
+    with pytest.raises(InputError, match="has no lexical columns" if space == "both" else sentence):
         gramvec.load("sif", space=space)
 
 
@@ -202,26 +202,28 @@ def test_settings_that_cannot_be(embedder: Embedder) -> None:
     wrong = [((), 256, 1.0), ((3, 2), 256, 1.0), ((7,), 256, 1.0), ((3,), 100, 1.0), ((3,), 4, 1.0), ((3,), 2048, 1.0)]
     for orders, columns, scale in [*wrong, ((3,), 256, 0.0), ((3,), 256, math.nan)]:
         with pytest.raises(InputError, match="must"):
-            Identity.of_texts(TEXTS, orders=orders, columns=columns, scale=scale)
+            LexicalSketch.of_texts(TEXTS, orders=orders, columns=columns, scale=scale)
     with pytest.raises(InputError, match="text 1 has a lone surrogate"):
-        _identity().joined(["a", "\ud800"], np.zeros((2, 3), np.float32))
+        _lexical().joined(["a", "\ud800"], np.zeros((2, 3), np.float32))
     with pytest.raises(InputError, match="text 0 is"):
-        _identity().joined([b"a"], np.zeros((1, 3), np.float32))  # type: ignore[list-item]
+        _lexical().joined([b"a"], np.zeros((1, 3), np.float32))  # type: ignore[list-item]
 
 
 @pytest.mark.skipif(loops is None, reason="the loops were not built")
 def test_the_loops_take_nothing_that_does_not_fit() -> None:
-    identity = _identity()
+    lexical = _lexical()
     with pytest.raises(ValueError, match="do not fit together"):
-        identity._loops.join(["a"], np.zeros((2, 3), np.float32), np.zeros((1, 259), np.float32), np.zeros(1, np.int64))
+        lexical._loops.join(["a"], np.zeros((2, 3), np.float32), np.zeros((1, 259), np.float32), np.zeros(1, np.int64))
     with pytest.raises(ValueError, match="do not fit together"):
-        identity._loops.join(["a"], np.zeros((1, 3), np.float32), np.zeros((1, 258), np.float32), np.zeros(1, np.int64))
+        lexical._loops.join(["a"], np.zeros((1, 3), np.float32), np.zeros((1, 258), np.float32), np.zeros(1, np.int64))
     with pytest.raises(ValueError, match="do not fit together"):
-        loops.Identity(
-            str, np.full(0x1100, 9, np.uint16), np.zeros(256, np.uint32), identity.weights.weights, (3,), 8, 1.0
+        loops.LexicalSketch(
+            str, np.full(0x1100, 9, np.uint16), np.zeros(256, np.uint32), lexical.weights.weights, (3,), 8, 1.0
         )
     with pytest.raises(ValueError, match="do not fit together"):
-        loops.Identity(str, np.zeros(0x1100, np.uint16), np.zeros(256, np.uint32), np.ones(9, np.uint8), (3,), 8, 1.0)
+        loops.LexicalSketch(
+            str, np.zeros(0x1100, np.uint16), np.zeros(256, np.uint32), np.ones(9, np.uint8), (3,), 8, 1.0
+        )
 
 
 class TestFile:
@@ -247,7 +249,7 @@ class TestFile:
             except BundleError as error:
                 assert str(error).startswith("identity.bin: ")
             else:
-                Identity(found, (3,), 8, 1.0).joined(["İstanbul ǅ"], np.zeros((1, 1), np.float32))
+                LexicalSketch(found, (3,), 8, 1.0).joined(["İstanbul ǅ"], np.zeros((1, 1), np.float32))
 
     @pytest.mark.parametrize(
         ("name", "array", "sentence"),
@@ -300,15 +302,17 @@ def test_served_for_both(both: Path) -> None:
 
         for fields, expected in [
             ({}, loaded.embed(["sd1100"])),
-            ({"space": "meaning"}, loaded.embed(["sd1100"], space="meaning")),
-            ({"space": "identity"}, loaded.embed(["sd1100"], space="identity")),
-            ({"space": "identity", "dimensions": 8}, loaded.embed(["sd1100"], space="identity", dimensions=8)),
+            ({"space": "semantic"}, loaded.embed(["sd1100"], space="semantic")),
+            ({"space": "lexical"}, loaded.embed(["sd1100"], space="lexical")),
+            ({"space": "lexical", "dimensions": 8}, loaded.embed(["sd1100"], space="lexical", dimensions=8)),
             ({"space": None, "normalize": False}, loaded.embed(["sd1100"], normalize=False)),
         ]:
             status, vectors = embed(**fields)
             assert status == 200 and np.array_equal(np.array(vectors, np.float32), expected)
         assert embed(space="words")[0] == 422
-        assert embed(space="identity", dimensions=257)[0] == 422
+        status, said = embed(space="meaning")
+        assert status == 422 and "space 'meaning' is now called 'semantic'" in str(said)
+        assert embed(space="lexical", dimensions=257)[0] == 422
         score = service.post("/similarity", json={"inputs": {"source_sentence": "sd1100", "sentences": ["sd 1100"]}})
         assert score.json() == [pytest.approx(float(loaded.similarity(["sd1100"], ["sd 1100"])[0, 0]), abs=1e-6)]
 
@@ -334,3 +338,16 @@ def test_an_index_of_both_is_opened_for_both(tmp_path: Path) -> None:
     assert gramvec.Index.open(tmp_path / "own.gvi").search("sx20", k=1)[0][0].record == {"text": TEXTS[1]}
     with pytest.raises(InputError, match="was made with gramvec-en"):
         gramvec.Index.open(tmp_path / "own.gvi", model="sif").search("sx20")
+
+
+@pytest.mark.parametrize(("old", "new"), [("meaning", "semantic"), ("identity", "lexical")])
+def test_a_space_of_0_1_is_answered_with_its_name_of_today(old: str, new: str, embedder: Embedder) -> None:
+    said = f"space '{old}' is now called '{new}'"
+    with pytest.raises(InputError, match=said):
+        gramvec.load("sif", space=old)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=said):
+        embedder.embed(["a"], space=old)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=said):
+        Settings(space=old)  # type: ignore[arg-type]
+    done = gramvec_command("similarity", "a", "b", "--space", old)
+    assert done.returncode == 2 and said in done.stderr.decode()

@@ -1,10 +1,10 @@
 /* Texts -> sketches of their n-grams: each n-gram adds its weight, with signs of its own, to a few of the columns.
  *
- * The rules are those of sparse/hashed.py and identity/plain.py, which tests compare with it. Nothing here knows of
- * Python: the caller holds the texts, and may let go of the interpreter's lock.
+ * The rules are those of lexical/hashing.py and lexical/sketch.py, which tests compare with it. Nothing here knows of
+ * Python: the caller holds the texts, and may release the interpreter's lock.
  */
-#ifndef GRAMVEC_IDENTITY_H
-#define GRAMVEC_IDENTITY_H
+#ifndef GRAMVEC_LEXICAL_H
+#define GRAMVEC_LEXICAL_H
 
 #include <math.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 #include "featurize.h"
 
-/* As in identity/sketch.py. */
+/* As in lexical/sketch.py. */
 enum { WEIGHT_BITS = 18, SIGNS = 8, FULL_WEIGHT = 255, USUAL_BLOCK_BITS = 5, MOST_BLOCK_BITS = 7 };
 enum { LONGEST_HASHED = 6 };
 enum { PARTS = 8 };        /* in which squares are added */
@@ -25,7 +25,7 @@ typedef struct {
     int has_order[LONGEST_HASHED + 1], longest;
     int block_bits; /* of the columns, SIGNS blocks of 2^block_bits */
     double scale;
-} Identity;
+} LexicalSketch;
 
 /* SplitMix64's finaliser (Steele, Lea and Flood 2014). */
 static inline uint64_t mixed(uint64_t x) {
@@ -36,7 +36,7 @@ static inline uint64_t mixed(uint64_t x) {
 
 /* `keys` are n-grams, from each of which a hash is made. A column has two sums, of what is subtracted and, a block behind
  * it, of what is added: so the sign is a bit of the address, which is twice as fast as turning the weight's. */
-static inline void add_with(const Identity *d, const uint64_t *keys, int n, int64_t *restrict sums, int block_bits) {
+static inline void add_with(const LexicalSketch *d, const uint64_t *keys, int n, int64_t *restrict sums, int block_bits) {
     const uint8_t *weights = d->weights;
     for (int k = 0; k < n; k++) {
         uint64_t rest = mixed(keys[k]), signed_block = ((uint64_t)2 << block_bits) - 1;
@@ -46,13 +46,13 @@ static inline void add_with(const Identity *d, const uint64_t *keys, int n, int6
     }
 }
 
-static void add_ngrams(const Identity *d, const uint64_t *keys, int n, int64_t *sums) {
+static void add_ngrams(const LexicalSketch *d, const uint64_t *keys, int n, int64_t *sums) {
     if (d->block_bits == USUAL_BLOCK_BITS) add_with(d, keys, n, sums, USUAL_BLOCK_BITS);
     else add_with(d, keys, n, sums, d->block_bits);
 }
 
 /* Add a text's n-grams to the sums, int64[2 * columns]; returns how many they are. */
-static int64_t sketch_text(const Identity *d, const Text *text, int64_t *sums) {
+static int64_t sketch_text(const LexicalSketch *d, const Text *text, int64_t *sums) {
     uint64_t keys[LONGEST_HASHED + 1] = {0}; /* of the n-gram of each order that ends in the last character */
     uint64_t waiting[HASHES];
     int64_t place = 0, found = 0; /* of the next character */
@@ -108,17 +108,17 @@ static double length_of(const float *vector, int64_t d) {
 
 /* Write float32[n, d + columns]: each vector, then its text's sketch, as long as the vector times what the n-grams weigh
  * (of a zero vector, as if it had length 1). Write how many n-grams each has. sums: scratch of 2 * columns int64. */
-static void join_sketches(const Identity *identity, const Text *texts, int64_t n, const float *vectors, int64_t d,
+static void join_sketches(const LexicalSketch *lexical, const Text *texts, int64_t n, const float *vectors, int64_t d,
                           int64_t *sums, float *joined, int64_t *counts) {
-    int64_t block = (int64_t)1 << identity->block_bits, columns = SIGNS * block;
+    int64_t block = (int64_t)1 << lexical->block_bits, columns = SIGNS * block;
     for (int64_t i = 0; i < n; i++) {
         float *row = joined + i * (d + columns);
         const float *vector = vectors + i * d;
         memcpy(row, vector, (size_t)d * sizeof *row);
         memset(sums, 0, 2 * (size_t)columns * sizeof *sums);
-        counts[i] = sketch_text(identity, &texts[i], sums);
+        counts[i] = sketch_text(lexical, &texts[i], sums);
         double length = length_of(vector, d);
-        double factor = (length > 0 ? length : 1) * identity->scale;
+        double factor = (length > 0 ? length : 1) * lexical->scale;
         if (counts[i] > 0) factor /= FULL_WEIGHT * sqrt(SIGNS) * sqrt((double)counts[i]);
         float *sketch = row + d;
         for (const int64_t *own = sums; own < sums + 2 * columns; own += 2 * block, sketch += block)

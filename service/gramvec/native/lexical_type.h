@@ -1,11 +1,11 @@
-/* gramvec.native.Identity: see loops.pyi. A part of module.c, whose texts and buffers it takes. */
+/* gramvec.native.LexicalSketch: see loops.pyi. A part of module.c, whose texts and buffers it takes. */
 
 typedef struct {
     PyObject_HEAD
     Buffers buffers;
-    Identity identity;
+    LexicalSketch lexical;
     PyObject *compose;
-} IdentityObject;
+} LexicalObject;
 
 static int are_pages(const uint16_t *pages, Py_ssize_t n_pages, Py_ssize_t n_shifts) {
     int fit = n_pages == 0x110000 >> PAGE_SHIFT;
@@ -13,20 +13,20 @@ static int are_pages(const uint16_t *pages, Py_ssize_t n_pages, Py_ssize_t n_shi
     return fit;
 }
 
-static PyObject *identity_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+static PyObject *lexical_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *compose, *pages, *shifts, *weights, *orders;
     Py_ssize_t columns, n_pages, n_shifts, n_weights;
     double scale;
     if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
-        PyErr_SetString(PyExc_TypeError, "Identity takes no keywords");
+        PyErr_SetString(PyExc_TypeError, "LexicalSketch takes no keywords");
         return NULL;
     }
     if (!PyArg_ParseTuple(args, "OOOOO!nd", &compose, &pages, &shifts, &weights, &PyTuple_Type, &orders, &columns,
                           &scale))
         return NULL;
-    IdentityObject *self = (IdentityObject *)type->tp_alloc(type, 0);
+    LexicalObject *self = (LexicalObject *)type->tp_alloc(type, 0);
     if (!self) return NULL;
-    Identity *d = &self->identity;
+    LexicalSketch *d = &self->lexical;
     self->compose = Py_NewRef(compose);
     d->scale = scale;
     while (d->block_bits < MOST_BLOCK_BITS && (Py_ssize_t)SIGNS << d->block_bits < columns) d->block_bits++;
@@ -50,13 +50,13 @@ static PyObject *identity_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         goto failed;
     if (n_weights == 1 << WEIGHT_BITS && are_pages(d->pages, n_pages, n_shifts))
         return (PyObject *)self;
-    PyErr_SetString(PyExc_ValueError, "the arrays of an identity do not fit together");
+    PyErr_SetString(PyExc_ValueError, "the arrays of a lexical sketch do not fit together");
 failed:
     Py_DECREF(self);
     return NULL;
 }
 
-static void identity_free(IdentityObject *self) {
+static void lexical_free(LexicalObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     let_go(&self->buffers);
     Py_XDECREF(self->compose);
@@ -64,10 +64,10 @@ static void identity_free(IdentityObject *self) {
     Py_DECREF(type);
 }
 
-static PyObject *identity_join(IdentityObject *self, PyObject *args) {
+static PyObject *lexical_join(LexicalObject *self, PyObject *args) {
     PyObject *texts, *given_vectors, *given_joined, *given_counts, *result = NULL;
     if (!PyArg_ParseTuple(args, "OOOO", &texts, &given_vectors, &given_joined, &given_counts)) return NULL;
-    const Identity *d = &self->identity;
+    const LexicalSketch *d = &self->lexical;
     int64_t sums[2 * SIGNS << MOST_BLOCK_BITS];
     Buffers buffers = {.count = 0};
     Given given;
@@ -93,9 +93,9 @@ done:
     return result;
 }
 
-static PyMethodDef identity_methods[] = {{"join", (PyCFunction)identity_join, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyMethodDef lexical_methods[] = {{"join", (PyCFunction)lexical_join, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
 
-static PyType_Slot identity_slots[] = {
-    {Py_tp_methods, identity_methods}, {Py_tp_new, identity_new}, {Py_tp_dealloc, identity_free}, {0, NULL}};
-static PyType_Spec identity_spec = {"gramvec.native.Identity", sizeof(IdentityObject), 0, Py_TPFLAGS_DEFAULT,
-                                    identity_slots};
+static PyType_Slot lexical_slots[] = {
+    {Py_tp_methods, lexical_methods}, {Py_tp_new, lexical_new}, {Py_tp_dealloc, lexical_free}, {0, NULL}};
+static PyType_Spec lexical_spec = {"gramvec.native.LexicalSketch", sizeof(LexicalObject), 0, Py_TPFLAGS_DEFAULT,
+                                    lexical_slots};
