@@ -184,7 +184,7 @@ def test_a_bad_line_stops_or_is_skipped(name: str, tmp_path: Path, small: gramve
 def test_a_null_in_parquet_is_a_bad_row(tmp_path: Path, small: gramvec.Embedder) -> None:
     source = tmp_path / "in.parquet"
     pq.write_table(pa.table({"text": pa.array(["a", None]).dictionary_encode(), "n": [1.5, None]}), source)
-    with pytest.raises(InputError, match="^row 2: null, no text"):
+    with pytest.raises(InputError, match="^row 2: null, not a text"):
         embed_file(small, Files(source, tmp_path / "out.parquet"))
     assert embed_file(small, Files(source, tmp_path / "out.parquet"), on_error="skip").bad.count == 1
     found = pq.read_table(tmp_path / "out.parquet")

@@ -19,7 +19,7 @@ from gramvec.embed.embedder import Embedder
 from gramvec.errors import GramvecError, InputError
 from gramvec.tables.bad_rows import BadLines
 from gramvec.tables.batches import BLOCK_ROWS, START, Position, Reader
-from gramvec.tables.inputs import STDIN, Form, Source, form_of
+from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader
 from gramvec.tables.staging import Job, Progress, Stage, open_stage
 from gramvec.tables.writers import JsonForm, NpyForm, OutputForm, Writes
@@ -59,7 +59,7 @@ class Files:
 
     source: Path
     output: Path
-    form: Form | None = None
+    form: Form | FileFormat | None = None
     output_form: OutputForm | None = None
     column: str = COLUMN
     embedding: str = EMBEDDING
@@ -146,7 +146,7 @@ def _job(reader: Reader, files: Files, embedder: Embedder, options: Options, row
     source = reader.source
     return {
         "input": [source.size, source.mtime_ns],
-        "input format": reader.form,
+        "input format": [reader.form, reader.format.delimiter, reader.format.encoding],
         "column": files.column,
         "embedding column": files.embedding,
         "output format": files.output_form or output_form_of(files.output),

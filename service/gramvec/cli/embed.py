@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 from tqdm import tqdm
@@ -22,7 +24,7 @@ from gramvec.embed.quantization import Precision
 from gramvec.embed.spaces import Space
 from gramvec.runtime.base import Device
 from gramvec.tables.batches import BLOCK_ROWS, Reader
-from gramvec.tables.inputs import FORMS, STDIN, Form
+from gramvec.tables.inputs import FORMS, STDIN, UTF_8, FileFormat, Form, form_of
 from gramvec.tables.writers import OutputForm
 
 STOPPED = 130
@@ -43,7 +45,26 @@ source_argument = click.argument(
     default="-",
     callback=_there,
 )
-input_format_option = click.option("--input-format", type=click.Choice(FORMS), help="[by INPUT's ending, or txt]")
+
+
+def input_format_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --input-format, --delimiter and --encoding, which the command receives as `input_format`."""
+
+    @click.option("--input-format", type=click.Choice(FORMS), help="[by INPUT's ending, or txt]")
+    @click.option("--delimiter", help="Character between the columns of CSV, such as ';' or tab.  [by the header]")
+    @click.option("--encoding", default=UTF_8, show_default=True, help="Encoding of INPUT, such as cp1252.")
+    @wraps(command)
+    def with_format(
+        *, source: Path, input_format: Form | None, delimiter: str | None, encoding: str, **options: Any
+    ) -> None:
+        given: Form | FileFormat | None = input_format
+        if delimiter is not None or encoding != UTF_8:
+            given = FileFormat(input_format or form_of(source), delimiter, encoding)
+        command(source=source, input_format=given, **options)
+
+    return with_format
+
+
 column_option = click.option("--column", default=COLUMN, show_default=True, help="Which column or member is the text.")
 on_error_option = click.option(
     "--on-error", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
@@ -92,7 +113,7 @@ def embed(
     source: Path,
     output: Path | None,
     form: OutputForm | None,
-    input_format: Form | None,
+    input_format: Form | FileFormat | None,
     column: str,
     embedding_column: str,
     model: str,

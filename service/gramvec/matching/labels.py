@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +10,8 @@ import numpy as np
 
 from gramvec.errors import InputError, quoted
 from gramvec.matching.fit_matcher import Labels
-from gramvec.matching.tables import MOST_ROWS, text_of
-from gramvec.tables.arrow import pyarrow
-from gramvec.tables.batches import BLOCK_ROWS, Reader
-from gramvec.tables.inputs import Form, Source, form_of
-from gramvec.tables.parquet import ParquetReader
-from gramvec.tables.readers import open_reader
+from gramvec.tables.columns import MOST_ROWS, TableRows, text_of
+from gramvec.tables.inputs import Form, form_of
 
 MOST_LABELS = 1_000_000
 WANTED = "labels have columns left and right (ids of both tables; or left_id and right_id) and match (1 or 0)"
@@ -108,36 +102,15 @@ def _rows(path: Path) -> Iterator[tuple[str, tuple[str, str, bool]]]:
 
 
 def _records(path: Path, form: Form) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(file and line, columns by name) of each row."""
+    """Yield (file and line, columns by name) of each row; values of any type, since ids are often numbers."""
     if form == "txt":
         raise InputError(f"{path}: {WANTED}; give a .csv, .tsv, .jsonl or .parquet file")
-    with closing(Source(path)) as source:
-        try:
-            reader = open_reader(source, form, "match", keep=True)
-            for number, record in _of_parquet(reader) if isinstance(reader, ParquetReader) else _of_lines(reader):
-                yield f"{path}: {reader.unit} {number}", record
-        except InputError as error:
-            said = str(error).removeprefix(f"{source.name}: ").removeprefix(source.name).strip()
-            raise InputError(f"{path}: {WANTED if said.startswith('has no column') else said}") from error
-
-
-def _of_lines(reader: Reader) -> Iterator[tuple[int, dict[str, Any]]]:
-    for block in reader.blocks():
-        for at, (number, record) in enumerate(zip(block.numbers, block.records or [], strict=True)):
-            # A label may be a number or a boolean: to be no text is not bad here.
-            if at in block.bad and not record:
-                raise InputError(f"{reader.unit} {number}: {block.bad[at]}")
-            yield number, record
-
-
-def _of_parquet(reader: ParquetReader) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Of any type: ids are often numbers there."""
-    wanted = [name for name in reader.schema.names if name in {"match", *chain(*ID_COLUMNS)}]
-    try:
-        number = 0
-        for batch in reader.file.iter_batches(BLOCK_ROWS, columns=wanted):
-            for record in batch.to_pylist():
-                number += 1
-                yield number, record
-    except pyarrow().ArrowException as error:
-        raise InputError(f"row group damaged ({error}); write the file again") from error
+    with TableRows(path, form) as rows:
+        if rows.names is not None and "match" not in rows.names:
+            has = ", ".join(quoted(name) for name in rows.names[:20])
+            raise InputError(f"{path}: {WANTED}; it has {has or 'none'}")
+        for number, record, why in rows:
+            place = f"{path}: {rows.unit} {number}"
+            if why is not None:
+                raise InputError(f"{place}: {why}")
+            yield place, record

@@ -1,19 +1,15 @@
-"""Tables from files: an id and the wanted columns of each row."""
+"""Tables to be matched: an id and the wanted columns of each row of a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gramvec.errors import InputError
-from gramvec.tables.batches import Block, Reader
-from gramvec.tables.inputs import Form, Source
-from gramvec.tables.readers import open_reader
-
-MOST_ROWS = 1_000_000
+from gramvec.tables.batches import Reader
+from gramvec.tables.columns import MOST_ROWS, Columns, OnError, read_columns
+from gramvec.tables.inputs import FileFormat, Form
 
 
 @dataclass
@@ -27,77 +23,53 @@ class Table:
 
 def read_table(
     path: Path,
-    form: Form,
+    form: Form | FileFormat,
     columns: Sequence[str],
     id_column: str | None,
     *,
+    on_error: OnError = "stop",
     most: int = MOST_ROWS,
     watch: Callable[[Reader, int], None] = lambda reader, rows: None,
 ) -> Table:
-    """The rows of a file that `gramvec embed` reads.
+    """Read the rows of a table.
 
-    id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers from 1.
-    Raises InputError, naming file and line, for a bad line, a column that is not there, an id that is missing or occurs
-    twice, a file without rows, and more than `most` rows.
+    Args:
+        path: a file that `gramvec embed` reads.
+        form: its form, or its whole format.
+        columns: the columns to be compared.
+        id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers from 1.
+        on_error: "stop" at a bad row, or "skip" it.
+        most: rows that are accepted.
+        watch: called with the reader and the number of rows after each block.
+
+    Raises:
+        InputError: naming file and line, for a bad line, a column that is not there, an id that is missing or occurs
+            twice, a file without rows, and too many of them.
     """
     names = list(dict.fromkeys(columns))
-    table = Table(str(path), [], {name: [] for name in names})
-    found: set[str] = set()
-    numbers: list[int] = []
-    with closing(Source(path)) as source:
-        try:
-            reader = open_reader(source, form, names[0], keep=True)
-            for block in reader.blocks():
-                for number, record in _records(block, reader):
-                    found.update(record)
-                    numbers.append(number)
-                    for name, values in table.columns.items():
-                        values.append(text_of(record.get(name)))
-                    table.ids.append(text_of(record.get(id_column or "id")))
-                if len(numbers) > most:
-                    raise InputError(f"has more than {most:,} rows; match it in parts")
-                watch(reader, len(numbers))
-        except InputError as error:
-            said = str(error).replace("--column", "--on").removeprefix(f"{source.name}: ").removeprefix(source.name)
-            raise InputError(f"{source.name}: {said.strip()}") from error
-    if not numbers:
+    wanted = [*names, id_column] if id_column else names
+    options = dict.fromkeys(names, "--on") | ({id_column: "--id"} if id_column else {})
+    optional = [] if id_column else ["id"]
+    found = read_columns(
+        path, wanted, format=form, options=options, optional=optional, on_error=on_error, most=most, watch=watch
+    )
+    if not found.numbers:
         raise InputError(f"{path}: has no rows; nothing can be matched")
-    _check_columns(table, found, names, id_column)
-    if id_column is None and "id" not in found:
-        table.ids = [str(row) for row in range(1, len(numbers) + 1)]
-    _check_ids(table, numbers, reader.unit)
-    return table
+    ids = found.values[id_column or "id"]
+    if id_column is None and "id" not in found.found:
+        ids = [str(row) for row in range(1, len(found.numbers) + 1)]
+    _check_ids(found, ids)
+    return Table(str(path), ids, {name: found.values[name] for name in names})
 
 
-def _records(block: Block, reader: Reader) -> Iterator[tuple[int, dict[str, Any]]]:
-    records = block.batch.to_pylist() if block.batch is not None else block.records or []
-    for at, (number, record) in enumerate(zip(block.numbers, records, strict=True)):
-        # A row whose text is missing or null resembles nothing; that is no reason to stop.
-        if at in block.bad and not (record and record.get(reader.column) is None):
-            raise InputError(f"{reader.unit} {number}: {block.bad[at]}")
-        yield number, record
-
-
-def text_of(value: Any) -> str:
-    """A value of a column as text; "" for None."""
-    return value if isinstance(value, str) else "" if value is None else str(value)
-
-
-def _check_columns(table: Table, found: set[str], names: Sequence[str], id_column: str | None) -> None:
-    for option, name in [*(("--on", name) for name in names), ("--id", id_column)]:
-        if name is not None and name not in found:
-            there = ", ".join(sorted(found)[:20])
-            raise InputError(f"{table.name}: has no column {name!r}; it has {there}: choose one with {option}")
-
-
-def _check_ids(table: Table, numbers: Sequence[int], unit: str) -> None:
+def _check_ids(table: Columns, ids: Sequence[str]) -> None:
     first: dict[str, int] = {}
-    for number, one in zip(numbers, table.ids, strict=True):
+    for number, one in zip(table.numbers, ids, strict=True):
         if not one:
-            raise InputError(f"{table.name}: {unit} {number}: has no id; name another column with --id")
+            raise InputError(f"{table.name}: {table.unit} {number}: has no id; name another column with --id")
         if one in first:
             raise InputError(
-                f"{table.name}: {unit}s {first[one]} and {number} have the same id {one[:100]!r}; "
+                f"{table.name}: {table.unit}s {first[one]} and {number} have the same id {one[:100]!r}; "
                 "make them different, or name another column with --id"
             )
         first[one] = number

@@ -1,4 +1,4 @@
-"""Arrow's part: the column of vectors, the metadata that says which model made it, and pyarrow if it is there."""
+"""Arrow: columns of vectors and of texts, metadata, and pyarrow imported where it is installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MISSING = "{} needs pyarrow, which is not installed: pip install 'gramvec[bulk]'
 
 
 def pyarrow(what: str = "Parquet", module: str = "pyarrow") -> Any:
-    """The module, imported when it is first wanted. Raises InputError, with what to install, if it is missing."""
+    """Import and return a module of pyarrow. Raises InputError, with what to install, if it is not installed."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -23,13 +23,13 @@ def pyarrow(what: str = "Parquet", module: str = "pyarrow") -> Any:
 
 
 def zstd_stream(raw: BinaryIO) -> BinaryIO:
-    """The decompressed bytes of a .zst file."""
+    """Return a stream of the decompressed bytes of a .zst file."""
     pa = pyarrow("zstd")
     return io.BufferedReader(cast(io.RawIOBase, pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")))
 
 
 def vector_column(vectors: NDArray[np.generic], missing: NDArray[np.bool_] | None = None) -> Any:
-    """Vectors [n, k] as a pyarrow.FixedSizeListArray of k items; rows where `missing` is true are null."""
+    """Return vectors [n, k] as a pyarrow.FixedSizeListArray of k items; rows where `missing` is true are null."""
     pa = pyarrow()
     columns = vectors.shape[1]
     values = pa.array(np.ascontiguousarray(vectors).reshape(-1))
@@ -38,7 +38,7 @@ def vector_column(vectors: NDArray[np.generic], missing: NDArray[np.bool_] | Non
 
 
 def without_size(vectors: Any) -> Any:
-    """A `vector_column` as a pyarrow.ListArray, whose nulls hold no numbers."""
+    """Return a `vector_column` as a pyarrow.ListArray, whose nulls hold no numbers."""
     pa = pyarrow()
     present = vectors.is_valid().to_numpy(zero_copy_only=False)
     ends = np.cumsum(present * vectors.type.list_size, dtype=np.int32)
@@ -47,18 +47,18 @@ def without_size(vectors: Any) -> Any:
 
 
 def vector_type(dtype: np.dtype[Any], columns: int) -> Any:
-    """The type of `vector_column`."""
+    """Return the type of a `vector_column`."""
     pa = pyarrow()
     return pa.list_(pa.from_numpy_dtype(dtype), columns)
 
 
 def with_metadata(schema: Any, entries: dict[str, str]) -> Any:
-    """The schema with these added to its metadata."""
+    """Return the schema with entries added to its metadata."""
     return schema.with_metadata({**(schema.metadata or {}), **{k.encode(): v.encode() for k, v in entries.items()}})
 
 
 def texts_of(column: Any, name: str) -> list[str | None]:
-    """The values of a column of strings of any of Arrow's kinds. Raises InputError for any other type."""
+    """Return the values of a column of strings. Raises InputError for a column of another type."""
     pa = pyarrow()
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
@@ -67,8 +67,44 @@ def texts_of(column: Any, name: str) -> list[str | None]:
     return values
 
 
+def valid_rows(batch: Any) -> tuple[Any, dict[int, str]]:
+    """Return a record batch with null for every value that holds text which is not UTF-8, and why, by row."""
+    pa = pyarrow()
+    columns = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in batch.columns]
+    schema = plain_schema(batch.schema)
+    wrong: dict[int, str] = {}
+    for place, column in enumerate(columns):
+        if _is_valid(column):
+            continue
+        bad = [row for row in range(len(column)) if not _is_valid(column.slice(row, 1))]
+        for row in bad:
+            wrong.setdefault(row, f"column {schema.names[place]!r} is not UTF-8; write it again")
+        columns[place] = column.take(
+            pa.array([None if row in wrong else row for row in range(len(column))], pa.int64())
+        )
+    return pa.RecordBatch.from_arrays(columns, schema=schema), wrong
+
+
+def _is_valid(column: Any) -> bool:
+    try:
+        column.validate(full=True)
+    except pyarrow().ArrowInvalid:
+        return False
+    return True
+
+
+def depth_of(kind: Any) -> int:
+    """Return how many levels of lists, maps and structs a type has."""
+    deepest, waiting = 0, [(kind, 0)]
+    while waiting:
+        one, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        waiting += [(one.field(place).type, depth + 1) for place in range(one.num_fields)]
+    return deepest
+
+
 def plain_schema(schema: Any) -> Any:
-    """The schema with dictionaries resolved, so that each batch of it can be written by itself."""
+    """Return the schema with dictionaries resolved, so that each batch of it can be written by itself."""
     pa = pyarrow()
     for index, field in enumerate(schema):
         if pa.types.is_dictionary(field.type):

@@ -1,4 +1,4 @@
-"""Lines that could not be embedded: how many, which, and why."""
+"""Account of rows that could not be used: how many, which, and why."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST_RANGES = 1_000
 
 
 class BadLines:
-    """Counts bad lines in bounded memory: the reasons of the first 20, the numbers of at most 1,000 runs of them."""
+    """Count of bad rows in bounded memory: the reasons of the first 20, and at most 1,000 ranges of other numbers."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -19,7 +19,7 @@ class BadLines:
         self.unnamed = 0
 
     def add(self, number: int, why: str) -> None:
-        """Take down a line; numbers must rise."""
+        """Count a row. Numbers must ascend."""
         self.count += 1
         if len(self.reasons) < MOST_REASONS:
             self.reasons.append((number, why))
@@ -30,23 +30,29 @@ class BadLines:
         else:
             self.unnamed += 1
 
-    def report(self, rows: int, unit: str) -> Iterator[str]:
-        """Sentences for people, none if there is nothing to tell. `unit`: "line" or "row", what the numbers count."""
+    def report(self, rows: int, unit: str, outcome: str = "could not be embedded and have no vector") -> Iterator[str]:
+        """Yield sentences about the bad rows, none if there are none.
+
+        Args:
+            rows: how many rows were read.
+            unit: "line" or "row", what the numbers count.
+            outcome: what became of the bad rows.
+        """
         if not self.count:
             return
-        yield f"{self.count:,} of {rows:,} could not be embedded and have no vector:"
+        yield f"{self.count:,} of {rows:,} {outcome}:"
         yield from (f"{unit} {number}: {why}" for number, why in self.reasons)
         if self.ranges:
             named = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in self.ranges)
             yield f"{unit}s {named}" + (f", and {self.unnamed:,} more" if self.unnamed else "")
 
     def as_json(self) -> dict[str, Any]:
-        """What `from_json` takes."""
+        """Return the argument of `from_json`."""
         return dict(vars(self))
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> BadLines:
-        """The count as it was when `as_json` was called."""
+        """Return the account that `as_json` was called on."""
         made = cls()
         vars(made).update(value, reasons=[(int(number), str(why)) for number, why in value["reasons"]])
         return made

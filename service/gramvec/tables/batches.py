@@ -1,4 +1,4 @@
-"""What is read at a time: a block of rows, where it ends, and what every reader of files offers."""
+"""Batches of rows that the readers of files give, and the protocol of a reader."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from gramvec.tables.inputs import Form, Source
+from gramvec.tables.inputs import FileFormat, Form, Source
 
 BLOCK_ROWS = 2048
 
@@ -14,7 +14,7 @@ Records = list[dict[str, Any]]
 
 
 class Position(NamedTuple):
-    """Where a block ends: for lines the byte and the number of the next line, for Parquet the row group and row."""
+    """End of a block: the byte and the number of the next line; for Parquet the row group and the row."""
 
     offset: int = 0
     number: int = 1
@@ -25,11 +25,16 @@ START = Position()
 
 @dataclass
 class Block:
-    """Some rows of the input, in order.
+    """Consecutive rows of an input.
 
-    numbers: of their lines, from 1. texts: "" for a bad one. bad: why, by index. position: where the next block starts.
-    records: the columns of each row by name ({} for a bad one), the text among them; None if nobody asked for them.
-    raw: the bytes of each row as they stood in the file (text forms alone). batch: the rows of a Parquet file.
+    Args:
+        position: where the next block begins.
+        numbers: of their lines (Parquet: rows), from 1.
+        texts: of the text column; "" for a bad row.
+        bad: why a row is bad, by its index in the block.
+        records: the columns of each row by name, {} for a bad row; None unless they were asked for.
+        raw: the bytes of each row as they are in the file (text forms only).
+        batch: the rows of a Parquet file as a pyarrow.RecordBatch.
     """
 
     position: Position
@@ -41,7 +46,7 @@ class Block:
     batch: Any = None
 
     def refuse(self, why: str) -> None:
-        """Add a bad row; its number and bytes are added by the caller."""
+        """Add a bad row; the caller adds its number and bytes."""
         self.bad[len(self.texts)] = why
         self.texts.append("")
         if self.records is not None:
@@ -49,24 +54,30 @@ class Block:
 
 
 class Reader(Protocol):
-    """An input that is read block by block.
+    """Input that is read block by block.
 
-    form: of the input. unit: what the numbers of rows count, "line" or "row". total: what `done` grows to, in
-    `total_unit`, None if unknown.
+    unit: what row numbers count, "line" or "row". column: of the texts, None where every row is good that can be
+    parsed. total: the value of `done` at the end, in `total_unit`, None if unknown.
     """
 
     source: Source
     form: Form
+    format: FileFormat
     unit: str
-    column: str
+    column: str | None
     total: int | None
     total_unit: str
 
     @property
     def done(self) -> int:
-        """How much of `total` has been read."""
+        """Return how much of `total` has been read."""
+        ...
+
+    @property
+    def names(self) -> list[str] | None:
+        """Return the columns that the file's header names, None for a file without a header. Reads the header."""
         ...
 
     def blocks(self, start: Position = START) -> Iterator[Block]:
-        """The blocks from there on; the same ones whether reading begins at the start or at a block's position."""
+        """Yield the blocks from a block's position on; the same ones whether or not reading began there."""
         ...

@@ -1,7 +1,8 @@
-"""Bytes to read from: a file or standard input, as it is or decompressed, and how much of it has been read."""
+"""Inputs: files or standard input, plain or compressed, read as bytes or as bounded lines."""
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
@@ -10,23 +11,71 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, get_args
 
-from gramvec.errors import InputError
+from gramvec.errors import InputError, quoted
 
 Form = Literal["txt", "jsonl", "csv", "tsv", "parquet"]
 
 FORMS = get_args(Form)
 STDIN = Path("-")
 COMPRESSED = (".gz", ".zst")
-# What one line may have: memory is bounded even for a file without any line feed.
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF_8 = "utf-8"
+# The longest line, so that memory is bounded for a file without any line feed.
 MAX_LINE_BYTES = 16 << 20
 SKIP_BYTES = 1 << 20
+_DELIMITERS = {"tab": "\t", "\\t": "\t"}
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """Format of a table's file.
+
+    Args:
+        form: its kind.
+        delimiter: what separates the columns of CSV; None recognizes a comma, semicolon, tab or pipe by the header.
+        encoding: of text, any codec of Python in which ASCII characters are their own bytes.
+
+    Raises:
+        InputError: the delimiter or the encoding cannot be used.
+    """
+
+    form: Form
+    delimiter: str | None = None
+    encoding: str = UTF_8
+
+    def __post_init__(self) -> None:
+        delimiter = _DELIMITERS.get(self.delimiter or "", self.delimiter)
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii()):
+            raise InputError(
+                f"delimiter: must be one ASCII character such as ';' or 'tab', got {quoted(self.delimiter)}"
+            )
+        object.__setattr__(self, "delimiter", delimiter)
+        object.__setattr__(self, "encoding", codec_name(self.encoding))
+
+
+def codec_name(encoding: str) -> str:
+    """Return Python's name of an encoding. Raises InputError for one that is unknown, or not a superset of ASCII."""
+    ascii_characters = "".join(map(chr, range(128)))
+    try:
+        usable = ascii_characters.encode(encoding) == ascii_characters.encode("ascii")
+        name = codecs.lookup(encoding).name
+    except (LookupError, UnicodeError, ValueError, TypeError):
+        usable, name = False, ""
+    if not usable or name == "utf-7":
+        raise InputError(
+            f"encoding: {quoted(encoding)} is unknown or not a superset of ASCII; "
+            "give utf-8, cp1252 or latin-1, or convert the file to UTF-8"
+        )
+    return UTF_8 if name == "ascii" else name
 
 
 def form_of(path: Path) -> Form:
-    """The form of a file by its ending, also before .gz or .zst; "txt" for one that says nothing."""
+    """Return the form that a file's ending names, also before .gz or .zst; "txt" for any other ending."""
     name = path.name.lower()
     for ending in COMPRESSED:
         name = name.removesuffix(ending)
@@ -36,7 +85,10 @@ def form_of(path: Path) -> Form:
 
 
 class Source:
-    """An open input. `size` is in bytes of the file as it lies there, None for a pipe."""
+    """An open input, decompressed where its ending or its first bytes say gzip or Zstandard.
+
+    `size` is the file's in bytes, None for a pipe.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,23 +99,31 @@ class Source:
         self.size = status.st_size if status is not None and self.is_file else None
         self.mtime_ns = status.st_mtime_ns if status is not None else 0
         ending = path.suffix.lower()
-        self.is_compressed = ending in COMPRESSED
-        if ending == ".gz":
+        head = self._head()
+        self.is_compressed = ending in COMPRESSED or head.startswith((GZIP, ZSTD))
+        if ending == ".gz" or head.startswith(GZIP):
             self.stream: BinaryIO = io.BufferedReader(gzip.GzipFile(fileobj=self._raw))
-        elif ending == ".zst":
+        elif ending == ".zst" or head.startswith(ZSTD):
             from gramvec.tables.arrow import zstd_stream
 
             self.stream = zstd_stream(self._raw)
         else:
             self.stream = self._raw
 
+    def _head(self) -> bytes:
+        if not self.is_file or self.path == STDIN:
+            return b""
+        head = self._raw.read(len(ZSTD))
+        self._raw.seek(0)
+        return head
+
     @property
     def done(self) -> int:
-        """The bytes of the file that have been taken so far."""
+        """Bytes of the file that have been read."""
         return self._raw.tell() if self.is_file else 0
 
     def skip_to(self, offset: int) -> None:
-        """Go to this byte of the (decompressed) stream, of which nothing has been read yet."""
+        """Move an unread (decompressed) stream to this byte."""
         if not self.is_compressed and self.is_file:
             self.stream.seek(offset)
             return
@@ -89,13 +149,13 @@ def _opened(path: Path) -> BinaryIO:
 def _has_number(file: BinaryIO) -> bool:
     try:
         file.fileno()
-    except OSError:  # a test's standard input may lie in memory
+    except OSError:  # a test's standard input may be in memory
         return False
     return True
 
 
 class Lines:
-    """Lines of a stream, at line feeds alone. `offset` is the byte and `number` the line (from 1) that come next."""
+    """Lines of a stream, split at line feeds only. `offset` and `number` (from 1) are those of the next line."""
 
     def __init__(self, stream: BinaryIO, offset: int = 0, number: int = 1) -> None:
         self.offset = offset
@@ -103,7 +163,7 @@ class Lines:
         self._readline = stream.readline
 
     def read(self) -> bytes | None:
-        """The next line with its line feed; b"" at the end, None for a line longer than 16 MiB."""
+        """Return the next line with its line feed; b"" at the end, None for a line longer than 16 MiB."""
         line = self._readline(MAX_LINE_BYTES)
         if not line:
             return b""
@@ -120,7 +180,7 @@ class Lines:
 
 @contextmanager
 def readable(source: Source) -> Iterator[None]:
-    """Took what a decompressor raises over damaged bytes into one sentence."""
+    """Turn the errors of a decompressor into InputError."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -1,8 +1,9 @@
-"""Parquet in, block by block, and out: record batches are put into a stage file, which becomes Parquet at the end."""
+"""Parquet: a reader of blocks, and a writer whose stage file of record batches becomes Parquet at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,16 +13,19 @@ from numpy.typing import NDArray
 
 from gramvec.errors import InputError
 from gramvec.tables.arrow import (
+    depth_of,
     plain_schema,
     pyarrow,
     texts_of,
+    valid_rows,
     vector_column,
     vector_type,
     with_metadata,
     without_size,
 )
 from gramvec.tables.batches import BLOCK_ROWS, START, Block, Position
-from gramvec.tables.inputs import Form, Source
+from gramvec.tables.inputs import FileFormat, Form, Source
+from gramvec.tables.json_bounds import MAX_DEPTH, TOO_DEEP
 
 # 16,384 vectors of 300 numbers are 20 MB: what is in memory while the stage file becomes Parquet.
 GROUP_ROWS = 16_384
@@ -29,59 +33,85 @@ BUFFER_BYTES = 1 << 20
 
 
 class ParquetReader:
-    """A row is a text; a block does not reach over the end of a row group."""
+    """Reader of Parquet. A block does not cross the end of a row group."""
 
     form: Form = "parquet"
     unit = "row"
     total_unit = " rows"
 
-    def __init__(self, source: Source, column: str, *, keep: bool, rows: int = BLOCK_ROWS) -> None:
+    def __init__(
+        self,
+        source: Source,
+        column: str | None,
+        *,
+        keep: bool,
+        rows: int = BLOCK_ROWS,
+        format: FileFormat | None = None,  # noqa: A002 - the field's word
+    ) -> None:
         if not source.is_file or source.is_compressed:
             raise InputError(f"{source.name}: Parquet is read from a plain file, whose end comes first; save it to one")
         pq = pyarrow(module="pyarrow.parquet")
-        try:
-            self.file = pq.ParquetFile(source.stream, pre_buffer=False, buffer_size=BUFFER_BYTES)
-        except Exception as error:
-            if not isinstance(error, pyarrow().ArrowException | OSError):
-                raise
-            raise InputError(f"{source.name}: not a whole Parquet file ({error})") from error
         self.source = source
+        self.format = format or FileFormat(self.form)
+        with self._readable("not a whole Parquet file"):
+            self.file = pq.ParquetFile(source.stream, pre_buffer=False, buffer_size=BUFFER_BYTES)
+            self.schema = plain_schema(self.file.schema_arrow)
+        if any(depth_of(field.type) > MAX_DEPTH for field in self.schema):
+            raise InputError(f"{source.name}: a column is {TOO_DEEP}")
         self.column = column
         self.rows = rows
-        self.schema = plain_schema(self.file.schema_arrow)
-        if column not in self.schema.names:
+        if column is not None and column not in self.schema.names:
             raise InputError(
-                f"{source.name} has no column {column!r}; it has {', '.join(self.schema.names)}: "
+                f"{source.name} has no column {column!r}; it has {', '.join(self.schema.names[:20])}: "
                 "choose one with --column"
             )
-        self._columns = None if keep else [column]
+        self._columns = None if keep or column is None else [column]
         self.total: int | None = self.file.metadata.num_rows
         self.done = 0
 
-    def blocks(self, start: Position = START) -> Iterator[Block]:
-        """See Reader. Raises InputError for a file that is damaged further on."""
-        try:
-            yield from self._blocks(start)
-        except pyarrow().ArrowException as error:
-            raise InputError(f"{self.source.name}: row group damaged ({error}); write the file again") from error
+    @property
+    def names(self) -> list[str] | None:
+        """Columns of the file."""
+        return list(self.schema.names)
 
-    def _blocks(self, start: Position) -> Iterator[Block]:
+    @contextmanager
+    def _readable(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except (pyarrow().ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # the system's own
+                raise
+            raise InputError(f"{self.source.name}: {what} ({error}); write the file again") from error
+
+    def blocks(self, start: Position = START) -> Iterator[Block]:
+        """Yield blocks from `start` on. Raises InputError, with the file's name, for a damaged page."""
         first_group, skipped = start.offset, start.number - 1
         self.done = sum(self.file.metadata.row_group(group).num_rows for group in range(first_group)) + skipped
         for group in range(first_group, self.file.num_row_groups):
             row = 0
             batches = self.file.iter_batches(self.rows, row_groups=[group], columns=self._columns)
-            for batch in batches:
-                row += batch.num_rows
-                if row > skipped:
-                    yield self._block(batch, Position(group, row + 1))
+            while True:
+                with self._readable(f"row group {group + 1} of {self.file.num_row_groups} is damaged"):
+                    batch = next(batches, None)
+                    if batch is None:
+                        break
+                    row += batch.num_rows
+                    block = self._block(batch, Position(group, row + 1)) if row > skipped else None
+                if block is not None:
+                    yield block
             skipped = 0
 
     def _block(self, batch: Any, position: Position) -> Block:
+        batch, wrong = valid_rows(batch)
         block = Block(position, batch=batch)
-        for text in texts_of(batch.column(batch.schema.get_field_index(self.column)), self.column):
-            if text is None:
-                block.refuse("null, no text")
+        texts: list[str | None] = [""] * batch.num_rows
+        if self.column is not None:
+            texts = texts_of(batch.column(batch.schema.get_field_index(self.column)), self.column)
+        for row, text in enumerate(texts):
+            if row in wrong:
+                block.refuse(wrong[row])
+            elif text is None:
+                block.refuse("null, not a text")
             else:
                 block.texts.append(text)
         block.numbers = list(range(self.done + 1, self.done + 1 + len(block.texts)))

@@ -1,4 +1,4 @@
-"""Blocks of texts from .txt, .jsonl, .csv and .tsv; each row keeps its line's number and what else the line held."""
+"""Readers of .txt, .jsonl, .csv and .tsv: blocks of rows, each with its line's number and its columns."""
 
 from __future__ import annotations
 
@@ -8,38 +8,74 @@ from typing import Any
 
 import orjson
 
-from gramvec.errors import InputError
+from gramvec.errors import InputError, quoted
+from gramvec.tables import json_bounds
 from gramvec.tables.batches import BLOCK_ROWS, START, Block, Position, Reader
-from gramvec.tables.inputs import MAX_LINE_BYTES, Form, Lines, Source, readable
+from gramvec.tables.inputs import MAX_LINE_BYTES, UTF_8, UTF_16, FileFormat, Form, Lines, Source, readable
 
-# A block of long texts ends earlier: what is in memory at a time is a few blocks.
+# A block of long texts or of many values ends early, so that memory is a few blocks.
 BLOCK_BYTES = 4 << 20
+VALUE_BYTES = 64  # at least what a parsed value takes
+MAX_COLUMNS = 10_000
+MAX_FIELDS = 1_000_000  # of one line of CSV, so that few bytes do not become many objects
+DELIMITERS = ",;\t|"
 BOM = b"\xef\xbb\xbf"
-NOT_UTF8 = "not UTF-8 ({}); convert the file, e.g. with iconv"
 TOO_LONG = f"longer than {MAX_LINE_BYTES >> 20} MiB; split it"
+IS_UTF_16 = "{} is UTF-16; save it as UTF-8, e.g. with iconv -f UTF-16 -t UTF-8"
+_LATIN = "cp1252"
+
+
+def not_in_encoding(line: bytes, error: UnicodeDecodeError) -> str:
+    """Return why a line cannot be decoded, and which --encoding would decode it."""
+    if error.encoding.replace("-", "") != "utf8":
+        return f"not {error.encoding} ({error.reason}); give another --encoding"
+    why = f"not UTF-8 ({error.reason})"
+    begin = max(error.start - 10, 0)
+    try:
+        text = line[begin : error.end + 10].decode(_LATIN)
+    except UnicodeDecodeError:
+        return f"{why}; give its --encoding, or convert the file"
+    if not line[error.start : error.start + 1].decode(_LATIN).isalpha():
+        return f"{why}; give its --encoding, or convert the file"
+    return f"{why}; it looks like Latin-1 ({text.strip()[:24]!r}): give --encoding {_LATIN}, or convert the file"
 
 
 class LineReader:
-    """A line is a text."""
+    """Reader of text: a line is a row with one column."""
 
     form: Form = "txt"
     unit = "line"
     total_unit = "B"
 
-    def __init__(self, source: Source, column: str, *, keep: bool, rows: int = BLOCK_ROWS) -> None:
+    def __init__(
+        self,
+        source: Source,
+        column: str | None,
+        *,
+        keep: bool,
+        rows: int = BLOCK_ROWS,
+        format: FileFormat | None = None,  # noqa: A002 - the field's word
+    ) -> None:
         self.source = source
         self.column = column
         self.keep = keep
         self.rows = rows
+        self.format = format or FileFormat(self.form)
+        self.encoding = self.format.encoding
         self.total = source.size
 
     @property
     def done(self) -> int:
-        """See Reader."""
+        """Bytes of the file that have been read."""
         return self.source.done
 
+    @property
+    def names(self) -> list[str] | None:
+        """Columns that the file's header names; a file of lines has none."""
+        return None
+
     def blocks(self, start: Position = START) -> Iterator[Block]:
-        """See Reader. Raises InputError for damaged compressed bytes, and for a header without the column."""
+        """Yield blocks from `start` on. Raises InputError for damaged compressed bytes and an unusable header."""
         with readable(self.source):
             lines = self._at(start)
             while True:
@@ -50,7 +86,7 @@ class LineReader:
                     if not self._take(lines, block):
                         break
                     block.numbers.append(number)
-                    size += lines.offset - begin
+                    size += lines.offset - begin + VALUE_BYTES * self._values(block.raw[-1])
                 if not block.texts:
                     return
                 block.position = Position(lines.offset, lines.number)
@@ -60,9 +96,13 @@ class LineReader:
         self.source.skip_to(start.offset)
         return Lines(self.source.stream, *start)
 
+    def _values(self, raw: bytes) -> int:
+        """Return how many values the bytes of a row may become, beside the text."""
+        return 0
+
     def _take(self, lines: Lines, block: Block) -> bool:
-        """Add the next row to the block; False at the end."""
-        first = lines.offset == 0
+        """Add the next row to the block; return False at the end."""
+        is_first = lines.offset == 0
         line = lines.read()
         if line == b"":
             return False
@@ -71,92 +111,147 @@ class LineReader:
             block.refuse(TOO_LONG)
             return True
         line = line.removesuffix(b"\n").removesuffix(b"\r")
+        if is_first:
+            line = self._without_bom(line)
         try:
-            self._line(line.removeprefix(BOM) if first else line, block)
+            self._line(line, block)
         except UnicodeDecodeError as error:
-            block.refuse(NOT_UTF8.format(error.reason))
+            block.refuse(not_in_encoding(line, error))
         return True
 
+    def _without_bom(self, line: bytes) -> bytes:
+        if line.startswith(UTF_16):
+            raise InputError(IS_UTF_16.format(self.source.name))
+        return line.removeprefix(BOM)
+
     def _line(self, line: bytes, block: Block) -> None:
-        text = line.decode("utf-8")
+        text = line.decode(self.encoding)
         block.texts.append(text)
         if block.records is not None:
-            block.records.append({self.column: text})
+            block.records.append({self.column or "text": text})
 
 
 class JsonReader(LineReader):
-    """A line is a JSON object, and its member `column` the text."""
+    """Reader of JSON lines: a line is an object, its members are the columns."""
 
     form: Form = "jsonl"
 
+    def _values(self, raw: bytes) -> int:
+        return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
+
     def _line(self, line: bytes, block: Block) -> None:
-        line.decode("utf-8")  # orjson takes the bytes, but does not say that they are what is wrong
+        text = line.decode(self.encoding)  # orjson would not say that the encoding is what is wrong
         if not line.strip():
             block.refuse("empty; a line must be a JSON object")
             return
         try:
-            record = orjson.loads(line)
+            record = json_bounds.parse(line if self.encoding == UTF_8 else text.encode())
+        except json_bounds.TooLarge as error:
+            block.refuse(str(error))
+            return
         except orjson.JSONDecodeError as error:
             block.refuse(f"not JSON ({error})")
             return
         if not isinstance(record, dict):
             block.refuse('not a JSON object such as {"text": "..."}')
             return
-        text = record.get(self.column)
-        if not isinstance(text, str):
-            found = f"is of type {type(text).__name__}, not a string" if self.column in record else "is missing"
-            block.refuse(f"{self.column!r} {found}")
+        found = record.get(self.column) if self.column is not None else ""
+        if isinstance(found, str):
+            block.texts.append(found)
+            if block.records is not None:
+                block.records.append(record)
+        else:
+            wrong = f"is of type {type(found).__name__}, not a string" if self.column in record else "is missing"
+            block.refuse(f"{self.column!r} {wrong}")
             if block.records is not None:
                 block.records[-1] = record
-            return
-        block.texts.append(text)
-        if block.records is not None:
-            block.records.append(record)
 
 
 class CsvReader(LineReader):
-    """A record of comma-separated values (RFC 4180), below a header that names the columns. A quoted field may hold
-    line feeds: a record's number is that of its first line.
+    """Reader of delimiter-separated values (RFC 4180) below a header that names the columns.
+
+    A quoted field may hold line feeds; a row's number is that of its first line. Without a delimiter in the format, it
+    is the one of comma, semicolon, tab and pipe that makes the column, else the most columns, of the header.
     """
 
     form: Form = "csv"
+    delimiters = DELIMITERS
     dialect: dict[str, Any] = {"strict": True}  # noqa: RUF012 - never changed
 
+    _header: list[str] | None = None
+
+    @property
+    def names(self) -> list[str] | None:
+        """Columns that the file's header names. Reads the header; raises InputError for an unusable one."""
+        if self._header is None:
+            with readable(self.source):
+                self._read_header()
+        return self._header
+
     def _at(self, start: Position) -> Lines:
+        if self._header is None:
+            self._read_header()
+        if start != START:
+            self.source.skip_to(start.offset - (0 if self._seeks else self._lines.offset))
+            self._lines.offset, self._lines.number = start
+        return self._lines
+
+    def _read_header(self) -> None:
         csv.field_size_limit(MAX_LINE_BYTES)
-        lines = Lines(self.source.stream)
-        self._lines = lines
+        self._lines = Lines(self.source.stream)
         self._taken: list[bytes] = []
         self._wrong: str | None = None
-        self._csv = csv.reader(iter(self._decoded, None), **self.dialect)
+        first = self._decoded()
+        self.delimiter = self.format.delimiter or (self._recognized(first) if first else ",")
+        self._csv = csv.reader(self._from(first), delimiter=self.delimiter, **self.dialect)
         try:
-            self.names = next(self._csv, [])
+            names = next(self._csv, [])
         except csv.Error as error:
             raise InputError(f"{self.source.name}: line 1: {error}; its first line must name the columns") from error
-        self._check_header()
+        self._check_header(names)
+        self._header = names
         self.header = b"".join(self._taken)
-        if start != START:
-            self.source.skip_to(start.offset - (0 if self._seeks else lines.offset))
-            lines.offset, lines.number = start
-        return lines
+
+    def _recognized(self, line: str) -> str:
+        found: list[tuple[bool, int, str]] = []
+        for delimiter in self.delimiters:
+            try:
+                names = next(csv.reader([line], delimiter=delimiter, **self.dialect), [])
+            except csv.Error:
+                names = []
+            found.append((self.column in names, len(names), delimiter))
+        return max(found, key=lambda one: one[:2])[2]
 
     @property
     def _seeks(self) -> bool:
         return self.source.is_file and not self.source.is_compressed
 
-    def _check_header(self) -> None:
+    def _check_header(self, names: list[str]) -> None:
         if self._wrong is not None:
             raise InputError(f"{self.source.name}: line 1: {self._wrong}")
-        if not self.names and self._lines.offset == 0:
-            return  # nothing at all: no rows
-        if self.column not in self.names:
+        if not names and self._lines.offset == 0:
+            return  # an empty file
+        if len(names) > MAX_COLUMNS:
+            raise InputError(
+                f"{self.source.name}: line 1 names {len(names):,} columns; the limit is {MAX_COLUMNS:,}, remove some"
+            )
+        if self.column is not None and self.column not in names:
             raise InputError(
                 f"{self.source.name} has no column {self.column!r}; its first line names "
-                f"{', '.join(self.names) or 'none'}: choose one with --column"
+                f"{self._named(names)}: choose one with --column, or say what separates them with --delimiter"
             )
-        if len(set(self.names)) < len(self.names):
+        if len(set(names)) < len(names):
             raise InputError(f"{self.source.name}: two columns have the same name; rename one of them")
-        self._index = self.names.index(self.column)
+        self._index = None if self.column is None else names.index(self.column)
+
+    def _named(self, names: list[str]) -> str:
+        more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
+        return (", ".join(map(_shown, names[:20])) or "none") + more
+
+    def _from(self, first: str | None) -> Iterator[str]:
+        while first is not None:
+            yield first
+            first = self._decoded()
 
     def _decoded(self) -> str | None:
         line = self._lines.read()
@@ -167,16 +262,25 @@ class CsvReader(LineReader):
             self._wrong = TOO_LONG
             return "\n"
         if len(self._taken) == 1 and self._lines.offset == len(line):
-            line = line.removeprefix(BOM)
+            line = self._without_bom(line)
+            if max(line.count(one.encode()) for one in self.format.delimiter or self.delimiters) > MAX_COLUMNS:
+                self._wrong = f"more than {MAX_COLUMNS:,} columns; remove some"
+                return "\n"
+        elif line.count(self.delimiter.encode()) > MAX_FIELDS:
+            self._wrong = f"more than {MAX_FIELDS:,} fields, the header has {len(self._header or ()):,}"
+            return "\n"
         try:
-            return line.decode("utf-8")
+            return line.decode(self.encoding)
         except UnicodeDecodeError as error:
-            self._wrong = NOT_UTF8.format(error.reason)
-            return line.decode("utf-8", "replace")
+            self._wrong = not_in_encoding(line, error)
+            return line.decode(self.encoding, "replace")
+
+    def _values(self, raw: bytes) -> int:
+        return raw.count(self.delimiter.encode()) if self.keep else 0
 
     def _take(self, lines: Lines, block: Block) -> bool:
         self._taken, self._wrong = [], None
-        values: list[str] = []
+        names, values = self._header or [], list[str]()
         try:
             values = next(self._csv)
         except StopIteration:
@@ -184,35 +288,55 @@ class CsvReader(LineReader):
         except csv.Error as error:
             self._wrong = self._wrong or f"not CSV ({error})"
         block.raw.append(b"".join(self._taken))
-        if self._wrong is None and len(values) != len(self.names):
-            self._wrong = f"{len(values)} fields, the header has {len(self.names)}"
+        if self._wrong is None and len(values) != len(names):
+            self._wrong = f"{len(values)} fields, the header has {len(names)}"
         if self._wrong is not None:
             block.refuse(self._wrong)
             return True
-        block.texts.append(values[self._index])
+        block.texts.append(values[self._index] if self._index is not None else "")
         if block.records is not None:
-            block.records.append(dict(zip(self.names, values, strict=True)))
+            block.records.append(dict(zip(names, values, strict=True)))
         return True
 
 
+def _shown(name: str) -> str:
+    return name if len(name) <= 40 and name.isprintable() else quoted(name)
+
+
 class TsvReader(CsvReader):
-    """Tab-separated values as IANA's text/tab-separated-values has them: no quotes, a record is a line."""
+    """Reader of tab-separated values (IANA's text/tab-separated-values): no quotes, a row is a line."""
 
     form: Form = "tsv"
-    dialect: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}  # noqa: RUF012 - never changed
+    delimiters = "\t"
+    dialect: dict[str, Any] = {"quoting": csv.QUOTE_NONE}  # noqa: RUF012 - never changed
 
 
 READERS: dict[Form, type[LineReader]] = {"txt": LineReader, "jsonl": JsonReader, "csv": CsvReader, "tsv": TsvReader}
 
 
-def open_reader(source: Source, form: Form, column: str, *, keep: bool, rows: int = BLOCK_ROWS) -> Reader:
-    """A reader of this source.
+def open_reader(
+    source: Source,
+    form: Form | FileFormat,
+    column: str | None,
+    *,
+    keep: bool,
+    rows: int = BLOCK_ROWS,
+) -> Reader:
+    """Return a reader of a source.
 
-    keep: whether the columns beside the text are wanted. rows: the most of a block.
-    Raises InputError if the source cannot be read in this form.
+    Args:
+        source: what is read.
+        form: the source's form or whole format.
+        column: of the texts; with None every row that can be parsed is good, and texts are "".
+        keep: whether the other columns are wanted.
+        rows: the most of a block.
+
+    Raises:
+        InputError: the source cannot be read in this form.
     """
-    if form == "parquet":
+    wanted = form if isinstance(form, FileFormat) else FileFormat(form)
+    if wanted.form == "parquet":
         from gramvec.tables.parquet import ParquetReader
 
-        return ParquetReader(source, column, keep=keep, rows=rows)
-    return READERS[form](source, column, keep=keep, rows=rows)
+        return ParquetReader(source, column, keep=keep, rows=rows, format=wanted)
+    return READERS[wanted.form](source, column, keep=keep, rows=rows, format=wanted)

@@ -1,13 +1,18 @@
-"""The file that grows beside the output until it is whole, and the journal that says how far it is good.
+"""Staged output: files that are written beside their place and moved there when they are whole.
 
-OUTPUT's vectors go to .OUTPUT.partial, and .OUTPUT.journal (JSON) is replaced after 16 MiB or more: what was made from
-what, where in the input to go on, and at which byte of the stage file. Both are gone when OUTPUT is there.
+`whole` is for files that are written at once. `open_stage` is for long jobs that can be resumed: OUTPUT's bytes go to
+.OUTPUT.partial, and .OUTPUT.journal (JSON) is replaced after each 16 MiB or more; it says what the output is made of,
+where in the input to resume, and at which byte of the stage file. Both are removed when OUTPUT is complete.
+
+A link or a special file in a stage file's place is never followed: somebody else may have put it there.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +31,7 @@ from gramvec.tables.writers import Writes
 JOURNAL_VERSION = 1
 CHECKPOINT_BYTES = 16 << 20
 CHECKPOINT_SECONDS = 2.0
+MOST_JOURNAL_BYTES = 16 << 20
 
 BUSY = "{}: another run is writing it; wait for that one, or choose another --output"
 
@@ -34,7 +40,7 @@ Job = dict[str, Any]
 
 @dataclass
 class Progress:
-    """How far a job is: where the input goes on, the rows done, the bytes of the stage file, the bad lines."""
+    """Progress of a job: the input's position, the rows done, the bytes of the stage file, and the bad rows."""
 
     position: Position = START
     rows: int = 0
@@ -43,7 +49,7 @@ class Progress:
 
 
 class Stage:
-    """A stage file that is open for writing, locked against a second run."""
+    """An open stage file, locked against a second run."""
 
     def __init__(self, output: Path, job: Job | None, file: BinaryIO, progress: Progress) -> None:
         self.output = output
@@ -58,14 +64,14 @@ class Stage:
         self._time = time.monotonic()
 
     def append(self, data: bytes) -> None:
-        """Write and count bytes; OSError if the disk is full."""
+        """Write and count bytes. Raises OSError if the disk is full."""
         self.file.write(data)
         self.progress.bytes += len(data)
 
     def checkpoint_if_due(self) -> None:
-        """`checkpoint` in the background after each 16 MiB or 2 seconds, if the disk is done with the last one.
+        """Write the journal in the background, after 16 MiB or 2 seconds and once the last one is on disk.
 
-        All that was appended must be counted in `progress`.
+        `progress` must count everything that was appended.
         """
         is_much = self.progress.bytes - self._written >= CHECKPOINT_BYTES
         if not is_much and time.monotonic() - self._time < CHECKPOINT_SECONDS:
@@ -98,13 +104,13 @@ class Stage:
         self.journalled = rows
 
     def _settle(self) -> None:
-        """Wait for the last checkpoint. Raises what the disk said to it."""
+        """Wait for the last checkpoint. Raises its OSError."""
         syncing, self._syncing = self._syncing, None
         if syncing is not None:
             syncing.result()
 
     def finish(self, form: Writes, rows: int) -> None:
-        """Put the output in its place: the stage file itself, or what the form makes of it."""
+        """Move the stage file, or what the form makes of it, to the output's place."""
         if form.in_place:
             self._settle()
             form.finish(self.file, self.file, rows)
@@ -121,38 +127,43 @@ class Stage:
         self.close()
 
     def discard(self) -> None:
-        """Leave nothing behind."""
+        """Remove the stage file and its journal."""
         self._thread.shutdown()
         self.path.unlink(missing_ok=True)
         journal_of(self.output).unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:
-        """Close the file and let go of the lock."""
+        """Close the file and release the lock."""
         self._thread.shutdown()
         with suppress(OSError):  # what a full disk refused once, it may refuse again
             self.file.close()
 
 
 def partial_of(output: Path) -> Path:
-    """The stage file of an output."""
+    """Return the path of an output's stage file."""
     return output.with_name(f".{output.name}.partial")
 
 
 def journal_of(output: Path) -> Path:
-    """The journal of an output."""
+    """Return the path of an output's journal."""
     return output.with_name(f".{output.name}.journal")
 
 
 def open_stage(output: Path, job: Job | None, *, resume: bool) -> Stage:
-    """The stage file of an output: what an earlier run left of the same job if `resume`, else a new one.
+    """Open the stage file of an output.
 
-    job: what decides the bytes, as JSON has it; None for a job without a journal.
-    Raises InputError if another run is at it, if what is left is of another job, or if the folder cannot be written.
+    Args:
+        output: the file to be written.
+        job: what decides its bytes, as JSON has it; None for a job without a journal.
+        resume: continue what an earlier run of the same job left, if anything.
+
+    Raises:
+        InputError: another run is writing it, an earlier run had another job, or the folder cannot be written.
     """
     path = partial_of(output)
     try:
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
+        file = os.fdopen(_opened_plain(path, os.O_RDWR | os.O_CREAT), "r+b")
     except OSError as error:
         raise InputError(f"{output}: cannot be written ({error.strerror}); choose another --output") from error
     try:
@@ -165,7 +176,11 @@ def open_stage(output: Path, job: Job | None, *, resume: bool) -> Stage:
     if not path.exists() or path.stat().st_ino != os.fstat(file.fileno()).st_ino:
         file.close()  # the other run has just finished, and this file is its output
         raise InputError(BUSY.format(output))
-    progress = _left(output, job, os.fstat(file.fileno()).st_size) if resume and job is not None else Progress()
+    try:
+        progress = _left(output, job, os.fstat(file.fileno()).st_size) if resume and job is not None else Progress()
+    except InputError:
+        file.close()
+        raise
     if progress.bytes == 0:
         journal_of(output).unlink(missing_ok=True)
     file.truncate(progress.bytes)
@@ -173,14 +188,33 @@ def open_stage(output: Path, job: Job | None, *, resume: bool) -> Stage:
     return Stage(output, job, file, progress)
 
 
+def _opened_plain(path: Path, flags: int) -> int:
+    """Open a stage file. Raises InputError for anything but a regular file with one name."""
+    not_plain = InputError(f"{path}: is a link or not a regular file; remove it, or choose another --output")
+    try:
+        found = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise not_plain from error
+        raise
+    status = os.fstat(found)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        os.close(found)
+        raise not_plain
+    return found
+
+
 def _left(output: Path, job: Job, size: int) -> Progress:
     path = journal_of(output)
     try:
-        journal = orjson.loads(path.read_bytes())
+        with os.fdopen(_opened_plain(path, os.O_RDONLY), "rb") as file:
+            journal = orjson.loads(file.read(MOST_JOURNAL_BYTES))
         progress = Progress(
             Position(*journal["position"]), journal["rows"], journal["bytes"], BadLines.from_json(journal["bad"])
         )
-        version, former = journal["version"], journal["job"]
+        version, former = journal["version"], dict(journal["job"])
+        if min(progress.rows, progress.bytes, *progress.position) < 0:
+            raise ValueError
     except FileNotFoundError:
         return Progress()
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
@@ -200,10 +234,11 @@ def _left(output: Path, job: Job, size: int) -> Progress:
 
 @contextmanager
 def whole(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when the block ends well, and disappears when it does not."""
+    """Open a file that takes the place of `path` when the block ends, and is removed if the block raises."""
     stage = path.with_name(f".{path.name}.new")
     try:
-        with stage.open("wb") as file:
+        stage.unlink(missing_ok=True)
+        with os.fdopen(os.open(stage, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

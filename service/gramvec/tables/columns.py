@@ -1,0 +1,205 @@
+"""Columns of a table as lists of texts: the one way to name them, to count bad rows and to stop at the first.
+
+`read_columns` reads every row of a file; `TableRows` gives row after row, bad ones too. A column is named by the header
+of CSV, TSV and Parquet, or by a member of JSON lines. A file of tab-separated lines may have no header where the caller
+says which columns come in which order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from gramvec.errors import InputError, quoted
+from gramvec.tables.bad_rows import BadLines
+from gramvec.tables.batches import Block, Reader
+from gramvec.tables.inputs import FileFormat, Form, Source, form_of
+from gramvec.tables.readers import open_reader
+from gramvec.tables.writers import records_of
+
+OnError = Literal["stop", "skip"]
+
+MOST_ROWS = 1_000_000
+MOST_NAMED = 20
+
+
+class TableRow(NamedTuple):
+    """Row of a table: its line's number from 1 (Parquet: the row's), its columns by name, and why it is bad, if so."""
+
+    number: int
+    record: dict[str, Any]
+    why: str | None = None
+
+
+class TableRows:
+    """Rows of a file, read as they are asked for. A context manager.
+
+    Args:
+        path: a file, plain or compressed, or - for standard input.
+        format: form, delimiter and encoding; None goes by the file's ending.
+        positional: names of the columns of tab-separated lines (.txt, .tsv) that have no header. Their first line is a
+            header if it names one of these; columns beyond them are called "column 3", "column 4" and so on.
+
+    Attributes:
+        name: of the file, for messages.
+        unit: what row numbers count, "line" or "row".
+        names: the header's columns; `positional` without a header; None for JSON lines.
+
+    Raises:
+        InputError: the file cannot be read, or its header is unusable.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        format: FileFormat | Form | None = None,  # noqa: A002 - the field's word
+        *,
+        positional: Sequence[str] = (),
+    ) -> None:
+        given = format if isinstance(format, FileFormat) else FileFormat(format or form_of(path))
+        self.source = Source(path)
+        self.name = self.source.name
+        try:
+            self.reader, self.names = self._opened(given, tuple(positional))
+        except BaseException:
+            self.source.close()
+            raise
+        self.unit = self.reader.unit
+        self.has_header = self.reader.form != "txt"
+
+    def _opened(self, given: FileFormat, positional: tuple[str, ...]) -> tuple[Reader, list[str] | None]:
+        if given.form in ("txt", "tsv") and positional and not self._names_one(given, positional):
+            lines = FileFormat("txt", None, given.encoding)
+            return open_reader(self.source, lines, "", keep=True), list(positional)
+        form = "tsv" if given.form == "txt" and positional else given.form
+        reader = open_reader(self.source, FileFormat(form, given.delimiter, given.encoding), None, keep=True)
+        return reader, ["text"] if form == "txt" else reader.names
+
+    def _names_one(self, given: FileFormat, positional: tuple[str, ...]) -> bool:
+        """Whether the first line, which is not consumed, names a column."""
+        stream: Any = self.source.stream
+        peek: Callable[[int], bytes] = getattr(stream, "peek", lambda _: b"")
+        first = peek(1 << 16).split(b"\n", 1)[0].decode(given.encoding, "replace").removeprefix("\ufeff")
+        return any(name.strip().casefold() in positional for name in first.split("\t"))
+
+    def __enter__(self) -> TableRows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.source.close()
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield blocks of rows with their records. Raises InputError for damaged bytes."""
+        for block in self.reader.blocks():
+            if not self.has_header and self.names != ["text"]:
+                block.records = [
+                    {} if at in block.bad else self._split(text) for at, text in enumerate(block.texts)
+                ]  # fmt: skip
+            yield block
+
+    def _split(self, text: str) -> dict[str, Any]:
+        values = text.split("\t")
+        names = self.names or []
+        return dict(zip(names, values, strict=False)) | {
+            f"column {place + 1}": values[place] for place in range(len(names), len(values))
+        }
+
+    def __iter__(self) -> Iterator[TableRow]:
+        for block in self.blocks():
+            for at, (number, record) in enumerate(zip(block.numbers, records_of(block), strict=True)):
+                yield TableRow(number, record, block.bad.get(at))
+
+
+@dataclass
+class Columns:
+    """Columns of a file.
+
+    values: the text of each row by the column's name, "" where a row has none. numbers: of the rows, see TableRow.
+    bad: the rows that were left out. found: names of all columns seen.
+    """
+
+    name: str
+    unit: str
+    values: dict[str, list[str]]
+    numbers: list[int] = field(default_factory=list)
+    bad: BadLines = field(default_factory=BadLines)
+    found: dict[str, None] = field(default_factory=dict)
+
+    def add(self, number: int, record: dict[str, Any]) -> None:
+        """Append a row."""
+        self.found.update(dict.fromkeys(record))
+        self.numbers.append(number)
+        for name, values in self.values.items():
+            values.append(text_of(record.get(name)))
+
+
+def read_columns(
+    path: Path,
+    columns: Sequence[str],
+    *,
+    format: FileFormat | Form | None = None,  # noqa: A002 - the field's word
+    options: dict[str, str] | None = None,
+    optional: Sequence[str] = (),
+    positional: bool = False,
+    filled: bool = False,
+    on_error: OnError = "stop",
+    most: int = MOST_ROWS,
+    watch: Callable[[Reader, int], None] = lambda reader, rows: None,
+) -> Columns:
+    """Read columns of a file.
+
+    Args:
+        path: a file that `gramvec embed` reads.
+        columns: their names, each of which must be there.
+        format: form, delimiter and encoding; None goes by the file's ending.
+        options: the command's option that names a column, by the column; for messages.
+        optional: names of columns that may be missing; they are "" then.
+        positional: tab-separated lines without a header have these columns, in this order.
+        filled: a row without a text in one of `columns` is bad.
+        on_error: "stop" at a bad row or "skip" it.
+        most: rows that are accepted.
+        watch: called with the reader and the number of rows after each block.
+
+    Raises:
+        InputError: naming file and line, for a bad row if `on_error` is "stop", a missing column, and too many rows.
+    """
+    wanted = list(dict.fromkeys([*columns, *optional]))
+    with TableRows(path, format, positional=columns if positional else ()) as rows:
+        table = Columns(rows.name, rows.unit, {name: [] for name in wanted})
+        table.found.update(dict.fromkeys(rows.names or ()))
+        if rows.names:
+            _check_named(table, columns, options)
+        for block in rows.blocks():
+            for at, (number, record) in enumerate(zip(block.numbers, records_of(block), strict=True)):
+                why = block.bad.get(at) or (_unfilled(record, columns) if filled else None)
+                if why is None:
+                    table.add(number, record)
+                elif on_error == "stop":
+                    raise InputError(f"{rows.name}: {rows.unit} {number}: {why}")
+                else:
+                    table.bad.add(number, why)
+            if len(table.numbers) > most:
+                raise InputError(f"{rows.name}: has more than {most:,} rows; give it in parts")
+            watch(rows.reader, len(table.numbers))
+    if table.numbers:
+        _check_named(table, columns, options)
+    return table
+
+
+def text_of(value: Any) -> str:
+    """Return a column's value as text; "" for None."""
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _unfilled(record: dict[str, Any], columns: Sequence[str]) -> str | None:
+    return next((f"no {name!r}" for name in columns if not text_of(record.get(name)).strip()), None)
+
+
+def _check_named(table: Columns, columns: Sequence[str], options: dict[str, str] | None) -> None:
+    for name in columns:
+        if name not in table.found:
+            there = ", ".join(map(quoted, sorted(table.found)[:MOST_NAMED])) or "none"
+            option = (options or {}).get(name, "--column")
+            raise InputError(f"{table.name}: has no column {name!r}; it has {there}: choose one with {option}")

@@ -1,0 +1,238 @@
+"""Tables: delimiters, encodings, columns by name or by place, bounds on untrusted files, and staged output."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bulk_support import gramvec_command
+from gramvec.errors import InputError
+from gramvec.tables import json_bounds
+from gramvec.tables.columns import TableRows, read_columns
+from gramvec.tables.inputs import FileFormat
+from gramvec.tables.staging import journal_of, open_stage, partial_of, whole
+
+
+def file(folder: Path, name: str, data: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_a_delimiter_is_recognized_by_the_header(delimiter: str, tmp_path: Path) -> None:
+    rows = [["id", "text"], ["1", "a,b;c|d"], ["2", "e"]]
+    path = file(tmp_path, "a.csv", "\n".join(delimiter.join(f'"{one}"' for one in row) for row in rows))
+    assert read_columns(path, ["text"]).values == {"text": ["a,b;c|d", "e"]}
+
+
+def test_a_delimiter_may_be_said(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.csv", "text;price, EUR\na;1,50\n")
+    assert read_columns(path, ["price, EUR"], format=FileFormat("csv", ";")).values == {"price, EUR": ["1,50"]}
+    assert read_columns(path, ["text;price"], format=FileFormat("csv", ",")).values == {"text;price": ["a;1"]}
+    tabs = file(tmp_path, "b.csv", "text\tb\nx\ty\n")
+    assert read_columns(tabs, ["b"], format=FileFormat("csv", "tab")).values == {"b": ["y"]}
+    for wrong in ("", "ab", '"', "\n", "ü"):
+        with pytest.raises(InputError, match="must be one ASCII character"):
+            FileFormat("csv", wrong)
+
+
+def test_latin_1_is_named_and_read_when_said(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.csv", "text,b\ncafé,1\n".encode("cp1252"))
+    with pytest.raises(InputError, match=r"a\.csv: line 2: not UTF-8 .* Latin-1 \('café,1'\): give --encoding cp1252"):
+        read_columns(path, ["text"])
+    assert read_columns(path, ["text"], format=FileFormat("csv", None, "latin-1")).values == {"text": ["café"]}
+    lines = file(tmp_path, "a.jsonl", '{"text": "café"}\n'.encode("latin-1"))
+    assert read_columns(lines, ["text"], format=FileFormat("jsonl", None, "cp1252")).values == {"text": ["café"]}
+    for wrong in ("utf-16", "klingon", "utf-7", "rot13", "hex", "x\0"):
+        with pytest.raises(InputError, match="unknown or not a superset of ASCII"):
+            FileFormat("csv", None, wrong)
+
+
+def test_excel_files(tmp_path: Path) -> None:
+    assert read_columns(file(tmp_path, "a.csv", "\ufefftext;n\r\na;1\r\n"), ["text"]).values == {"text": ["a"]}
+    with pytest.raises(InputError, match="is UTF-16; save it as UTF-8"):
+        read_columns(file(tmp_path, "b.csv", "text\na\n".encode("utf-16")), ["text"])
+
+
+def test_the_command_takes_delimiter_and_encoding(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.csv", "n;text\n1;café\n".encode("cp1252"))
+    done = gramvec_command("embed", path, "--encoding", "cp1252", "--delimiter", ";", "--dimensions", "2")
+    assert json.loads(done.stdout)["text"] == "café", done.stderr
+    done = gramvec_command("embed", path, "--encoding", "utf-16")
+    assert done.stderr.startswith(b"Error: encoding: utf-16 is unknown or not a superset"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "values"),
+    [
+        ("a.tsv", "x\thi\ny\tho\tmore\n", {"label": ["x", "y"], "text": ["hi", "ho"]}),
+        ("a.txt", "label\ttext\nx\thi\n", {"label": ["x"], "text": ["hi"]}),
+        ("a.tsv", "text\tn\tlabel\nhi\t1\tx\n", {"label": ["x"], "text": ["hi"]}),
+        ("a.jsonl", '{"text": "hi", "label": 3}\n', {"label": ["3"], "text": ["hi"]}),
+    ],
+)
+def test_columns_by_name_or_by_place(name: str, data: str, values: dict[str, list[str]], tmp_path: Path) -> None:
+    assert read_columns(file(tmp_path, name, data), ["label", "text"], positional=True).values == values
+
+
+def test_a_missing_column_is_named_with_its_option(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.csv", "a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"a\.csv: has no column 'c'; it has a, b: choose one with --on"):
+        read_columns(path, ["a", "c"], options={"c": "--on"})
+    assert read_columns(path, ["a"], optional=["c"]).values == {"a": ["1"], "c": [""]}
+    lines = file(tmp_path, "a.jsonl", '{"a": 1}\n{"b": 2}\n')
+    assert read_columns(lines, ["a", "b"]).values == {"a": ["1", ""], "b": ["", "2"]}
+
+
+def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.csv", b"a,b\n1,2\n3\n\xff,5\n,7\n8,9\n")
+    with pytest.raises(InputError, match="line 3: 1 fields, the header has 2"):
+        read_columns(path, ["a"])
+    table = read_columns(path, ["a"], on_error="skip", filled=True)
+    assert (table.values, table.numbers) == ({"a": ["1", "8"]}, [2, 6])
+    assert [number for number, _ in table.bad.reasons] == [3, 4, 5]
+    with TableRows(path) as rows:
+        assert [(one.number, one.why is None) for one in rows] == [
+            (2, True),
+            (3, False),
+            (4, False),
+            (5, True),
+            (6, True),
+        ]
+    with pytest.raises(InputError, match="has more than 1 rows"):
+        read_columns(path, ["a"], on_error="skip", most=1)
+
+
+def naive_bounds(value: Any, depth: int = 1) -> tuple[int, int]:
+    if not isinstance(value, list | dict):
+        return 0, 0
+    inner = [naive_bounds(one) for one in (value.values() if isinstance(value, dict) else value)]
+    return 1 + max((one[0] for one in inner), default=0), 0
+
+
+JSON = st.recursive(
+    st.none() | st.text(max_size=4) | st.sampled_from(['[{"', "]\\", '\\"[']),
+    lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=2), one, max_size=3),
+    max_leaves=40,
+)
+
+
+@given(value=JSON, nested=st.integers(0, 60))
+@example(value='"' * 9 + "[" * 200_000, nested=0)
+def test_depth_is_counted_as_a_recursion_counts_it(value: Any, nested: int) -> None:
+    for _ in range(nested):
+        value = [value]
+    data = json.dumps(value).encode()
+    if naive_bounds(value)[0] > json_bounds.MAX_DEPTH:
+        with pytest.raises(json_bounds.TooLarge, match="deeper than 32"):
+            json_bounds.parse(data)
+    else:
+        assert json_bounds.parse(data) == value
+
+
+LARGE = """
+import sys
+from pathlib import Path
+from gramvec.errors import InputError
+from gramvec.tables.columns import read_columns
+try:
+    read_columns(Path(sys.argv[1]), ["text"])
+except InputError as error:
+    print(error)
+print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.parametrize("name", ["values.jsonl", "columns.csv", "fields.csv"])
+def test_a_small_file_does_not_become_many_objects(name: str, tmp_path: Path) -> None:
+    data, said = {
+        "values.jsonl": ('{"text":"a","x":[' + ",".join(["[]"] * 5_500_000) + "]}\n", "more than 100,000 values"),
+        "columns.csv": ("text," + ",".join(map(str, range(1_000_000))) + "\n", "more than 10,000 columns"),
+        "fields.csv": ("text,b\n" + "ab," * 5_000_000 + "\n", "more than 1,000,000 fields, the header has 2"),
+    }[name]
+    command = [sys.executable, "-c", LARGE, str(file(tmp_path, name, data))]
+    sentence, peak = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said in sentence
+    assert int(peak) < 250_000  # kB
+
+
+def test_a_deep_line_is_skipped(tmp_path: Path) -> None:
+    rows = '{"text": "a"}\n{"text": "b", "x": ' + "[" * 254 + "]" * 254 + "}\n"
+    path = file(tmp_path, "a.jsonl", rows)
+    for output in ("o.jsonl", "o.npy"):
+        done = gramvec_command("embed", path, "-o", tmp_path / output, "--on-error", "skip")
+        assert done.returncode == 0, done.stderr
+        assert b"line 2: nested deeper than 32 levels" in done.stderr
+
+
+def test_parquet_that_is_not_utf_8_or_damaged(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    offsets = pa.py_buffer(struct.pack("<4i", 0, 2, 4, 6))
+    wrong = pa.Array.from_buffers(pa.utf8(), 3, [None, offsets, pa.py_buffer(b"ab\xff\xfecd")])
+    pq.write_table(pa.table({"text": ["x", "y", "z"], "n": wrong}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"a\.parquet: row 2: column 'n' is not UTF-8"):
+        read_columns(tmp_path / "a.parquet", ["text"])
+    for output in ("o.jsonl", "o.parquet", "o.npy"):
+        done = gramvec_command("embed", tmp_path / "a.parquet", "-o", tmp_path / output, "--on-error", "skip")
+        assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in (tmp_path / "o.jsonl").read_bytes().splitlines()]
+    assert [one["embedding"] is None for one in records] == [False, True, False]
+    assert [one["n"] for one in records] == ["ab", None, "cd"]
+    deep = pa.array([1], pa.int8())
+    for _ in range(40):
+        deep = pa.ListArray.from_arrays([0, len(deep)], deep)
+    pq.write_table(pa.table({"text": ["x"], "deep": deep}), tmp_path / "deep.parquet")
+    with pytest.raises(InputError, match="nested deeper than 32"):
+        read_columns(tmp_path / "deep.parquet", ["text"])
+    pq.write_table(pa.table({"text": [str(one) for one in range(5_000)]}), tmp_path / "b.parquet", compression="none")
+    data = bytearray((tmp_path / "b.parquet").read_bytes())
+    data[4:40] = bytes(36)  # the first page's header
+    (tmp_path / "b.parquet").write_bytes(data)
+    with pytest.raises(InputError, match=r"b\.parquet: row group 1 of 1 is damaged"):
+        read_columns(tmp_path / "b.parquet", ["text"])
+
+
+@pytest.mark.parametrize("kind", ["symlink", "hard link", "fifo"])
+def test_planted_files_are_not_written_through(kind: str, tmp_path: Path) -> None:
+    victim, output = file(tmp_path, "victim", "precious"), tmp_path / "out"
+
+    def plant(path: Path) -> None:
+        if kind == "fifo":
+            os.mkfifo(path)
+        elif kind == "symlink":
+            path.symlink_to(victim)
+        else:
+            path.hardlink_to(victim)
+
+    plant(partial_of(output))
+    with pytest.raises(InputError, match=r"\.out\.partial: is a link or not a regular file; remove it"):
+        open_stage(output, None, resume=False)
+    partial_of(output).unlink()
+    plant(journal_of(output))
+    with pytest.raises(InputError, match=r"\.out\.journal: is a link or not a regular file"):
+        open_stage(output, {}, resume=True)
+    plant(tmp_path / ".out.new")
+    with whole(output) as stage:
+        stage.write(b"good")
+    assert output.read_bytes() == b"good"
+    assert not output.is_symlink()
+    assert victim.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize(
+    "journal", [b"{}", b"[]", b'{"version":1,"job":{},"rows":-1,"bytes":-9,"position":[0,1],"bad":{}}']
+)
+def test_a_forged_journal_is_refused(journal: bytes, tmp_path: Path) -> None:
+    journal_of(tmp_path / "out").write_bytes(journal)
+    with pytest.raises(InputError, match="damaged; start again without --resume"):
+        open_stage(tmp_path / "out", {}, resume=True)
