@@ -111,7 +111,7 @@ import sys
 from pathlib import Path
 sys.path[:0] = sys.argv[2:]
 import numpy as np
-from gramvec.text import Entry, Vocabulary
+from gramvec.text.vocabulary import Entry, Vocabulary
 from reliability.support import small_bundle
 words = [Entry("word", f"w{number}", 1) for number in range(2_000)]
 weights = {"vocabulary": Vocabulary.build(words), "table": np.ones((2_000, 300), np.float32)}

@@ -11,7 +11,7 @@ from conftest import MODELS
 SCRIPT = """
 import os, resource, sys
 from pathlib import Path
-from gramvec.runtime import arena
+from gramvec.runtime import memory_limit as arena
 arena.SHARE = 400e6 / arena._memory()
 import numpy as np
 import gramvec

@@ -388,11 +388,11 @@ FAULTS = {
     "no driver": Fault("no NVIDIA driver was found", environment={"LD_LIBRARY_PATH": ""}),
     "no memory": Fault(
         "smaller than requested bytes",
-        before="from gramvec.runtime import sessions; sessions.CUDA_OPTIONS = {{'gpu_mem_limit': '1000000'}}",
+        before="from gramvec.runtime import ort as sessions; sessions.CUDA_OPTIONS = {{'gpu_mem_limit': '1000000'}}",
     ),
     "no memory for the golden texts": Fault(
         "smaller than requested bytes",
-        before="from gramvec.runtime import sessions; "
+        before="from gramvec.runtime import ort as sessions; "
         "sessions.CUDA_OPTIONS = {{**sessions.CUDA_OPTIONS, 'gpu_mem_limit': '90000000'}}",
     ),
     "other vectors": Fault(

@@ -317,7 +317,7 @@ def test_workers_that_stood_still_with_their_parent_are_not_killed() -> None:
 def test_the_process_is_alive_while_its_models_are_loaded(tmp_path: Path) -> None:
     script = f"""
 import pathlib, time
-from gramvec.server import server
+from gramvec.server import run as server
 from gramvec.server.settings.settings import Settings
 load = server.load_models
 def slow(settings):
@@ -370,7 +370,7 @@ import ctypes, gc, re, sys, tempfile
 from pathlib import Path
 import numpy as np
 import gramvec
-from gramvec.server import server
+from gramvec.server import run as server
 from gramvec.server.processes import allocator
 embedder = gramvec.load("gramvec-en", device="cpu", runtime="native")
 changed = np.memmap(sys.argv[1], np.uint8, "c")
