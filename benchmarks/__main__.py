@@ -1,4 +1,4 @@
-"""python -m benchmarks [--only PART,PART] [--model NAME] [--data DIR] [--texts N] [--rounds N] [--json FILE]"""
+"""The benchmark runner: python -m benchmarks [--only PART,PART] [--model NAME] [--data DIR] [--json FILE]."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from gramvec.errors import GramvecError
 
 # Each is a module of this package with run(Setting) -> Part.
 PARTS = (
-    "features", "runtime", "embedder", "latency", "http", "protocol", "memory", "startup", "training", "sequences",
-    "scaling", "bulk", "index", "match", "tradeoff", "gpu",
+    "features", "embedder", "http", "protocol", "memory", "startup", "training", "bulk", "match",
 )  # fmt: skip
 
 
@@ -36,9 +35,9 @@ PARTS = (
               help="Medians of so many interleaved rounds.")  # fmt: skip
 @click.option("--json", "output", type=click.Path(path_type=Path, dir_okay=False), help="Write the results there, too.")
 def main(only: str, model: str, data: Path, texts: int, rounds: int, output: Path | None) -> None:
-    """Measure gramvec on this machine. Leave the machine alone meanwhile.
+    """Measure gramvec on this machine, which should be otherwise idle.
 
-    docs/benchmarks.md says what each part measures, against what, and what the figures mean.
+    docs/benchmarks.md describes each part and its baseline.
     """
     wanted = [name.strip() for name in only.split(",")]
     if unknown := set(wanted) - set(PARTS):
@@ -56,7 +55,7 @@ def main(only: str, model: str, data: Path, texts: int, rounds: int, output: Pat
 
 
 def measured(parts: list[str], model: str, texts: list[str], rounds: int) -> dict[str, Any]:
-    """Run the parts, each whatever became of the others; what the JSON file holds (benchmarks/results.py)."""
+    """Run the parts, also after one has failed, and return the content of the JSON file (benchmarks/results.py)."""
     find_bundle(model)  # before minutes of work, not after
     where = machine()
     for key, value in where.items():

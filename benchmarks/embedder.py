@@ -1,62 +1,64 @@
-"""Texts to vectors in this process, 512 a call: gramvec in each precision beside its peers; what a precision costs."""
+"""Texts to vectors in this process, beside other libraries: 512 texts a call, one text a call, two threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
-from pathlib import Path
+import time
+from collections.abc import Callable, Mapping
+
+import numpy as np
 
 import gramvec
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.peers import peers
 from benchmarks.results import Group, Part
-from benchmarks.tables import distances, precisions
-from gramvec.bundle.bundle import Precision
-from gramvec.runtime.select import RuntimeName
 
 
 def run(setting: Setting) -> Part:
     part = Part()
-    with precisions(setting.model) as folders, ExitStack() as stack:
-        _against_peers(part, setting, folders, stack)
-        part.add("precisions", _rounding(setting, folders, stack))
+    native = gramvec.load(setting.model, device="cpu", runtime="native", threads=1)
+    onnx = gramvec.load(setting.model, device="cpu", runtime="onnx", threads=1)
+    embeds: dict[str, Callable[[list[str]], object]] = {
+        **peers(setting.texts, part.note),  # model2vec first, where it is installed
+        f"{native.name}, native": native.embed,
+        f"{native.name}, ONNX Runtime": onnx.embed,
+    }
+    against = next(iter(embeds))
+    blocks = setting.blocks()
+    tasks = {name: lambda embed=embed: [embed(block) for block in blocks] for name, embed in embeds.items()}
+    timings = interleaved(tasks, len(setting.texts), setting.rounds)
+    part.add("embedder", rates("embedder: texts to vectors, 512 a call, one thread", "texts", timings, against))
+    singles = {name: lambda text, embed=embed: embed([text]) for name, embed in embeds.items()}
+    title = "latency: one text a call, one thread"
+    part.add("latency", percentiles(title, singles, setting.texts, setting.rounds, against))
     part.add("threads", _threads(setting))
+    native.close()
+    onnx.close()
     return part
 
 
-def _against_peers(part: Part, setting: Setting, folders: dict[Precision, Path], stack: ExitStack) -> None:
-    shipped = {runtime: _opened(stack, setting.model, runtime=runtime) for runtime in ("native", "onnx")}
-    name = shipped["native"].name
-    stored = shipped["native"].manifest.graph.precision
-    ours = {
-        f"{name} ({stored}, shipped), native": shipped["native"],
-        f"{name} ({stored}, shipped), ONNX Runtime": shipped["onnx"],
-    }
-    for precision, folder in folders.items():
-        if precision != stored:
-            ours[f"{name} ({precision}), native"] = _opened(stack, folder, runtime="native")
-    blocks = setting.blocks()
-    tasks: dict[str, Callable[[], object]] = {
-        name: lambda embed=embed: [embed(block) for block in blocks]  # type: ignore[misc]
-        for name, embed in peers(shipped["native"], setting.texts, part.note).items()
-    }
-    against = next(iter(tasks))  # model2vec where it is installed
-    tasks |= {name: lambda one=one: [one.embed(block) for block in blocks] for name, one in ours.items()}  # type: ignore[misc]
-    timings = interleaved(tasks, len(setting.texts), setting.rounds)
-    part.add("embedder", rates("embedder: texts to vectors, 512 a call, one thread", "texts", timings, against))
+def percentiles(
+    title: str, tasks: Mapping[str, Callable[[str], object]], texts: list[str], rounds: int, against: str
+) -> Group:
+    """Time each task on each text, in interleaved rounds, and return the median and 99th percentile in microseconds.
 
-
-def _rounding(setting: Setting, folders: dict[Precision, Path], stack: ExitStack) -> Group:
-    vectors = {
-        (precision, runtime): _opened(stack, folder, runtime=runtime).embed(setting.texts)
-        for precision, folder in folders.items()
-        for runtime in ("onnx", "native")
-    }
-    rows = []
-    for (precision, runtime), found in vectors.items():
-        away = distances(found, vectors["float32", "onnx"])
-        rows.append({"name": f"{precision}, {runtime}", "max": float(away.max()), "mean": float(away.mean())})
-    return Group("precisions: distance to the float32 table through ONNX Runtime", "1 - cosine", rows)
+    The column `ratio` is the median of `against` divided by the task's.
+    """
+    samples: dict[str, list[int]] = {name: [] for name in tasks}
+    for task in tasks.values():
+        for text in texts[:100]:
+            task(text)
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            for text in texts:
+                start = time.perf_counter_ns()
+                task(text)
+                samples[name].append(time.perf_counter_ns() - start)
+    points = {name: (np.percentile(taken, (50, 99)) / 1e3).tolist() for name, taken in samples.items()}
+    rows = [
+        {"name": name, "p50_us": round(p50, 1), "p99_us": round(p99, 1), "ratio": round(points[against][0] / p50, 2)}
+        for name, (p50, p99) in points.items()
+    ]
+    return Group(title, "microseconds", rows, against)
 
 
 def _threads(setting: Setting) -> Group:
@@ -66,17 +68,8 @@ def _threads(setting: Setting) -> Group:
         )
         for threads in (1, 2)
     }
-    timings = interleaved(
-        {name: lambda one=one: one.embed(setting.texts) for name, one in embedders.items()},  # type: ignore[misc]
-        len(setting.texts),
-        setting.rounds,
-    )
+    tasks = {name: lambda one=one: one.embed(setting.texts) for name, one in embedders.items()}
+    timings = interleaved(tasks, len(setting.texts), setting.rounds)
     for one in embedders.values():
         one.close()
     return rates("threads: all texts in one call, by the wall clock", "texts", timings, "1 thread", by="per_second")
-
-
-def _opened(stack: ExitStack, model: str | Path, *, runtime: RuntimeName) -> gramvec.Embedder:
-    embedder = gramvec.load(model, device="cpu", runtime=runtime, threads=1)
-    stack.callback(embedder.close)
-    return embedder

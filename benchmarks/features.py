@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.latency import percentiles
+from benchmarks.embedder import percentiles
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Group, Part, Row
 from gramvec.bundle.bundle import open_bundle

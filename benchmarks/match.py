@@ -1,6 +1,6 @@
 """`gramvec match`, without labels and with them, beside RapidFuzz's cdist and scikit-learn's TF-IDF and neighbours.
 
-On each set of the folder BENCH_MATCHING (see docs/evaluation.md), or where none is named on sentences and the same ones
+On each set of the folder BENCH_MATCHING (see docs/choosing.md), or where none is named on sentences and the same ones
 with characters left out. All have one thread, and its CPU time is told, from texts to each left row's nearest right
 row, learning from labels included. F1 is on the test pairs, at the threshold that is best on the train and valid pairs
 that are not test pairs as well, nor labelled both ways. Recall at 1: of left rows with a match among the test pairs,

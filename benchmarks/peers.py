@@ -1,11 +1,11 @@
-"""Other ways from texts to vectors, each on one thread and with models made here: speed does not follow the values.
+"""Other libraries that turn texts into vectors, on one thread, with models made here (values do not affect speed):
 
     model2vec                  StaticModel, 30,522 word pieces, 256 columns, random
     sentence-transformers      StaticEmbedding, the same
     fastText                   get_sentence_vector, 300 columns, trained for one epoch on the benchmark's sentences
-    torch EmbeddingBag         on gramvec's own features and a float32 table
-All answer float32[n, d] with rows of length 1. The default 2,000,000 buckets of fastText would take 2.4 GB;
-200,000 take 240 MB, about our own number of rows. Its subwords are the default ones, 3 to 6 characters.
+
+All return float32[n, d] with rows of length 1. fastText's default of 2,000,000 buckets would take 2.4 GB; 200,000 take
+240 MB and are about gramvec's number of rows. Its subwords are the default ones of 3 to 6 characters.
 """
 
 from __future__ import annotations
@@ -19,12 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-
-import gramvec
-from benchmarks.bags import embedding_bag
-from benchmarks.tables import dequantised
 
 Floats = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Floats]
@@ -32,7 +27,6 @@ Embed = Callable[[Sequence[str]], Floats]
 MODEL2VEC = "model2vec"
 STATIC_EMBEDDING = "sentence-transformers StaticEmbedding"
 FASTTEXT = "fastText"
-BAG = "torch EmbeddingBag on our features"
 
 STATIC_DIMENSION = 256
 FASTTEXT_DIMENSION = 300
@@ -41,14 +35,12 @@ FASTTEXT_BUCKETS = 200_000
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
-def peers(embedder: gramvec.Embedder, texts: Sequence[str], note: Callable[[str], None]) -> dict[str, Embed]:
-    """Each installed peer by name; `note` is given one line for each that is not installed."""
-    torch.set_num_threads(1)
+def peers(texts: Sequence[str], note: Callable[[str], None]) -> dict[str, Embed]:
+    """Return each installed peer by name; `note` is called with one line for each that is not installed."""
     makers: Mapping[str, Callable[[], Embed]] = {
         MODEL2VEC: _model2vec,
         STATIC_EMBEDDING: _static_embedding,
         FASTTEXT: partial(_fasttext, texts),
-        BAG: partial(_bag, embedder),
     }
     found: dict[str, Embed] = {}
     for name, make in makers.items():
@@ -81,9 +73,11 @@ def _model2vec() -> Embed:
 
 
 def _static_embedding() -> Embed:
+    import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
+    torch.set_num_threads(1)
     tokenizer = _word_pieces()
     module = StaticEmbedding(tokenizer, embedding_weights=_random(tokenizer.get_vocab_size()))
     model = SentenceTransformer(modules=[module], device="cpu")
@@ -107,11 +101,6 @@ def _fasttext(texts: Sequence[str]) -> Embed:
         return _unit(np.stack([model.get_sentence_vector(text) for text in texts]))
 
     return embed
-
-
-def _bag(embedder: gramvec.Embedder) -> Embed:
-    bag = embedding_bag(embedder.bundle, dequantised(embedder.bundle), "float32")
-    return lambda texts: _unit(np.asarray(bag(embedder.bundle.memoised(texts))))
 
 
 def _unit(vectors: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """python -m benchmarks.quality: every family of `gramvec-train evaluate` on the shipped models and their rivals.
 
-Writes benchmarks/results/quality.json, which `python -m benchmarks.readme` puts into docs/evaluation.md:
+Writes benchmarks/results/quality.json, which `python -m benchmarks.readme` puts into benchmarks/results/README.md:
 
     {"machine": {...}, "data": digest, "arguments": [...], "reports": {model or rival: report of gramvec-train}}
 
@@ -77,7 +77,7 @@ def score(data: Path, models: Sequence[str], peers: Sequence[str]) -> dict[str, 
 
 
 def tables() -> str:
-    """The block of docs/evaluation.md."""
+    """Return the scores as Markdown tables."""
     results = orjson.loads(RESULT.read_bytes())
     where, reports = results["machine"], results["reports"]
     parts = [("Similarity: Pearson x 100, mean over the sets of a task", mean_rows(reports)), *family_tables(reports)]

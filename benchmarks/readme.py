@@ -1,6 +1,7 @@
-"""Put the figures of benchmarks/results into README.md and three pages of docs: python -m benchmarks.readme [--check]
+"""Writes the figures of benchmarks/results into pages: python -m benchmarks.readme [--check].
 
-Each block stands between <!-- name --> and <!-- /name -->; nothing else of a page is touched.
+README.md and docs/deploy.md have blocks between <!-- name --> and <!-- /name -->; benchmarks/results/README.md is
+written whole.
 """
 
 from __future__ import annotations
@@ -13,30 +14,29 @@ from typing import Any
 
 import orjson
 
-from benchmarks import capacity, quality
+from benchmarks import quality
 from benchmarks.measure import ROOT
 from benchmarks.results import number
 
 README = ROOT / "README.md"
-DOCUMENT = ROOT / "docs" / "benchmarks.md"
-SCALING = ROOT / "docs" / "scaling.md"
-EVALUATION = ROOT / "docs" / "evaluation.md"
-IMAGE = ROOT / "docs" / "images" / "scaling.png"
+DEPLOY = ROOT / "docs" / "deploy.md"
 RESULTS = ROOT / "benchmarks" / "results"
-# The README's rows of speed: what is done, by which row of which group, beside the first row of that group.
+ALL = RESULTS / "README.md"
+# The README's rows of speed: a description, and a row of a group, which stands beside another row of that group.
 SHOWN = (
-    ("vectors a CPU second", "embedder", "gramvec-en (int8, shipped), native"),
-    ("one text alone", "latency", "gramvec, native"),
-    ("HTTP requests of one text a CPU second", "http_infinity_1", "gramvec serve"),
-    ("memory of two workers, shared pages once", "memory", "gramvec serve, native: 2 workers"),
-    ("pairs learned a CPU second", "training", "lazy Adam (gramvec-train)"),
+    ("texts embedded a CPU second", "embedder", "gramvec-en, native", "model2vec"),
+    ("one text alone", "latency", "gramvec-en, native", "model2vec"),
+    ("HTTP requests of one text a CPU second", "http_1", "gramvec serve", "bare ASGI, coalescing"),
+    ("the same, beside a server", "http_infinity_1", "gramvec serve", "infinity-emb, dummy engine"),
+    ("memory of two workers, shared pages once", "memory", "gramvec serve, native: 2 workers", None),
+    ("pairs learned a CPU second", "training", "lazy Adam (gramvec-train)", "dense Adam (torch)"),
 )
 MODELS = ("gramvec-en", "charagram-phrase", "paragram-phrase", "sif")
 DESCRIPTIONS = {
-    "gramvec-en": "n-grams of 2 to 5 and whole words in one table, summed; the default",
-    "charagram-phrase": "n-grams of 2 to 4, summed, tanh (CHARAGRAM-PHRASE)",
+    "gramvec-en": "n-grams of 2 to 5 characters and whole words in one table, summed; the default",
+    "charagram-phrase": "n-grams of 2 to 4 characters, summed, tanh (CHARAGRAM-PHRASE)",
     "paragram-phrase": "word vectors, averaged (PARAGRAM-PHRASE)",
-    "sif": "the same word vectors weighted by a / (a + p(w)), the common component removed (SIF)",
+    "sif": "the same word vectors weighted by a / (a + p(w)), common component removed (SIF)",
 }
 
 
@@ -49,73 +49,69 @@ def models() -> str:
     return "\n".join(lines)
 
 
-def scores() -> str:
-    reports = list(_json(RESULTS / "scores.json").values())
-    tasks = list(reports[0]["tasks"])
-    lines = ["| | " + " | ".join(tasks) + " |", "| --- " * (len(tasks) + 1) + "|"]
-    for report in reports:
-        cells = [f"{report['tasks'][task]['mean']['pearson']:.1f}" for task in tasks]
-        lines.append(f"| `{report['name']}` | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
 def speed() -> str:
-    results = _json(RESULTS / "cpu.json")
-    where = results["machine"]
-    groups = {name: group for name, (_, group) in _groups(results).items()}
+    groups = _groups(_json(RESULTS / "cpu.json"))
     lines = ["| | gramvec | beside it, in the same run | ratio |", "| --- | --- | --- | --- |"]
-    for what, name, row_name in SHOWN:
-        group = groups[name]
-        (row,) = (one for one in group["rows"] if one["name"] == row_name)
-        beside = group["rows"][0]
-        lines.append(f"| {what} | {_figure(row)} | {_figure(beside)}: {beside['name']} | {row['ratio']:.2f} |")
-    note = f"{where['processor']}; Python {where['python']}; {where['packages']}; commit {where['commit']}."
-    return "\n".join([*lines, "", f"One thread. {note}"])
+    for what, name, ours, beside in SHOWN:
+        rows = {row["name"]: row for row in groups[name]["rows"]}
+        other = rows[beside or groups[name]["against"]]
+        ratio = rows[ours]["ratio"] / other["ratio"]
+        lines.append(f"| {what} | {_figure(rows[ours])} | {_figure(other)}: {other['name']} | {ratio:.2f} |")
+    return "\n".join([*lines, "", f"One thread. {_where(_json(RESULTS / 'cpu.json'))}"])
 
 
-def figures() -> str:
-    """Every group of the results, a table each, the notes of what was left out, and the picture if there is one."""
+def capacity() -> str:
+    """Return what one core does and what a replica weighs, for planning."""
     results = _json(RESULTS / "cpu.json")
-    where, settings = results["machine"], results["settings"]
+    groups = _groups(results)
+    lines = ["| one core | texts a second |", "| --- | --- |"]
+    lines.append(f"| `embed` of the library, 512 texts a call | {_row(groups, 'embedder', MODELS[0])} |")
+    for texts in (1, 32, 256):
+        row = next(row for row in groups[f"http_{texts}"]["rows"] if row["name"] == "gramvec serve")
+        lines.append(f"| HTTP, {texts} text{'s' * (texts > 1)} a request | {texts * row['per_cpu_second']:,.0f} |")
+    memory = {row["name"]: row for row in groups["memory"]["rows"]}
+    one, two = (memory[f"gramvec serve, native: {name}"] for name in ("1 worker", "2 workers"))
+    start = next(row for row in groups["startup"]["rows"] if row["name"] == "gramvec serve, native")
+    note = (
+        f"One worker has {one['rss_mb']:.0f} MB resident, two have {two['pss_mb']:.0f} MB together; a new replica is "
+        f"ready after {start['seconds']:.1f} s. Vectors as JSON, by the server's CPU time. {_where(results)}"
+    )
+    return "\n".join([*lines, "", note])
+
+
+def everything() -> str:
+    """Return benchmarks/results/README.md: each group of the results as a table, and the scores of the models."""
+    results = _json(RESULTS / "cpu.json")
+    settings = results["settings"]
     text = [
+        "# All figures",
+        "Made by `python -m benchmarks.readme`; [docs/benchmarks.md](../../docs/benchmarks.md) has the method.",
+        "## Speed",
         f"{settings['texts']:,} texts of {settings['characters'] / settings['texts']:.0f} characters, "
-        f"{settings['rounds']} rounds. {where['processor']}; Python {where['python']}; {where['packages']}; "
-        f"commit {where['commit']}."
+        f"{settings['rounds']} rounds. {_where(results)}",
     ]
-    for name, (part, group) in _groups(results).items():
-        if part == "sequences":  # which has a block of its own
-            continue
+    for name, group in _groups(results).items():
         columns = [column for column in group["rows"][0] if column not in ("name", "x")]
         lines = [f"| {name} | " + " | ".join(columns) + " |", "| --- " * (len(columns) + 1) + "|"]
         for row in group["rows"]:
             lines.append(f"| {row['name']} | " + " | ".join(number(row[column]) for column in columns) + " |")
         text += [f"{group['title']}; {group['unit']}.", "\n".join(lines)]
     text += [note for part in results["parts"].values() for note in part["notes"]]
-    if IMAGE.exists():
-        text.append(f"![How time grows]({IMAGE.relative_to(IMAGE.parents[1])})")
-    return "\n\n".join(text)
+    text += ["## Quality", "By `make quality`; [docs/choosing.md](../../docs/choosing.md) says what was scored."]
+    return "\n\n".join([*text, quality.tables()]) + "\n"
 
 
-def encoders() -> str:
-    """The encoders of the papers: parameters, parity with torch, and rates."""
-    results = _json(RESULTS / "encoders.json")
-    where, group = results["machine"], results["parts"]["sequences"]["groups"]["encoders"]
-    lines = [
-        "| encoder | rows a text | parameters | difference | torch | the whole graph | served | served over torch |",
-        "| --- " * 8 + "|",
-    ]
-    for row in group["rows"]:
-        columns = ("rows_a_text", "parameters", "torch", "whole_graph", "served", "ratio")
-        cells = [number(row[column]) for column in columns]
-        cells.insert(2, f"{row['difference']:.0e}")
-        lines.append(f"| {row['name']} | " + " | ".join(cells) + " |")
-    note = f"{where['processor']}; {where['packages']}; commit {where['commit']}."
-    return "\n".join([*lines, "", f"{group['title']}; {group['unit']}. {note}"])
+def _where(results: Any) -> str:
+    where = results["machine"]
+    return f"{where['processor']}; Python {where['python']}; {where['packages']}; commit {where['commit']}."
 
 
-def _groups(results: Any) -> dict[str, tuple[str, Any]]:
-    parts = results["parts"].items()
-    return {name: (part, group) for part, found in parts for name, group in found["groups"].items()}
+def _groups(results: Any) -> dict[str, Any]:
+    return {name: group for part in results["parts"].values() for name, group in part["groups"].items()}
+
+
+def _row(groups: dict[str, Any], group: str, model: str) -> str:
+    return _figure(next(row for row in groups[group]["rows"] if row["name"] == f"{model}, native"))
 
 
 def _figure(row: Any) -> str:
@@ -130,17 +126,12 @@ def _json(path: Any) -> Any:
     return orjson.loads(path.read_bytes())
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"models": models, "scores": scores, "speed": speed}
-PAGES: dict[Path, dict[str, Callable[[], str]]] = {
-    README: BLOCKS,
-    DOCUMENT: {"figures": figures, "encoders": encoders},
-    SCALING: capacity.blocks(),
-    EVALUATION: {"quality": quality.tables},
-}
+BLOCKS: dict[str, Callable[[], str]] = {"models": models, "speed": speed}
+PAGES: dict[Path, Mapping[str, Callable[[], str]]] = {README: BLOCKS, DEPLOY: {"capacity": capacity}}
 
 
 def filled(text: str, blocks: Mapping[str, Callable[[], str]] = BLOCKS) -> str:
-    """A page's text (the README's) with its blocks made anew."""
+    """Return a page's text with its blocks rewritten."""
     for name, make in blocks.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         block = make()
@@ -150,14 +141,15 @@ def filled(text: str, blocks: Mapping[str, Callable[[], str]] = BLOCKS) -> str:
     return text
 
 
+def pages() -> dict[Path, str]:
+    """Return every page with its text as it should be."""
+    made = {page: filled(page.read_text(encoding="utf-8"), blocks) for page, blocks in PAGES.items()}
+    return {**made, ALL: everything()}
+
+
 if __name__ == "__main__":
-    stale = []
-    for page, blocks in PAGES.items():
-        before = page.read_text(encoding="utf-8")
-        after = filled(before, blocks)
-        if before != after:
-            stale.append(page.name)
-            if "--check" not in sys.argv:
-                page.write_text(after, encoding="utf-8")
+    stale = {page: text for page, text in pages().items() if not page.exists() or page.read_text("utf-8") != text}
     if "--check" in sys.argv and stale:
-        sys.exit(f"{', '.join(stale)}: not up to date; run python -m benchmarks.readme")
+        sys.exit(f"{', '.join(page.name for page in stale)}: not up to date; run python -m benchmarks.readme")
+    for page, text in stale.items():
+        page.write_text(text, encoding="utf-8")

@@ -11,8 +11,6 @@ from torch.nn import functional
 
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Part
-from benchmarks.training_heads import add_heads
-from benchmarks.training_sequences import add_sequences
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.configuration import BagSettings, Training
@@ -62,8 +60,6 @@ def run(setting: Setting) -> Part:
     slow = interleaved({"dense Adam (torch)": dense_step}, batch_pairs, setting.rounds)
     title = f"training: {corpus.counts.mean():.0f} n-grams a phrase, {len(vocabulary):,} rows, one thread"
     part.add("training", rates(title, "pairs", {**slow, **fast}, "dense Adam (torch)"))
-    add_heads(part, setting)
-    add_sequences(part, setting)
     return part
 
 

@@ -1,6 +1,6 @@
 """The long runs, one after the other, and a table at the end: python -m benchmarks.soak (make soak).
 
-Exit code 1 if a request was lost or wrong, if the page and the service disagree, or if memory grows.
+Exit code 1 if a request was lost or wrong, or if memory grows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from benchmarks.soak.client import Connection, Tally, beside, drive
 from benchmarks.soak.memory import load, slope
 from benchmarks.soak.overload import Overload, capacity, overload
 from benchmarks.soak.requests import Mixture, Request, dumps
-from benchmarks.soak.schema import check_schema
 from benchmarks.soak.swap import KEY, Swap
 
 RESULTS = ROOT / "benchmarks" / "results" / "soak.json"
@@ -186,24 +185,6 @@ def _percentiles(ratios: list[float]) -> list[float]:
     return [twentieths[0], statistics.median(ratios), twentieths[-1]]
 
 
-def schema(options: argparse.Namespace) -> Part:
-    """schemathesis, with many examples."""
-    rows: list[Row] = []
-    values: dict[str, Any] = {}
-    for key in ("", KEY):
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            served("--model", options.model, *(["--api-key", key] if key else [])) as (_, port),
-        ):
-            found = check_schema(port, Path(folder), examples=options.examples, key=key)
-        name = "with a key" if key else "without a key"
-        rows.append((f"schemathesis, {name}", f"{found.requests}; {found.closing_line}"))
-        values[name] = {"exit_code": found.exit_code, "requests": found.requests, "closing_line": found.closing_line}
-        if found.exit_code:
-            print(found.output)
-    return rows, values, all(not one["exit_code"] for one in values.values())
-
-
 def memory(options: argparse.Namespace) -> Part:
     """Minutes of requests of all sizes."""
     with served("--model", options.model) as (process, port):
@@ -231,7 +212,7 @@ def memory(options: argparse.Namespace) -> Part:
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Part]] = {
-    "mixed": mixed, "overload": overloaded, "schema": schema, "memory": memory,
+    "mixed": mixed, "overload": overloaded, "memory": memory,
 }  # fmt: skip
 
 
@@ -247,7 +228,6 @@ def main() -> None:
     )
     parser.add_argument("--overload-seconds", type=float, default=30.0)
     parser.add_argument("--overload-runtime", choices=["native", "onnx"], default="onnx")
-    parser.add_argument("--examples", type=int, default=200, help="schemathesis' examples an operation")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, default=RESULTS)
     options = parser.parse_args()

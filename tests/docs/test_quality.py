@@ -1,4 +1,4 @@
-"""make quality: what it calls, what it keeps, and the table of docs/evaluation.md."""
+"""make quality: what it calls, what it keeps, and its tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from benchmarks import quality, readme
+from benchmarks import quality
 from families_support import matching, put, retrieval
 
 
@@ -73,8 +73,3 @@ def test_unknown_names_are_refused(data: Path, monkeypatch: pytest.MonkeyPatch, 
 def test_missing_data_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit, match=r"There is no .*; give --data"):
         run(monkeypatch, tmp_path)
-
-
-def test_the_table_of_the_document_is_that_of_the_results() -> None:
-    text = readme.EVALUATION.read_text(encoding="utf-8")
-    assert readme.filled(text, readme.PAGES[readme.EVALUATION]) == text

@@ -7,9 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchmarks.soak.schema import check_schema
 from conftest import MODELS
 from http_support import served_process, until
+from reliability.schemathesis_run import check_schema
 
 
 @pytest.mark.parametrize("key", ["", "the-key"])
