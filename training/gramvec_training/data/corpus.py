@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gramvec_training.types import Bools, Ids, Ints
+
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,9 +12,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-Ids = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Features(Protocol):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gramvec_training.types import Ints
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +12,6 @@ import numpy.typing as npt
 
 from gramvec.errors import InputError
 
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

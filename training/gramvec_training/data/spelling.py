@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gramvec_training.types import Ints
+
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,7 +12,6 @@ import numpy.typing as npt
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec_training.data.misspelling import misspelt_word
 
-Ints = npt.NDArray[np.int64]
 
 # Of the words that are compared: more columns change few neighbours, and take longer.
 ORDERS, COLUMNS, RARE = (2, 3, 4), 256, 1e-2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gramvec_training.types import Floats
+
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +27,6 @@ from gramvec_training.export.identity import saved_lexical
 from gramvec_training.export.memo import Chosen, memo_of
 from gramvec_training.export.writers import Graphed, graphed
 
-Floats = NDArray[np.float32]
 
 NO_MEMO = Chosen()
 PARITY = 1e-6  # largest 1 - cosine between the trainer and ONNX Runtime, both in float32

@@ -23,6 +23,8 @@ Sums of such rows get a second graph, for a CPU alone and twice as fast there:
 
 from __future__ import annotations
 
+from gramvec_training.types import Floats
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -46,7 +48,6 @@ _PART_ROWS = 1024
 
 _BYTES = {"float32": 4, "float16": 2, "int8": 1}
 
-Floats = NDArray[np.float32]
 _ONE = np.float32(1)
 # Matrices float32[d, e], biases float32[e], and how they are activated.
 Layers = Sequence[tuple[Floats, Floats, LayerActivation]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gramvec_training.types import Floats
+
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,7 +17,6 @@ from gramvec.text.suffixes import suffix_rows, summed
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.data import Repeated
 
-Floats = NDArray[np.float32]
 Counts = Mapping[str, int]
 
 LONGEST_CHUNK = 24  # characters; longer ones are rare, and their sums strain an int8 row

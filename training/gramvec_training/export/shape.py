@@ -6,6 +6,8 @@ little helps on texts that it was not trained on. The factors are chosen on deve
 
 from __future__ import annotations
 
+from gramvec_training.types import Floats
+
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -13,7 +15,6 @@ import numpy.typing as npt
 
 from gramvec.text.vocabulary import Entry
 
-Floats = npt.NDArray[np.float32]
 
 FLOOR = 1e-4  # of the largest variance: directions with less are not blown up further
 

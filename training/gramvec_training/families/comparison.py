@@ -6,6 +6,8 @@ does not is `fixed`.
 
 from __future__ import annotations
 
+from gramvec_training.types import Doubles, Ints
+
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -14,8 +16,6 @@ import numpy.typing as npt
 
 from gramvec.errors import InputError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 # float[n, d] as an array, or as a scipy.sparse matrix of rows; each row of length 1, or all zeros.
 Vectors = Any
 Encode = Callable[[Sequence[str]], Vectors]
@@ -32,7 +32,7 @@ class Comparison(Protocol):
     @property
     def encode(self) -> Encode | None: ...  # noqa: D102
 
-    def pairs(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+    def pairs(self, left: Sequence[str], right: Sequence[str]) -> Doubles:
         """float64[n]: how alike left[i] and right[i] are."""
         ...
 
@@ -50,7 +50,7 @@ class Cosines:
     def __init__(self, encode: Encode) -> None:
         self.encode = encode
 
-    def pairs(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+    def pairs(self, left: Sequence[str], right: Sequence[str]) -> Doubles:
         """See Comparison.pairs. A text is encoded once, however many pairs it is in."""
         places = {text: place for place, text in enumerate(dict.fromkeys([*left, *right]))}
         vectors = self.encode(list(places))
@@ -75,7 +75,7 @@ def nearest_rows(asked: Vectors, known: Vectors, k: int) -> Ints:
     columns = known.T.tocsr() if _is_sparse(known) else np.ascontiguousarray(known.T)
     size = max(1, SCORES_A_BLOCK // max(columns.shape[1], 1))
 
-    def blocks() -> Iterator[Floats]:
+    def blocks() -> Iterator[Doubles]:
         for start in range(0, asked.shape[0], size):
             scores = asked[start : start + size] @ columns
             yield np.asarray(scores.toarray() if _is_sparse(scores) else scores, np.float64)
@@ -83,7 +83,7 @@ def nearest_rows(asked: Vectors, known: Vectors, k: int) -> Ints:
     return most_alike(blocks(), k)
 
 
-def most_alike(blocks: Iterator[Floats], k: int) -> Ints:
+def most_alike(blocks: Iterator[Doubles], k: int) -> Ints:
     """int64[rows, min(k, columns)]: the places of each row's highest scores, best first, equals by place.
 
     blocks: float64[some rows, columns] one after another. Raises InputError where a score is not a number.
@@ -96,7 +96,7 @@ def most_alike(blocks: Iterator[Floats], k: int) -> Ints:
     return np.concatenate(found) if found else np.zeros((0, k), np.int64)
 
 
-def _highest(scores: Floats, k: int) -> Ints:
+def _highest(scores: Doubles, k: int) -> Ints:
     places = np.zeros((len(scores), k), np.int64)
     if k == 0:
         return places

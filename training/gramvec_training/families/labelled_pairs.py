@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec_training.evaluation import correlations
-from gramvec_training.families.comparison import Floats, Ints
+from gramvec_training.families.comparison import Doubles, Ints
 from gramvec_training.families.matching import best_threshold, f1_at
 
 
 def pair_scores(
-    cosines: npt.NDArray[np.floating[Any]], labels: Floats, parts: Ints, *, binary: bool
+    cosines: npt.NDArray[np.floating[Any]], labels: Doubles, parts: Ints, *, binary: bool
 ) -> dict[str, float]:
     """Of labels that are binary `f1`, `precision`, `recall` in percent and `threshold`; else `pearson`, `spearman`.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gramvec_training.types import Ints
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +14,6 @@ from gramvec_training.data import LabelTexts
 from gramvec_training.families.classification import logistic_regression
 from gramvec_training.types import Encode, Floats
 
-Ints = npt.NDArray[np.int64]
 
 # What a classifier over 10,000 texts of 77 labels and 300 columns takes is a tenth of this: 3 s on one core.
 MOST_LOGISTIC = 2_500_000_000  # texts x labels x columns

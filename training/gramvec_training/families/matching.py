@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec_training.families.comparison import Comparison, Floats, Model
+from gramvec_training.families.comparison import Comparison, Doubles, Model
 from gramvec_training.families.matching_sets import Bools, MatchingSet, Pairs
 
 RECALLS = (1, 10)
@@ -39,7 +39,7 @@ def score_matching(
     typed = one.left if left is None else left
     comparison = model([*typed, *one.right])
 
-    def alike(pairs: Pairs) -> Floats:
+    def alike(pairs: Pairs) -> Doubles:
         return comparison.pairs([typed[i] for i in pairs.left.tolist()], [one.right[i] for i in pairs.right.tolist()])
 
     fitted = one.train + one.valid
@@ -48,7 +48,7 @@ def score_matching(
     return MatchingScores(f1, precision, recall, threshold, fitted_f1, _recalls(one, typed, comparison, recalls))
 
 
-def best_threshold(scores: Floats, match: Bools) -> tuple[float, float]:
+def best_threshold(scores: Doubles, match: Bools) -> tuple[float, float]:
     """(threshold, F1): where `score >= threshold` as the answer "match" has the highest F1, the highest such threshold.
 
     It lies in the middle between two scores. scores: float64[n]; match: bool[n], at least one of them true.
@@ -64,7 +64,7 @@ def best_threshold(scores: Floats, match: Bools) -> tuple[float, float]:
     return _between(ranked, best), float(f1[best])
 
 
-def f1_at(threshold: float, scores: Floats, match: Bools) -> tuple[float, float, float]:
+def f1_at(threshold: float, scores: Doubles, match: Bools) -> tuple[float, float, float]:
     """(F1, precision, recall) of the answer `score >= threshold`; 0 where nothing is found."""
     said = scores >= threshold
     true = int(np.count_nonzero(said & match))
@@ -74,7 +74,7 @@ def f1_at(threshold: float, scores: Floats, match: Bools) -> tuple[float, float,
     return 2 * precision * recall / (precision + recall), precision, recall
 
 
-def _between(ranked: Floats, last: int) -> float:
+def _between(ranked: Doubles, last: int) -> float:
     """A threshold with ranked[last] above it or at it, and the next lower score below it."""
     if last + 1 == len(ranked):
         return float(ranked[last])

@@ -7,6 +7,8 @@ and others; `train.csv`, `valid.csv` and `test.csv` with the columns `left`, `ri
 
 from __future__ import annotations
 
+from gramvec_training.types import Bools
+
 import csv
 import io
 import zlib
@@ -22,7 +24,6 @@ from gramvec.errors import InputError
 from gramvec_training.families.comparison import Ints
 from gramvec_training.readers import open_binary
 
-Bools = npt.NDArray[np.bool_]
 Records = list[tuple[int, dict[str, str]]]  # (line, column -> value)
 
 # What is compared of the benchmark's sets, joined by a space; of other sets every column that both tables have.

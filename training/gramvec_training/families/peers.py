@@ -28,7 +28,7 @@ from gramvec_training.families.comparison import (
     Comparison,
     Cosines,
     Encode,
-    Floats,
+    Doubles,
     Ints,
     Model,
     fixed,
@@ -144,7 +144,7 @@ class _Hybrid:
         assert lexical is not None
         self._lexical = lexical
 
-    def pairs(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+    def pairs(self, left: Sequence[str], right: Sequence[str]) -> Doubles:
         """See Comparison.pairs."""
         cosines = self._embedder.pair_similarity(*([one[:MOST_CHARACTERS] for one in side] for side in (left, right)))
         shared = [overlap(self._lexical, a, [b])[0] for a, b in zip(left, right, strict=True)]
@@ -169,7 +169,7 @@ class _TokenSetRatio:
         self._scorer = fuzz.token_set_ratio
         self._process = process
 
-    def pairs(self, left: Sequence[str], right: Sequence[str]) -> Floats:
+    def pairs(self, left: Sequence[str], right: Sequence[str]) -> Doubles:
         """See Comparison.pairs."""
         return np.array([self._scorer(a, b) for a, b in zip(left, right, strict=True)], np.float64)
 
@@ -177,7 +177,7 @@ class _TokenSetRatio:
         """See Comparison.nearest."""
         size = max(1, SCORES_A_BLOCK // max(len(texts), 1))
 
-        def blocks() -> Iterator[Floats]:
+        def blocks() -> Iterator[Doubles]:
             for start in range(0, len(queries), size):
                 block = queries[start : start + size]
                 yield self._process.cdist(block, texts, scorer=self._scorer).astype(np.float64)

@@ -6,6 +6,8 @@ sentence's vector does not depend on its neighbours.
 
 from __future__ import annotations
 
+from gramvec_training.types import Floats
+
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -16,7 +18,6 @@ from gramvec.text.characters import lower
 from gramvec.text.nfc import compose
 from gramvec.text.vocabulary import Entry, Vocabulary
 
-Floats = npt.NDArray[np.float32]
 
 
 def word_weights(words: Sequence[str], frequencies: Mapping[str, float], a: float) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gramvec_training.types import Doubles
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +18,6 @@ from gramvec.text.code_points import code_points
 from gramvec.text.numpy_reference import characters
 from gramvec_training.data import Ints
 
-Doubles = npt.NDArray[np.float64]
 
 _BLOCK = 4_096  # texts whose n-grams are looked at together
 _SPACE = ord(" ")

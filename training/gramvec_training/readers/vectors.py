@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gramvec_training.types import Floats
+
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +14,6 @@ import numpy.typing as npt
 from gramvec.errors import InputError
 from gramvec_training.readers.rows import numbered_lines
 
-Floats = npt.NDArray[np.float32]
 
 
 def vectors_at(path: Path, data: Path = Path()) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gramvec_training.types import Doubles
+
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -14,7 +16,6 @@ from gramvec_training.readers import treebank_tokens
 
 _ALPHA, _BETA, _C = 1.0, 0.25, 1.0  # smoothing, the share of the SVM's own weights, and its cost: the paper's
 
-Doubles = npt.NDArray[np.float64]
 
 
 def nb_svm(texts: Sequence[str], truth: npt.NDArray[np.bool_], asked: Sequence[str]) -> npt.NDArray[np.bool_]:
