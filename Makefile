@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test test-all fuzz test-stalls test-lowest test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train cards evaluate quality figures lock audit image-test clean
+.PHONY: help serve test test-all fuzz test-stalls test-lowest test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train papers cards evaluate quality figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -150,13 +150,22 @@ train: $(VENV)/.distill  ## train the shipped models from DATA/train into models
 		$(BIN)/gramvec-train distill training/configs/$$name.toml --data $(DATA)/train --out $(RUNS)/$$name --overwrite && \
 		$(BIN)/gramvec-train export $(RUNS)/$$name -o models/$$name || exit 1; \
 	done
-	$(BIN)/gramvec-train identity models/gramvec-en --config training/configs/gramvec-en-clean.toml --data $(DATA)/train \
+	$(BIN)/gramvec-train lexical models/gramvec-en --config training/configs/gramvec-en-clean.toml --data $(DATA)/train \
 		-o models/gramvec-en
 	$(BIN)/gramvec-train fit training/configs/sif.toml --data $(DATA)/train --out $(RUNS)/sif --overwrite
 	$(BIN)/gramvec-train export $(RUNS)/sif -o models/sif
 	$(MAKE) cards
 
 TYPOS := $(DATA)/dev/typos/wikipedia.tsv $(DATA)/dev/typos/birkbeck.tsv
+
+$(VENV)/.papers: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[papers]'
+	touch $@
+
+PAPERS ?= --out training/gramvec_research/results
+papers: $(VENV)/.papers  ## the papers' tables and figures, and their page; over a cut of the data: make papers PAPERS=--quick
+	$(BIN)/python -m gramvec_research run all $(PAPERS)
+	$(if $(findstring quick,$(PAPERS)),,$(BIN)/python -m gramvec_research page)
 
 cards: $(VENV)/.dev  ## score the shipped models on DATA/dev, clean and misspelt, and write their cards
 	for name in paragram-phrase $(filter-out paragram-phrase,$(MODELS)); do \

@@ -28,9 +28,7 @@ from gramvec.matching.fields import Field, match_fields, vectors_of
 from gramvec.matching.fit_matcher import Labels
 from gramvec.matching.matcher import candidates, chosen, learned
 from gramvec.matching.nearest import Matches
-from gramvec_training.families import find_matching_sets
-from gramvec_training.families.matching import best_threshold, f1_at
-from gramvec_training.families.matching_sets import MatchingSet, Pairs
+from gramvec_training.evaluate.matching import MatchingSet, PairPlaces, best_threshold, f1_at, find_matching_sets
 
 Ids = NDArray[np.int64]
 Scores = Callable[[Ids, Ids], NDArray[np.float64]]
@@ -100,9 +98,9 @@ def _made_up(texts: Sequence[str]) -> Tables:
     rng = random.Random(1)
     other = ["".join(character for character in text if rng.random() < 0.9) for text in texts]
     rows = np.arange(len(texts))
-    wrong = Pairs(rows, np.roll(rows, 1), np.zeros(len(rows), np.bool_))
-    pairs = Pairs(rows, rows, np.ones(len(rows), np.bool_)) + wrong
-    split = [Pairs(*(column[pairs.left % 4 == part] for column in vars(pairs).values())) for part in range(4)]
+    wrong = PairPlaces(rows, np.roll(rows, 1), np.zeros(len(rows), np.bool_))
+    pairs = PairPlaces(rows, rows, np.ones(len(rows), np.bool_)) + wrong
+    split = [PairPlaces(*(column[pairs.left % 4 == part] for column in vars(pairs).values())) for part in range(4)]
     one = MatchingSet("sentences", ("text",), list(texts), other, split[0] + split[1], split[2], split[3])
     fields = [Field(one.left, one.right, 1.0)]
     return Tables(one, fields, fields, _known(one))

@@ -21,9 +21,9 @@ from typing import Any
 import orjson
 
 from benchmarks.measure import ROOT, machine
-from gramvec_training.cli import main
-from gramvec_training.families import PEERS
-from gramvec_training.reporting import family_tables, markdown_table, mean_rows
+from gramvec_training.cli.main import main
+from gramvec_training.evaluate.baselines import PEERS
+from gramvec_training.evaluate.report import family_tables, markdown_table, mean_rows
 
 RESULT = ROOT / "benchmarks" / "results" / "quality.json"
 MODELS = ("gramvec-en", "charagram-phrase", "paragram-phrase", "sif")

@@ -13,11 +13,14 @@ from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Part
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
-from gramvec_training.configuration import BagSettings, Training
-from gramvec_training.data import Corpus, Mixture, SourceGroups, build_vocabulary
-from gramvec_training.encoders import Bag
-from gramvec_training.fitting import Trainer
-from gramvec_training.objectives import PairObjective, choose_negatives, margin_loss
+from gramvec_training.config import Training
+from gramvec_training.data.corpus import Corpus
+from gramvec_training.data.sampling import Mixture, SourceGroups
+from gramvec_training.data.vocabulary import build_vocabulary
+from gramvec_training.encoders.bag import Bag
+from gramvec_training.fit.trainer import Trainer
+from gramvec_training.objectives.pairs import PairObjective, choose_negatives, margin_loss
+from gramvec_training.sections import BagSettings
 
 BATCH = 100
 CHARACTERS = 24  # with its two spaces, 25 + 24 + 23 n-grams

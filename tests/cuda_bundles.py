@@ -12,7 +12,7 @@ from test_sequences_served import written
 from conftest import MODELS, SHIPPED
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.export import convert
+from gramvec_training.export.convert import convert
 from training_support import export_table
 
 SMALL = ("sum-tanh-int8", "mean-linear-int8", "sum-linear-float32", "sum-linear-float16")

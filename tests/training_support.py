@@ -10,15 +10,21 @@ from click.testing import CliRunner, Result
 from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import Manifest
-from gramvec_training.cli import main
-from gramvec_training.encoders import bag_of
-from gramvec_training.export import export_bundle
+from gramvec_research.cli.papers import main as research_main
+from gramvec_training.cli.main import main
+from gramvec_training.encoders.bag import bag_of
+from gramvec_training.export.bundle import export_bundle
 
 Floats = NDArray[np.float32]
 
 
 def call(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def research(*arguments: str | Path) -> Result:
+    """Call `python -m gramvec_research` in this process."""
+    return CliRunner().invoke(research_main, [str(argument) for argument in arguments])
 
 
 def sentence(result: Result) -> str:

@@ -19,7 +19,7 @@ from gramvec.bundle.bundle import open_bundle
 from gramvec.cli import cli
 from gramvec.errors import BundleError
 from gramvec.server.settings.settings import Settings
-from gramvec_training.export import Chosen
+from gramvec_training.export.bundle import ChosenChunks
 from http_support import PATIENCE, running, until
 from reliability.support import SAMPLES, small_bundle
 
@@ -28,7 +28,7 @@ KEY = {"authorization": "Bearer secret"}
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_bundle(tmp_path_factory.mktemp("sound") / "small", memo=Chosen(["fast", "car"], ["t c"]))
+    return small_bundle(tmp_path_factory.mktemp("sound") / "small", memo=ChosenChunks(["fast", "car"], ["t c"]))
 
 
 @pytest.fixture

@@ -124,9 +124,9 @@ def test_a_file_format(tmp_path: Path) -> None:
 def test_a_layout_of_training_data(tmp_path: Path) -> None:
     copy = Copy(tmp_path, "A layout of training data.")
     copy.replace(
-        "training/gramvec_training/configuration/sources.py",
-        'Layout = Literal["pairs", "groups", "ppdb"]',
-        'Layout = Literal["pairs", "groups", "ppdb", "arrows"]',
+        "training/gramvec_training/sections.py",
+        'FileLayout = Literal["pairs", "groups", "ppdb"]',
+        'FileLayout = Literal["pairs", "groups", "ppdb", "arrows"]',
     )
     readers = "training/gramvec_training/readers/pairs.py"
     copy.replace(
@@ -189,7 +189,7 @@ class Scaled(Encoder):
 def test_an_encoder(tmp_path: Path) -> None:
     copy = Copy(tmp_path, "An encoder.")
     package = "training/gramvec_training"
-    settings = f"{package}/configuration/model.py"
+    settings = f"{package}/sections.py"
     copy.replace(settings, '    "gramvec",\n]', '    "gramvec",\n    "scaled",\n]')
     copy.replace(
         settings,
@@ -207,18 +207,11 @@ def test_an_encoder(tmp_path: Path) -> None:
     )
     copy.replace(
         build,
-        "from gramvec_training.encoders.rnn import Rnn\n",
-        "from gramvec_training.encoders.rnn import Rnn\nfrom gramvec_training.encoders.scaled import Scaled\n",
+        "from gramvec_training.encoders.recurrent import Lstm, Rnn\n",
+        "from gramvec_training.encoders.recurrent import Lstm, Rnn\n"
+        "from gramvec_training.encoders.scaled import Scaled\n",
     )
-    face = f"{package}/encoders/__init__.py"
-    copy.replace(
-        face,
-        "from gramvec_training.encoders.two_layer import TwoLayer\n",
-        "from gramvec_training.encoders.scaled import Scaled\n"
-        "from gramvec_training.encoders.two_layer import TwoLayer\n",
-    )
-    copy.replace(face, '    "TwoLayer",\n', '    "Scaled",\n    "TwoLayer",\n')
-    writers = f"{package}/export/writers.py"
+    writers = f"{package}/export/sequence_graph.py"
     copy.replace(
         writers,
         "    if isinstance(encoder, TwoLayer):\n",
@@ -227,8 +220,12 @@ def test_an_encoder(tmp_path: Path) -> None:
         '        return Graphed(table * arrays["scales"], writer, True)\n'
         "    if isinstance(encoder, TwoLayer):\n",
     )
-    copy.replace(writers, "Rnn, TwoLayer, Weighted, folded\n", "Rnn, Scaled, TwoLayer, Weighted, folded\n")
-    systems = f"{package}/reporting/systems.py"
+    copy.replace(
+        writers,
+        "from gramvec_training.encoders.recurrent import",
+        "from gramvec_training.encoders.scaled import Scaled\nfrom gramvec_training.encoders.recurrent import",
+    )
+    systems = f"{package}/evaluate/card.py"
     copy.replace(systems, "SYSTEMS = {\n", 'SYSTEMS = {\n    "scaled": "A sum with scaled columns.",\n')
     copy.replace(systems, "LIMITS = {\n", 'LIMITS = {\n    "scaled": ["It is an example."],\n')
     rows = [f"red car {i}\t{i} car that is red" for i in range(40)]

@@ -160,7 +160,7 @@ def test_the_figures_of_the_readme_are_those_of_the_results() -> None:
 
 
 def test_every_command_and_option_that_the_documents_name_exists() -> None:
-    from gramvec_training.cli import main as training
+    from gramvec_training.cli.main import main as training
 
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from conftest import MODELS, ROOT
-from gramvec_training.configuration import Start
-from gramvec_training.runs import load_run
+from gramvec_training.config import Start
+from gramvec_training.runs.run_dir import load_run
 from http_support import served_process, until
 
 PAGE = (ROOT / "docs" / "train-your-own.md").read_text(encoding="utf-8")

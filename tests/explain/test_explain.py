@@ -26,8 +26,8 @@ from gramvec.explain.neighbors import vocabulary_words
 from gramvec.text.spans import locate
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.data import build_vocabulary
-from gramvec_training.export import NO_MEMO, Chosen, read_weights
+from gramvec_training.data.vocabulary import build_vocabulary
+from gramvec_training.export.bundle import NO_MEMO, ChosenChunks, read_weights
 from training_support import export_table
 
 ODD = ["e\u0301", "\u0130", "I\u0307", "\t", "\n", "\u00a0", "\u3000", "🙂", "👩\u200d👧", "\u1112\u1161\u11ab",
@@ -89,7 +89,7 @@ def make(path: Path, name: str) -> Path:
     if changes.get("bias"):
         changes["bias"] = rng.normal(0, 0.3, 37).astype(np.float32)
     if name == "memo":
-        changes["memo"] = Chosen(["the", "quick", "fox,"], ["e q"])
+        changes["memo"] = ChosenChunks(["the", "quick", "fox,"], ["e q"])
     return exported(path, spec=spec, vocabulary=vocabulary, table=table, **changes)
 
 

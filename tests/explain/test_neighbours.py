@@ -16,7 +16,7 @@ from gramvec.errors import InputError
 from gramvec.explain import neighbors as neighbours
 from gramvec.explain.contributions import explain
 from gramvec.explain.neighbors import nearest_ngrams, nearest_words, nearest_words_of, vocabulary_words
-from gramvec_training.export import read_weights
+from gramvec_training.export.bundle import read_weights
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ from gramvec.lexical.sketch import LexicalSketch
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import edges_of, longest_reach
 from gramvec.text.spec import FeatureSpec
-from gramvec_training.data import build_vocabulary
-from gramvec_training.encoders import bag_of
-from gramvec_training.export import Chosen, export_bundle
+from gramvec_training.data.vocabulary import build_vocabulary
+from gramvec_training.encoders.bag import bag_of
+from gramvec_training.export.bundle import ChosenChunks, export_bundle
 
 CORPUS = [
     "the quick brown fox, the lazy dog", "a b a b c", "don't stop 3.14% (e.g.) #1!", "caf\u00e9 na\u00efve stra\u00dfe",
@@ -57,6 +57,7 @@ def write_bases(folder: Path) -> None:
         chunks = sorted({one for text in corpus for one in text.split() if known.issuperset(one)})[::2]
         edges = sorted({one for text in corpus for one in edges_of(f" {text} ", reach)}) if reach else []
         has_memo = bool(spec.orders) and spec.orders[0] > 1
+        memo = (chunks, [one for one in edges if known.issuperset(one)][::2]) if has_memo else ()
         export_bundle(
             folder / name, name=name, kind="test", spec=spec, vocabulary=vocabulary, golden_texts=corpus[:2],
             encoder=bag_of(
@@ -64,7 +65,7 @@ def write_bases(folder: Path) -> None:
                 None, pooling="sum" if has_memo else "mean", activation="linear",
             ), precision=precisions[index % 3],  # type: ignore[arg-type]
             lexical=LexicalSketch.of_texts(corpus, orders=(2, 3), columns=16) if index % 2 else None,
-            memo=Chosen(chunks, [one for one in edges if known.issuperset(one)][::2]) if has_memo else Chosen(),
+            memo=ChosenChunks(*memo),
             provenance={"seed": 1, "data": [{"name": "none"}]}, card="# test\n",
         )  # fmt: skip
         assert Featurizer(spec, vocabulary)(["a"]).counts[0] >= 0

@@ -16,7 +16,7 @@ import pytest
 import gramvec
 from conftest import MODELS, SHIPPED
 from gramvec.errors import BundleError
-from gramvec_training.export import Chosen
+from gramvec_training.export.bundle import ChosenChunks
 from reliability.support import SAMPLES, small_bundle
 
 FILES = ["README.md", "manifest.json", "memo.bin", "model.onnx", "model.onnx.data", "vocab.bin"]
@@ -25,7 +25,7 @@ PLACES = {"first": 0.0, "early": 0.1, "middle": 0.5, "late": 0.9, "last": 1.0}
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    bundle = small_bundle(tmp_path_factory.mktemp("bundle") / "small", memo=Chosen(["fast", "car"], ["t c"]))
+    bundle = small_bundle(tmp_path_factory.mktemp("bundle") / "small", memo=ChosenChunks(["fast", "car"], ["t c"]))
     assert sorted(file.name for file in bundle.iterdir()) == FILES
     return bundle
 
@@ -82,7 +82,7 @@ def test_a_flipped_bit_anywhere_is_refused(bundle: Path, name: str, place: str) 
 @pytest.mark.parametrize("precision", ["float16", "int8"])
 def test_a_flipped_bit_in_any_file_of_another_precision_is_refused(tmp_path: Path, precision: str) -> None:
     """These may have files of their own."""
-    bundle = small_bundle(tmp_path / "small", memo=Chosen(["fast", "car"], ["t c"]), precision=precision)
+    bundle = small_bundle(tmp_path / "small", memo=ChosenChunks(["fast", "car"], ["t c"]), precision=precision)
     gramvec.load(bundle, device="cpu").close()
     for file in bundle.iterdir():
         content = file.read_bytes()

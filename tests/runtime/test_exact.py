@@ -29,7 +29,7 @@ from gramvec.runtime.select import open_runtime
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.export.graph import quantised
+from gramvec_training.export.onnx_graph import quantised
 from training_support import export_table
 
 WORDS = ("east", "north", "south", "west")

@@ -29,9 +29,9 @@ from gramvec.runtime.parts import Part
 from gramvec.runtime.sequences import SequenceRuntime, WholeOnCuda
 from gramvec.runtime.steps import StepRuntime
 from gramvec.text.batch import FeatureBatch
-from gramvec_training.encoders import LONGEST
-from gramvec_training.export.parts import STEPS, STEPS_OF_COLUMN, write_product
-from gramvec_training.export.writer import Writer
+from gramvec_training.encoders.base import LONGEST
+from gramvec_training.export.onnx_graph import Writer
+from gramvec_training.export.sequence_graph import STEPS, STEPS_OF_COLUMN, write_product
 
 RECURRENT = ["rnn", "rnn-relu", "irnn", "lstm", "lstm-no-gate", "charlstm"]
 

@@ -31,11 +31,12 @@ from gramvec.server.settings.settings import Settings
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
-from gramvec_training.configuration import parse_config
-from gramvec_training.data import build_vocabulary
-from gramvec_training.encoders import LONGEST, Encoder, build_encoder, encoder_function
-from gramvec_training.export import export_bundle
-from gramvec_training.runs import load_run
+from gramvec_training.config import parse_config
+from gramvec_training.data.vocabulary import build_vocabulary
+from gramvec_training.encoders.base import LONGEST, Encoder
+from gramvec_training.encoders.build import build_encoder, encoder_function
+from gramvec_training.export.bundle import export_bundle
+from gramvec_training.runs.run_dir import load_run
 from http_support import PATIENCE, running
 from training_support import call, export_table
 

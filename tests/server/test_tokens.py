@@ -13,9 +13,9 @@ from gramvec.explain.contributions import explain
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.data import build_vocabulary
-from gramvec_training.readers import treebank_tokens
-from training_support import call
+from gramvec_research.vectors import treebank_tokens
+from gramvec_training.data.vocabulary import build_vocabulary
+from training_support import call, research
 
 # What the Penn Treebank's tokeniser makes of these; "#tag" is the papers' own rule.
 EXAMPLES = {
@@ -68,13 +68,13 @@ def test_spec_and_vocabulary_agree_on_it() -> None:
 def test_columns_are_cut_and_scores_stay(tmp_path: Path) -> None:
     (tmp_path / "set.tsv").write_text("4.5\tIt isn't.\tNo, it's not.\n0\ta\t\n", encoding="utf-8")
     for name in ("cut.tsv", "cut.tsv.gz"):
-        result = call("tokens", tmp_path / "set.tsv", "-o", tmp_path / name)
+        result = research("tokens", tmp_path / "set.tsv", "-o", tmp_path / name)
         assert result.exit_code == 0, result.output
         assert result.stdout == f"{tmp_path / name}: 2 lines\n"
     assert (tmp_path / "cut.tsv").read_text() == "4.5\tIt is n't .\tNo , it 's not .\n0\ta\t\n"
     (tmp_path / "latin").write_bytes("caf\u00e9".encode("latin-1"))
-    assert "latin line 1: not UTF-8" in call("tokens", tmp_path / "latin", "-o", tmp_path / "x").stderr
-    again = call("tokens", tmp_path / "cut.tsv.gz", "-o", tmp_path / "again.tsv")
+    assert "latin line 1: not UTF-8" in research("tokens", tmp_path / "latin", "-o", tmp_path / "x").stderr
+    again = research("tokens", tmp_path / "cut.tsv.gz", "-o", tmp_path / "again.tsv")
     assert again.exit_code == 0
     assert (tmp_path / "again.tsv").read_text() == (tmp_path / "cut.tsv").read_text()
 
@@ -100,6 +100,6 @@ def test_published_vectors_meet_their_tokens(tmp_path: Path) -> None:
 
 def test_tokens_are_counted(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("do n't\nn't , mid-1990s\n")
-    result = call("count", tmp_path / "t.txt", "-o", tmp_path / "c.txt", "--word-rule", "white-space/1")
+    result = research("count", tmp_path / "t.txt", "-o", tmp_path / "c.txt", "--word-rule", "white-space/1")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "c.txt").read_text() == "n't 2\n, 1\ndo 1\nmid-1990s 1\n"

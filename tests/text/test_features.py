@@ -11,7 +11,7 @@ from gramvec.text.batch import FeatureBatch
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.data import build_vocabulary
+from gramvec_training.data.vocabulary import build_vocabulary
 
 CORPUS = [
     "The quick brown fox, the lazy dog.",

@@ -18,7 +18,7 @@ from gramvec.errors import InputError
 from gramvec.text.characters import SPACE
 from gramvec.text.featurizer import Featurizer as PythonFeaturizer
 from gramvec.text.spec import FeatureSpec
-from gramvec_training.data import build_vocabulary
+from gramvec_training.data.vocabulary import build_vocabulary
 
 assert native.loops is not None
 WIDTHS = (512, 256, 0)

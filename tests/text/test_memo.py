@@ -17,7 +17,7 @@ from gramvec.text.memo import Memo, edges_of, longest_reach, ngrams_across, ngra
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.suffixes import suffix_rows, summed
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.data import build_vocabulary
+from gramvec_training.data.vocabulary import build_vocabulary
 
 SPECS = {
     "ngrams": FeatureSpec(),

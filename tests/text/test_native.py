@@ -28,14 +28,14 @@ from gramvec.text.batch import FeatureBatch
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
 from gramvec.text.spec import FeatureSpec
-from gramvec_training.data import build_vocabulary
-from gramvec_training.export import NO_MEMO, Chosen, read_weights
-from gramvec_training.export.graph import quantised
+from gramvec_training.data.vocabulary import build_vocabulary
+from gramvec_training.export.bundle import NO_MEMO, ChosenChunks, read_weights
+from gramvec_training.export.onnx_graph import quantised
 from training_support import export_table
 
 SPEC = FeatureSpec(orders=(2, 3, 4), words=True)
 TEXTS = ["", "the lazy dog", "The quick, quick fox!", "zzz \u4e00", *CORPUS, "the quick brown fox " * 200]
-MEMO = Chosen(["the", "quick", "brown", "fox,"], ["he qu", "he la"])
+MEMO = ChosenChunks(["the", "quick", "brown", "fox,"], ["he qu", "he la"])
 Make = Callable[..., Bundle]
 of_every_precision = pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
 of_every_shape = pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from gramvec.text import hashing
 from gramvec.text.characters import CODE_POINTS, character_class, class_ranges, lower, lower_case_pairs
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.data import build_vocabulary
+from gramvec_training.data.vocabulary import build_vocabulary
 
 ENTRIES = [
     Entry("ngram", "th", 9),

@@ -13,10 +13,10 @@ import gramvec
 from gramvec.errors import InputError
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.configuration import BagSettings
-from gramvec_training.encoders import Bag
-from gramvec_training.export import export_bundle
-from gramvec_training.export.graph import quantised
+from gramvec_training.encoders.bag import Bag
+from gramvec_training.export.bundle import export_bundle
+from gramvec_training.export.onnx_graph import quantised
+from gramvec_training.sections import BagSettings
 from training_support import export_table
 
 SPEC = FeatureSpec(orders=(), words=True, unknown_words="row")

@@ -12,8 +12,9 @@ from gramvec.bundle.bundle import open_bundle
 from gramvec.errors import BundleError, InputError
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
-from gramvec_training.data import build_vocabulary
-from gramvec_training.export import adapt, feature_weights, read_weights
+from gramvec_training.data.vocabulary import build_vocabulary
+from gramvec_training.export.adapt import adapt, feature_weights
+from gramvec_training.export.bundle import read_weights
 from training_support import call, export_table, sentence
 
 TEXTS = ["red car", "red house", "red red tree", "old car"]

@@ -16,9 +16,11 @@ from gramvec.errors import BundleError
 from gramvec.explain.neighbors import nearest_words_of
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.evaluation import Typos, candidate_words, evaluate_models, find_sets, listed_words, served_model
-from gramvec_training.export import add_lexical
-from gramvec_training.reporting import Candidates, assess, bundle_card, renew
+from gramvec_training.evaluate import card as bundle_card
+from gramvec_training.evaluate.backend import Typos, evaluate_models, served_model
+from gramvec_training.evaluate.card import Candidates, assess, renew
+from gramvec_training.evaluate.similarity import candidate_words, find_sets, listed_words
+from gramvec_training.export.adapt import add_lexical
 from training_support import call, export_table
 
 WORDS = ["east", "north", "west", "northeast", "not", "able"]

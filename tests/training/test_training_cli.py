@@ -14,8 +14,8 @@ import orjson
 import pytest
 
 import gramvec
-from gramvec_training.configuration import load_config
-from gramvec_training.runs import load_run
+from gramvec_training.config import load_config
+from gramvec_training.runs.run_dir import load_run
 from training_support import call, sentence
 
 ROOT = Path(__file__).parents[2]
@@ -310,7 +310,7 @@ def test_shipped_configs_are_read_and_say_how_they_are_run(path: Path) -> None:
 )
 def test_bad_configs_name_file_and_key(change: dict[str, Any], message: str) -> None:
     from gramvec.errors import InputError
-    from gramvec_training.configuration import parse_config
+    from gramvec_training.config import parse_config
 
     good = {
         "model": {"name": "m", "kind": "charagram-phrase"},

@@ -7,7 +7,8 @@ import pytest
 
 from gramvec.errors import InputError
 from gramvec.text.batch import FeatureBatch
-from gramvec_training.data import Corpus, Mixture, SourceGroups
+from gramvec_training.data.corpus import Corpus
+from gramvec_training.data.sampling import Mixture, SourceGroups
 
 LENGTHS = [3, 0, 5, 1, 0, 4, 2]
 

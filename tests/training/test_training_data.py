@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 
 from gramvec.errors import InputError
-from gramvec_training.readers import (
-    read_frequencies,
-    read_groups,
-    read_pairs,
-    read_paraphrases,
-    read_ppdb,
-    read_texts,
-    read_vectors,
-)
+from gramvec_training.readers.lines import read_texts
+from gramvec_training.readers.pairs import read_groups, read_pairs, read_paraphrases, read_ppdb
+from gramvec_training.readers.vectors import read_frequencies, read_vectors
 
 BAD = (
     b"cars\tvehicles\none column\n\tempty left\nsame\tsame\n\xff\xfe\tnot utf-8\nempty right\t \nbuy\tpurchase\textra\n"

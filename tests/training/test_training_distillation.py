@@ -9,12 +9,14 @@ import torch
 import gramvec
 from gramvec.errors import InputError
 from gramvec.text.spec import FeatureSpec
-from gramvec_training.configuration import Distillation, TextSource, parse_config
-from gramvec_training.data import Corpus, build_vocabulary, collect_texts, misspelt
-from gramvec_training.export import NO_MEMO
-from gramvec_training.objectives import TeacherObjective, distillation_loss
-from gramvec_training.teachers import TransformerTeacher, principal_projection, projected
-from gramvec_training.teachers.transformer import keys_of
+from gramvec_training.config import Distillation, parse_config
+from gramvec_training.data.corpus import Corpus, collect_texts
+from gramvec_training.data.misspelling import misspelt
+from gramvec_training.data.vocabulary import build_vocabulary
+from gramvec_training.export.bundle import NO_MEMO
+from gramvec_training.objectives.distillation import TeacherObjective, distillation_loss
+from gramvec_training.sections import TextSource
+from gramvec_training.teachers import TransformerTeacher, keys_of, principal_projection, projected
 from training_support import call, export_table
 
 
@@ -149,7 +151,7 @@ def model(tmp_path: Path) -> Path:
 def test_a_teachers_vectors_are_computed_once_and_resumed(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gramvec_training.teachers.transformer.BLOCK_TEXTS", 3)
+    monkeypatch.setattr("gramvec_training.teachers.BLOCK_TEXTS", 3)
     texts = ["a b", "c", "d e f", "g h", "i j a b c", "a"]
     teacher = TransformerTeacher(model, tmp_path / "cache")
     done: list[int] = []

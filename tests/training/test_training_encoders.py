@@ -9,9 +9,10 @@ import pytest
 
 import gramvec
 from gramvec.errors import BundleError, DeviceError, InputError
-from gramvec_training.configuration import parse_config
-from gramvec_training.encoders import TwoLayer, encoder_function
-from gramvec_training.runs import load_run
+from gramvec_training.config import parse_config
+from gramvec_training.encoders.bag import TwoLayer
+from gramvec_training.encoders.build import encoder_function
+from gramvec_training.runs.run_dir import load_run
 from training_support import call
 
 CONFIG = """

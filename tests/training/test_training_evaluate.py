@@ -15,9 +15,8 @@ from gramvec.errors import InputError
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.evaluation import SimilaritySet, correlations, coverage, find_sets, read_set, score_sets
-from gramvec_training.reporting import markdown, table
-from gramvec_training.reporting.tables import win_rows
+from gramvec_training.evaluate.report import markdown, table, win_rows
+from gramvec_training.evaluate.similarity import SimilaritySet, correlations, coverage, find_sets, read_set, score_sets
 
 
 def by_right_text(left: Sequence[str], right: Sequence[str]) -> np.ndarray:

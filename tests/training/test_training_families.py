@@ -16,14 +16,27 @@ from scipy import sparse
 import gramvec
 from families_support import LEFT, LETTERS, RIGHT, matching, put, retrieval
 from gramvec.errors import InputError
-from gramvec_training.evaluation import Typos, served_model
-from gramvec_training.families import Families, comparison, installed_peers, of_scored, open_peer, score_families
-from gramvec_training.families.classification import learn_classes, logistic_regression, read_classification_set
-from gramvec_training.families.comparison import Cosines, Model, fixed, nearest_rows, unit
-from gramvec_training.families.matching import best_threshold, f1_at, score_matching
-from gramvec_training.families.matching_sets import find_matching_sets, read_matching_set
-from gramvec_training.families.retrieval import find_retrieval_sets, ndcg, read_retrieval_set, score_retrieval
-from gramvec_training.families.spelling import read_spelling_set, read_words, score_spelling
+from gramvec_training.evaluate import backend as comparison
+from gramvec_training.evaluate.backend import Cosines, ModelForTexts, Typos, fixed, nearest_rows, served_model, unit
+from gramvec_training.evaluate.baselines import installed_peers, of_scored, open_peer
+from gramvec_training.evaluate.classification import learn_classes, logistic_regression, read_classification_set
+from gramvec_training.evaluate.matching import (
+    best_threshold,
+    f1_at,
+    find_matching_sets,
+    read_matching_set,
+    score_matching,
+)
+from gramvec_training.evaluate.ranking import (
+    find_retrieval_sets,
+    ndcg,
+    read_retrieval_set,
+    read_spelling_set,
+    read_words,
+    score_retrieval,
+    score_spelling,
+)
+from gramvec_training.evaluate.tasks import Families, score_families
 
 
 def counts(texts: Sequence[str]) -> np.ndarray:
@@ -367,7 +380,7 @@ class Asked:
     def __init__(self) -> None:
         self.texts: list[list[str]] = []
 
-    def model(self) -> Model:
+    def model(self) -> ModelForTexts:
         def encode(texts: Sequence[str]) -> np.ndarray:
             self.texts.append(list(texts))
             return counts(texts)

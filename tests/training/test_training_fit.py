@@ -13,11 +13,15 @@ import pytest
 import torch
 
 from gramvec.errors import DeviceError, InputError
-from gramvec_training.configuration import BagSettings, Training
-from gramvec_training.data import Corpus, Mixture, SourceGroups
-from gramvec_training.encoders import Bag
-from gramvec_training.fitting import History, Interrupted, Log, Trainer, choose_device, fit
-from gramvec_training.objectives import Examples, PairObjective
+from gramvec_training.config import Training
+from gramvec_training.data.corpus import Corpus
+from gramvec_training.data.sampling import Mixture, SourceGroups
+from gramvec_training.encoders.bag import Bag
+from gramvec_training.fit.loop import History, Log, TrainingInterrupted, fit
+from gramvec_training.fit.trainer import Trainer, choose_device
+from gramvec_training.objectives.base import Examples
+from gramvec_training.objectives.pairs import PairObjective
+from gramvec_training.sections import BagSettings
 
 ROWS, DIMENSION, TEXTS = 60, 8, 80
 
@@ -111,7 +115,7 @@ def test_a_stopped_and_resumed_run_ends_with_the_same_bytes(
         return take(examples)
 
     stopped.take = take_and_stop  # type: ignore[method-assign]
-    with pytest.raises(Interrupted, match=f"Stopped at step {stop} of 120") as caught:
+    with pytest.raises(TrainingInterrupted, match=f"Stopped at step {stop} of 120") as caught:
         fit(stopped, tmp_path / "c.pt", identity="x")
     assert caught.value.signal_number == signal.SIGTERM
 

@@ -17,21 +17,17 @@ from gramvec.errors import InputError
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.configuration import TextSource
-from gramvec_training.data import count_documents, count_words, source_texts
-from gramvec_training.evaluation import ScoredModel, SimilaritySet, evaluate_models, without_components_of_sets
-from gramvec_training.readers import (
-    Labelled,
-    Scored,
-    TaggedSentence,
-    read_labelled,
-    read_scored,
-    read_tagged,
-    read_vectors,
-    vectors_at,
-)
-from gramvec_training.runs import load_run
-from training_support import call, sentence
+from gramvec_research.answers import Scored, read_scored
+from gramvec_research.tagging import TaggedSentence, read_tagged
+from gramvec_training.data.corpus import source_texts
+from gramvec_training.data.vocabulary import count_documents, count_words
+from gramvec_training.evaluate.backend import ScoredModel, evaluate_models, without_components_of_sets
+from gramvec_training.evaluate.similarity import SimilaritySet
+from gramvec_training.readers.labels import Labelled, read_labelled
+from gramvec_training.readers.vectors import read_vectors, vectors_at
+from gramvec_training.runs.run_dir import load_run
+from gramvec_training.sections import TextSource
+from training_support import call, research, sentence
 
 WORDS = ["the", "cat", "dog", "sat", "ran"]
 VECTORS = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
@@ -230,22 +226,22 @@ def test_words_of_raw_text_are_counted_as_the_featurizer_cuts_them(tmp_path: Pat
     (tmp_path / "a.txt").write_text("The cat, the Cat.\n\nDon't\n")
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"the end\n"))
     out = tmp_path / "counts.txt.gz"
-    result = call("count", tmp_path / "a.txt", tmp_path / "b.txt.gz", "-o", out, "--min-count", "2")
+    result = research("count", tmp_path / "a.txt", tmp_path / "b.txt.gz", "-o", out, "--min-count", "2")
     assert (result.exit_code, result.stdout) == (0, f"{out}: 2 words, 5 counted\n")
     assert gzip.decompress(out.read_bytes()).decode() == "the 3\ncat 2\n"
     first = out.read_bytes()
-    assert call("count", tmp_path / "a.txt", tmp_path / "b.txt.gz", "-o", out, "--min-count", "2").exit_code == 0
+    assert research("count", tmp_path / "a.txt", tmp_path / "b.txt.gz", "-o", out, "--min-count", "2").exit_code == 0
     assert out.read_bytes() == first
-    assert call("count", tmp_path / "a.txt", "-o", tmp_path / "all.txt").exit_code == 0
+    assert research("count", tmp_path / "a.txt", "-o", tmp_path / "all.txt").exit_code == 0
     assert (tmp_path / "all.txt").read_text().splitlines()[2:] == ["' 1", ", 1", ". 1", "don 1", "t 1"]
-    assert "lower --min-count" in sentence(call("count", tmp_path / "a.txt", "-o", out, "--min-count", "9"))
+    assert "lower --min-count" in sentence(research("count", tmp_path / "a.txt", "-o", out, "--min-count", "9"))
 
 
 def test_counts_do_not_depend_on_where_the_texts_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"a b{i % 7} c{i % 3}é" for i in range(50)]
     spec = FeatureSpec(orders=(), words=True)
     whole = count_words(texts, spec)
-    monkeypatch.setattr("gramvec_training.data.counting.CHUNK_TEXTS", 3)
+    monkeypatch.setattr("gramvec_training.data.vocabulary.CHUNK_TEXTS", 3)
     assert count_words(iter(texts), spec) == whole
     assert whole["a"] == 50
 

@@ -10,11 +10,17 @@ import pytest
 import gramvec
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import LexicalSketch
-from gramvec_training.families import pair_report, pair_scores
-from gramvec_training.objectives import NgramCounts, TextPairs, first_weights, learned_weights, pair_cosines
-from gramvec_training.objectives.ngram_weights import _Adam
-from gramvec_training.readers import holds_labels, read_labelled_pairs
-from gramvec_training.runs import learn_identity
+from gramvec_training.evaluate.matching import pair_report, pair_scores
+from gramvec_training.objectives.ngram_weights import (
+    NgramCounts,
+    TextPairs,
+    _Adam,
+    first_weights,
+    learned_weights,
+    pair_cosines,
+)
+from gramvec_training.readers.pairs import holds_labels, read_labelled_pairs
+from gramvec_training.runs.ngram_weights import learn_ngram_weights
 from training_support import call
 
 BRANDS = ("canon powershot", "nikon coolpix", "sony cyber shot")
@@ -167,13 +173,13 @@ def test_a_wrong_label_is_named_with_its_line(tmp_path: Path, line: str, said: s
 
 def test_too_few_labels_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"9 pairs have the label 1 and 9 have 0; give at least 10"):
-        learn_identity(written(tmp_path / "a.tsv", cameras(9)), "gramvec-en", tmp_path / "m")
+        learn_ngram_weights(written(tmp_path / "a.tsv", cameras(9)), "gramvec-en", tmp_path / "m")
     rows = [("a b", "c d", label) for label in (2, 3, 4)]
     with pytest.raises(InputError, match="3 scored pairs; give 10 or more"):
-        learn_identity(written(tmp_path / "b.tsv", rows), "gramvec-en", tmp_path / "m")
+        learn_ngram_weights(written(tmp_path / "b.tsv", rows), "gramvec-en", tmp_path / "m")
     (tmp_path / "c.tsv").write_text("a b\tc d\n")
     with pytest.raises(InputError, match="has no column of labels"):
-        learn_identity(tmp_path / "c.tsv", "gramvec-en", tmp_path / "m")
+        learn_ngram_weights(tmp_path / "c.tsv", "gramvec-en", tmp_path / "m")
 
 
 def test_the_command_writes_a_model_whose_identity_knows(tmp_path: Path) -> None:

@@ -16,12 +16,13 @@ from test_training_own_pairs import _full_disk, bundle
 import gramvec
 from gramvec.errors import InputError
 from gramvec_training.cli.support import report_held_out
-from gramvec_training.configuration import parse_config
-from gramvec_training.data import LabelGroups, LabelSplit, LabelTexts, Mixture, split_labels
-from gramvec_training.families import label_accuracies, label_cosines, label_report, label_score
-from gramvec_training.objectives import choose_negatives
-from gramvec_training.readers import Labelled, read_label_texts, read_pairs
-from gramvec_training.runs import load_run
+from gramvec_training.config import parse_config
+from gramvec_training.data.sampling import LabelGroups, LabelSplit, LabelTexts, Mixture, split_labels
+from gramvec_training.evaluate.classification import label_accuracies, label_cosines, label_report, label_score
+from gramvec_training.objectives.pairs import choose_negatives
+from gramvec_training.readers.labels import Labelled, read_label_texts
+from gramvec_training.readers.pairs import read_pairs
+from gramvec_training.runs.run_dir import load_run
 from training_support import call, sentence
 
 INTENTS = {
@@ -228,7 +229,7 @@ def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, m
     # Begun again from a checkpoint, the end is the same; with a label changed it is refused.
     begin = ["--out", tmp_path / "again", "--save-every", "0"]
     with monkeypatch.context() as full:
-        full.setattr("gramvec_training.runs.run.finish_run", _full_disk)
+        full.setattr("gramvec_training.runs.train.finish_run", _full_disk)
         assert call("fit", *options, *begin).exit_code == 1
     changed = intents.read_text()
     intents.write_text(changed.replace("close\tplease: end", "rate\tplease: end"))

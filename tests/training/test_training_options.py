@@ -15,21 +15,19 @@ import torch
 from torch.nn import functional
 
 from gramvec.errors import InputError
-from gramvec_training.configuration import BagSettings, IrnnSettings, Training, load_config, parse_config
-from gramvec_training.data import Corpus, Mixture, SourceGroups
-from gramvec_training.encoders import Bag, Encoder, build_encoder
-from gramvec_training.fitting import (
-    Interrupted,
-    LazyAdaGrad,
-    LazySgd,
-    Selection,
-    Trainer,
-    fit,
-    is_due,
-    optimiser_for,
-)
-from gramvec_training.objectives import Examples, Objective, PairObjective, choose_negatives, margin_loss
-from gramvec_training.runs import load_run
+from gramvec_training.config import Training, load_config, parse_config
+from gramvec_training.data.corpus import Corpus
+from gramvec_training.data.sampling import Mixture, SourceGroups
+from gramvec_training.encoders.bag import Bag
+from gramvec_training.encoders.base import Encoder
+from gramvec_training.encoders.build import build_encoder
+from gramvec_training.fit.loop import Selection, TrainingInterrupted, fit, is_due
+from gramvec_training.fit.optimizers import LazyAdaGrad, LazySgd, optimiser_for
+from gramvec_training.fit.trainer import Trainer
+from gramvec_training.objectives.base import Examples, Objective
+from gramvec_training.objectives.pairs import PairObjective, choose_negatives, margin_loss
+from gramvec_training.runs.run_dir import load_run
+from gramvec_training.sections import BagSettings, IrnnSettings
 from training_support import call, sentence
 
 ROWS, TEXTS = 40, 48
@@ -103,7 +101,7 @@ def test_a_resumed_run_keeps_the_same_model(tmp_path: Path, stop: int) -> None:
         return take(examples)
 
     stopped.take = take_and_stop  # type: ignore[method-assign]
-    with pytest.raises(Interrupted):
+    with pytest.raises(TrainingInterrupted):
         fit(stopped, tmp_path / "c.pt", identity="x", selection=scored(list(SCORES), seen))
     resumed = trained(bag())
     fit(resumed, tmp_path / "c.pt", identity="x", resume=True, selection=scored(list(SCORES), seen))

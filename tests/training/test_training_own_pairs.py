@@ -21,13 +21,15 @@ from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.cli.support import report_held_out
-from gramvec_training.configuration import DataSet, Start, parse_config
-from gramvec_training.data import HeldOut, extended_vocabulary, read_held_out, read_kept
-from gramvec_training.encoders import encoder_function
-from gramvec_training.evaluation import report, retrieval
-from gramvec_training.export.graph import column_scales, quantised
-from gramvec_training.runs import load_run, read_start
-from gramvec_training.runs.start import begin_from, continued_encoder, started_table
+from gramvec_training.config import Start, parse_config
+from gramvec_training.data.sampling import HeldOut, read_held_out, read_kept
+from gramvec_training.data.vocabulary import extended_vocabulary
+from gramvec_training.encoders.build import encoder_function
+from gramvec_training.evaluate.tasks import report, retrieval
+from gramvec_training.export.onnx_graph import column_scales, quantised
+from gramvec_training.runs.run_dir import load_run
+from gramvec_training.runs.warm_start import begin_from, continued_encoder, read_start, started_table
+from gramvec_training.sections import DataSet
 from training_support import call, export_table, sentence
 
 BOTH = FeatureSpec(orders=(2, 3), words=True)
@@ -302,7 +304,7 @@ def test_from_a_bundle_to_a_bundle_in_one_command(
     # Begun again from a checkpoint, the end is the same; with another bundle in its place it is refused.
     again = ["--out", tmp_path / "again", "--save-every", "0"]
     with monkeypatch.context() as full:
-        full.setattr("gramvec_training.runs.run.finish_run", _full_disk)
+        full.setattr("gramvec_training.runs.train.finish_run", _full_disk)
         assert "No space left" in sentence(call("fit", *options[:-2], *again))
     assert (tmp_path / "again" / "checkpoint.pt").exists()
     assert call("fit", *again, "--resume").exit_code == 0

@@ -15,15 +15,20 @@ from torch.nn import functional
 from gramvec.errors import InputError
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
-from gramvec_training.configuration import BagSettings, Config, How, Training, load_config, parse_config
-from gramvec_training.data import Corpus, Mixture, SourceGroups, build_vocabulary
-from gramvec_training.encoders import Bag
-from gramvec_training.fitting import LazyAdaGrad, LazyAdam, LazyOptimiser, Trainer
-from gramvec_training.objectives import PairObjective, choose_negatives, margin_loss, mega_batch_negatives, negatives
-from gramvec_training.runs import Begun
-from gramvec_training.runs.beginning import begun_encoder
+from gramvec_training.config import Config, How, Training, load_config, parse_config
+from gramvec_training.data.corpus import Corpus
+from gramvec_training.data.sampling import Mixture, SourceGroups
+from gramvec_training.data.vocabulary import build_vocabulary
+from gramvec_training.encoders.bag import Bag
+from gramvec_training.fit.optimizers import LazyAdaGrad, LazyAdam, LazyOptimiser
+from gramvec_training.fit.trainer import Trainer
+from gramvec_training.objectives import pairs as negatives
+from gramvec_training.objectives.pairs import PairObjective, choose_negatives, margin_loss, mega_batch_negatives
 from gramvec_training.runs.pairs import prepare_pairs
-from training_support import call
+from gramvec_training.runs.run_dir import Begun
+from gramvec_training.runs.warm_start import begun_encoder
+from gramvec_training.sections import BagSettings
+from training_support import research
 
 CONFIGS = Path(__file__).parents[2] / "training" / "configs"
 
@@ -358,7 +363,7 @@ def test_the_papers_models() -> None:
     ],
 )
 def test_numbers_of_parameters_are_the_papers(name: str, rows: int, all_of_them: int, composition: int) -> None:
-    result = call("parameters", CONFIGS / f"{name}.toml", "--rows", str(rows))
+    result = research("parameters", CONFIGS / f"{name}.toml", "--rows", str(rows))
     assert result.exit_code == 0, result.output
     lines = dict(line.rsplit(None, 1) for line in result.stdout.splitlines()[-2:])
     assert lines == {"without the table": f"{composition:,}", "in all": f"{all_of_them:,}"}

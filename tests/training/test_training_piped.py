@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gramvec_training.cli import main
-from gramvec_training.readers import piped
-from gramvec_training.runs import INPUT
+from gramvec_training.cli.main import main
+from gramvec_training.readers import lines as piped
+from gramvec_training.runs.run_dir import INPUT
 from training_support import call, sentence
 
 PAIRS = "".join(f"left number {n} here\tthe right one {n}\n" for n in range(30))

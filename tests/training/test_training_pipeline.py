@@ -13,13 +13,15 @@ from gramvec.errors import InputError
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.configuration import Config, How, parse_config
-from gramvec_training.encoders import bag_of, cosines, encoder_function
-from gramvec_training.fitting import History
-from gramvec_training.objectives import PairObjective
-from gramvec_training.runs import Begun, Plan, begin_run, load_run
-from gramvec_training.runs.beginning import begun_encoder
+from gramvec_training.config import Config, How, parse_config
+from gramvec_training.encoders.bag import bag_of
+from gramvec_training.encoders.build import cosines, encoder_function
+from gramvec_training.fit.loop import History
+from gramvec_training.objectives.pairs import PairObjective
 from gramvec_training.runs.pairs import prepare_pairs
+from gramvec_training.runs.plan import Plan
+from gramvec_training.runs.run_dir import Begun, begin_run, load_run
+from gramvec_training.runs.warm_start import begun_encoder
 
 PAIRS = "cat\tkitten\ncat\tdog\nqqq\tzzz\ncat\tdog\n"
 

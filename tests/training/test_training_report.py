@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from gramvec.errors import InputError
-from gramvec_training.reporting import plot_run, plot_scores, summary
+from gramvec_training.evaluate.report import plot_run, plot_scores, summary
 from training_support import call
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gramvec.errors import InputError
-from gramvec_training.evaluation import SimilaritySet, misspelt_sets, of_sentences
-from gramvec_training.readers import read_misspellings
+from gramvec_training.evaluate.similarity import SimilaritySet, misspelt_sets, of_sentences
+from gramvec_training.readers.vectors import read_misspellings
 
 
 def test_sets_are_seeded_and_misspell_the_share_asked_for() -> None:

@@ -15,8 +15,12 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from gramvec.errors import InputError
-from gramvec_training.configuration import EncoderSettings, parse_config
-from gramvec_training.encoders import LONGEST, Encoder, Steps, build_encoder, char_cnn, lstm, restored_encoder, rnn
+from gramvec_training.config import parse_config
+from gramvec_training.encoders import char_cnn
+from gramvec_training.encoders.base import LONGEST, Encoder, Steps
+from gramvec_training.encoders.build import build_encoder, restored_encoder
+from gramvec_training.encoders.recurrent import lstm, rnn
+from gramvec_training.sections import EncoderSettings
 
 Doubles = npt.NDArray[np.float64]
 Arrays = dict[str, Doubles]

@@ -5,8 +5,8 @@ import pytest
 
 from gramvec.errors import InputError
 from gramvec.text.vocabulary import Entry
-from gramvec_training.configuration import parse_config
-from gramvec_training.export import kind_of, scaled, whitening_transform
+from gramvec_training.config import parse_config
+from gramvec_training.export.adapt import kind_of, scaled, whitening_transform
 
 ENTRIES = [Entry("ngram", "ab", 3), Entry("word", "ab", 2), Entry("ngram", "abc", 1), Entry("unknown", "", 0)]
 

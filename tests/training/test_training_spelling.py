@@ -11,10 +11,10 @@ import torch
 
 import gramvec
 from gramvec.text.spec import FeatureSpec
-from gramvec_training.data import build_vocabulary, copies_of, spelt_alike
-from gramvec_training.data.misspelling import SOUNDS, misspelt_word
-from gramvec_training.export import NO_MEMO
-from gramvec_training.objectives import spelling_loss
+from gramvec_training.data.misspelling import SOUNDS, copies_of, misspelt_word, spelt_alike
+from gramvec_training.data.vocabulary import build_vocabulary
+from gramvec_training.export.bundle import NO_MEMO
+from gramvec_training.objectives.distillation import spelling_loss
 from training_support import call, export_table
 
 STEMS = ["garden", "winter", "butter", "castle", "market", "silver", "planet", "bridge", "harbour", "lantern"]

@@ -14,15 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gramvec.errors import InputError
-from gramvec_training.readers import (
-    Labelled,
-    numbered_lines,
-    read_groups,
-    read_labelled,
-    read_pairs,
-    read_ppdb,
-    read_scored,
-)
+from gramvec_research.answers import read_scored
+from gramvec_training.readers.labels import Labelled, read_labelled
+from gramvec_training.readers.lines import numbered_lines
+from gramvec_training.readers.pairs import read_groups, read_pairs, read_ppdb
 
 PAIRS = [("cars", "vehicles"), ("buy", "purchase")]
 
@@ -67,7 +62,7 @@ def test_a_file_without_a_line_feed_takes_little_memory(tmp_path: Path) -> None:
         for _ in range(300):
             handle.write(b"x" * (1 << 20))
     program = (
-        "import resource, sys; from pathlib import Path; from gramvec_training.readers import read_pairs\n"
+        "import resource, sys; from pathlib import Path; from gramvec_training.readers.pairs import read_pairs\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "assert read_pairs(Path(sys.argv[1]))[1].total == 1\n"
         "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)"

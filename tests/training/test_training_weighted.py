@@ -10,9 +10,11 @@ import torch
 
 from gramvec import load
 from gramvec.errors import InputError
-from gramvec_training.configuration import WeightedSettings, parse_config
-from gramvec_training.encoders import Weighted, build_encoder, folded, restored_encoder
-from gramvec_training.runs import load_run
+from gramvec_training.config import parse_config
+from gramvec_training.encoders.bag import Weighted, folded
+from gramvec_training.encoders.build import build_encoder, restored_encoder
+from gramvec_training.runs.run_dir import load_run
+from gramvec_training.sections import WeightedSettings
 from training_support import call
 
 VECTORS = {"red": (1, 0), "car": (0, 2), "the": (3, 3), "boat": (0, -1)}

@@ -30,7 +30,7 @@ from gramvec.text.spans import places
 Floats = NDArray[np.float32]
 Int64s = NDArray[np.int64]
 
-# Chosen on the development sets (docs/training-log.md).
+# Chosen on the development sets (training/gramvec_research/log.md).
 COLUMNS, ORDERS = 256, (3,)
 MOST_COLUMNS, LONGEST_ORDER = 1_024, 6
 # As in lexical.h.

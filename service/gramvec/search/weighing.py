@@ -15,7 +15,7 @@ from gramvec.tables.readers import open_reader
 Weights = Literal["texts", "model"]
 WEIGHTS: tuple[Weights, ...] = get_args(Weights)
 
-# More than where pairs are to be told apart: what is searched ranks better (docs/training-log.md).
+# More than where pairs are to be told apart: what is searched ranks better (training/gramvec_research/log.md).
 SEARCH_A = 0.03
 # Of fewer texts, in which every n-gram is common, the model knows better.
 LEAST_TEXTS = 100

@@ -5,6 +5,6 @@ It imports every room, inside the commands where a library is slow to import. A 
 
 from __future__ import annotations
 
-from gramvec_training.cli.commands import main
+from gramvec_training.cli.main import main
 
 __all__ = ["main"]

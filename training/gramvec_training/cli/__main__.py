@@ -1,5 +1,5 @@
 """`python -m gramvec_training.cli`: the command gramvec-train."""
 
-from gramvec_training.cli import main
+from gramvec_training.cli.main import main
 
 main()

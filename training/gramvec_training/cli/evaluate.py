@@ -1,22 +1,170 @@
 # ruff: noqa: D301  (click takes a real backspace as "do not wrap")
-"""The commands that look at what was trained: evaluate, report and card."""
+"""The options of `evaluate` for other families than similarity, and what they name, opened."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
-from gramvec_training.cli.families import Named, family_options, open_families, open_peers, score_all
+from gramvec.errors import InputError
 from gramvec_training.cli.support import PATH, one_sentence
 
-# scipy, onnxruntime and matplotlib are imported inside the commands, so that --help answers at once.
 if TYPE_CHECKING:
     from gramvec.embed.spaces import Space
-    from gramvec_training.configuration import Measure
-    from gramvec_training.evaluation import ScoredModel, Sides, SimilaritySet, Typos
+    from gramvec_training.evaluate.backend import ComponentSides, ModelForTexts, ScoredModel, Typos
+    from gramvec_training.evaluate.similarity import SimilaritySet
+    from gramvec_training.evaluate.tasks import Families
+    from gramvec_training.sections import Measure
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_OPTIONS = (
+    click.option("--matching", type=PATH, multiple=True,
+                 help="Matching set, or folder of some: left.csv, right.csv, and train.csv, valid.csv, test.csv with "
+                 "left,right,match; repeatable."),
+    click.option("--columns", multiple=True, metavar="SET=COLUMN,...",
+                 help="Compare these columns of the matching set of this name; repeatable.  "
+                 "[default: the benchmark's, or all]"),
+    click.option("--retrieval", type=PATH, multiple=True,
+                 help="Retrieval set, or folder of some: corpus.tsv, queries.tsv, qrels.tsv; repeatable."),
+    click.option("--classification", type=PATH, multiple=True,
+                 help="File of label<TAB>text, a fifth of it scored, or folder of a train.tsv and a test.tsv; "
+                 "repeatable."),
+    click.option("--spelling", type=PATH, multiple=True, help="File of word<TAB>misspelling; repeatable."),
+    click.option("--words", type=PATH,
+                 help="With --spelling: the words to find the right one among, one a line, the most frequent first."),
+    click.option("--frequent", type=click.IntRange(min=2), default=50_000, show_default=True,
+                 help="How many of --words."),
+    click.option("--sample", type=click.IntRange(min=1),
+                 help="Score so many lines of each file of --spelling, drawn by --seed.  [default: all]"),
+    click.option("--seen", type=PATH, multiple=True,
+                 help="Misspellings that a model was trained on, word<TAB>misspelling: not used for --typos, and "
+                 "--spelling is scored without them too; repeatable."),
+    click.option("--peer", "peers", multiple=True, metavar="NAME",
+                 help="Score a rival as well: tfidf, tfidf-3-5, tfidf-words, rapidfuzz, match (`gramvec match`), all "
+                 "of these that are installed (all), model2vec=FOLDER, transformer=FOLDER, or lexical=MODEL, "
+                 "both=MODEL: a bundle whose n-grams are weighed by the texts at hand, or indexed=MODEL, hybrid=MODEL: "
+                 "what `gramvec index --space both` and `gramvec search --hybrid 0.5` compare; repeatable."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Named:
+    """The values of these options, under their names."""
+
+    matching: tuple[Path, ...]
+    columns: tuple[str, ...]
+    retrieval: tuple[Path, ...]
+    classification: tuple[Path, ...]
+    spelling: tuple[Path, ...]
+    words: Path | None
+    frequent: int
+    sample: int | None
+    seen: tuple[Path, ...]
+    peers: tuple[str, ...]
+
+    def check(self, *, with_sets: bool) -> None:
+        """Raise UsageError where one of them needs another, or there is nothing to score on."""
+        if not (with_sets or self.matching or self.retrieval or self.classification or self.spelling):
+            families = "--matching, --retrieval, --classification or --spelling"
+            raise click.UsageError(f"Name what to score on: --sets, {families}.")
+        if bool(self.spelling) != (self.words is not None):
+            raise click.UsageError("--spelling and --words belong together.")
+        if self.columns and not self.matching:
+            raise click.UsageError("--columns belongs to --matching.")
+
+
+def family_options(command: Callable[P, R]) -> Callable[P, R]:
+    """The options of Named, by its names."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def open_families(named: Named, seed: int) -> Families:
+    """The sets, read. Raises InputError for what cannot be used."""
+    from gramvec_training.evaluate.classification import read_classification_set
+    from gramvec_training.evaluate.matching import find_matching_sets
+    from gramvec_training.evaluate.ranking import find_retrieval_sets, read_spelling_set, read_words
+    from gramvec_training.evaluate.tasks import Families
+    from gramvec_training.readers.vectors import read_misspellings
+
+    columns = dict(_columns(value) for value in named.columns)
+    matching = [one for path in named.matching for one in find_matching_sets(path, columns)]
+    absent = sorted(columns.keys() - {one.name for one in matching})
+    if absent:
+        raise InputError(f"There is no matching set {absent[0]!r} whose --columns could be compared.")
+    words = read_words(named.words, named.frequent) if named.words is not None else []
+    seen = read_misspellings(named.seen)
+    return Families(
+        matching=matching,
+        retrieval=[one for path in named.retrieval for one in find_retrieval_sets(path)],
+        classification=[read_classification_set(path, seed=seed) for path in named.classification],
+        spelling=[read_spelling_set(path, words, seen=seen, most=named.sample, seed=seed) for path in named.spelling],
+    )
+
+
+def open_peers(names: Sequence[str]) -> dict[str, ModelForTexts]:
+    """The peers by name; those of `all` whose library is missing are named on stderr. Raises InputError else."""
+    from gramvec_training.evaluate.baselines import installed_peers, open_peer
+
+    peers: dict[str, ModelForTexts] = {}
+    for name in dict.fromkeys(names):
+        found, notes = installed_peers() if name == "all" else ({name: open_peer(name)}, [])
+        peers.update(found)
+        for note in notes:
+            click.echo(note, err=True)
+    return peers
+
+
+def score_all(
+    reports: dict[str, dict[str, Any]],
+    scored: Sequence[ScoredModel],
+    peers: Mapping[str, ModelForTexts],
+    sets: Sequence[SimilaritySet],
+    families: Families,
+    typos: Typos,
+) -> None:
+    """Add to the models' reports (in the order of `scored`) their families, and a report for each peer."""
+    from tqdm import tqdm
+
+    from gramvec_training.evaluate.baselines import of_scored
+    from gramvec_training.evaluate.tasks import score_families, score_similarity
+
+    models = {label: of_scored(one) for label, one in zip(reports, scored, strict=True)}
+    rounds = (len(models) + len(peers)) * len(families) + len(peers) * bool(sets)
+    with tqdm(total=rounds, unit=" sets", disable=None) as bar:
+
+        def at(place: str) -> None:
+            bar.set_description(place)
+            bar.update()
+
+        for label, model in peers.items():
+            if sets:
+                at(f"{label}: similarity")
+            reports[label] = {"name": label, "device": "cpu", **score_similarity(sets, model, typos)}
+        for label, model in {**models, **peers}.items():
+            if families:
+                reports[label]["families"] = score_families(
+                    families,
+                    model,
+                    typos,
+                    progress=lambda place, label=label: at(f"{label}: {place}"),  # type: ignore[misc]
+                )
+
+
+def _columns(value: str) -> tuple[str, tuple[str, ...]]:
+    name, equals, columns = value.partition("=")
+    if not name or not equals or not all(columns.split(",")):
+        raise InputError(f"--columns {value!r} is not a set's name, = and its columns with commas between them.")
+    return name, tuple(columns.split(","))
+
 
 OUTPUT = click.Path(path_type=Path, allow_dash=True)
 _SETS_HELP = "Folder of tasks, or of sets, or a set: score<TAB>text<TAB>text; repeatable."
@@ -63,8 +211,9 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
 @DEVICE
 @one_sentence
 def evaluate(
-    models: tuple[str, ...], sets: tuple[Path, ...], components: int | None, of_sides: Sides, typos: tuple[int, ...],
-    misspellings: tuple[Path, ...], seed: int, json_path: Path | None, markdown_path: Path | None, plot: Path | None,
+    models: tuple[str, ...], sets: tuple[Path, ...], components: int | None, of_sides: ComponentSides,
+    typos: tuple[int, ...], misspellings: tuple[Path, ...], seed: int, json_path: Path | None,
+    markdown_path: Path | None, plot: Path | None,
     space: Space, device: str, **named: Any,
 ) -> None:  # fmt: skip
     """Score MODELS (bundles' names or folders, or finished run folders) and rivals side by side, on one family of tests
@@ -102,8 +251,8 @@ def evaluate(
     if components is None and of_sides != "both":
         raise click.UsageError("--of-sides belongs to --components-of-sets.")
     _check_places(json_path, markdown_path, plot, with_sets=bool(sets))
-    from gramvec_training.evaluation import evaluate_models
-    from gramvec_training.reporting import check_matplotlib, markdown, plot_scores, table, to_json
+    from gramvec_training.evaluate.backend import evaluate_models
+    from gramvec_training.evaluate.report import check_matplotlib, markdown, plot_scores, table, to_json
 
     if plot is not None:
         check_matplotlib()
@@ -147,7 +296,7 @@ def report(runs: tuple[Path, ...], out: Path | None, no_plot: bool, measure: Mea
     runs = tuple(dict.fromkeys(runs))
     if len(runs) > 1 and not (out or no_plot):
         raise click.UsageError("Give --out, the file for the figure of several runs, or --no-plot.")
-    from gramvec_training.reporting import check_matplotlib, plot_run, plot_runs, read_record, summary
+    from gramvec_training.evaluate.report import check_matplotlib, plot_run, plot_runs, read_record, summary
 
     records = {str(run): read_record(run) for run in runs}
     if not no_plot:
@@ -192,8 +341,8 @@ def card(
         --misspellings ../shared/data/dev/typos/wikipedia.tsv --beside models/paragram-phrase
     """
     import gramvec
-    from gramvec_training.evaluation import candidate_words, listed_words
-    from gramvec_training.reporting import Candidates, assess, check_renewable, renew
+    from gramvec_training.evaluate.card import Candidates, assess, check_renewable, renew
+    from gramvec_training.evaluate.similarity import candidate_words, listed_words
 
     embedder = gramvec.load(bundle, device=device)  # type: ignore[arg-type]
     check_renewable(embedder)
@@ -214,11 +363,12 @@ def card(
     click.echo(f"{embedder.bundle.path}: card of {manifest.name} written, {len(found)} sets scored")
 
 
-def _model(name: str, device: str, components: int | None, sides: Sides, space: Space) -> ScoredModel:
+def _model(name: str, device: str, components: int | None, sides: ComponentSides, space: Space) -> ScoredModel:
     """A run folder's model or a bundle's, by the folder's files or the bundle's name."""
     import gramvec
-    from gramvec_training.evaluation import served_model, without_components_of_sets
-    from gramvec_training.runs import is_begun, load_run, run_model
+    from gramvec_training.evaluate.backend import served_model, without_components_of_sets
+    from gramvec_training.runs.run_dir import is_begun, load_run
+    from gramvec_training.runs.train import run_model
 
     if is_begun(Path(name)):
         model = run_model(load_run(Path(name)), device)
@@ -228,7 +378,7 @@ def _model(name: str, device: str, components: int | None, sides: Sides, space: 
 
 
 def _sets(paths: Sequence[Path]) -> list[SimilaritySet]:
-    from gramvec_training.evaluation import find_sets
+    from gramvec_training.evaluate.similarity import find_sets
 
     found, notes = find_sets(paths)
     for note in notes:
@@ -237,8 +387,8 @@ def _sets(paths: Sequence[Path]) -> list[SimilaritySet]:
 
 
 def _typos(percentages: tuple[int, ...], misspellings: Sequence[Path], seed: int, seen: Sequence[Path] = ()) -> Typos:
-    from gramvec_training.evaluation import Typos
-    from gramvec_training.readers import read_misspellings
+    from gramvec_training.evaluate.backend import Typos
+    from gramvec_training.readers.vectors import read_misspellings
 
     learned = {(word, one.lower()) for word, listed in read_misspellings(seen).items() for one in listed}
     known = {

@@ -17,8 +17,8 @@ from gramvec.tables.text_lines import why_not_written
 
 # torch, scipy and onnx are imported inside the functions, so that --help answers at once.
 if TYPE_CHECKING:
-    from gramvec_training.configuration import Config, How
-    from gramvec_training.runs import Begun
+    from gramvec_training.config import Config, How
+    from gramvec_training.runs.run_dir import Begun
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -141,8 +141,8 @@ def write_bundle(
 
     config: whose [export] holds instead of the run's own.
     """
-    from gramvec_training.configuration import load_config
-    from gramvec_training.runs import export_run, load_run
+    from gramvec_training.config import load_config
+    from gramvec_training.runs.run_dir import export_run, load_run
 
     export = load_config(config).export if config else None
     name = name or out.resolve().name
@@ -170,19 +170,19 @@ def carry_out(
 
     Without `wanted` the config is the begun run's.
     """
-    from gramvec_training import runs
+    from gramvec_training.runs import run_dir
 
     if how.resume and overwrite:
         raise click.UsageError("Give --resume or --overwrite, not both.")
     if how.resume:
-        begun = runs.begun_run(folder)
+        begun = run_dir.begun_run(folder)
         if wanted is not None and wanted != begun.config:
             raise GramvecError(f"The run in {folder} has another config; leave the CONFIG out to continue it.")
     else:
         assert wanted is not None
-        runs.make_way(folder, overwrite=overwrite)
-        begun = runs.begin_run(folder, wanted, data, command=command)
-    if runs.is_finished(folder):
+        run_dir.make_way(folder, overwrite=overwrite)
+        begun = run_dir.begin_run(folder, wanted, data, command=command)
+    if run_dir.is_finished(folder):
         click.echo(f"The run in {folder} is finished already.", err=True)
     else:
         what = "distill" if begun.config.distillation is not None else "fit"
@@ -195,18 +195,18 @@ def carry_out(
 
 def run(begun: Begun, folder: Path, how: How, *, again: str) -> dict[str, Any]:
     """The record of a run that is carried out now; stopped, it says how to go on: `again` follows "Continue"."""
-    from gramvec_training.fitting import Interrupted
-    from gramvec_training.runs import carry_out
+    from gramvec_training.fit.loop import TrainingInterrupted
+    from gramvec_training.runs.train import carry_out
 
     try:
         return carry_out(begun, folder, how)
-    except Interrupted as stop:
+    except TrainingInterrupted as stop:
         click.echo(f"{stop} Continue {again}", err=True)
         raise SystemExit(128 + stop.signal_number) from None
 
 
 def _report(record: dict[str, Any], folder: Path) -> None:
-    from gramvec_training.reporting import table
+    from gramvec_training.evaluate.report import table
 
     if record["scores"]["tasks"]:
         click.echo(table({record["name"]: record["scores"]}))
@@ -218,8 +218,8 @@ def _report(record: dict[str, Any], folder: Path) -> None:
 
 def report_held_out(record: dict[str, Any]) -> None:
     """Print the tables of a record's held-out texts and pairs, and say so where the model has become worse."""
-    from gramvec_training.evaluation import report
-    from gramvec_training.families import label_report
+    from gramvec_training.evaluate.classification import label_report
+    from gramvec_training.evaluate.tasks import report
 
     if (labels := record.get("labels")) is not None:
         click.echo(label_report(labels))

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional
 
-from gramvec_training.configuration import CharCnnSettings
-from gramvec_training.encoders.base import ACTIVATIONS, Encoder, glorot
-from gramvec_training.encoders.sequences import LONGEST, Steps
+from gramvec_training.encoders.base import ACTIVATIONS, LONGEST, Encoder, Steps, glorot
+from gramvec_training.sections import CharCnnSettings
 
 
 class CharCnn(Encoder):

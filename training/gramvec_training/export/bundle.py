@@ -1,34 +1,215 @@
-"""From trained weights to a bundle, checked against the trainer on real texts before it is written."""
+"""The weights of a bundle back in float32, each row a feature's own."""
 
 from __future__ import annotations
 
-from gramvec_training.types import Floats
-
 import tempfile
 from collections.abc import Mapping, Sequence
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gramvec.bundle.bundle import GRAPH, MEMO, VOCABULARY, Manifest, Precision, staged_folder, write_manifest
-from gramvec.errors import InputError
+from gramvec.bundle.bundle import (
+    CPU_GRAPH,
+    GRAPH,
+    LEXICAL,
+    MEMO,
+    VOCABULARY,
+    Bundle,
+    Golden,
+    Graph,
+    LexicalRecord,
+    Manifest,
+    Precision,
+    Stored,
+    staged_folder,
+    write_manifest,
+)
+from gramvec.errors import BundleError, InputError
+from gramvec.explain.row_vectors import weights_of
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.runtime.onnx import OnnxRuntime
 from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featurizer
+from gramvec.text.featurizer import Featurizer, can_be_memoised
+from gramvec.text.memo import Memo, longest_reach, ngrams_across, ngrams_by_end
 from gramvec.text.spec import FeatureSpec
+from gramvec.text.suffixes import suffix_rows, summed
 from gramvec.text.vocabulary import Vocabulary
-from gramvec_training.encoders import Encoder, encoder_function
-from gramvec_training.export.golden import GOLDEN_TEXTS, made_golden, runtime_of
-from gramvec_training.export.golden import golden_texts as texts_of_every_kind
-from gramvec_training.export.identity import saved_lexical
-from gramvec_training.export.memo import Chosen, memo_of
-from gramvec_training.export.writers import Graphed, graphed
+from gramvec_training.data.vocabulary import Repeated
+from gramvec_training.encoders.base import Encoder
+from gramvec_training.encoders.build import encoder_function
+from gramvec_training.export.sequence_graph import Graphed, graphed
+from gramvec_training.shared import Floats
 
 
-NO_MEMO = Chosen()
+def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
+    """The table float32[rows, d] and the bias float32[d], or None, of a bundle of any precision, without its memo.
+
+    int8 rows are multiplied by their scales, and columns by theirs; suffixes are taken out of rows that hold them.
+    Common components were removed when the bundle was written. Raises BundleError where the bundle is no bag of rows.
+    """
+    stored = stored_of(bundle)
+    weights = weights_of(bundle)
+    return weights.rows(slice(bundle.manifest.rows)), None if stored.bias is None else weights.bias
+
+
+def stored_of(bundle: Bundle) -> Stored:
+    """Where and how the table of a bag of rows lies in its bundle. Raises BundleError where it is none."""
+    stored = bundle.manifest.graph.stored
+    if stored is None or bundle.manifest.graph.beyond_rows is not None:
+        raise BundleError(f"{bundle.path}: is no bag of rows, and only a bag's weights can be taken up again")
+    return stored
+
+
+GOLDEN_TEXTS = (
+    "vehicles",
+    "a man is playing the guitar",
+    "Where can I buy a second-hand bicycle?",
+    "the talks were broken off on Tuesday, two officials said",
+    "definately recieved teh pacakge",
+    "",
+    "x",
+    "don't stop, (e.g.) 3.14% of #1!!",
+    "\t many \n\n kinds\u00a0of\u3000space ",
+    "CAF\u00c9 na\u00efve e\u0301te\u0301 Stra\u00dfe \u0130stanbul",
+    "\u03a3\u03bf\u03c6\u03cc\u03c2 \u041c\u043e\u0441\u043a\u0432\u0430",
+    "\u65e5\u672c\u8a9e \U0001f642\U0001f642 emoji",
+)
+# More rows than one exact sum in float32 has (gramvec.runtime.int8), so that a text that is cut is among them.
+LONG_ROWS = 1_100
+FREQUENT, FAR = 16, 4
+
+
+def texts_of_every_kind(featurizer: Featurizer, texts: Sequence[str] = GOLDEN_TEXTS) -> list[str]:
+    """These texts, and a long one from the whole of the vocabulary and the memo, which has rows of every kind.
+
+    featurizer: as the model is served, with its memo.
+    """
+    long = _long_text(featurizer)
+    return [*texts, *({long} - set(texts) - {""})]
+
+
+def runtime_of(folder: Path, graph: Graph, dimension: int) -> OnnxRuntime:
+    """ONNX Runtime over the graphs that were written into a folder."""
+    integers = graph.cpu and graph.beyond_rows is None
+    return OnnxRuntime(folder / GRAPH, dimension, cpu_graph=folder / CPU_GRAPH if integers else None)
+
+
+def made_golden(
+    runtime: OnnxRuntime, featurizer: Featurizer, memoised: Featurizer, texts: Sequence[str]
+) -> list[Golden]:
+    """The texts with the rows of their features, each by itself, and the vectors that the runtime makes of them."""
+    batch, vectors = featurizer(texts), runtime.run(memoised(texts))
+    rows = [batch.ids[first:last].tolist() for first, last in zip(batch.offsets[:-1], batch.offsets[1:], strict=True)]
+    return [
+        Golden(text=text, ids=ids, vector=vector.tolist())
+        for text, ids, vector in zip(texts, rows, vectors, strict=True)
+    ]
+
+
+def _long_text(featurizer: Featurizer) -> str:
+    """Words, n-grams, chunks and edges by turns, again and again until there are LONG_ROWS rows."""
+    vocabulary, memo = featurizer.vocabulary, featurizer.memo
+    kinds: list[Sequence[str]] = [vocabulary.word_texts, vocabulary.ngram_texts]
+    kinds += [] if memo is None else memo.decoded(vocabulary)
+    pieces = chain.from_iterable(zip_longest(*map(_some, kinds), fillvalue=""))
+    text = " ".join(filter(None, map(str.strip, pieces)))
+    rows = int(featurizer([text]).counts[0])
+    return " ".join([text] * -(-LONG_ROWS // rows)) if rows else text
+
+
+def _some(entries: Sequence[str]) -> Sequence[str]:
+    """The most frequent, and a few from all of the table: each of those brings 64 KB of it into memory."""
+    rest = entries[FREQUENT:]
+    return [*entries[:FREQUENT], *rest[:: max(1, len(rest) // FAR)][:FAR], *rest[-1:]]
+
+
+Counts = Mapping[str, int]
+
+LONGEST_CHUNK = 24  # characters; longer ones are rare, and their sums strain an int8 row
+_BLOCK = 8_192
+
+
+class ChosenChunks(NamedTuple):
+    """What a memo is made of, most frequent first."""
+
+    chunks: Sequence[str] = ()
+    edges: Sequence[str] = ()
+
+
+def can_have_memo(spec: FeatureSpec, *, sums: bool) -> bool:
+    """Whether chunks have sums that a text's vector can be made of; `sums`: whether it is made of a sum at all."""
+    return sums and can_be_memoised(spec)
+
+
+def choose(repeated: Repeated, featurizer: Featurizer, *, chunks: int, edges: int) -> ChosenChunks:
+    """The chunks and edges whose rows save the most look-ups, most frequent first, at most so many of each.
+
+    One saves its rows less one each time: of the n-grams that end in one character the longest is a row. Those with a
+    character that the vocabulary lacks are left out.
+    """
+    vocabulary = featurizer.vocabulary
+    featurizer = Featurizer(featurizer.spec, vocabulary, memo=Memo.build([], vocabulary))
+    known = set(map(chr, vocabulary.alphabet.tolist()))
+    candidates = _candidates(repeated.chunks, known, LONGEST_CHUNK)
+    rows: list[int] = []
+    for start in range(0, len(candidates), _BLOCK):
+        rows += featurizer([chunk for chunk, _ in candidates[start : start + _BLOCK]]).counts.tolist()
+    chosen = _best(candidates, rows, chunks)
+    reach = longest_reach(featurizer.spec.orders, vocabulary.bits)
+    if not reach or not edges:
+        return ChosenChunks(chosen)
+    row_of = _ngram_rows(vocabulary)
+    candidates = _candidates(repeated.edges, known, 2 * reach + 1)
+    orders = featurizer.spec.orders
+    rows = [sum(not row_of.keys().isdisjoint(one) for one in ngrams_by_end(edge, orders)) for edge, _ in candidates]
+    return ChosenChunks(chosen, _best(candidates, rows, edges))
+
+
+def memo_of(chosen: ChosenChunks, featurizer: Featurizer, table: Floats) -> tuple[Memo, Floats]:
+    """The memo, and the table float32[rows + chunks + edges, d] that goes with it.
+
+    table: float32[rows, d], each row a feature's own. N-grams get their suffixes, and the rows of chunks and edges,
+    added in float64, follow.
+    """
+    vocabulary, orders = featurizer.vocabulary, featurizer.spec.orders
+    reach = longest_reach(orders, vocabulary.bits)
+    memo = Memo.build(chosen.chunks, vocabulary, edges=chosen.edges, reach=reach)
+    sums = np.zeros((len(memo), table.shape[1]), np.float32)
+    for start in range(0, len(chosen.chunks), _BLOCK):
+        batch = featurizer(chosen.chunks[start : start + _BLOCK])
+        for index, (first, last) in enumerate(zip(batch.offsets[:-1], batch.offsets[1:], strict=True), start):
+            sums[index] = table[batch.ids[first:last]].sum(axis=0, dtype=np.float64)
+    row_of = _ngram_rows(vocabulary)
+    for index, edge in enumerate(chosen.edges, len(chosen.chunks)):
+        rows = [row_of[one] for one in ngrams_across(edge, orders) if one in row_of]
+        sums[index] = table[rows].sum(axis=0, dtype=np.float64)
+    return memo, np.concatenate([summed(table, suffix_rows(vocabulary)), sums])
+
+
+def _candidates(counts: Counts, known: set[str], longest: int) -> list[tuple[str, int]]:
+    return [
+        (text, count)
+        for text, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        if count > 1 and len(text) <= longest and known.issuperset(text)
+    ]
+
+
+def _best(candidates: Sequence[tuple[str, int]], rows: Sequence[int], most: int) -> list[str]:
+    saved = [
+        (-count * (row - 1), index)
+        for index, ((_, count), row) in enumerate(zip(candidates, rows, strict=True))
+        if row > 1
+    ]
+    return [candidates[index][0] for index in sorted(index for _, index in sorted(saved)[:most])]
+
+
+def _ngram_rows(vocabulary: Vocabulary) -> dict[str, int]:
+    return dict(zip(vocabulary.ngram_texts, vocabulary.ngram_rows.tolist(), strict=True))
+
+
+NO_MEMO = ChosenChunks()
 PARITY = 1e-6  # largest 1 - cosine between the trainer and ONNX Runtime, both in float32
 
 
@@ -43,7 +224,7 @@ def export_bundle(
     precision: Precision = "float32",
     parity_texts: Sequence[str] = (),
     golden_texts: Sequence[str] | None = None,
-    memo: Chosen = NO_MEMO,
+    memo: ChosenChunks = NO_MEMO,
     lexical: LexicalSketch | None = None,
     provenance: Mapping[str, Any],
     card: str,
@@ -140,3 +321,11 @@ def _largest_distance(found: Floats, expected: Floats) -> float:
     cosines = np.einsum("ij,ij->i", a, b) / np.where(lengths > 0, lengths, 1)
     both_zero = ~a.any(axis=1) & ~b.any(axis=1)
     return max(0.0, float(np.max(1 - np.where(both_zero, 1.0, cosines), initial=0.0)))
+
+
+def saved_lexical(folder: Path, lexical: LexicalSketch | None) -> LexicalRecord | None:
+    """write lexical.bin into a folder, and give what the manifest says of it; None for None."""
+    if lexical is None:
+        return None
+    lexical.weights.save(folder / LEXICAL)
+    return LexicalRecord(columns=lexical.columns, orders=list(lexical.orders), scale=lexical.scale)

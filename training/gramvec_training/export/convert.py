@@ -18,13 +18,20 @@ from gramvec.bundle.bundle import (
 )
 from gramvec.errors import InputError
 from gramvec.runtime.int8 import ExactTable
-from gramvec_training.data import count_repeated
-from gramvec_training.encoders import bag_of
-from gramvec_training.export.bundle import NO_MEMO, export_bundle
-from gramvec_training.export.golden import golden_texts, made_golden, runtime_of
-from gramvec_training.export.graph import write_graphs
-from gramvec_training.export.memo import Chosen, can_have_memo, choose
-from gramvec_training.export.weights import read_weights
+from gramvec_training.data.vocabulary import count_repeated
+from gramvec_training.encoders.bag import bag_of
+from gramvec_training.export.bundle import (
+    NO_MEMO,
+    ChosenChunks,
+    can_have_memo,
+    choose,
+    export_bundle,
+    made_golden,
+    read_weights,
+    runtime_of,
+    texts_of_every_kind,
+)
+from gramvec_training.export.onnx_graph import write_graphs
 
 
 def convert(
@@ -54,7 +61,7 @@ def convert(
         return _wrapped_anew(bundle, path, name or manifest.name)
     table, bias = read_weights(bundle)
     known = bundle.memoised.memo
-    memo = NO_MEMO if known is None else Chosen(*known.decoded(bundle.vocabulary))
+    memo = NO_MEMO if known is None else ChosenChunks(*known.decoded(bundle.vocabulary))
     if chunks or edges:
         memo = choose(count_repeated(texts, bundle.spec), bundle.featurizer, chunks=chunks, edges=edges)
     origin = {"digest": bundle.digest, "precision": graph.precision, "parity": manifest.provenance.get("parity")}
@@ -99,7 +106,7 @@ def _wrapped_anew(bundle: Bundle, path: Path, name: str) -> Manifest:
                 shutil.copyfile(bundle.path / file, folder / file)
         graph = write_graphs(folder, manifest.graph, manifest.dimension)
         runtime = runtime_of(folder, graph, manifest.dimension)
-        golden = made_golden(runtime, bundle.featurizer, bundle.memoised, golden_texts(bundle.memoised))
+        golden = made_golden(runtime, bundle.featurizer, bundle.memoised, texts_of_every_kind(bundle.memoised))
         runtime.close()
         return write_manifest(
             folder,

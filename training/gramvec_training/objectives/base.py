@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from gramvec_training.configuration import Schedule
-from gramvec_training.data import Batch
+from gramvec_training.data.corpus import Batch
+from gramvec_training.sections import Schedule
 
 
 @dataclass(frozen=True)

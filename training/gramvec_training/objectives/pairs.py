@@ -1,4 +1,4 @@
-"""Learning from paraphrases: the objective of CHARAGRAM-PHRASE and PARAGRAM-PHRASE."""
+"""The margin loss of PARAGRAM-PHRASE and CHARAGRAM (Wieting et al., 2016)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,132 @@ from torch import Tensor
 from torch.nn import functional
 
 from gramvec.errors import InputError
-from gramvec_training.configuration import Training
-from gramvec_training.data import Corpus, Ints, Mixture
-from gramvec_training.encoders import Encoder
+from gramvec_training.config import Among, Sampling, Training
+from gramvec_training.data.corpus import Corpus
+from gramvec_training.data.sampling import Mixture
+from gramvec_training.encoders.base import Encoder
 from gramvec_training.objectives.base import Examples, Objective
-from gramvec_training.objectives.margin import margin_loss
-from gramvec_training.objectives.negatives import choose_negatives, mega_batch_negatives
+from gramvec_training.shared import Ints
+
+
+def margin_loss(
+    left: Tensor,
+    right: Tensor,
+    negatives: Tensor,
+    margin: float,
+    *,
+    candidates: Tensor | None = None,
+    lengths: Tensor | None = None,
+    epsilon: float = 0.0,
+) -> Tensor:
+    """Mean over the pairs of the two hinges; a scalar.
+
+    max(0, margin - cos(x1, x2) + cos(x1, t1)) + max(0, margin - cos(x1, x2) + cos(x2, t2)).
+    (CHARAGRAM's supplement, the equation of section 1, without the L2 term, which the optimiser adds.)
+
+    `left` and `right` float32[b, d] are unit vectors; `negatives` int64[2b] numbers, for each of the b left and then
+    the b right phrases, one of the `candidates`, unit vectors float32[m, d], by default these 2b phrases (left
+    first), or is -1 for none: that hinge then counts as zero. The gradient flows through the negatives' vectors;
+    their choice is constant.
+
+    With `epsilon` a cosine is x . y / (|x| |y| + epsilon), as in the authors' code of the character models, whose first
+    vectors are short; `lengths` float32[m] are then the candidates' lengths before they were made unit vectors, the
+    first 2b of them the phrases'.
+    """
+    phrases = torch.cat([left, right])  # [2b, d]
+    among = phrases if candidates is None else candidates  # [m, d]
+    chosen = negatives.clamp(min=0)
+    positive = (left * right).sum(dim=1).repeat(2)  # [2b]
+    negative = (phrases * among[chosen]).sum(dim=1)  # [2b]
+    if epsilon:
+        assert lengths is not None
+        own = lengths[: len(phrases)]
+        positive = positive * _share(own * own.roll(len(left)), epsilon)
+        negative = negative * _share(own * lengths[chosen], epsilon)
+    hinges = functional.relu(margin - positive + negative) * (negatives >= 0)  # [2b]
+    return hinges.sum() / len(left)
+
+
+def _share(products: Tensor, epsilon: float) -> Tensor:
+    return products / (products + epsilon)
+
+
+CHUNK_PHRASES = 1024  # of a mega-batch at a time: their cosines with 10,000 others take 40 MB
+_OUT = -2.0  # below every cosine
+
+
+@torch.no_grad()
+def choose_negatives(
+    phrases: Tensor,
+    texts: Tensor,
+    sampling: Sampling,
+    *,
+    among: Among = "both",
+    generator: torch.Generator | None = None,
+    classes: Tensor | None = None,
+) -> Tensor:
+    """int64[2b]: the negative of each of the 2b phrases (b left, then b right), or -1 where no phrase is left.
+
+    `phrases` float32[2b, d] are unit vectors; `texts` int64[2b] are equal where the texts are equal. `classes`
+    int64[2b] are the labels of the texts where they have any: no negative is of the phrase's own one, and a phrase of
+    class -1, which has several labels, has none and is none. MAX takes the
+    most similar candidate, the first of equals. RAND takes one uniformly at random, MIX does so for each phrase by
+    itself with probability 0.5 and else takes MAX; `generator` (on the CPU) is then required. (CHARAGRAM's supplement,
+    section 1.1; PARAGRAM-PHRASE, section 3.1.1 and the timing runs.)
+    """
+    half = len(texts) // 2
+    partners = texts.roll(half)
+    chosen = []
+    for start in range(0, len(texts), CHUNK_PHRASES):
+        part = slice(start, start + CHUNK_PHRASES)
+        out = (texts[part, None] == texts) | (partners[part, None] == texts)  # [c, 2b]
+        if classes is not None:
+            out |= (classes[part, None] == classes) | (classes[part, None] < 0) | (classes < 0)
+        if among == "own":
+            is_left = torch.arange(len(texts), device=texts.device) < half
+            out |= is_left[part, None] != is_left
+        none_left = out.all(dim=1)
+        if sampling != "rand":
+            most = (phrases[part] @ phrases.T).masked_fill_(out, _OUT).argmax(dim=1)  # [c]
+        if sampling != "max":
+            drawn = torch.rand(out.shape, generator=generator).to(phrases.device).masked_fill_(out, -1.0).argmax(dim=1)
+            coin = torch.rand(len(out), generator=generator).to(phrases.device) < 0.5
+            most = drawn if sampling == "rand" else torch.where(coin, drawn, most)
+        chosen.append(torch.where(none_left, -1, most))
+    return torch.cat(chosen)
+
+
+@torch.no_grad()
+def mega_batch_negatives(
+    encoder: Encoder,
+    corpus: Corpus,
+    pairs: Ints,
+    sampling: Sampling,
+    *,
+    among: Among = "both",
+    generator: torch.Generator | None = None,
+    classes: Ints | None = None,
+) -> Ints:
+    """The negatives of pairs of texts, sought among all of them, with the encoder as it is: int64[2, m].
+
+    `pairs` int64[m, 2] are numbers of texts of the corpus, and so is what comes back, for the left and the right
+    sides, with -1 for none; `classes` int64[texts] are the labels of the corpus: see `choose_negatives`.
+    (Wieting and Gimpel, 2018, whose mega-batches are these pairs; they seek on the opposite side alone.)
+    """
+    device = encoder.table.device
+    phrases = np.concatenate([pairs[:, 0], pairs[:, 1]])  # [2m]
+    texts, places = np.unique(phrases, return_inverse=True)
+    vectors = []
+    for start in range(0, len(texts), CHUNK_PHRASES):
+        ids, offsets = corpus.cut(texts[start : start + CHUNK_PHRASES])
+        vectors.append(encoder(torch.from_numpy(ids).to(device), torch.from_numpy(offsets).to(device)))
+    unit = functional.normalize(torch.cat(vectors), dim=1)[torch.from_numpy(places).to(device)]  # [2m, d]
+    same = torch.from_numpy(phrases).to(device)
+    of_label = None if classes is None else torch.from_numpy(classes[phrases]).to(device)
+    found = choose_negatives(unit, same, sampling, among=among, generator=generator, classes=of_label)
+    chosen = found.cpu().numpy()
+    negatives: Ints = np.where(chosen >= 0, phrases[chosen], -1).reshape(2, -1)
+    return negatives
 
 
 class PairObjective(Objective):

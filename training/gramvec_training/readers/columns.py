@@ -18,7 +18,7 @@ import orjson
 from gramvec.errors import InputError
 from gramvec.tables.inputs import Source, form_of
 from gramvec.tables.readers import CsvReader
-from gramvec_training.readers.rows import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near, numbered_lines
+from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near, numbered_lines
 
 Names = frozenset[str]
 
@@ -28,7 +28,7 @@ _SAMPLE = 100  # rows by which a column is found to hold scores
 _MOSTLY = 0.9  # of labels: one that is wrong is named, and does not make a column another one
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """The number of its line, from 1, its values without white space around them, and why it cannot be read, if so."""
 
     number: int
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     why: str | None = None
 
 
-class Chosen(NamedTuple):
+class ChosenColumns(NamedTuple):
     """The places of the wanted columns, of the score if any, and whether scores of 0 say that a row is no example."""
 
     wanted: tuple[int, int]
@@ -44,7 +44,7 @@ class Chosen(NamedTuple):
     zero_is_not: bool = False
 
 
-def table_rows(path: Path) -> Iterator[Row]:
+def table_rows(path: Path) -> Iterator[TableRow]:
     """The rows of a file, the header of a CSV or JSON file among them.
 
     Raises InputError where the file is missing or no text, and where a CSV header names one column, or one twice.
@@ -54,54 +54,54 @@ def table_rows(path: Path) -> Iterator[Row]:
         return
     for number, raw in bounded_lines(path):
         if raw is None:
-            yield Row(number, [], TOO_LONG)
+            yield TableRow(number, [], TOO_LONG)
             continue
         try:
-            yield Row(number, [value.strip() for value in raw.decode("utf-8").split("\t")])
+            yield TableRow(number, [value.strip() for value in raw.decode("utf-8").split("\t")])
         except UnicodeDecodeError:
-            yield Row(number, [], NOT_UTF8)
+            yield TableRow(number, [], NOT_UTF8)
 
 
-def _csv_rows(path: Path) -> Iterator[Row]:
+def _csv_rows(path: Path) -> Iterator[TableRow]:
     names = _csv_header(path)
     if not names:
         return
     if len(names) < 2:
         raise InputError(f"{near(path)} has one column, {names[0]!r}; write a header and commas between the columns.")
-    yield Row(1, [name.strip() for name in names])
+    yield TableRow(1, [name.strip() for name in names])
     source = Source(path)
     try:
         for block in CsvReader(source, names[0], keep=True).blocks():
             for index, (number, record) in enumerate(zip(block.numbers, block.records or (), strict=True)):
                 why = block.bad.get(index)
-                yield Row(number, [value.strip() for value in record.values()], why and why.split(";")[0])
+                yield TableRow(number, [value.strip() for value in record.values()], why and why.split(";")[0])
     finally:
         source.close()
 
 
-def _json_rows(path: Path) -> Iterator[Row]:
+def _json_rows(path: Path) -> Iterator[TableRow]:
     """What is no text and no number, or is missing, is an empty value."""
     names: list[str] | None = None
     for number, raw in bounded_lines(path):
         if raw is None:
-            yield Row(number, [], TOO_LONG)
+            yield TableRow(number, [], TOO_LONG)
             continue
         try:
             found = orjson.loads(raw.decode("utf-8"))
         except UnicodeDecodeError:
-            yield Row(number, [], NOT_UTF8)
+            yield TableRow(number, [], NOT_UTF8)
             continue
         except orjson.JSONDecodeError:
             found = None
         if not isinstance(found, dict):
-            yield Row(number, [], "no JSON object")
+            yield TableRow(number, [], "no JSON object")
             continue
         if names is None:
             names = list(found)
             if len(names) < 2:
                 raise InputError(f"{near(path)} line {number} has fewer than two members; write two in each object.")
-            yield Row(number, names)
-        yield Row(number, [_plain(found.get(name)) for name in names])
+            yield TableRow(number, names)
+        yield TableRow(number, [_plain(found.get(name)) for name in names])
 
 
 def _plain(value: Any) -> str:
@@ -119,8 +119,8 @@ def _csv_header(path: Path) -> list[str]:
 
 
 def chosen_columns(
-    rows: Iterator[Row], bad: BadRows, first: Names, second: Names, *, labels: bool = False
-) -> tuple[Chosen, Iterator[Row]]:
+    rows: Iterator[TableRow], bad: BadRows, first: Names, second: Names, *, labels: bool = False
+) -> tuple[ChosenColumns, Iterator[TableRow]]:
     """Where the two wanted columns are, whose names are among `first` and `second`, and the rows below the header.
 
     Without a header with such names they are the first two that do not hold numbers alone, where a CSV file has a
@@ -138,7 +138,7 @@ def chosen_columns(
     ]
     if header is None:
         if width < 3 or len(readable) < 2 or not {0, 2} & {*numeric}:
-            return Chosen((0, 1)), below
+            return ChosenColumns((0, 1)), below
         score: int | None = 0 if 0 in numeric else 2
         wanted = (1, 2) if score == 0 else (0, 1)
         named = f"column {(score or 0) + 1} holds numbers and is taken for a score"
@@ -151,7 +151,7 @@ def chosen_columns(
         named += f", the score is {header[score]!r}" if score is not None else ""
     if score is None:
         bad.say(named)
-        return Chosen(wanted), below
+        return ChosenColumns(wanted), below
     scores = [values[score] for values in readable if len(values) > score]
     if labels:  # the others are refused when they are read
         scores = [value for value in scores if is_number(value)]
@@ -160,12 +160,12 @@ def chosen_columns(
         bad.say(f"{named}, which is learned: {'0 or 1' if is_binary else 'a score'}")
     else:
         bad.say(f"{named}, {'so rows with 0 are left out' if is_binary else 'which is not used: every row counts'}")
-    return Chosen(wanted, score, is_binary), below
+    return ChosenColumns(wanted, score, is_binary), below
 
 
 def split_header(
-    rows: Iterator[Row], path: Path, first: Names, second: Names
-) -> tuple[list[str] | None, Iterator[Row]]:
+    rows: Iterator[TableRow], path: Path, first: Names, second: Names
+) -> tuple[list[str] | None, Iterator[TableRow]]:
     """The first row's values, where it is a header, and the rows below; see `chosen_columns`."""
     top = next(rows, None)
     if top is None:
@@ -180,7 +180,7 @@ def header_of(path: Path) -> str:
     return "the first object names the columns" if form_of(path) == "jsonl" else "line 1 is a header"
 
 
-def is_zero(chosen: Chosen, values: Sequence[str]) -> bool:
+def is_zero(chosen: ChosenColumns, values: Sequence[str]) -> bool:
     """Whether a row is marked as no example."""
     if not chosen.zero_is_not or chosen.score is None or chosen.score >= len(values):
         return False

@@ -5,13 +5,26 @@ A group is the wordings of one meaning; a pair is a group of two.
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from gramvec.errors import InputError
 from gramvec.tables.inputs import form_of
-from gramvec_training.configuration import Layout, OnBad
-from gramvec_training.readers.columns import NAMED, Chosen, chosen_columns, header_of, is_zero, table_rows
-from gramvec_training.readers.rows import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near
+from gramvec_training.readers.columns import (
+    NAMED,
+    ChosenColumns,
+    chosen_columns,
+    header_of,
+    is_number,
+    is_zero,
+    table_rows,
+)
+from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near
+from gramvec_training.sections import FileLayout, OnBad
 
 Group = tuple[str, ...]
 
@@ -53,7 +66,7 @@ def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadR
     return groups, bad
 
 
-def too_few(values: list[str], chosen: Chosen) -> str:
+def too_few(values: list[str], chosen: ChosenColumns) -> str:
     """Why a row without the wanted columns is bad."""
     return "one column" if len(values) == 1 else f"fewer than {max(chosen.wanted) + 1} columns"
 
@@ -95,7 +108,7 @@ def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRo
 
 
 def read_paraphrases(
-    path: Path, *, layout: Layout | None = None, on_bad: OnBad = "skip"
+    path: Path, *, layout: FileLayout | None = None, on_bad: OnBad = "skip"
 ) -> tuple[list[Group], BadRows]:
     """Groups from any of the three layouts; without `layout`, `*.groups.tsv[.gz]` is groups and all else pairs.
 
@@ -135,3 +148,62 @@ def _keep(columns: list[str], number: int, groups: list[Group], bad: BadRows, on
 
 
 _READERS = {"pairs": read_pairs, "groups": read_groups, "ppdb": read_ppdb}
+
+
+# Rows by which a file is found to hold labels.
+_LOOKED_AT = 1_000
+
+
+class LabelledPairs(NamedTuple):
+    """left, right: texts; labels: float64[n], 0 and 1 alone if `binary`, else scores of any range."""
+
+    left: list[str]
+    right: list[str]
+    labels: npt.NDArray[np.float64]
+    binary: bool
+
+
+def holds_labels(path: Path) -> bool:
+    """Whether the first thousand rows have a column of labels, and not one label alone.
+
+    Raises InputError where the file is missing or no text.
+    """
+    chosen, rows = chosen_columns(table_rows(path), BadRows(path), LEFT, RIGHT, labels=True)
+    if chosen.score is None:
+        return False
+    return len({row.values[chosen.score] for row in islice(rows, _LOOKED_AT) if len(row.values) > chosen.score}) > 1
+
+
+def read_labelled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabelledPairs, BadRows]:
+    """The pairs of a file. Labels are binary where those of its first hundred rows are 0 or 1.
+
+    Bad rows (too few columns, an empty side, not UTF-8, longer than 16 MiB) are skipped and counted, or refused.
+    Raises InputError, naming the line, for a label that is no number, or another than 0 and 1 where they are binary;
+    and for a file without labels.
+    """
+    bad = BadRows(path)
+    chosen, rows = chosen_columns(table_rows(path), bad, LEFT, RIGHT, labels=True)
+    if chosen.score is None:
+        raise InputError(f"{near(path)} has no column of labels; write 0, 1 or a score behind the two texts.")
+    left, right, labels = [], [], []
+    for number, values, why in rows:
+        if why or len(values) <= max(*chosen.wanted, chosen.score):
+            bad.note(number, why or too_few(values, chosen), on_bad=on_bad, remedy=PAIRS_REMEDY)
+            continue
+        one, other = (values[place] for place in chosen.wanted)
+        if not one or not other:
+            bad.note(number, "an empty side", on_bad=on_bad, remedy=PAIRS_REMEDY)
+            continue
+        labels.append(_label(values[chosen.score], f"{near(path)} line {number}", binary=chosen.zero_is_not))
+        left.append(one)
+        right.append(other)
+    return LabelledPairs(left, right, np.array(labels, np.float64), chosen.zero_is_not), bad
+
+
+def _label(value: str, where: str, *, binary: bool) -> float:
+    number = float(value) if is_number(value) else float("nan")
+    if binary and number not in (0, 1):
+        raise InputError(f"{where}: the label is {value[:40]!r}, and others are 0 or 1; mend it, or give --learn rows.")
+    if not np.isfinite(number):
+        raise InputError(f"{where}: the label is {value[:40]!r}, which is no number; mend it, or give --learn rows.")
+    return number

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from gramvec_training.types import Floats
-
+import math
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from gramvec.errors import InputError
-from gramvec_training.readers.rows import numbered_lines
-
+from gramvec_training.readers.lines import numbered_lines
+from gramvec_training.shared import Floats
 
 
 def vectors_at(path: Path, data: Path = Path()) -> Path:
@@ -129,3 +128,60 @@ def _from_text(path: Path) -> tuple[list[str], Floats]:
     if not rows:
         raise InputError(f"{path} holds no word vector.")
     return words, np.stack(rows)
+
+
+def read_frequencies(path: Path) -> dict[str, float]:
+    """p(w), in (0, 1), of lower-cased words; words that fall together by lower-casing are added.
+
+    Two formats: `word count` a line, where p is the count over the sum of all counts (SIF's own file), and
+    `word<TAB>centibels`, where no value is above zero and p = 10^(centibels / 100) (wordfreq's file). Raises
+    InputError naming the line that is neither.
+    """
+    values: list[tuple[str, float]] = []
+    for number, raw in numbered_lines(path):
+        if not raw.strip():
+            continue
+        try:
+            word, value = raw.decode("utf-8").rsplit(None, 1)
+            values.append((word.strip().lower(), float(value)))
+        except ValueError:
+            raise InputError(
+                f'{path} line {number} is not "word count"; each line is a word, a space or tab, and a number.'
+            ) from None
+        if not math.isfinite(values[-1][1]):
+            raise InputError(f"{path} line {number} has a count that is not finite; remove the line.")
+    if not values:
+        raise InputError(f"{path} holds no word; each line is a word, a space or tab, and a number.")
+
+    if all(value <= 0 for _, value in values):
+        return _added([(word, 10.0 ** (value / 100)) for word, value in values])
+    if any(value < 0 for _, value in values):
+        raise InputError(f"{path} mixes counts with negative numbers; give counts alone or centibels alone.")
+    total = sum(value for _, value in values)
+    return _added([(word, value / total) for word, value in values if value > 0])
+
+
+def _added(values: list[tuple[str, float]]) -> dict[str, float]:
+    frequencies: dict[str, float] = {}
+    for word, value in values:
+        frequencies[word] = frequencies.get(word, 0.0) + value
+    return frequencies
+
+
+def read_misspellings(paths: Sequence[Path]) -> dict[str, list[str]]:
+    """Lower-case word -> its misspellings, from files of `word<TAB>misspelling` rows; other rows are left out.
+
+    Raises InputError for a file that is missing or has no such row.
+    """
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        rows = 0
+        for _, raw in numbered_lines(path):
+            word, _, rest = raw.decode("utf-8", "replace").partition("\t")
+            misspelling = rest.split("\t")[0].strip()
+            if word.isalpha() and misspelling and misspelling.lower() != word.lower():
+                found.setdefault(word.lower(), []).append(misspelling)
+                rows += 1
+        if not rows:
+            raise InputError(f"{path} has no misspelling: write a word, a tab and a misspelling of it on each line.")
+    return found

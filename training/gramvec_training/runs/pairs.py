@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 from tqdm import tqdm
 
+from gramvec.errors import InputError
 from gramvec.text.featurizer import Featurizer
-from gramvec_training.configuration import Config, DataSet, How, Training
-from gramvec_training.data import Corpus, Mixture, SourceGroups, count_repeated, read_held_out, read_kept
-from gramvec_training.encoders import Encoder, encoder_function, unit_vectors
-from gramvec_training.evaluation import retrieval
-from gramvec_training.fitting import History
-from gramvec_training.objectives import PairObjective
-from gramvec_training.readers import BadRows, Group
-from gramvec_training.runs.beginning import begun_encoder, begun_vocabulary
-from gramvec_training.runs.folder import PARITY_TEXTS, Begun, spec_of
+from gramvec_training.config import Config, How, Training
+from gramvec_training.data.corpus import Corpus
+from gramvec_training.data.sampling import (
+    LabelGroups,
+    LabelSplit,
+    LabelTexts,
+    Mixture,
+    SourceGroups,
+    read_held_out,
+    read_kept,
+    split_labels,
+)
+from gramvec_training.data.vocabulary import count_repeated
+from gramvec_training.encoders.base import Encoder
+from gramvec_training.encoders.build import encoder_function, unit_vectors
+from gramvec_training.evaluate.classification import label_accuracies, label_cosines, label_score
+from gramvec_training.evaluate.tasks import retrieval
+from gramvec_training.fit.loop import History, Selection
+from gramvec_training.objectives.pairs import PairObjective
+from gramvec_training.readers.labels import read_label_texts
+from gramvec_training.readers.lines import BadRows, near
+from gramvec_training.readers.pairs import Group
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.start import Started, begin_from, origin_record
+from gramvec_training.runs.run_dir import PARITY_TEXTS, Begun, spec_of
+from gramvec_training.runs.warm_start import Started, begin_from, begun_encoder, begun_vocabulary, origin_record
+from gramvec_training.sections import DataSet
+from gramvec_training.shared import Encode
 
 _log = logging.getLogger(__name__)
 
@@ -119,3 +139,144 @@ def _held_out_record(
         before = retrieval(pairs, unit_vectors(started.encode(), started.bundle.featurizer))
     after = retrieval(pairs, unit_vectors(encoder_function(encoder, featurizer), featurizer))
     return {"held_out": {"pairs": len(pairs), "before": before, "after": after}}
+
+
+_SHOWN = 3  # labels that a line names
+# Labels of eight groups of questions that share words have 0.057 to 0.376, of sixteen groups at random 0.012 to 0.051.
+_HARDLY = 0.05
+_MOST_TO_CHOOSE = 20_000  # texts that a model is chosen beside, at every epoch; the report is beside all
+
+
+def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
+    """Read the file, hold some of each label out, and featurize the others once. Raises InputError where no two can be
+    paired or nothing is of another label.
+    """
+    config, (one,) = begun.config, begun.config.data
+    training = config.training
+    assert training is not None
+    started = begin_from(config)
+    rows, bad = read_label_texts(begun.data / one.path, on_bad=one.bad_rows)
+    split = split_labels(rows, one.held_out, training.seed)
+    for line in bad.notes():
+        _log.warning(line)
+    texts, labels = split.train.texts, len(split.names)
+    spec = spec_of(config)
+    vocabulary = begun_vocabulary(config, started, texts, spec, begun.data)
+    featurizer = Featurizer(spec, vocabulary)
+    with tqdm(total=len(texts), desc="features", unit=" texts", disable=None) as bar:
+        corpus = Corpus.of(texts, featurizer, len(vocabulary), progress=bar.update)
+    sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
+    chosen_beside = split.train.of(np.sort(sample[:_MOST_TO_CHOOSE]).tolist())
+    source = _source_labels(one, split.train, labels, corpus)
+    for line in _notes(one, split):
+        _log.warning(line)
+    if started is not None and (note := _unlike(one, split.names, chosen_beside, started)):
+        _log.warning(note)
+    mixture = Mixture([source], training.seed, training.shuffle_first_epoch)
+
+    def unit(encoder: Encoder) -> Encode:
+        return unit_vectors(encoder_function(encoder, featurizer), featurizer)
+
+    def record(history: History, encoder: Encoder) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if len(split.reported):
+            asked = split.train, split.reported, labels
+            before = unit_vectors(started.encode(), started.bundle.featurizer) if started else None
+            found["labels"] = {
+                "texts": len(split.reported),
+                "before": label_accuracies(*asked, before) if before else None,
+                "after": label_accuracies(*asked, unit(encoder)),
+            }
+        return {
+            "data": [_data_record_labels(one, split, bad, source)],
+            "pairs": history.examples,
+            "pairs_per_second": round(history.examples / history.seconds) if history.seconds else None,
+            **found,
+            **origin_record(started),
+        }
+
+    def make_objective(encoder: Encoder, device: Any) -> PairObjective:
+        return PairObjective(encoder, corpus, mixture, training, split.train.classes)
+
+    selection = None
+    if len(split.chosen_by):
+        selection = Selection(
+            lambda encoder: label_score(chosen_beside, split.chosen_by, labels, unit(encoder)),
+            max(-(-mixture.pairs_per_epoch // training.batch), 1),
+        )
+    return Plan(
+        vocabulary,
+        featurizer,
+        [texts[i] for i in sample[:PARITY_TEXTS]],
+        count_repeated(texts, spec),
+        make_encoder=lambda: begun_encoder(config, started, training.seed, vocabulary, begun.data),
+        record=record,
+        make_objective=make_objective,
+        selection=selection,
+        digests=(corpus.digest, _digest(split)),
+    )
+
+
+def _digest(split: LabelSplit) -> str:
+    """64 hex digits over the labels, and over what the model is chosen by."""
+    values = [split.names, split.train.labels, split.chosen_by.texts, split.chosen_by.labels]
+    return hashlib.sha256(orjson.dumps(values)).hexdigest()
+
+
+def _notes(one: DataSet, split: LabelSplit) -> list[str]:
+    """What people should know of their labels, a line each."""
+    counts = np.bincount([number for labels in split.train.labels for number in labels], minlength=len(split.names))
+    several = sum(len(labels) > 1 for labels in split.train.labels)
+    lone = [split.names[number] for number in np.flatnonzero(counts == 1).tolist()]
+    notes, name = [], near(one.path)
+    if lone:
+        which = f"{len(lone):,} labels have" if len(lone) > 1 else "1 label has"
+        shown = ", ".join([*lone[:_SHOWN], *(["..."] if len(lone) > _SHOWN else [])])
+        notes.append(f"{name}: {which} a single text, which serves as a negative alone: {shown}")
+    if several:
+        which = f"{several:,} texts have" if several > 1 else "1 text has"
+        notes.append(f"{name}: {which} several labels; each counts as right, and it is no negative")
+    return notes
+
+
+def _unlike(one: DataSet, names: Sequence[str], texts: LabelTexts, started: Started) -> str | None:
+    """A warning where the model finds texts of a label hardly alike, and would unlearn what it knows; or None."""
+    within, without = label_cosines(texts, len(names), unit_vectors(started.encode(), started.bundle.featurizer))
+    hardly = np.flatnonzero(within - without < _HARDLY)
+    if not len(hardly):
+        return None
+    worst = hardly[np.argsort((within - without)[hardly], kind="stable")]
+    shown = ", ".join(f"{names[i]} ({within[i]:.2f}, others {without[i]:.2f})" for i in worst[:_SHOWN].tolist())
+    more = ", ..." if len(worst) > _SHOWN else ""
+    which = f"{len(worst):,} of {len(names):,} labels have texts" if len(worst) > 1 else "1 label has texts"
+    return (
+        f"{near(one.path)}: {which} that are hardly nearer to each other than to others by the model's cosines: "
+        f"{shown}{more}. To train on such labels costs what the model knows: divide them by what their texts "
+        "are about, or learn a head on the model as it is (gramvec classify fit)."
+    )
+
+
+def _source_labels(one: DataSet, train: LabelTexts, labels: int, corpus: Corpus) -> LabelGroups:
+    known = corpus.counts > 0
+    groups: list[list[int]] = [[] for _ in range(labels)]
+    for place, own in enumerate(train.labels):
+        for number in own if known[place] else ():
+            groups[number].append(place)
+    groups = [members for members in groups if members]
+    if len({*train.classes[known].tolist()} - {-1}) < 2 or max(map(len, groups)) < 2:
+        raise InputError(f"{near(one.path)}: too few texts have a label of their own and known features; give more.")
+    offsets = np.zeros(len(groups) + 1, np.int64)
+    np.cumsum([len(members) for members in groups], out=offsets[1:])
+    return LabelGroups(one.name, np.concatenate(groups).astype(np.int64), offsets, cap=one.cap)
+
+
+def _data_record_labels(one: DataSet, split: LabelSplit, bad: BadRows, source: LabelGroups) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "licence": one.licence,
+        "groups": source.groups,
+        "labels": len(split.names),
+        "texts": len(split.train),
+        "pairs_per_epoch": source.pairs_per_epoch,
+        "rows_skipped": {reason: len(lines) for reason, lines in bad.lines.items()},
+    }

@@ -10,10 +10,10 @@ import torch
 
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.vocabulary import Vocabulary
-from gramvec_training.data import Repeated
-from gramvec_training.encoders import Encoder
-from gramvec_training.fitting import History, Selection
-from gramvec_training.objectives import Objective
+from gramvec_training.data.vocabulary import Repeated
+from gramvec_training.encoders.base import Encoder
+from gramvec_training.fit.loop import History, Selection
+from gramvec_training.objectives.base import Objective
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,20 @@ from gramvec.errors import InputError
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
-from gramvec_training.configuration import BagSettings, How, Sif
-from gramvec_training.data import Repeated, collect_texts, count_documents, source_texts
-from gramvec_training.encoders import Bag, Encoder, encoder_function
-from gramvec_training.fitting import History, common_components, idf_weights, word_table, word_weights
-from gramvec_training.readers import read_frequencies, read_vectors, vectors_at
-from gramvec_training.runs.beginning import UNKNOWN_WORD
-from gramvec_training.runs.folder import PARITY_TEXTS, Begun, is_begun, load_run, spec_of
+from gramvec_training.config import How, Sif
+from gramvec_training.data.corpus import collect_texts, source_texts
+from gramvec_training.data.vocabulary import Repeated, count_documents
+from gramvec_training.encoders.bag import Bag
+from gramvec_training.encoders.base import Encoder
+from gramvec_training.encoders.build import encoder_function
+from gramvec_training.fit.loop import History
+from gramvec_training.fit.sif import common_components, idf_weights, word_table, word_weights
+from gramvec_training.readers.vectors import read_frequencies, read_vectors, vectors_at
 from gramvec_training.runs.plan import Plan
-from gramvec_training.types import Floats
+from gramvec_training.runs.run_dir import PARITY_TEXTS, Begun, is_begun, load_run, spec_of
+from gramvec_training.runs.warm_start import UNKNOWN_WORD
+from gramvec_training.sections import BagSettings
+from gramvec_training.shared import Floats
 
 
 def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:

@@ -1,0 +1,1 @@
+"""Experiments of the papers, on top of gramvec_training; not part of the wheel."""

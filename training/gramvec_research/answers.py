@@ -1,0 +1,267 @@
+"""Pairs of texts with a score each: score<TAB>text<TAB>text lines, CSV or JSON lines."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gramvec.errors import InputError
+from gramvec_training.evaluate.similarity import correlations
+from gramvec_training.readers.columns import SCORES, header_of, is_number, named_places, split_header, table_rows
+from gramvec_training.readers.labels import Labelled
+from gramvec_training.readers.lines import BadRows, near
+from gramvec_training.readers.pairs import LEFT, RIGHT
+from gramvec_training.sections import OnBad
+from gramvec_training.shared import Floats
+
+_REMEDY = "write a score, a tab, a text, a tab and the other text on each line"
+_IN_ORDER = (0, 1, 2)
+
+
+class Scored(NamedTuple):
+    """A finite score, and two texts."""
+
+    score: float
+    texts: tuple[str, ...]
+
+
+def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], BadRows]:
+    """The rows of a file, plain or gzip; of CSV and JSON lines the first three columns where no name is known.
+
+    A header that names a score and both texts (`score`, `sentence1`, `sentence2` and the like) says which columns these
+    are, and is no row. Bad rows (another number of columns, an empty text, a score that is no finite number, not UTF-8,
+    longer than 16 MiB) are skipped and counted, or refused with InputError. Raises InputError where the file is missing
+    or holds no usable row.
+    """
+    found: list[Scored] = []
+    bad = BadRows(path)
+    header, rows = split_header(table_rows(path), path, SCORES, LEFT)
+    places = _IN_ORDER
+    if header is not None and len(header) >= len(places):
+        score, pair = named_places(header, SCORES, LEFT), named_places(header, LEFT, RIGHT)
+        places = (score[0], *pair) if score and pair else _IN_ORDER
+        names = [repr(header[place]) for place in places]
+        bad.say(f"{header_of(path)}; scores are {names[0]} and texts {names[1]} and {names[2]}")
+    for number, columns, why in rows:
+        why = why or _wrong(columns, places, named=header is not None)
+        if why:
+            bad.note(number, why, on_bad=on_bad, remedy=_REMEDY)
+        else:
+            found.append(Scored(float(columns[places[0]]), (columns[places[1]], columns[places[2]])))
+    if not found:
+        skipped = f" ({bad.summary(of_file=False)})" if bad.total else ""
+        raise InputError(f"{near(path)} holds no usable row{skipped}; {_REMEDY}.")
+    return found, bad
+
+
+def _wrong(columns: list[str], places: tuple[int, int, int], *, named: bool) -> str | None:
+    if len(columns) <= max(places) or (not named and len(columns) > len(places)):
+        return f"{len(columns)} column{'s' if len(columns) > 1 else ''}"
+    score, *texts = (columns[place] for place in places)
+    if not is_number(score) or not math.isfinite(float(score)):
+        return "no score that is a number"
+    return None if all(texts) else "an empty column"
+
+
+LEAST_ROWS = 10  # of a file
+CLASSES = 5  # of a score (Tai et al., 2015, on SICK)
+_MOST_TARGETS = 1 << 28  # rows times labels: a gigabyte
+_DECIMALS = 4  # as they are written
+
+Truth = npt.NDArray[np.float64]
+Figures = dict[str, float | None]
+
+
+class Answers(ABC):
+    """Rows -> a head's targets, and its probabilities float32[n, classes] -> figures and what is written."""
+
+    @property
+    @abstractmethod
+    def classes(self) -> int:
+        """Of the head."""
+
+    @property
+    @abstractmethod
+    def record(self) -> dict[str, Any]:
+        """JSON types, from which `recorded` makes the same again."""
+
+    @abstractmethod
+    def truth(self, rows: Sequence[Labelled | Scored]) -> Truth:
+        """float64[n]: what the rows say."""
+
+    @abstractmethod
+    def targets(self, truth: Truth) -> Floats:
+        """float32[n, classes]: the distributions that are learned."""
+
+    @abstractmethod
+    def figures(self, said: Floats, truth: Truth) -> Figures:
+        """How good the probabilities of some rows are."""
+
+    @abstractmethod
+    def simplest(self, learned: Truth, truth: Truth) -> Figures:
+        """The figures of one answer for all rows, from those that are learned from."""
+
+    @abstractmethod
+    def told(self, said: Floats) -> list[tuple[str, ...]]:
+        """The columns of each row's answer."""
+
+
+@dataclass(frozen=True)
+class LabelAnswers(Answers):
+    """names: of the classes, by number."""
+
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[Labelled]) -> LabelAnswers:
+        """Of all labels of the rows. Raises InputError where there are too few rows or labels, or too many labels."""
+        _enough(len(rows), "labelled texts")
+        names = tuple(sorted({row.label for row in rows}))
+        if len(names) < 2:
+            raise InputError(f"All {len(rows):,} rows have the label {names[0]!r}; give texts of two labels at least.")
+        if len(names) > len(rows) // 2 or len(names) * len(rows) > _MOST_TARGETS:
+            remedy = "write a label, a tab and a text"
+            if len(rows[0].texts) > 1 and all(map(is_number, names)):
+                remedy = "if they are scores, give the file as --scored"
+            raise InputError(f"There are {len(names):,} labels in {len(rows):,} rows, too many to learn; {remedy}.")
+        return cls(names)
+
+    @property
+    def classes(self) -> int:
+        """See Answers."""
+        return len(self.names)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """See Answers."""
+        return {"labels": list(self.names)}
+
+    def truth(self, rows: Sequence[Labelled | Scored]) -> Truth:
+        """See Answers; the number of each one's class."""
+        numbers = {name: number for number, name in enumerate(self.names)}
+        return np.array([numbers[str(row[0])] for row in rows], np.float64)
+
+    def targets(self, truth: Truth) -> Floats:
+        """See Answers; 1 for the class, 0 for others."""
+        targets = np.zeros((len(truth), self.classes), np.float32)
+        targets[np.arange(len(truth)), truth.astype(np.int64)] = 1
+        return targets
+
+    def figures(self, said: Floats, truth: Truth) -> Figures:
+        """accuracy: times 100."""
+        return {"accuracy": 100 * float(np.mean(said.argmax(axis=1) == truth))}
+
+    def simplest(self, learned: Truth, truth: Truth) -> Figures:
+        """commonest: the accuracy, times 100, of the label that most rows have."""
+        return {"commonest": 100 * float(np.mean(truth == np.bincount(learned.astype(np.int64)).argmax()))}
+
+    def told(self, said: Floats) -> list[tuple[str, ...]]:
+        """The likeliest label and its probability."""
+        best = said.argmax(axis=1).tolist()
+        return [(self.names[at], f"{row[at]:.{_DECIMALS}f}") for row, at in zip(said.tolist(), best, strict=True)]
+
+
+@dataclass(frozen=True)
+class ScoreAnswers(Answers):
+    """Scores from `least` to `most` as distributions over five classes, whose mean they are (Tai et al., 2015).
+
+    A score s is class 1 + 4 (s - least) / (most - least), between two classes a share of each.
+    """
+
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, rows: Sequence[Scored]) -> ScoreAnswers:
+        """Between the least and the greatest of the rows. Raises InputError where there are too few, or all alike."""
+        _enough(len(rows), "scored pairs")
+        scores = [row.score for row in rows]
+        if min(scores) == max(scores):
+            raise InputError(f"All {len(rows):,} rows have the score {scores[0]:g}; give pairs of different scores.")
+        return cls(min(scores), max(scores))
+
+    @property
+    def classes(self) -> int:
+        """See Answers."""
+        return CLASSES
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """See Answers."""
+        return {"scores": [self.least, self.most]}
+
+    def truth(self, rows: Sequence[Labelled | Scored]) -> Truth:
+        """See Answers; the scores."""
+        return np.array([float(row[0]) for row in rows], np.float64)
+
+    def targets(self, truth: Truth) -> Floats:
+        """See Answers; p of the class above and 1 - p of the one below."""
+        return score_targets(1 + (CLASSES - 1) * (truth - self.least) / (self.most - self.least), CLASSES)
+
+    def expected(self, said: Floats) -> Truth:
+        """float64[n]: the mean score of each distribution."""
+        share = said.astype(np.float64) @ np.arange(CLASSES) / (CLASSES - 1)
+        return self.least + (self.most - self.least) * share
+
+    def figures(self, said: Floats, truth: Truth) -> Figures:
+        """pearson: times 100, None where it is undefined. error: the mean absolute one, in scores."""
+        scores = self.expected(said)
+        return {"pearson": pearson(scores, truth), "error": float(np.mean(np.abs(scores - truth)))}
+
+    def simplest(self, learned: Truth, truth: Truth) -> Figures:
+        """error of the mean: that of the mean score of the rows that are learned from."""
+        return {"error of the mean": float(np.mean(np.abs(truth - learned.mean())))}
+
+    def told(self, said: Floats) -> list[tuple[str, ...]]:
+        """The mean score."""
+        return [(f"{score:.{_DECIMALS}f}",) for score in self.expected(said).tolist()]
+
+
+def recorded(record: Mapping[str, Any]) -> Answers:
+    """What a record says of its answers. Raises KeyError, TypeError or ValueError where it is damaged."""
+    if "labels" in record:
+        return LabelAnswers(tuple(map(str, record["labels"])))
+    least, most = map(float, record["scores"])
+    if not -math.inf < least < most < math.inf:
+        raise ValueError("its scores have no ends")
+    return ScoreAnswers(least, most)
+
+
+def pearson(said: npt.NDArray[np.floating[Any]], truth: Truth) -> float | None:
+    """Pearson's r times 100; None where either has one value."""
+    if not np.ptp(truth):
+        return None
+    found = correlations(said, truth)[0]
+    return None if math.isnan(found) else 100 * found
+
+
+def likelihood(said: Floats, targets: Floats) -> float:
+    """The mean over rows of sum p log q, of targets p and what was said q; 0 at most."""
+    logs = np.log(np.maximum(said.astype(np.float64), 1e-30))
+    return float(np.mean((targets * logs).sum(axis=1)))
+
+
+def _enough(rows: int, what: str) -> None:
+    if rows < LEAST_ROWS:
+        raise InputError(f"There are {rows} usable rows; give {LEAST_ROWS} {what} at least.")
+
+
+def score_targets(scores: npt.NDArray[np.float64], classes: int) -> Floats:
+    """float32[n, classes]: a score y in [1, classes] as two neighbouring classes, whose mean it is (Tai et al., 2015).
+
+    p = y - floor(y) of class floor(y) + 1 and 1 - p of class floor(y). Scores outside are drawn to the nearest end.
+    """
+    inside = np.clip(scores, 1, classes)
+    low = np.minimum(np.floor(inside), classes - 1).astype(np.int64)
+    targets = np.zeros((len(inside), classes), np.float32)
+    rows = np.arange(len(inside))
+    targets[rows, low - 1] = 1 - (inside - low)
+    targets[rows, low] = inside - low
+    return targets

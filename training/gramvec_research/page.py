@@ -1,0 +1,361 @@
+"""What an experiment was made of, and by which commit: so that a result can be trusted, or made again."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import itertools
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+from gramvec.errors import InputError
+from gramvec_research.catalogue import EXPERIMENTS, PAPERS, Item, experiment_named
+from gramvec_research.shared import Experiment, ExperimentInputs, Finding, ResultTable, raw_texts
+from gramvec_training.evaluate.report import markdown_table, plot_curves
+from gramvec_training.readers.lines import numbered_lines
+from gramvec_training.readers.vectors import read_vectors, vectors_at
+from gramvec_training.shared import digest, write_atomically
+
+_SHOWN = 16  # hex digits of a SHA-256
+_BUNDLES = ("charagram-phrase", "paragram-phrase")
+
+
+def digests_of(
+    inputs: ExperimentInputs, *, learns: bool, labels: bool = False, tags: bool = False, raw: bool = False
+) -> dict[str, str]:
+    """The first 16 hex digits of the SHA-256 of the vectors, frequencies, sets and, where it learns, training files;
+    with `labels` of the labelled texts, too. With `tags` that of the treebank alone; with `raw` raw texts are what it
+    learns from, in place of the training files.
+
+    Of a folder they are those of its files' names and contents. What is not there is left out: the experiment that
+    needs it says so.
+    """
+    if tags:
+        return _shown({"treebank": inputs.tagged})
+    named: dict[str, Path | None] = {
+        "vectors": vectors_at(inputs.vectors),
+        "norms": inputs.norms,
+        **{f"frequencies {path.name}": path for path in inputs.frequencies},
+        **{f"set {path.name}": path for path in (*inputs.sets, *inputs.word_sets)},
+        **{f"model {name}": inputs.models / name for name in _BUNDLES},
+    }
+    if raw:
+        named |= {f"raw {path.name}": path for path in raw_texts(inputs)}
+    elif learns:
+        named |= {"pairs of phrases": inputs.in_domain}
+        named |= {f"data {path.name}": path for path in _files(inputs.data, "*.tsv.gz")}
+    if labels:
+        named |= {"labelled texts": inputs.labelled}
+    return _shown(named)
+
+
+def _shown(named: Mapping[str, Path | None]) -> dict[str, str]:
+    return {name: digest(path.resolve())[:_SHOWN] for name, path in named.items() if path is not None and path.exists()}
+
+
+def _files(folder: Path | None, pattern: str) -> Iterable[Path]:
+    return sorted(folder.glob(pattern)) if folder is not None else ()
+
+
+@functools.cache  # what runs is what was there when it began
+def commit() -> str | None:
+    """The commit that this code is of, with "-dirty" where it was changed since; None where it is no checkout."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--match="]
+    try:
+        done = subprocess.run(  # noqa: S603 (a fixed command)
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return None
+    return done.stdout.strip() or None
+
+
+_PAIRS, _LEARNED, _WORDS = 100, 2_000, 20_000  # rows of a set, of a training file, of the vectors
+_LABELLED = 200  # rows of a file of labelled texts
+_TAGGED = 100  # sentences of a part of a treebank
+
+
+def cut(inputs: ExperimentInputs, folder: Path) -> ExperimentInputs:
+    """The same inputs with small copies below `folder`: of sets and training files rows from all over, of vectors the
+    first words. One seed.
+    """
+    sets = tuple(_folder(path, folder / "sets" / path.name) for path in inputs.sets)
+    words = tuple(_folder(path, folder / "words" / path.name) for path in inputs.word_sets)
+    data, in_domain, labelled = inputs.data, inputs.in_domain, inputs.labelled
+    if labelled is not None:
+        for file in sorted(labelled.glob("*/*.tsv*")):
+            _rows(file, folder / "labelled" / file.relative_to(labelled), _LABELLED)
+        # SICK's scores, which lie beside the labelled texts as they are.
+        trial = labelled.parent / "sick" / "trial.tsv"
+        if trial.is_file():
+            _rows(trial, folder / "sick" / "trial.tsv", _LABELLED)
+        labelled = folder / "labelled"
+    if data is not None:
+        for file in sorted(data.glob("*.tsv.gz")):
+            _rows(file, folder / "train" / file.name, _LEARNED)
+        for file in raw_texts(inputs):
+            _rows(file, folder / "train" / "raw" / file.name, _LEARNED)
+        data = folder / "train"
+    if in_domain is not None:
+        in_domain = _rows(in_domain, folder / "phrases" / in_domain.name, _PAIRS)
+    tagged = inputs.tagged
+    if tagged is not None:
+        for file in sorted(path for ending in ("conllu", "conllu.gz", "tsv") for path in tagged.glob(f"*.{ending}")):
+            _sentences(file, folder / "tagged" / file.name, _TAGGED)
+        tagged = folder / "tagged"
+    return replace(
+        inputs,
+        vectors=_vectors(inputs.vectors, folder / "vectors.npy"),
+        sets=sets,
+        word_sets=words,
+        data=data,
+        in_domain=in_domain,
+        labelled=labelled,
+        tagged=tagged,
+        work=folder / "models",
+        seeds=inputs.seeds[:1],
+    )
+
+
+def _folder(path: Path, out: Path) -> Path:
+    if path.is_file():
+        return _rows(path, out, _PAIRS)
+    for file in sorted(path.glob("*.tsv")):
+        _rows(file, out / file.name, _PAIRS)
+    return out
+
+
+def _rows(path: Path, out: Path, number: int) -> Path:
+    lines = [line.rstrip(b"\r\n") + b"\n" for _, line in numbered_lines(path)]
+    return _written(_spread(lines, number), out)
+
+
+def _sentences(path: Path, out: Path, number: int) -> Path:
+    lines = [line.rstrip(b"\r\n") for _, line in numbered_lines(path)]
+    sentences = (b"\n".join(part) for empty, part in itertools.groupby(lines, lambda line: not line) if not empty)
+    return _written(_spread([sentence + b"\n\n" for sentence in sentences], number), out)
+
+
+def _written(parts: Iterable[bytes], out: Path) -> Path:
+    data = b"".join(parts)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    packed = gzip.compress(data, mtime=0) if out.suffix == ".gz" else data
+    write_atomically(out, lambda handle: handle.write(packed))
+    return out
+
+
+def _spread(lines: list[bytes], number: int) -> list[bytes]:
+    step = max(1, len(lines) // number)
+    return lines[::step][:number]
+
+
+def _vectors(place: Path, out: Path) -> Path:
+    words, vectors = read_vectors(vectors_at(place))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{word}\n" for word in words[:_WORDS])
+    write_atomically(out.with_suffix(".txt"), lambda handle: handle.write(text.encode()))
+    write_atomically(out, lambda handle: np.save(handle, vectors[:_WORDS], allow_pickle=False))
+    return out
+
+
+ResultCell = str | float | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """An outcome, and where it comes from. seeds: of what was learned. quick: of a cut of the data, no result to show.
+
+    digests: see digests_of. commit: of the code. seconds: what it took, less what had been learned before.
+    """
+
+    experiment: str
+    quick: bool
+    commit: str | None
+    seeds: tuple[int, ...]
+    seconds: float
+    digests: Mapping[str, str]
+    outcome: ResultTable
+
+
+def perform(
+    experiment: Experiment, inputs: ExperimentInputs, folder: Path, *, quick: bool, again: bool
+) -> tuple[Result, bool]:
+    """The result of an experiment, and whether it was there already: of the same inputs, seeds and size.
+
+    A new one is written to folder / NAME.json. Raises what the experiment raises, InputError for a damaged file, and
+    OSError where nothing can be written.
+    """
+    digests = digests_of(
+        inputs, learns=experiment.learns, labels=experiment.labels, tags=experiment.tags, raw=experiment.raw
+    )
+    seeds = inputs.seeds if experiment.learns else ()
+    path = folder / f"{experiment.name}.json"
+    if path.is_file() and not again:
+        old = _read(path)
+        if (old.quick, old.seeds, old.digests) == (quick, seeds, digests):
+            return old, True
+    begun_at, begin = commit(), time.perf_counter()
+    outcome = experiment.run(inputs)
+    seconds = round(time.perf_counter() - begin, 1)
+    result = Result(experiment.name, quick, begun_at, seeds, seconds, digests, outcome)
+    folder.mkdir(parents=True, exist_ok=True)
+    values = {**asdict(result), "outcome": outcome.to_dict()}
+    data = orjson.dumps(values, option=orjson.OPT_INDENT_2) + b"\n"
+    write_atomically(path, lambda handle: handle.write(data))
+    return result, False
+
+
+def read_results(folder: Path) -> dict[str, Result]:
+    """The results in a folder by their experiment, in the catalogue's order; those of a cut of the data are left out.
+
+    Raises InputError for a damaged file, or where there is no result.
+    """
+    paths = {one.name: folder / f"{one.name}.json" for one in EXPERIMENTS}
+    found = {name: _read(path) for name, path in paths.items() if path.is_file()}
+    found = {name: one for name, one in found.items() if not one.quick}
+    if not found:
+        raise InputError(f"{folder} holds no result; make some: python -m gramvec_research run all --out {folder}")
+    return found
+
+
+def as_text(experiment: Experiment, outcome: ResultTable) -> str:
+    """The table and the findings, for a terminal and for the page."""
+    findings = "\n".join(f"- {'yes' if one.holds else '**no**'}: {one.claim} ({one.seen})" for one in outcome.findings)
+    return f"{table_of(outcome.rows)}\n\n{findings}"
+
+
+def table_of(rows: Sequence[Mapping[str, ResultCell]]) -> str:
+    """Rows of the same columns as Markdown; where most are words they stand to the left."""
+    columns = list(rows[0])
+    words = sum(isinstance(value, str) for value in rows[0].values()) > 1 + len(columns) // 2
+    cells = [[_shown_results(row[column]) for column in columns] for row in rows]
+    return markdown_table([columns, *cells], left=words)
+
+
+def _shown_results(value: ResultCell) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _read(path: Path) -> Result:
+    try:
+        values = orjson.loads(path.read_bytes())
+        outcome = values["outcome"]
+        findings = tuple(Finding(**one) for one in outcome["findings"])
+        rows = tuple(outcome["rows"])
+        return Result(**{**values, "seeds": tuple(values["seeds"]), "outcome": ResultTable(rows, findings)})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is no result of python -m gramvec_research run ({error}); remove it.") from error
+
+
+RESULTS = Path(__file__).parent / "results"
+_IMAGES = "images"  # beside the page
+_HEAD = """\
+# The papers on one page
+
+Every table and figure of the papers that gramvec implements, the papers' values beside ours, and whether what the paper
+found holds here. Made by `python -m gramvec_research page` from the results in [results/](results); a result is made by
+
+```sh
+python -m gramvec_research run NAME --out training/gramvec_research/results    # or all, for NAME
+```
+
+Ours are over other data than the papers', named at each table, and mostly from 50 dimensions where they have 300:
+orders can be compared, values cannot. Scores are Pearson's r times 100 unless said otherwise, and means over seeds
+where something is learned. A finding is a yes or a **no**; a no is a finding too.
+"""
+
+
+def page(results: Mapping[str, Result]) -> str:
+    """The whole page as Markdown."""
+    parts = [_HEAD, _numbers(results)]
+    for paper in PAPERS:
+        rows = [["", "what", "the paper's values", "here", "holds"], *(_row(item, results) for item in paper.items)]
+        parts.append(f"## {paper.name}\n\n{paper.reference}.\n\n{markdown_table(rows, left=True)}\n")
+    parts.append("## Ours\n")
+    parts += [_section(one, results[one.name]) for one in EXPERIMENTS if one.name in results]
+    return "\n".join(parts)
+
+
+def draw_page(results: Mapping[str, Result], path: Path) -> list[Path]:
+    """Draw the figures of the results that have one, beside a page that is at `path`; gives their files."""
+    folder = path.parent / _IMAGES
+    drawn = []
+    for name, (x, curves) in drawings(results).items():
+        folder.mkdir(parents=True, exist_ok=True)
+        drawing = experiment_named(name).drawing
+        drawn.append(folder / f"{name}.png")
+        plot_curves(curves, drawn[-1], x=x, y="", logarithmic=drawing is not None and drawing.logarithmic)
+    return drawn
+
+
+def drawings(results: Mapping[str, Result]) -> dict[str, tuple[str, dict[str, list[tuple[float, float]]]]]:
+    """Experiment -> its axis and curves of points; a row without a number on the axis is a level, named by its text."""
+    found: dict[str, tuple[str, dict[str, list[tuple[float, float]]]]] = {}
+    for name, result in results.items():
+        drawing = experiment_named(name).drawing
+        if drawing is None:
+            continue
+        curves: dict[str, list[tuple[float, float]]] = {}
+        for row in result.outcome.rows:
+            place = row[drawing.x]
+            values = {column: float(one) for column in drawing.y if isinstance(one := row.get(column), (int, float))}
+            if isinstance(place, (int, float)):
+                for column, value in values.items():
+                    curves.setdefault(column, []).append((float(place), value))
+            elif len({*values.values()}) == 1:
+                curves[str(place)] = [(0.0, values.popitem()[1])]
+            else:
+                curves |= {f"{column}, {place}": [(0.0, value)] for column, value in values.items()}
+        found[name] = (drawing.x, curves)
+    return found
+
+
+def _numbers(results: Mapping[str, Result]) -> str:
+    items = [item for paper in PAPERS for item in paper.items]
+    made = [item for item in items if any(name in results for name in item.experiments)]
+    whole = [item for item in made if not item.missing and all(name in results for name in item.experiments)]
+    findings = [finding for one in results.values() for finding in one.outcome.findings]
+    holding = sum(finding.holds for finding in findings)
+    return (
+        f"Of {len(items)} tables, figures and analyses {len(whole)} are made here, {len(made) - len(whole)} in part "
+        f"and {len(items) - len(made)} not. Of {len(findings)} findings {holding} hold.\n"
+    )
+
+
+def _row(item: Item, results: Mapping[str, Result]) -> list[str]:
+    there = [results[name] for name in item.experiments if name in results]
+    links = [f"[{one.experiment}](#{one.experiment})" for one in there]
+    links += [f"{name}: not run yet" for name in item.experiments if name not in results]
+    if item.missing:
+        links.append(f"in part: {item.missing}" if item.experiments else item.missing)
+    return [item.where, item.what, item.paper, "; ".join(links), _holds(item, there)]
+
+
+def _holds(item: Item, results: list[Result]) -> str:
+    findings = [finding for one in results for finding in one.outcome.findings if finding.claim.startswith(item.about)]
+    if not findings:
+        return "-"
+    holding = sum(finding.holds for finding in findings)
+    if holding == len(findings):
+        return "yes"
+    return f"{'no' if not holding else 'partly'}: {holding} of {len(findings)}"
+
+
+def _section(experiment: Experiment, result: Result) -> str:
+    seeds = f"; seeds {', '.join(map(str, result.seeds))}" if result.seeds else ""
+    note = f" {experiment.note}" if experiment.note else ""
+    picture = f"![{experiment.title}]({_IMAGES}/{experiment.name}.png)\n\n" if experiment.drawing is not None else ""
+    return (
+        f"### {experiment.name}\n\n{experiment.title} ({experiment.table}). In place of the paper's data: "
+        f"{experiment.stands_in}.{note}\n\n{as_text(experiment, result.outcome)}\n\n{picture}"
+        f"`python -m gramvec_research run {experiment.name}`{seeds}; commit {result.commit or 'unknown'}; "
+        f"[result with digests of the data](results/{experiment.name}.json).\n"
+    )

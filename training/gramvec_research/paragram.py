@@ -1,0 +1,417 @@
+"""How much data PARAGRAM-PHRASE needs (Wieting et al., 2016b, appendix B.1): the first pairs, and permuted ones."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gramvec.errors import InputError
+from gramvec_research.shared import (
+    ExperimentInputs,
+    Finding,
+    ResultRow,
+    ResultTable,
+    RunSettings,
+    SetWords,
+    common_vectors,
+    learned,
+    means,
+    tasks_of,
+    vectors_of,
+)
+from gramvec_research.supervised import LSTM, OPEN_LSTM, Regime, listed, mean_score, similarity
+from gramvec_research.systems import LENGTHS, binned, learned_system, longest, official_75, settings_of
+from gramvec_training.data.corpus import Featurize
+from gramvec_training.evaluate.similarity import correlations, find_sets
+from gramvec_training.readers.lines import numbered_lines
+from gramvec_training.readers.vectors import read_frequencies
+from gramvec_training.runs.run_dir import load_run
+from gramvec_training.runs.train import run_model
+from gramvec_training.shared import Floats, write_atomically
+
+_FILE = "mined_phrases.pairs.tsv.gz"  # the most frequent pairs first, as PPDB has the surest first
+_PART, _SMALLEST = 4, 60  # of the data, until so few pairs are left
+_TRAINING = {
+    "batch": 100, "epochs": 10, "negatives": "max", "rate": 1e-2, "clip": 1.0, "l2": 1e-6, "l2_centre": "initial",
+}  # fmt: skip
+_BETTER = 1.0
+
+
+def scores_by_amount(inputs: ExperimentInputs) -> ResultTable:
+    """The mean over tasks for the first 1 / 4^i of the pairs, in the file's order and permuted; ten epochs each."""
+    if inputs.data is None:
+        raise InputError("This experiment learns models: give --data, the folder of the training files.")
+    lines = [line for _, line in numbered_lines(inputs.data / _FILE)]
+    permuted = [lines[index] for index in np.random.default_rng(1).permutation(len(lines))]
+    sizes = [len(lines)]
+    while sizes[-1] // _PART >= _SMALLEST:
+        sizes.append(sizes[-1] // _PART)
+    start = SetWords(inputs.vectors, inputs.sets).score()
+    plain = float(np.mean(list(start.values())))
+    found: dict[str, list[float]] = {"file's order": [], "permuted": []}
+    for name, ordered in zip(found, (lines, permuted), strict=True):
+        for size in sizes[::-1]:
+            # All pairs are the same in any order but that of the batches.
+            data = _written(
+                inputs.work / f"{'first' if ordered is lines else 'permuted'}-{size}.tsv.gz", ordered[:size]
+            )
+            found[name].append(_score(inputs, data))
+    rows: list[ResultRow] = [
+        {"pairs": size, **{name: round(scores[index], 1) for name, scores in found.items()}}
+        for index, size in enumerate(sizes[::-1])
+    ]
+    rows.append({"pairs": "none (avg)", **{name: round(plain, 1) for name in found}})
+    orders = list(found.values())
+    least = min(scores[0] for scores in orders)
+    middle = [permuted >= ordered for ordered, permuted in list(zip(*orders, strict=True))[:-1]]
+    return ResultTable(
+        tuple(rows),
+        (
+            Finding(
+                "more pairs are always better",
+                all(one < other for scores in orders for one, other in pairwise(scores)),
+                "; ".join(", ".join(f"{score:.1f}" for score in scores) for scores in orders),
+            ),
+            Finding(
+                f"some dozens of pairs help already, by {_BETTER:g} point",
+                least >= plain + _BETTER,
+                f"{least:.1f} with {sizes[-1]}, {plain:.1f} without",
+            ),
+            Finding(
+                "permuted pairs are at least as good as the file's first, until all are taken",
+                all(middle),
+                f"at {sum(middle)} of {len(middle)} sizes",
+            ),
+        ),
+    )
+
+
+def _score(inputs: ExperimentInputs, data: Path) -> float:
+    path, dimension = common_vectors(inputs)
+    settings: dict[str, Any] = {
+        "model": {
+            "kind": "paragram-phrase", "dimension": dimension, "initial": 0.1, "vectors": str(path), "pooling": "mean",
+            "activation": "linear", "bias": False,
+        },
+        "features": {"orders": [], "words": True, "unknown_words": "row"},
+        "vocabulary": {"words_of_vectors": True},
+        "training": _TRAINING,
+        "data": [{"path": str(data), "layout": "pairs"}],
+    }  # fmt: skip
+    scores = [
+        tasks_of(learned(inputs, f"amount-{data.name.split('.')[0]}", settings, seed)[1]) for seed in inputs.seeds
+    ]
+    mean = means(scores)
+    tasks = [path.resolve().name for path in inputs.sets]
+    return float(np.mean([mean[task] for task in tasks]))
+
+
+def _written(path: Path, lines: list[bytes]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = gzip.compress(b"".join(line.rstrip(b"\n") + b"\n" for line in lines), mtime=0)
+    write_atomically(path, lambda handle: handle.write(data))
+    return path.resolve()
+
+
+_AVERAGES, _LSTMS = ("PP", "PP-proj"), ("LSTM, no output gate", "LSTM")
+
+
+def lengths_of_compositions(inputs: ExperimentInputs) -> ResultTable:
+    """Bins of the longer text's words, whose values our text of the paper has lost."""
+    bins = [(name, least, most) for name, least, most, *_ in LENGTHS]
+    rows, scores = binned(inputs, "words", bins, longest, (*_AVERAGES, *_LSTMS))
+    gaps = {
+        name: max(scores[one][name] for one in _AVERAGES) - max(scores[one][name] for one in _LSTMS)
+        for name in scores["PP"]
+    }
+    seen = ", ".join(f"{name}: {gap:+.1f}" for name, gap in gaps.items())
+    return ResultTable(
+        rows,
+        (
+            Finding("the better average is ahead of the better LSTM at every length", min(gaps.values()) > 0, seen),
+            Finding(
+                "the LSTMs are nearest to the averages on the shortest texts",
+                next(iter(gaps.values())) == min(gaps.values()),
+                seen,
+            ),
+        ),
+    )
+
+
+_PAPER = {"avg": 54.94, "x norm": 62.64, "1 / frequency": 45.52}  # over PARAGRAM-SL999, the mean of 22 sets
+_SHOWN = 10
+
+
+def norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
+    """Averages of the given vectors, plain, times the L1 norm of each word's trained vector, and over its frequency.
+
+    A word that the trained model or the frequencies lack weighs the least of the others, or 1.
+    """
+    if inputs.norms is None:
+        raise InputError("This experiment weighs words by a trained model's vectors: give --norms-of.")
+    words = SetWords(inputs.vectors, inputs.sets)
+    norms = _norms(inputs.norms)
+    frequencies = read_frequencies(inputs.frequencies[0])
+    least = min(norms.values())
+    scores = {
+        "avg": words.score(),
+        "x norm": words.score(np.array([norms.get(word, least) for word in words.words], np.float32)),
+        "1 / frequency": words.score(reciprocals(words.words, frequencies)),
+    }
+    rows: list[ResultRow] = [
+        {"system": system, **{task: round(score, 2) for task, score in found.items()}, "paper, 22 sets": _PAPER[system]}
+        for system, found in scores.items()
+    ]
+    mean = {system: float(np.mean(list(found.values()))) for system, found in scores.items()}
+    known = sorted((word for word in words.words if word in norms), key=lambda word: (-norms[word], word))
+    seen = ", ".join(f"{system} {value:.1f}" for system, value in mean.items())
+    ends = f"longest {', '.join(known[:_SHOWN])}; shortest {', '.join(known[-_SHOWN:])}"
+    tenth = max(1, len(known) // 10)
+    common = set(sorted(frequencies, key=lambda one: -frequencies[one])[:tenth])
+    short = sum(word in common for word in known[-tenth:])
+    chance = tenth / 10
+    return ResultTable(
+        tuple(rows),
+        (
+            Finding(
+                "lengths of trained vectors as weights are above avg", mean["x norm"] > mean["avg"], seen, sure=True
+            ),
+            Finding("reciprocal frequencies are below avg", mean["1 / frequency"] < mean["avg"], seen),
+            Finding(
+                "common words have short vectors",
+                short > 2 * chance,
+                f"{short} of the tenth, by chance {chance:.0f}; {ends}",
+            ),
+        ),
+    )
+
+
+def reciprocals(words: Sequence[str], frequencies: Mapping[str, float]) -> Floats:
+    """float32[n]: 1 / p(w) of each word, in units in which the rarest of the frequencies weighs 1, as do words without.
+
+    p(w) is of all words; the authors' counts begin at 1, which the rarest word has here.
+    """
+    rarest = min(frequencies.values())
+    return np.array([rarest / frequencies.get(word, rarest) for word in words], np.float32)
+
+
+def _norms(place: Path) -> dict[str, float]:
+    words, vectors = vectors_of(place)
+    return dict(zip(words, np.abs(vectors).sum(axis=1).tolist(), strict=True))
+
+
+_REGIMES: tuple[Regime, ...] = ("trained", "universal", "features")
+_COMPOSITIONS = ("PP", "PP-proj", OPEN_LSTM, LSTM)
+# SIF's Table 2 has them; PP-proj from universal parameters is PARAGRAM-PHRASE's.
+_PAPER_REGIMES = {"PP": 84.9, OPEN_LSTM: 85.45, LSTM: 83.41}
+_AHEAD = 1.0
+
+
+def supervised_regimes(inputs: ExperimentInputs) -> ResultTable:
+    """Pearson's r of a similarity head over an encoder that learns with it, from anew or from what it is, or is fixed.
+
+    trained: begun at the word vectors; universal: begun at the finished model, to which all is drawn; features: fixed.
+    """
+    task = similarity(inputs)
+    found = {
+        system: {regime: mean_score(inputs, task, system, regime) for regime in _REGIMES} for system in _COMPOSITIONS
+    }
+    rows: list[ResultRow] = [
+        {"system": system, **{name: round(score, 1) for name, score in scores.items()},
+         "trained, paper": _PAPER_REGIMES.get(system), "universal, paper": 86.68 if system == "PP-proj" else None}
+        for system, scores in found.items()
+    ]  # fmt: skip
+    above = {system: scores["universal"] - scores["trained"] for system, scores in found.items()}
+    below = {system: scores["trained"] - scores["features"] for system, scores in found.items()}
+    best = max(found, key=lambda system: found[system]["universal"])
+    return ResultTable(
+        tuple(rows),
+        (
+            Finding(f"universal parameters are at least {_AHEAD:g} point above training from word vectors, for all",
+                    min(above.values()) >= _AHEAD, listed(above, signed=True)),
+            Finding(f"fixed features are at least {_AHEAD:g} point below training, for all",
+                    min(below.values()) >= _AHEAD, listed(below, signed=True)),
+            Finding("from universal parameters PP-proj is the best", best == "PP-proj",
+                    listed({system: scores["universal"] for system, scores in found.items()})),
+        ),
+    )  # fmt: skip
+
+
+AVERAGE, RECIPROCAL, LEARNED, PHRASE = "avg", "1 / frequency", "a learned number a word", "PP"
+_PAPER_SCALARS = {AVERAGE: 54.94, RECIPROCAL: 45.52, LEARNED: 62.06, PHRASE: 66.83}  # the mean of 22 sets
+_COMMON = 500  # words, the most frequent of the training pairs
+
+
+def learned_scalars(inputs: ExperimentInputs) -> ResultTable:
+    """Each system's Pearson on each task: averages of the same vectors, with weights that are given or learned."""
+    words = SetWords(inputs.vectors, inputs.sets)
+    given = {
+        AVERAGE: words.score(),
+        RECIPROCAL: words.score(reciprocals(words.words, read_frequencies(inputs.frequencies[0]))),
+    }
+    tasks = list(given[AVERAGE])
+    folders, records = zip(
+        *(learned(inputs, "scalar-weights", scalar_settings(inputs), seed) for seed in inputs.seeds), strict=True
+    )
+    phrases = [tasks_of(learned_system(inputs, PHRASE, seed)[1]) for seed in inputs.seeds]
+    scores = given | {LEARNED: means([tasks_of(one) for one in records]), PHRASE: means(phrases)}
+    rows: list[ResultRow] = [
+        {"system": system, **{task: round(found[task], 1) for task in tasks}, "paper, 22 sets": _PAPER_SCALARS[system]}
+        for system, found in scores.items()
+    ]
+    mean = {system: float(np.mean([found[task] for task in tasks])) for system, found in scores.items()}
+    seen = ", ".join(f"{system} {value:.1f}" for system, value in mean.items())
+    run = load_run(folders[0])
+    numbers = run.encoder.arrays()["table"][:, -1].tolist()
+    # The most frequent are first; a word that does not stand in the pairs keeps the number 1.
+    moved = [number for one, number in zip(run.vocabulary.entries(), numbers, strict=True) if one.count]
+    return ResultTable(
+        tuple(rows),
+        (
+            Finding("learned numbers are above avg", mean[LEARNED] > mean[AVERAGE], f"{seen}; {_medians(moved)}",
+                    sure=True),
+            Finding("they are above reciprocal frequencies", mean[LEARNED] > mean[RECIPROCAL], seen),
+            Finding("they are below PARAGRAM-PHRASE", mean[LEARNED] < mean[PHRASE], seen),
+        ),
+    )  # fmt: skip
+
+
+def scalar_settings(inputs: ExperimentInputs) -> RunSettings:
+    """Those of PARAGRAM-PHRASE, but for what is learned and how fast."""
+    phrase = settings_of(PHRASE, inputs)
+    return {
+        **phrase,
+        "features": {**phrase["features"], "unknown_words": "skip"},
+        "encoder": {"kind": "weighted"},
+        "training": {**phrase["training"], "rate": 2e-2},
+    }
+
+
+def _medians(weights: Sequence[float]) -> str:
+    sizes = np.abs(weights)
+    common, others = (float(np.median(part)) if len(part) else 0.0 for part in (sizes[:_COMMON], sizes[_COMMON:]))
+    return f"the {_COMMON} commonest words of the pairs weigh {common:.2f}, other words {others:.2f}: medians"
+
+
+_PAIRS, _BATCH = 2_000, 100
+_PAPER_SEPARATION = {"PP": 0.7535, "PP-proj": 0.7572, "LSTM, no output gate": 0.7463, "LSTM": 0.7565}
+_ALIKE = 0.1
+
+
+def separation_of_pairs(inputs: ExperimentInputs) -> ResultTable:
+    """The mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over pairs (g1, g2), with n the nearest of the others."""
+    if inputs.data is None:
+        raise InputError("This experiment learns models: give --data, the folder of the training files.")
+    lines = [line.decode().rstrip("\r\n").split("\t") for _, line in numbered_lines(inputs.data / _FILE)]
+    drawn = np.random.default_rng(1).permutation(len(lines))[:_PAIRS]
+    left, right = [lines[index][0] for index in drawn], [lines[index][1] for index in drawn]
+    found: dict[str, float] = {}
+    for system in _PAPER_SEPARATION:
+        models = [run_model(load_run(learned_system(inputs, system, seed)[0])) for seed in inputs.seeds]
+        apart = [separation(model.encode(left), model.encode(right)) for model in models]
+        found[system] = float(np.mean(apart))
+    rows: tuple[ResultRow, ...] = tuple(
+        {"system": system, "separation": round(value, 3), "paper": _PAPER_SEPARATION[system]}
+        for system, value in found.items()
+    )
+    apart_by = max(found.values()) - min(found.values())
+    averages = max(found["PP"], found["PP-proj"])
+    lstms = max(found["LSTM"], found["LSTM, no output gate"])
+    return ResultTable(
+        rows,
+        (
+            Finding(f"all are alike, within {_ALIKE:g}", apart_by <= _ALIKE, f"{apart_by:.3f} between them"),
+            Finding(
+                "so LSTMs do not fit the training pairs better than averages",
+                lstms <= averages + _ALIKE,
+                f"averages {averages:.3f}, LSTMs {lstms:.3f}",
+            ),
+        ),
+    )
+
+
+def separation(left: npt.NDArray[np.float32], right: npt.NDArray[np.float32]) -> float:
+    """The mean, in batches of 100 pairs, of which n is the nearest text of the other pairs on either side."""
+    values = []
+    for start in range(0, len(left), _BATCH):
+        one, other = (_unit(side[start : start + _BATCH]) for side in (left, right))
+        if len(one) < 2:
+            continue
+        both = np.concatenate([one, other])
+        own = np.tile(np.eye(len(one), dtype=bool), 2)  # the two texts of the pair itself
+        nearest = [np.where(own, -np.inf, side @ both.T).max(axis=1) for side in (one, other)]
+        values.append(2 * np.einsum("nd,nd->n", one, other) - nearest[0] - nearest[1])
+    return float(np.mean(np.concatenate(values)))
+
+
+def _unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return np.asarray(vectors / lengths, dtype=np.float64)
+
+
+_PAPER_UNDERTRAINED, _HERE = (
+    100,
+    10,
+)  # occurrences in training, below which a word is undertrained: the pairs here are a thirtieth
+_FALLS = -0.3  # of a correlation over sets
+
+
+def scores_by_undertrained_words(inputs: ExperimentInputs) -> ResultTable:
+    """Of each set the share of its words that training saw seldom, and PARAGRAM-PHRASE's Pearson, mean over seeds."""
+    runs = [load_run(learned_system(inputs, "PP", seed)[0]) for seed in inputs.seeds]
+    models = [run_model(run) for run in runs]
+    counts = np.array([entry.count for entry in runs[0].vocabulary.entries()])
+    rows: list[ResultRow] = []
+    for one in find_sets(inputs.sets)[0]:
+        found = [correlations(model.similarity(one.left, one.right), one.scores)[0] for model in models]
+        score = 100 * float(np.mean(found))
+        official = official_75(one.task, one.name)
+        rows.append({
+            "set": f"{one.task}/{one.name}",
+            **{f"below {most}, %": round(100 * seldom([*one.left, *one.right], models[0].featurizer, counts, most), 2)
+               for most in (_HERE, _PAPER_UNDERTRAINED)},
+            "PP": round(score, 1), "less the official 75 %": None if official is None else round(score - official, 1),
+        })  # fmt: skip
+    return ResultTable(tuple(rows), _findings(rows))
+
+
+def seldom(texts: Sequence[str], featurize: Featurize, counts: npt.NDArray[np.int64], least: int) -> float:
+    """The share of the texts' words that training saw fewer than so many times; counts: of each row."""
+    return float(np.mean(counts[featurize(texts).ids] < least))
+
+
+def _findings(rows: Sequence[ResultRow]) -> tuple[Finding, ...]:
+    columns = [f"below {most}, %" for most in (_HERE, _PAPER_UNDERTRAINED)]
+    together = {name: _together(rows, name, "PP") for name in columns}
+    seen = ", ".join(f"{name.removesuffix(', %')} {value:+.2f}" for name, value in together.items())
+    official = [row for row in rows if row["less the official 75 %"] is not None]
+    against = _together(official, columns[0], "less the official 75 %")
+    ahead, behind = ([row for row in official if (float(row["less the official 75 %"] or 0) >= 0) == above]
+                     for above in (True, False))  # fmt: skip
+    ends = [[float(row[columns[0]] or 0) for row in part] for part in (ahead, behind)]
+    return (
+        Finding(f"the more undertrained words a set has, the lower the score: below {_FALLS:g}",
+                together[columns[0]] < _FALLS, seen),
+        Finding(f"the same of the score less the official 75 %, over the sets of STS 2012: below {_FALLS:g}",
+                len(official) > 1 and against < _FALLS, f"{against:+.2f} over {len(official)} sets"),
+        Finding("a share of undertrained words parts the sets above the official 75 % from those below",
+                bool(ahead and behind) and max(ends[0]) < min(ends[1]),
+                f"above at {_listed(ends[0])}; below at {_listed(ends[1])}"),
+    )  # fmt: skip
+
+
+def _together(rows: Sequence[ResultRow], x: str, y: str) -> float:
+    if len(rows) < 2:
+        return 0.0
+    first, second = (np.array([float(row[name] or 0) for row in rows]) for name in (x, y))
+    return float(correlations(first, second)[0])
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g} %" for value in sorted(values)) or "none"

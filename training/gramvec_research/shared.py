@@ -1,0 +1,276 @@
+"""What every experiment takes and gives."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from gramvec.bundle.bundle import open_bundle
+from gramvec.bundle.resolve import MANIFEST
+from gramvec.errors import InputError
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featurizer
+from gramvec.text.spec import FeatureSpec
+from gramvec_research.vectors import Counting, SquaredNorm, learn_word_vectors, treebank_tokens
+from gramvec_training.config import Config, How, parse_config
+from gramvec_training.data.vocabulary import count_documents
+from gramvec_training.encoders.bag import bag_of
+from gramvec_training.encoders.build import cosines, encoder_function
+from gramvec_training.evaluate.backend import ScoredModel, without_components_of_sets
+from gramvec_training.evaluate.report import read_record
+from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, score_sets
+from gramvec_training.export.bundle import read_weights
+from gramvec_training.fit.sif import idf_weights, word_table, word_weights
+from gramvec_training.readers.vectors import vectors_at
+from gramvec_training.runs.run_dir import CHECKPOINT, begin_run, begun_run, is_begun, is_finished, make_way
+from gramvec_training.runs.sif import word_vectors
+from gramvec_training.runs.train import carry_out
+from gramvec_training.shared import Floats, digest, write_atomically
+
+ResultRow = Mapping[str, str | float | None]
+
+
+@dataclass(frozen=True)
+class ExperimentInputs:
+    """What an experiment is made of.
+
+    vectors: word vectors as text, .npy or an installed package; a run folder of a word model; or a bundle of one.
+    frequencies: files of word frequencies, of which the first is used where one is wanted. sets: folders of
+    similarity sets, each a task. norms: vectors of a trained model, whose lengths weigh words. data: the folder of
+    training files. in_domain: a set of phrases such as are trained on. word_sets: sets of single words. models: the
+    folder of the shipped bundles. labelled: the folder of labelled texts, SICK, SST, SNLI and IMDB each in its own.
+    tagged: the folder of a treebank.
+    work: where learned models are kept, so that a second call finds them. seeds: of what is learned.
+    """
+
+    vectors: Path
+    frequencies: tuple[Path, ...]
+    sets: tuple[Path, ...]
+    norms: Path | None = None
+    data: Path | None = None
+    in_domain: Path | None = None
+    word_sets: tuple[Path, ...] = ()
+    models: Path = Path("models")
+    work: Path = Path("runs/papers/models")
+    seeds: tuple[int, ...] = (1, 2)
+    labelled: Path | None = None
+    tagged: Path | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the paper found, whether it holds here, and what was seen; a sure one holds at any size."""
+
+    claim: str
+    holds: bool
+    seen: str
+    sure: bool = False
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """rows: of a table, each with the same columns; where a paper's value is known, it stands in a column beside."""
+
+    rows: tuple[ResultRow, ...]
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON types."""
+        return {"rows": [dict(row) for row in self.rows], "findings": [asdict(one) for one in self.findings]}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Of an outcome's rows a curve for each of the columns y over x; a row whose x is no number is a level."""
+
+    x: str
+    y: tuple[str, ...]
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """name: as the command takes it. table: the paper's. stands_in: what is used here for the paper's data."""
+
+    name: str
+    table: str
+    title: str
+    stands_in: str
+    run: Callable[[ExperimentInputs], ResultTable]
+    learns: bool = False  # so it takes minutes, and has seeds
+    labels: bool = False  # of the folder `labelled`
+    tags: bool = False  # of the folder `tagged`, and of nothing else
+    raw: bool = False  # of the raw texts below the folder `data`, and not of its other files
+    drawing: Drawing | None = None
+    note: str = ""  # what was tried, in sentences
+
+
+_SPEC = FeatureSpec(orders=(), words=True, word_rule="white-space/1")
+
+
+class SetWords:
+    """The vectors of the words that stand in some sets, whose texts are cut into Treebank tokens.
+
+    words: of each row; table: float32[rows, d], their vectors as they were given. A word without a vector is skipped.
+    """
+
+    def __init__(self, vectors: Path, folders: Sequence[Path]) -> None:
+        self.sets: list[SimilaritySet] = find_sets(folders)[0]
+        self.texts = [text for one in self.sets for text in (*one.left, *one.right)]
+        tokens = {token for text in self.texts for token in treebank_tokens(text).lower().split()}
+        words, found = vectors_of(vectors)
+        kept = [row for row, word in enumerate(words) if word.lower() in tokens]
+        if not kept:
+            raise InputError(f"{vectors} has a vector for no word of these sets; give vectors of the sets' language.")
+        vocabulary, self.table = word_table([words[row] for row in kept], found[kept], {}, symbols=False)
+        self.words = [entry.text for entry in vocabulary.entries()]
+        self._featurizer = Featurizer(_SPEC, vocabulary)
+
+    def featurize(self, texts: Sequence[str]) -> FeatureBatch:
+        """The rows of each text's tokens."""
+        return self._featurizer([treebank_tokens(text) for text in texts])
+
+    def sif(self, frequencies: Mapping[str, float], a: float = 1e-3) -> Floats:
+        """a / (a + p(w)) of each row."""
+        return word_weights(self.words, frequencies, a)
+
+    def idf(self) -> Floats:
+        """log((1 + N) / (1 + N_w)) of each row, over the sentences of all sets (equation 7)."""
+        return idf_weights(count_documents(self.texts, self.featurize, len(self.words)), len(self.texts))
+
+    def model(self, weights: Floats | None = None, components: int = 0) -> ScoredModel:
+        """Means of the vectors times weights float32[rows], less so many common components of each set."""
+        table = self.table if weights is None else self.table * weights[:, None]
+        encoder = bag_of(table, pooling="mean", activation="linear")
+        encode = encoder_function(encoder, self.featurize)
+        model = ScoredModel("words", self._featurizer, encode, cosines(encode, self.featurize))
+        return without_components_of_sets(model, components, "both") if components else model
+
+    def score(self, weights: Floats | None = None, components: int = 0) -> dict[str, float]:
+        """Task -> mean Pearson times 100 over its sets."""
+        tasks = score_sets(self.sets, self.model(weights, components).similarity)["tasks"]
+        return {name: float(task["mean"]["pearson"]) for name, task in tasks.items()}
+
+
+@functools.lru_cache(maxsize=2)  # a run of all experiments asks ten times for the same
+def vectors_of(place: Path) -> tuple[list[str], Floats]:
+    """Words and vectors float32[n, d] of a file, an installed package, a run, or a bundle of a bag of words."""
+    found = vectors_at(place)
+    if not (found / MANIFEST).is_file():
+        words, vectors, _ = word_vectors(found)
+        return words, vectors
+    bundle = open_bundle(found)
+    table = read_weights(bundle)[0]
+    rows = [(row, entry.text) for row, entry in enumerate(bundle.vocabulary.entries()) if entry.kind == "word"]
+    if not rows:
+        raise InputError(f"The bundle {found} has no words; name one of a word model, such as paragram-phrase.")
+    return [text for _, text in rows], np.ascontiguousarray(table[[row for row, _ in rows]])
+
+
+_COMMONEST = 50_000  # of a file of vectors, which has the frequent words first
+
+RunSettings = Mapping[str, Any]
+
+
+def learned(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: int) -> tuple[Path, dict[str, Any]]:
+    """The folder and the record of a run with these settings and this seed, from the folder `work` if it is there.
+
+    settings: a config's sections, `training` without its seed; without `dev` the sets of the inputs are scored. Raises
+    InputError where the inputs name no data, and Interrupted where it is stopped, with a checkpoint to go on from.
+    """
+    if inputs.data is None:
+        raise InputError("This experiment learns models: give --data, the folder of the training files.")
+    scored = (*inputs.sets, *([inputs.in_domain] if inputs.in_domain is not None else []))
+    values = {
+        **settings,
+        "training": {**settings["training"], "seed": seed},
+        "dev": settings.get("dev", {"sets": [str(path.resolve()) for path in scored]}),
+    }
+    values["model"] = {"name": name, **settings["model"]}
+    config = parse_config(values, source=f"the experiment's {name}")
+    folder = inputs.work / f"{name}-{seed}-{_key(config, inputs.data)}"
+    if not is_finished(folder):
+        resume = is_begun(folder) and (folder / CHECKPOINT).is_file()
+        if not resume:
+            make_way(folder, overwrite=True)
+            begin_run(folder, config, inputs.data, command=f"python -m gramvec_research run ({name}, seed {seed})")
+        carry_out(begun_run(folder), folder, How(resume=resume))
+    return folder, read_record(folder)
+
+
+def _key(config: Config, data: Path) -> str:
+    """8 hex digits over a config and all that it reads: another run than this has others."""
+    read = [*(one.path for one in config.data), *config.dev.sets]
+    read += [config.model.vectors] if config.model.vectors is not None else []
+    values = {"config": config.public(), "read": [digest((data / path).resolve()) for path in read]}
+    return hashlib.sha256(orjson.dumps(values, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
+
+
+def tasks_of(record: Mapping[str, Any], measure: str = "pearson") -> dict[str, float]:
+    """Task -> mean score times 100 over its sets."""
+    return {name: float(task["mean"][measure]) for name, task in record["scores"]["tasks"].items()}
+
+
+def means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Task -> mean over seeds."""
+    return {task: float(np.mean([one[task] for one in scores])) for task in scores[0]}
+
+
+def spread(scores: Sequence[Mapping[str, float]], tasks: Iterable[str]) -> float:
+    """The greatest distance between two seeds on any of the tasks."""
+    return max(max(one[task] for one in scores) - min(one[task] for one in scores) for task in tasks)
+
+
+def common_vectors(inputs: ExperimentInputs) -> tuple[Path, int]:
+    """A file of the first 50,000 words of the vectors, and their dimension: no run needs all 400,000 of GloVe."""
+    words, vectors = vectors_of(inputs.vectors)
+    inputs.work.mkdir(parents=True, exist_ok=True)
+    path = (inputs.work / f"vectors-{digest(vectors_at(inputs.vectors).resolve())[:8]}.npy").resolve()
+    if not path.is_file():
+        text = "".join(f"{word}\n" for word in words[:_COMMONEST])
+        write_atomically(path.with_suffix(".txt"), lambda handle: handle.write(text.encode()))
+        write_atomically(path, lambda handle: np.save(handle, vectors[:_COMMONEST], allow_pickle=False))
+    return path, int(vectors.shape[1])
+
+
+GIVEN, SN, PHRASE = "given vectors", "SN", "PARAGRAM-PHRASE"
+_FOLDER, _NAMES = "raw", "more_wikipedia_c.txt.gz"  # below the folder of training files
+_COUNTING = Counting(max_words=8_000)
+_DIMENSION, _EPOCHS = 50, 20
+
+
+def raw_texts(inputs: ExperimentInputs) -> list[Path]:
+    """The files of raw text below the folder of training files; none where there is no such folder."""
+    return [] if inputs.data is None else sorted((inputs.data / _FOLDER).glob(_NAMES))
+
+
+def kinds_of_vectors(inputs: ExperimentInputs) -> dict[str, Path]:
+    """Kind -> where its vectors are: the given ones, those learned from raw text, and a trained model's.
+
+    Those for which there is nothing here are left out.
+    """
+    kinds = {GIVEN: inputs.vectors}
+    if raw_texts(inputs):
+        kinds[SN] = _learned(inputs)
+    if inputs.norms is not None:
+        kinds[PHRASE] = inputs.norms
+    return kinds
+
+
+def _learned(inputs: ExperimentInputs) -> Path:
+    """The file of vectors in the folder `work`, learned with the first seed if it is not there."""
+    paths = raw_texts(inputs)
+    settings = SquaredNorm(dimension=_DIMENSION, epochs=_EPOCHS, seed=inputs.seeds[0])
+    values = [*(digest(path.resolve()) for path in paths), asdict(_COUNTING), asdict(settings)]
+    path = (inputs.work / f"sn-{hashlib.sha256(orjson.dumps(values)).hexdigest()[:8]}.npy").resolve()
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        learn_word_vectors(paths, _COUNTING, settings).save(path)
+    return path

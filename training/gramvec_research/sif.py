@@ -1,0 +1,368 @@
+"""Averages, tf-idf, weights, removal and both, over given vectors and learned ones (SIF, Tables 1 and 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from gramvec.errors import InputError
+from gramvec_research.shared import GIVEN, ExperimentInputs, Finding, ResultRow, ResultTable, SetWords, kinds_of_vectors
+from gramvec_research.supervised import (
+    LSTM,
+    OPEN_LSTM,
+    PHRASES,
+    SIF,
+    SupervisedTask,
+    entailment,
+    inference,
+    listed,
+    mean_score,
+    nb_svm_accuracy,
+    regime_of,
+    reviews,
+    scored_head,
+    sentiment,
+    similarity,
+)
+from gramvec_training.evaluate.similarity import find_sets
+from gramvec_training.fit.sif import common_components
+from gramvec_training.readers.vectors import read_frequencies
+
+# GloVe 840B, Tables 1 and 6 of the paper.
+_PAPER = {
+    "sts12": {"avg": 52.5, "tf-idf": 58.7, "W": 54.0, "R": 55.6, "WR": 56.2},
+    "sick": {"avg": 65.9, "tf-idf": 69.4, "W": 70.5, "R": 70.6, "WR": 72.2},
+}
+
+
+def ablation_of_given(inputs: ExperimentInputs) -> ResultTable:
+    """Tables 1 and 6: each task's mean with and without weights and removal."""
+    scores = _ablated(inputs, inputs.vectors)
+    rows = tuple(
+        {"task": task, "system": system, "pearson": round(found[task], 2), "paper": _PAPER.get(task, {}).get(system)}
+        for task in scores["avg"]
+        for system, found in scores.items()
+    )
+    mean = {system: _mean(found) for system, found in scores.items()}
+    seen = _listed(mean)
+    return ResultTable(
+        rows,
+        (
+            *_orders(mean),
+            Finding("R gains more than W over GloVe", mean["R"] > mean["W"], seen),
+            Finding("tf-idf is between avg and WR", mean["avg"] < mean["tf-idf"] < mean["WR"], seen),
+        ),
+    )
+
+
+def ablation_of_learned(inputs: ExperimentInputs) -> ResultTable:
+    """Table 6 over vectors that are learned here from raw text, and over a trained model's."""
+    kinds = {kind: place for kind, place in kinds_of_vectors(inputs).items() if kind != GIVEN}
+    if not kinds:
+        raise InputError("This experiment learns vectors: give --data, whose folder raw has texts of Wikipedia.")
+    scores = {kind: _ablated(inputs, place) for kind, place in kinds.items()}
+    rows = tuple(
+        {"task": task, "system": system} | {kind: round(scores[kind][system][task], 2) for kind in scores}
+        for task in next(iter(scores.values()))["avg"]
+        for system in next(iter(scores.values()))
+    )
+    mean = {kind: {system: _mean(found) for system, found in some.items()} for kind, some in scores.items()}
+    return ResultTable(rows, tuple(one for kind, some in mean.items() for one in _orders(some, f"over {kind} ")))
+
+
+def _ablated(inputs: ExperimentInputs, vectors: Path) -> dict[str, dict[str, float]]:
+    """System -> task -> score."""
+    words = SetWords(vectors, inputs.sets)
+    weights = words.sif(read_frequencies(inputs.frequencies[0]))
+    return {
+        "avg": words.score(),
+        "tf-idf": words.score(words.idf()),
+        "W": words.score(weights),
+        "R": words.score(components=1),
+        "WR": words.score(weights, 1),
+    }
+
+
+def _orders(mean: Mapping[str, float], over: str = "") -> tuple[Finding, Finding]:
+    seen, given = _listed(mean), not over
+    return (
+        Finding(f"{over}avg < W < WR on the mean of the tasks", mean["avg"] < mean["W"] < mean["WR"], seen),
+        Finding(f"{over}avg < R < WR on the mean of the tasks", mean["avg"] < mean["R"] < mean["WR"], seen, sure=given),
+    )
+
+
+def _listed(mean: Mapping[str, float]) -> str:
+    return ", ".join(f"{system} {value:.1f}" for system, value in mean.items())
+
+
+def _mean(scores: Mapping[str, float]) -> float:
+    return float(np.mean(list(scores.values())))
+
+
+_NEAREST, _COMMONEST = 10, 10_000
+_FUNCTION_WORDS = 500  # the most frequent of English, nearly all of them without a meaning of their own
+_PAPER_WORDS = {"sick": "just, when, even, one, up, little, way, there, while, but"}
+
+
+def component_words(inputs: ExperimentInputs) -> ResultTable:
+    """Of each task's weighted sentences the first component, and the words nearest to it by |cosine|."""
+    frequencies = read_frequencies(inputs.frequencies[0])
+    ranks = {word: rank for rank, word in enumerate(sorted(frequencies, key=lambda one: -frequencies[one]))}
+    rows: list[ResultRow] = []
+    found = {}
+    for folder in inputs.sets:
+        words = SetWords(inputs.vectors, [folder])
+        model = words.model(words.sif(frequencies))
+        vectors = model.encode(words.texts)
+        (component,) = common_components(vectors, 1)
+        task = find_sets([folder])[0][0].task
+        nearest = _nearest(words, component, ranks)
+        found[task] = sum(ranks[word] < _FUNCTION_WORDS for word in nearest)
+        rows.append({"task": task, "words": ", ".join(nearest), "paper": _PAPER_WORDS.get(task, "")})
+    claim = f"most of the {_NEAREST} nearest are among the {_FUNCTION_WORDS} commonest words"
+    seen = ", ".join(f"{task} {number}" for task, number in found.items())
+    return ResultTable(tuple(rows), (Finding(claim, min(found.values()) > _NEAREST // 2, seen),))
+
+
+def _nearest(words: SetWords, component: np.ndarray, ranks: Mapping[str, int]) -> list[str]:
+    lengths = np.maximum(np.linalg.norm(words.table, axis=1), 1e-12)
+    cosines = np.abs(words.table @ component) / lengths
+    common = [row for row, word in enumerate(words.words) if ranks.get(word, _COMMONEST) < _COMMONEST]
+    order = sorted(common, key=lambda row: (-cosines[row], words.words[row]))
+    return [words.words[row] for row in order[:_NEAREST]]
+
+
+_PAPER_FEW_LABELS = {1_000: (82.0, 84.0), 200: (77.0, 73.0)}
+_AHEAD = 1.0
+_DRAWS = 5  # of reviews
+
+
+def scores_by_labels(inputs: ExperimentInputs) -> ResultTable:
+    """Reviews, from all, 1,000 and 200 labels; each the mean over five draws of them."""
+    task = reviews(inputs)
+    rows: list[ResultRow] = []
+    ahead: dict[int, float] = {}
+    sizes = sorted({min(size, len(task.learned)) for size in (len(task.learned), *_PAPER_FEW_LABELS)}, reverse=True)
+    for size in sizes:
+        drawn = [task.only(size, seed=draw) for draw in range(1, _DRAWS + 1)]
+        ours = float(np.mean([scored_head(inputs, one, SIF, "features", draw) for draw, one in enumerate(drawn, 1)]))
+        rival = float(np.mean([nb_svm_accuracy(one) for one in drawn]))
+        ahead[size] = ours - rival
+        paper = _PAPER_FEW_LABELS.get(size, (None, None))
+        rows.append({
+            "labels": size, "SIF": round(ours, 1), "NB-SVM": round(rival, 1), "SIF, paper": paper[0],
+            "NB-SVM, paper": paper[1],
+        })  # fmt: skip
+    seen = ", ".join(f"{size:,}: {value:+.1f}" for size, value in ahead.items())
+    return ResultTable(
+        tuple(rows),
+        (
+            Finding(
+                f"with most labels NB-SVM is at least {_AHEAD:g} point above SIF", ahead[sizes[0]] <= -_AHEAD, seen
+            ),
+            Finding(f"with fewest SIF is at least {_AHEAD:g} point above NB-SVM", ahead[sizes[-1]] >= _AHEAD, seen),
+        ),
+    )
+
+
+_PAPER_INFERENCE = {"PP": None, LSTM: 77.6, SIF: 78.2}
+
+
+def inferences(inputs: ExperimentInputs) -> ResultTable:
+    """Accuracy on SNLI, learned from its development part alone, by the head that compares."""
+    return _inferences(inputs, joined=False)
+
+
+def layered_inferences(inputs: ExperimentInputs) -> ResultTable:
+    """The same below the layers that the paper has from Bowman et al.: both vectors side by side."""
+    return _inferences(inputs, joined=True)
+
+
+def _inferences(inputs: ExperimentInputs, *, joined: bool) -> ResultTable:
+    task, layers = inference(inputs), ", three layers" if joined else ""
+    found = {system: mean_score(inputs, task, system, regime_of(system), joined=joined) for system in _PAPER_INFERENCE}
+    rows: list[ResultRow] = [
+        {"system": system, "accuracy": round(score, 1), "paper": _PAPER_INFERENCE[system]}
+        for system, score in found.items()
+    ]
+    rows.append({"system": "the commonest class", "accuracy": round(task.majority(), 1), "paper": None})
+    return ResultTable(
+        tuple(rows),
+        (
+            Finding(f"SIF's features are at least as good as the LSTM{layers}", found[SIF] >= found[LSTM],
+                    listed(found)),
+            Finding(f"SIF's features are 10 points above the commonest class{layers}",
+                    found[SIF] >= task.majority() + 10, f"{found[SIF]:.1f}, {task.majority():.1f}"),
+        ),
+    )  # fmt: skip
+
+
+_A = tuple(float(f"{m}e-{i}") for i in range(1, 6) for m in (3, 1))
+
+
+def parameter_curves(inputs: ExperimentInputs) -> ResultTable:
+    """WR on the first task for a from 3e-1 to 1e-5, over each kind of vectors."""
+    frequencies = read_frequencies(inputs.frequencies[0])
+    plain: dict[str, float] = {}
+    scores: dict[str, dict[float, float]] = {}
+    for kind, place in kinds_of_vectors(inputs).items():
+        words = SetWords(place, inputs.sets[:1])
+        plain[kind] = _mean_parameter(words.score())
+        scores[kind] = {a: _mean_parameter(words.score(words.sif(frequencies, a), 1)) for a in _A}
+    rows: list[ResultRow] = [{"a": a} | {kind: round(found[a], 2) for kind, found in scores.items()} for a in _A]
+    rows.append({"a": "none (avg)"} | {kind: round(score, 2) for kind, score in plain.items()})
+    findings = [one for kind, found in scores.items() for one in _curve_findings(kind, found, plain[kind])]
+    return ResultTable(tuple(rows), tuple(findings))
+
+
+def _curve_findings(kind: str, scores: Mapping[float, float], plain: float) -> tuple[Finding, ...]:
+    best, top = max(scores.items(), key=lambda pair: pair[1])
+    within = [score for a, score in scores.items() if 1e-4 <= a <= 1e-2]
+    first, last = scores[_A[0]], scores[_A[-1]]
+    return (
+        Finding(f"{kind}: the best a is between 1e-4 and 1e-2", 1e-4 <= best <= 1e-2, f"best {best:g}: {top:.1f}"),
+        Finding(
+            f"{kind}: WR is above avg for a from 1e-4 to 1e-2",
+            min(within) > plain,
+            f"least {min(within):.1f}, avg {plain:.1f}",
+        ),
+        Finding(
+            f"{kind}: both ends are worse",
+            max(first, last) < top,
+            f"{first:.1f} at {_A[0]:g}, {last:.1f} at {_A[-1]:g}",
+        ),
+    )
+
+
+def _mean_parameter(scores: Mapping[str, float]) -> float:
+    return float(np.mean(list(scores.values())))
+
+
+_RECURRENT = ("RNN", OPEN_LSTM, LSTM)
+# Similarity, entailment and sentiment, usual and shuffled.
+_PAPER_USUAL = {"RNN": (73.13, 76.4, 86.5), OPEN_LSTM: (85.45, 83.2, 86.6), LSTM: (83.41, 82.0, 89.2)}
+_PAPER_SHUFFLED = {"RNN": (54.50, 61.7, 84.2), OPEN_LSTM: (77.24, 78.2, 82.9), LSTM: (79.39, 81.0, 84.1)}
+
+
+def shuffled_table(inputs: ExperimentInputs) -> ResultTable:
+    """Recurrent models that learn and are scored with the words of each text in another order."""
+    tasks = (similarity(inputs), entailment(inputs), sentiment(inputs, PHRASES))
+    rows: list[ResultRow] = []
+    falls: dict[str, list[float]] = {}
+    for system in _RECURRENT:
+        falls[system] = []
+        for place, task in enumerate(tasks):
+            usual = mean_score(inputs, task, system, "trained")
+            other = float(
+                np.mean([scored_head(inputs, task.shuffled(seed), system, "trained", seed) for seed in inputs.seeds])
+            )
+            falls[system].append(usual - other)
+            rows.append({
+                "system": system, "task": task.name, "usual": round(usual, 1), "shuffled": round(other, 1),
+                "usual, paper": _PAPER_USUAL[system][place], "shuffled, paper": _PAPER_SHUFFLED[system][place],
+            })  # fmt: skip
+    seen = "; ".join(f"{system} {', '.join(f'{-fall:+.1f}' for fall in some)}" for system, some in falls.items())
+    least = min(min(some) for some in falls.values())
+    first = {system: some[0] for system, some in falls.items()}
+    return ResultTable(
+        tuple(rows),
+        (
+            Finding(f"every recurrent model falls by {_AHEAD:g} point on every task", least >= _AHEAD, seen),
+            Finding("RNN falls most on similarity", max(first, key=lambda one: first[one]) == "RNN", seen),
+        ),
+    )
+
+
+_SMALL_RANGE = 1.0  # of Pearson x 100: what "almost the same" is
+
+
+def frequency_sources(inputs: ExperimentInputs) -> ResultTable:
+    """WR on the first task with each file of frequencies."""
+    words = SetWords(inputs.vectors, inputs.sets[:1])
+    scores = {
+        path.name.split(".")[0]: _mean_sources(words.score(words.sif(read_frequencies(path)), 1))
+        for path in inputs.frequencies
+    }
+    apart = max(scores.values()) - min(scores.values())
+    rows: tuple[ResultRow, ...] = tuple(
+        {"frequencies": name, "pearson": round(score, 2)} for name, score in scores.items()
+    )
+    seen = f"{apart:.2f} between the best and the worst of {len(scores)}"
+    claim = f"the source of p(w) hardly matters (at most {_SMALL_RANGE:g} apart)"
+    return ResultTable(rows, (Finding(claim, len(scores) > 1 and apart <= _SMALL_RANGE, seen),))
+
+
+def _mean_sources(scores: Mapping[str, float]) -> float:
+    return float(np.mean(list(scores.values())))
+
+
+_SAMPLING = 1e-5  # word2vec's threshold
+
+
+def subsampling_curves(inputs: ExperimentInputs) -> ResultTable:
+    """The share of a word that word2vec keeps, min(1, sqrt(1e-5 / p)), and a / (a + p) with a = 1e-4."""
+    p = np.array([10.0**-i for i in range(7, 0, -1)])
+    kept, weight = np.minimum(1, np.sqrt(_SAMPLING / p)), 1e-4 / (1e-4 + p)
+    rows = tuple(
+        {"p": float(one), "word2vec": round(float(q), 4), "SIF, a = 1e-4": round(float(w), 4)}
+        for one, q, w in zip(p, kept, weight, strict=True)
+    )
+    apart = float(np.abs(kept - weight).max())
+    falls = bool(np.all(np.diff(kept) <= 0) and np.all(np.diff(weight) < 0))
+    seen = f"both fall from {kept[0]:.2f} and {weight[0]:.2f}; at most {apart:.2f} apart"
+    return ResultTable(
+        rows, (Finding("the curves are alike: both near 1 for rare words, and falling", falls, seen, sure=True),)
+    )
+
+
+_PAPER_SUPERVISED = {
+    "PP": (84.9, 83.1, 79.4),
+    "DAN": (85.96, 84.5, 83.4),
+    "RNN": (73.13, 76.4, 86.5),
+    OPEN_LSTM: (85.45, 83.2, 86.6),
+    LSTM: (83.41, 82.0, 89.2),
+    SIF: (86.03, 84.6, 82.2),
+}
+_ALIKE = 2.0
+
+
+def supervised_table(inputs: ExperimentInputs) -> ResultTable:
+    """Each system, learned with its head; SIF's own vectors are fixed. Beside them what is simplest."""
+    tasks = (similarity(inputs), entailment(inputs), sentiment(inputs, PHRASES))
+    found = {
+        system: [mean_score(inputs, task, system, regime_of(system)) for task in tasks] for system in _PAPER_SUPERVISED
+    }
+    rows: list[ResultRow] = [
+        _row(system, tasks, scores) | _row("", tasks, list(_PAPER_SUPERVISED[system]), ", paper") | {"system": system}
+        for system, scores in found.items()
+    ]
+    nothing = dict.fromkeys((f"{task.name}, paper" for task in tasks), None)
+    rows.append(_row("the commonest class", tasks, [None, tasks[1].majority(), tasks[2].majority()]) | nothing)
+    rows.append(_row("NB-SVM", tasks, [None, None, nb_svm_accuracy(tasks[2])]) | nothing)
+
+    def column(place: int) -> dict[str, float]:
+        return {system: scores[place] for system, scores in found.items()}
+
+    findings = []
+    for place, task in enumerate(tasks[:2]):
+        best = max(score for system, score in column(place).items() if system != SIF)
+        claim = f"SIF's features are at most {_ALIKE:g} points below the best trained model on {task.name}"
+        findings.append(Finding(claim, found[SIF][place] >= best - _ALIKE, listed(column(place))))
+    last = column(2)
+    claim = f"on sentiment the better LSTM is at least {_ALIKE:g} points above SIF's features and trained averages"
+    averages = max(last[SIF], last["PP"], last["DAN"])
+    findings.append(Finding(claim, max(last[LSTM], last[OPEN_LSTM]) >= averages + _ALIKE, listed(last)))
+    claim = "on sentiment the LSTM with output gate is above the one without"
+    findings.append(Finding(claim, last[LSTM] > last[OPEN_LSTM], listed({one: last[one] for one in (LSTM, OPEN_LSTM)})))
+    return ResultTable(tuple(rows), tuple(findings))
+
+
+def _row(
+    system: str, tasks: tuple[SupervisedTask, ...], scores: list[float] | list[float | None], ending: str = ""
+) -> dict[str, str | float | None]:
+    named = zip(tasks, scores, strict=True)
+    return {"system": system} | {
+        f"{task.name}{ending}": None if score is None else round(score, 2 if ending else 1) for task, score in named
+    }

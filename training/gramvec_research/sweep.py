@@ -1,0 +1,141 @@
+"""One config with one or two of its settings varied: a finished run for each cell, and their scores side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from gramvec.errors import InputError
+from gramvec_training.config import Config, parse_config
+from gramvec_training.evaluate.similarity import find_sets
+
+# CHARAGRAM, Table 5: n-grams of these orders, and of each order the k most frequent.
+TABLE_5_ORDERS = ((2,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 4, 5, 6))
+TABLE_5_SIZES = (100, 1_000, 50_000)
+# SIF, Figure 2a: 10^-i and 3 * 10^-i for i from 1 to 5.
+FIGURE_2A = tuple(float(f"{m}e-{i}") for i in range(1, 6) for m in (3, 1))
+
+
+@dataclass(frozen=True)
+class SweepCell:
+    """One run of a sweep: its place in the table, its folder's name, and its config."""
+
+    row: str
+    column: str
+    folder: str
+    config: Config
+
+
+def ngram_cells(config: Config, orders: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> list[SweepCell]:
+    """A cell for each number of n-grams of each order (rows) and each set of orders (columns), as in Table 5."""
+    _check(config)
+    if config.training is None or not config.features.orders:
+        raise InputError("Only a config with [training] and features.orders can vary its n-grams; [sif] varies a.")
+    cells = []
+    for size in sizes:
+        for some in orders:
+            changes: dict[str, dict[str, Any]] = {"features": {"orders": some}, "vocabulary": {"max_ngrams_each": size}}
+            name = f"orders-{'-'.join(map(str, some))}_each-{size}"
+            cells.append(SweepCell(f"{size:,}", ",".join(map(str, some)), name, _changed(config, changes)))
+    return cells
+
+
+def sif_cells(config: Config, values: Sequence[float]) -> list[SweepCell]:
+    """A cell for each value of a. A run that the config names is beside the sweep's folder, not inside."""
+    _check(config)
+    if config.sif is None:
+        raise InputError("Only a config with [sif] can vary a; [training] varies its n-grams.")
+    run = {} if config.sif.run is None else {"run": (Path("..") / config.sif.run).as_posix()}
+    return [SweepCell(f"{a:g}", "", f"a-{a:g}", _changed(config, {"sif": {"a": a, **run}})) for a in values]
+
+
+def _check(config: Config) -> None:
+    if not config.dev.sets:
+        raise InputError("The config names no development sets, so a sweep has nothing to compare; add [dev] sets.")
+
+
+def _changed(config: Config, changes: dict[str, dict[str, Any]]) -> Config:
+    values = config.model_dump()
+    for section, change in changes.items():
+        values[section] = {**values[section], **change}
+    return parse_config(values, source="the sweep")
+
+
+def check_mean(names: Sequence[str], config: Config, data: Path) -> None:
+    """Raise InputError where a sweep is to take its mean over a task, or a task/set, that the config does not score."""
+    sets = find_sets([data / path for path in config.dev.sets])[0]
+    known = {one.task for one in sets} | {f"{one.task}/{one.name}" for one in sets}
+    for name in names:
+        if name not in known:
+            raise InputError(f"The config scores no {name}; there are {', '.join(sorted(known))}.")
+
+
+def result(cell: SweepCell, record: dict[str, Any], mean_of: Sequence[str] = ()) -> dict[str, Any]:
+    """What a finished run says for its cell, for JSON: rows, seconds, and Pearson and Spearman times 100.
+
+    `tasks`: task -> mean over its sets. `mean`: over all sets of the tasks, or the single task/set, that `mean_of`
+    names, by default of all tasks; Table 5 of CHARAGRAM has the sets of sentences, or one set of words, and no other.
+    """
+    tasks = record["scores"]["tasks"]
+    named = set(mean_of) or set(tasks)
+    sets = [
+        one
+        for task, found in tasks.items()
+        for name, one in found["sets"].items()
+        if task in named or f"{task}/{name}" in named
+    ]
+    measures = ("pearson", "spearman")
+    return {
+        "row": cell.row,
+        "column": cell.column,
+        "run": cell.folder,
+        "orders": list(cell.config.features.orders),
+        "max_ngrams_each": cell.config.vocabulary.max_ngrams_each,
+        "a": None if cell.config.sif is None else cell.config.sif.a,
+        "rows": record["rows"],
+        "seconds": record["seconds"],
+        "tasks": {name: task["mean"] for name, task in tasks.items()},
+        "mean_of": sorted(named),
+        "mean": {measure: float(np.mean([one[measure] or 0.0 for one in sets])) for measure in measures},
+    }
+
+
+def to_json(results: Sequence[dict[str, Any]]) -> bytes:
+    """The results as indented JSON."""
+    return orjson.dumps({"results": results}, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def tables(results: Sequence[dict[str, Any]]) -> str:
+    """A text table, Pearson/Spearman, of each task and of the mean; a sweep of one setting is a single table."""
+    named = results[0]["mean_of"]
+    mean = "all" if named == sorted(results[0]["tasks"]) else f"mean of {', '.join(named)}"
+    tasks = [*results[0]["tasks"], mean]
+    columns = list(dict.fromkeys(one["column"] for one in results))
+    rows = list(dict.fromkeys(one["row"] for one in results))
+    if columns == [""]:
+        by_row = {one["row"]: one for one in results}
+        return _table("a", tasks, [[row, *(_score(by_row[row], task) for task in tasks)] for row in rows])
+    cells = {(one["row"], one["column"]): one for one in results}
+    return "\n\n".join(
+        _table(task, columns, [[row, *(_score(cells[row, column], task) for column in columns)] for row in rows])
+        for task in tasks
+    )
+
+
+def _score(one: dict[str, Any], task: str) -> str:
+    score = one["tasks"].get(task, one["mean"])
+    return f"{score['pearson']:.1f}/{score['spearman']:.1f}"
+
+
+def _table(corner: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [[corner, *columns], *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))])
+        for line in lines
+    )

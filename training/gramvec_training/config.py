@@ -1,0 +1,311 @@
+"""How a model is learned: by the margin loss, from a teacher, or by SIF's closed form; and what it starts from."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from gramvec.errors import InputError
+from gramvec_training.sections import (
+    SEQUENCES,
+    BagSettings,
+    CharCnnSettings,
+    DataSet,
+    Dev,
+    EncoderSettings,
+    Export,
+    FeatureKind,
+    FeatureSettings,
+    IrnnSettings,
+    ModelSettings,
+    Number,
+    Penalty,
+    Positive,
+    PositiveCount,
+    Schedule,
+    Seed,
+    Select,
+    Strict,
+    TextSource,
+    TwoLayerSettings,
+    VocabularyLimits,
+    WeightedSettings,
+)
+
+Sampling = Literal["max", "mix", "rand"]
+Among = Literal["both", "own"]
+SifWeights = Literal["sif", "idf", "none"]
+
+
+class Training(Schedule):
+    """The margin loss; `batch` counts pairs. See Schedule for how it is brought down."""
+
+    margin: Positive = 0.4
+    negatives: Sampling = "max"
+    negatives_among: Among = "both"  # or a phrase's own side, as PARAGRAM-PHRASE's formula has it
+    batch: Annotated[int, Field(ge=2)] = 128
+    mega_batch: PositiveCount = 1  # batches among which the negatives are sought
+    cosine_epsilon: Penalty = 0.0  # added to the product of the lengths: 1e-4 of charCNN, 1e-6 of charLSTM
+    shuffle_first_epoch: bool = True  # else in the order of the files
+
+
+class Spelling(Strict):
+    """Words beside the texts of a distillation: a misspelt one is drawn to its own, and away from others spelt alike.
+
+    Each step has `groups` words of the `count` most frequent in the file `words` (of four letters or more), each with
+    those most alike, `near` in all, and of each word a misspelt copy: one of `copies`. The loss beside the texts' is
+    `keep` * (1 - cos(word, its vector of the teacher)) + `weight` * cross-entropy of the copy's cosines with the words
+    of the step, over `temperature`, by which only the copies are moved.
+    """
+
+    words: Path
+    count: PositiveCount = 50_000
+    groups: PositiveCount = 64
+    near: Annotated[int, Field(ge=2)] = 8
+    copies: PositiveCount = 6
+    weight: Positive = 0.3
+    temperature: Positive = 0.05
+    keep: Penalty = 1.5
+
+
+class Distillation(Schedule):
+    """Learning from a teacher's vectors of [[texts]]; `batch` counts texts."""
+
+    teacher: str  # a sentence-transformers model's folder, an installed package that carries one, or a bundle
+    relation: Penalty = 0.5  # weight of the batch's cosines beside the vectors themselves
+    batch: Annotated[int, Field(ge=2)] = 1024
+    rate: Positive = 2e-3
+    spans: Number = 0  # texts that a short phrase is cut from, besides
+    max_texts: PositiveCount | None = None  # of all texts, keep so many
+    # Of a kind of features: how many occurrences a step leaves out. What is served has all; [export] scales them down.
+    dropout: dict[FeatureKind, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
+    whitening: Annotated[float, Field(ge=0, le=1)] = 0.0  # of the teacher's vectors; 0 for none
+    misspelt: Annotated[float, Field(ge=0, le=1)] = 0.1  # misspelt copies, as a share of the texts
+    misspelt_words: Annotated[float, Field(gt=0, le=1)] = 0.3  # share of a copy's longer words
+    misspellings: tuple[Path, ...] = ()  # files of word<TAB>misspelling
+    spelling: Spelling | None = None  # words to learn from besides
+
+
+class Sif(Strict):
+    """Word weights and common components over the words of a run, or of a file of vectors.
+
+    weights: "sif", a / (a + p(w)); "idf", log((1 + N) / (1 + N_w)) of N `documents`, N_w of them with the word (SIF,
+    equation 7); "none", 1. `frequencies` also decide the order of the rows, and so what max_words keeps.
+    """
+
+    run: str | None = None  # a run folder beside the one that is written
+    vectors: Path | None = None
+    frequencies: Path
+    a: Positive = 1e-3
+    weights: SifWeights = "sif"
+    documents: tuple[TextSource, ...] = ()
+    components: Number = 1
+    sample: PositiveCount = 100_000  # texts that the components are taken from
+    max_words: PositiveCount | None = None
+    seed: Seed = 1
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Sif:
+        if (self.run is None) == (self.vectors is None):
+            raise ValueError("give either run or vectors")
+        if (self.weights == "idf") != bool(self.documents):
+            raise ValueError('documents and weights = "idf" go together: give both or neither')
+        return self
+
+
+class Start(Strict):
+    """The bundle that training goes on from, and how many rows the new texts may add to its table.
+
+    `bundle` is a folder or a name. A new row goes to an n-gram or word that the training texts hold `min_count` times
+    and the bundle lacks, the most frequent first.
+    """
+
+    bundle: Path
+    digest: str | None = None  # the bundle must have it
+    min_count: PositiveCount = 2
+    max_ngrams: Number = 10_000
+    max_words: Number = 5_000
+
+
+class Config(Strict):
+    """A whole config: [model] and [training] with [[data]], [distillation] with [[texts]], or [sif] with [[texts]]."""
+
+    model: ModelSettings
+    features: FeatureSettings = FeatureSettings()
+    vocabulary: VocabularyLimits = VocabularyLimits()
+    encoder: EncoderSettings | None = None  # a bag as [model] says where it is left out
+    training: Training | None = None
+    distillation: Distillation | None = None
+    sif: Sif | None = None
+    start: Start | None = None  # the bundle that [training] or [distillation] goes on from
+    data: tuple[DataSet, ...] = ()
+    texts: tuple[TextSource, ...] = ()
+    dev: Dev = Dev()
+    select: Select | None = None  # the last step's model is kept without it
+    export: Export = Export()
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Config:
+        if sum(part is not None for part in (self.training, self.distillation, self.sif)) != 1:
+            raise ValueError("give one of [training], [distillation] and [sif]")
+        if self.training is not None and not self.data:
+            raise ValueError("[training] needs at least one [[data]] with a path")
+        if self.export.whitening and (self.model.activation != "linear" or self.model.bias):
+            raise ValueError("export.whitening needs a linear model without a bias")
+        if self.distillation is not None and not self.texts:
+            raise ValueError("[distillation] needs at least one [[texts]] with a path")
+        if self.start is not None and self.sif is not None:
+            raise ValueError("[start] belongs to [training] or [distillation]")
+        if self.select is not None and self.sif is not None:
+            raise ValueError("[select] belongs to [training] or [distillation]; [sif] has nothing to select from")
+        if self.sif is not None and self.sif.components and not self.texts:
+            raise ValueError("[sif] needs at least one [[texts]] with a path to take its components from")
+        return self
+
+    @model_validator(mode="after")
+    def _labelled_alone(self) -> Config:
+        if not any(one.labelled for one in self.data):
+            return self
+        if len(self.data) > 1:
+            raise ValueError("a labelled [[data]] stands alone: its negatives are chosen by its labels")
+        for name in ("layout", "max_groups", "pairs_per_group"):
+            if getattr(self.data[0], name) != DataSet.model_fields[name].default:
+                raise ValueError(f"data.{name} belongs to paraphrases; a labelled [[data]] has none")
+        return self
+
+    @model_validator(mode="after")
+    def _one_encoder(self) -> Config:
+        for name in ("pooling", "activation", "bias") if self.encoder is not None else ():
+            if getattr(self.model, name) != ModelSettings.model_fields[name].default:
+                raise ValueError(f"model.{name} belongs to a model without [encoder]; leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _encoder_and_features(self) -> Config:
+        settings, model, features = self.composition, self.model, self.features
+        if isinstance(settings, SEQUENCES):
+            words, characters = (features.orders, features.words) == ((), True), features.orders == (1,)
+            if not (words or (characters and not features.words)):
+                raise ValueError(
+                    f'encoder "{settings.kind}" reads words or characters in order: set features.orders = [] and words '
+                    "= true, or orders = [1] and words = false"
+                )
+        same = isinstance(settings, (BagSettings, WeightedSettings, TwoLayerSettings, IrnnSettings))
+        if same and model.table_width != model.dimension:
+            raise ValueError(f'encoder "{settings.kind}" has vectors as wide as its rows: leave model.width out')
+        if isinstance(settings, CharCnnSettings):
+            found = sum(count for _, count in settings.counts)
+            if not settings.layer and model.dimension != found:
+                raise ValueError(f"without encoder.layer a vector is the {found} filters: set model.dimension to that")
+        return self
+
+    @model_validator(mode="after")
+    def _fixed_vectors(self) -> Config:
+        if not isinstance(self.composition, WeightedSettings):
+            return self
+        if self.model.vectors is None:
+            raise ValueError('encoder "weighted" learns a number for each of the words of model.vectors: name a file')
+        learning = self.training or self.distillation
+        if learning is not None and learning.l2 and learning.l2_centre != "initial":
+            raise ValueError('encoder "weighted" has fixed vectors: set l2_centre = "initial", or l2 = 0')
+        if learning is not None and learning.fixed_table:
+            raise ValueError('encoder "weighted" learns numbers in its table: leave fixed_table out')
+        if self.export.scales:
+            raise ValueError('encoder "weighted" has learned how words weigh: leave export.scales out')
+        return self
+
+    @property
+    def composition(self) -> EncoderSettings:
+        """The settings of the encoder: [encoder], or the bag that [model] describes."""
+        if self.encoder is not None:
+            return self.encoder
+        return BagSettings(pooling=self.model.pooling, activation=self.model.activation, bias=self.model.bias)
+
+    def public(self) -> dict[str, Any]:
+        """The config as JSON types for records that travel: of absolute paths the file's name alone."""
+        values: dict[str, Any] = _without_folders(self.model_dump())
+        return values
+
+
+def _without_folders(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_folders(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_folders(one) for one in value]
+    if isinstance(value, Path):
+        return value.name if value.is_absolute() else value.as_posix()
+    return value
+
+
+def load_config(path: Path) -> Config:
+    """Read a TOML config. Raises InputError, one sentence naming the file and the key, for whatever is wrong in it.
+
+    `base = "other.toml"`, before the first section, names a config beside it that this one changes: sections are
+    merged key by key, but [encoder] and lists such as [[data]] take the place of the other's.
+    """
+    return parse_config(_values(path, ()), source=str(path))
+
+
+def _values(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"There is no config {path}; the shipped ones are in training/configs.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The config {path} cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"The config {path} is not TOML: {error}.") from error
+    base = values.pop("base", None)
+    if base is None:
+        return values
+    if not isinstance(base, str):
+        raise InputError(f"{path}: base names another config in quotes (given: {base!r}).")
+    if path in above:
+        raise InputError(f"{path}: base leads back to this config.")
+    return _merged(_values(path.parent / base, (*above, path)), values)
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in changes.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict) and key != "encoder"
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged
+
+
+def parse_config(values: dict[str, Any], *, source: str) -> Config:
+    """The config that nested values spell; `source` names them in errors."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise InputError(f"{source}: {_sentence(error)}") from error
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"]) or "the config"
+    if first["type"] == "extra_forbidden":
+        return f"the key {key} is not known here; remove it or check its spelling."
+    if first["type"] == "missing":
+        return f"the key {key} is missing."
+    message = first["msg"].removeprefix("Value error, ")
+    given = f" (given: {first['input']!r})" if isinstance(first["input"], (str, int, float, bool)) else ""
+    return f"{key}: {message[0].lower()}{message[1:]}{given}."
+
+
+@dataclass(frozen=True)
+class How:
+    """How a run is carried out: nothing here changes what it gives but `device` and `threads`, in the last bits.
+
+    save_every: seconds between checkpoints. cache: where teachers' vectors are kept from run to run.
+    """
+
+    device: str = "cpu"
+    threads: int = 1
+    resume: bool = False
+    save_every: float = 60.0
+    cache: Path = Path("runs/teachers")

@@ -1,0 +1,259 @@
+"""What an epoch is made of: how many pairs each source of paraphrases gives, drawn anew from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gramvec.errors import InputError
+from gramvec_training.readers.labels import Labelled, same_text
+from gramvec_training.readers.lines import BadRows
+from gramvec_training.readers.pairs import Group, read_paraphrases
+from gramvec_training.sections import DataSet
+from gramvec_training.shared import Ints
+
+
+@dataclass(frozen=True)
+class SourceGroups:
+    """The groups of one source as numbers of texts.
+
+    `members` int64[texts in groups]; `offsets` int64[groups + 1]; each group has two or more distinct texts.
+    An epoch takes `pairs_per_group` pairs of each group, and of all these at most `cap`.
+    """
+
+    name: str
+    members: Ints
+    offsets: Ints
+    pairs_per_group: int = 1
+    cap: int | None = None
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return len(self.offsets) - 1
+
+    @property
+    def pairs_per_epoch(self) -> int:
+        """How many pairs `draw` gives."""
+        available = self.groups * self.pairs_per_group
+        return available if self.cap is None else min(available, self.cap)
+
+    def draw(self, rng: np.random.Generator, *, shuffle: bool = True) -> Ints:
+        """int64[pairs_per_epoch, 2]: numbers of texts; the groups without replacement, a pair's sides distinct.
+
+        Without `shuffle` the drawn groups are in the order of their file.
+        """
+        wanted = self.pairs_per_epoch
+        chosen = rng.permutation(self.groups)[: -(-wanted // self.pairs_per_group)]
+        if not shuffle:
+            chosen.sort()
+        chosen = np.repeat(chosen, self.pairs_per_group)[:wanted]
+        starts = self.offsets[chosen]
+        sizes = self.offsets[chosen + 1] - starts
+        first = rng.integers(0, sizes)
+        second = rng.integers(0, sizes - 1)
+        second += second >= first
+        return np.stack([self.members[starts + first], self.members[starts + second]], axis=1)
+
+
+@dataclass(frozen=True)
+class LabelGroups(SourceGroups):
+    """The texts of each label: an epoch takes each of them once, with another one of its label.
+
+    The only text of a label is its own partner, and so among the others' negatives. `pairs_per_group` has no meaning.
+    """
+
+    @property
+    def pairs_per_epoch(self) -> int:
+        """How many pairs `draw` gives: one for each text."""
+        return len(self.members) if self.cap is None else min(len(self.members), self.cap)
+
+    def draw(self, rng: np.random.Generator, *, shuffle: bool = True) -> Ints:
+        """int64[pairs_per_epoch, 2]: a text, and another one of its label, uniformly."""
+        chosen = rng.permutation(len(self.members))[: self.pairs_per_epoch]
+        if not shuffle:
+            chosen.sort()
+        groups = np.searchsorted(self.offsets, chosen, side="right") - 1
+        starts = self.offsets[groups]
+        others = self.offsets[groups + 1] - starts - 1
+        second = starts + rng.integers(0, np.maximum(others, 1))
+        second += (second >= chosen) & (others > 0)
+        return np.stack([self.members[chosen], self.members[second]], axis=1)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Several sources and the seed of all draws. The same seed gives the same epochs.
+
+    Without `shuffle_first_epoch` the first epoch is the sources one after the other, each in the order of its file,
+    which for PPDB is from the surest pair to the least.
+    """
+
+    sources: Sequence[SourceGroups]
+    seed: int
+    shuffle_first_epoch: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.pairs_per_epoch:
+            raise InputError("The data sets give no pair with known features on both sides; check the data.")
+
+    @property
+    def pairs_per_epoch(self) -> int:
+        """How many pairs `epoch` gives."""
+        return sum(source.pairs_per_epoch for source in self.sources)
+
+    def epoch(self, number: int) -> Ints:
+        """int64[pairs_per_epoch, 2] of one epoch (from 0), shuffled over the sources but for the first where asked."""
+        rng = np.random.default_rng([self.seed, number])
+        shuffle = number > 0 or self.shuffle_first_epoch
+        pairs = np.concatenate([source.draw(rng, shuffle=shuffle) for source in self.sources])
+        return pairs[rng.permutation(len(pairs))] if shuffle else pairs
+
+
+MOST = 2_000  # pairs held out of one data set: more cost time and tell little
+LEAST_ROWS = 10  # a data set of fewer has none to spare
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Pairs of texts, and `meanings` int64[n]: pairs with one number share a text, directly or through others."""
+
+    left: list[str]
+    right: list[str]
+    meanings: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+
+def read_kept(one: DataSet, data: Path, seed: int) -> tuple[list[Group], BadRows]:
+    """The groups of a data set that are trained on, and its bad rows; see gramvec_training.readers."""
+    groups, bad = read_paraphrases(data / one.path, layout=one.layout, on_bad=one.bad_rows)
+    held = _held(groups, one.held_out, seed)[0]
+    return [group for group, out in zip(groups, held, strict=True) if not out], bad
+
+
+def read_held_out(sets: Sequence[DataSet], data: Path, seed: int) -> HeldOut:
+    """The first two wordings of every group that `read_kept` leaves out of these data sets."""
+    pairs = HeldOut([], [], np.zeros(0, np.int64))
+    for one in sets:
+        if one.held_out:
+            groups, _ = read_paraphrases(data / one.path, layout=one.layout)
+            held, meanings = _held(groups, one.held_out, seed)
+            places = np.flatnonzero(held).tolist()
+            pairs = HeldOut(
+                [*pairs.left, *(groups[i][0] for i in places)],
+                [*pairs.right, *(groups[i][1] for i in places)],
+                np.append(pairs.meanings, meanings[places] + pairs.meanings.max(initial=-1) + 1),
+            )
+    return pairs
+
+
+def _held(groups: Sequence[Group], share: float, seed: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Which groups are held out, bool[n], and the meaning of each, int64[n].
+
+    Groups that share a text are held out together or not at all: no held-out text is ever trained on.
+    """
+    held, meanings = np.zeros(len(groups), bool), np.arange(len(groups))
+    if not share or len(groups) < LEAST_ROWS:
+        return held, meanings
+    from scipy.sparse import coo_array  # half a second, which a small file need not wait
+    from scipy.sparse.csgraph import connected_components
+
+    numbers: dict[str, int] = {}
+    edges = [(row, numbers.setdefault(text, len(numbers))) for row, group in enumerate(groups) for text in group]
+    rows, texts = np.array(edges).T
+    size = len(groups) + len(numbers)
+    graph = coo_array((np.ones(len(edges), bool), (rows, texts + len(groups))), shape=(size, size))
+    meanings = connected_components(graph, directed=False)[1][: len(groups)].astype(np.int64)
+
+    wanted = min(max(round(share * len(groups)), 2), MOST)
+    sizes = np.bincount(meanings)
+    chosen = np.zeros(len(sizes), bool)
+    taken = 0
+    for meaning in np.random.default_rng([seed, 2**32]).permutation(len(sizes)).tolist():
+        if taken + sizes[meaning] <= wanted:
+            chosen[meaning] = True
+            taken += sizes[meaning]
+    if chosen.sum() > 1:  # among wordings of one meaning there is nothing to confuse
+        held = chosen[meanings]
+    return held, meanings
+
+
+_KEPT = 2  # texts of a label that are never held out: what is left can still be a pair
+
+
+@dataclass(frozen=True)
+class LabelTexts:
+    """Texts, and of each the numbers of its labels, ascending: one, or all that the file gives it."""
+
+    texts: list[str]
+    labels: list[tuple[int, ...]]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def classes(self) -> npt.NDArray[np.int64]:
+        """int64[n]: the number of each text's label, -1 where it has several."""
+        return np.array([one[0] if len(one) == 1 else -1 for one in self.labels], np.int64)
+
+    def of(self, places: Sequence[int]) -> LabelTexts:
+        """Those at these places."""
+        return LabelTexts([self.texts[i] for i in places], [self.labels[i] for i in places])
+
+
+@dataclass(frozen=True)
+class LabelSplit:
+    """The texts of a file in three parts; no text is in two of them. names: the labels, by number."""
+
+    names: tuple[str, ...]
+    train: LabelTexts
+    chosen_by: LabelTexts
+    reported: LabelTexts
+
+
+def split_labels(rows: Sequence[Labelled], share: float, seed: int) -> LabelSplit:
+    """Hold out `share` of the texts of every label, one half to choose by and the other to report.
+
+    Rows whose texts differ in case and white space alone are one text; it has the labels of all of them. A label keeps
+    two texts at least, so that one with two or fewer has none held out; nor have files of fewer than ten texts.
+    """
+    numbers: dict[str, int] = {}
+    texts: dict[str, str] = {}
+    labels: dict[str, set[int]] = {}
+    for label, (text, *_) in rows:
+        key = same_text(text)
+        texts.setdefault(key, text)
+        labels.setdefault(key, set()).add(numbers.setdefault(label, len(numbers)))
+    found = LabelTexts(list(texts.values()), [tuple(sorted(one)) for one in labels.values()])
+    held = _held_labels(found, len(numbers), share, seed)
+    train = np.setdiff1d(np.arange(len(found)), held)
+    return LabelSplit(
+        tuple(numbers), found.of(train.tolist()), found.of(np.sort(held[1::2]).tolist()),
+        found.of(np.sort(held[::2]).tolist()),
+    )  # fmt: skip
+
+
+def _held_labels(found: LabelTexts, labels: int, share: float, seed: int) -> npt.NDArray[np.int64]:
+    """int64[held]: places of texts, label after label, so that every other one is half of each label."""
+    if not share or len(found) < LEAST_ROWS:
+        return np.zeros(0, np.int64)
+    share = min(share, 2 * MOST / len(found))
+    rng = np.random.default_rng([seed, 2**32])
+    own = np.array([one[0] for one in found.labels])
+    order = np.lexsort([rng.random(len(own)), own])
+    by_label = np.split(order, np.cumsum(np.bincount(own, minlength=labels))[:-1])
+    held: list[npt.NDArray[np.int64]] = []
+    due = 0.0
+    for number in rng.permutation(labels).tolist():
+        members = by_label[number]
+        due += share * len(members)
+        taken = min(round(due), max(len(members) - _KEPT, 0))
+        due -= min(taken, due)
+        held.append(members[:taken])
+    return np.concatenate(held)

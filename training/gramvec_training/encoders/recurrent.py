@@ -1,0 +1,242 @@
+"""The loops over steps of RNNs and LSTMs, forwards and backwards, written out.
+
+torch.nn.LSTM has no peepholes, and a loop over steps that autograd follows keeps a dozen tensors a step and walks them
+one by one. Here each step is one matrix product and a few operations in place, and the gradients of the matrices are
+one product over all steps at the end: `make bench PARTS=training` says what it buys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+
+from gramvec_training.encoders.base import LONGEST, Encoder, Steps, normal, projected
+from gramvec_training.sections import IrnnSettings, LstmSettings, RnnSettings
+
+_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+_tanh_backward = torch.ops.aten.tanh_backward.grad_input
+
+
+def lstm(
+    values: Tensor, ids: Tensor, recurrent: Tensor, peepholes: Tensor, sizes: list[int], *, output_gate: bool
+) -> Tensor:
+    """The states float32[m, h] of an LSTM with peepholes (Gers et al., 2003), from a state and a cell of zeros.
+
+    values: float32[v, 4h], what the input adds to the gates, bias included: input gate, forget gate, candidate, output
+    gate; ids: int64[m], which of them each position has, in the order of Steps, and sizes those of its steps.
+    recurrent: float32[h, 4h]; peepholes: float32[3, h] of input, forget and output gate, these two from the cell before
+    and that one from the cell of the step. Without an output gate there are three blocks and two peepholes, and a state
+    is tanh(cell).
+    """
+    states: Tensor = _Lstm.apply(values, ids, recurrent, peepholes, sizes, output_gate)  # type: ignore[no-untyped-call]
+    return states
+
+
+def rnn(values: Tensor, ids: Tensor, recurrent: Tensor, sizes: list[int], *, activation: str) -> Tensor:
+    """The states float32[m, h] of h_t = f(values[ids_t] + h_(t-1) recurrent), h_0 = 0; f linear, tanh or relu.
+
+    values: float32[v, h], the bias included; recurrent: float32[h, h]; ids and sizes as of `lstm`.
+    """
+    states: Tensor = _Rnn.apply(values, ids, recurrent, sizes, activation)  # type: ignore[no-untyped-call]
+    return states
+
+
+def _spans(sizes: list[int]) -> Iterator[tuple[int, int, int]]:
+    """Of each step: where it begins and ends, and where the step before begins (-1 of the first)."""
+    begin, before = 0, -1
+    for size in sizes:
+        yield begin, begin + size, before
+        begin, before = begin + size, begin
+
+
+def _of_step_before(sizes: list[int], states: Tensor) -> Tensor:
+    """float32[m - sizes[0], h]: of each position but those of the first step, the state of its text a step before."""
+    parts = [states[before : before + end - begin] for begin, end, before in _spans(sizes) if before >= 0]
+    return torch.cat(parts) if parts else states[:0]
+
+
+class _Rnn(Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, ids: Tensor, recurrent: Tensor, sizes: list[int], activation: str) -> Tensor:
+        states = values.index_select(0, ids)  # [m, h]
+        for begin, end, before in _spans(sizes):
+            state = states[begin:end]
+            if before >= 0:
+                state.addmm_(states[before : before + end - begin], recurrent)
+            if activation != "linear":
+                _ = state.tanh_() if activation == "tanh" else state.relu_()
+        ctx.save_for_backward(ids, recurrent, states)
+        ctx.sizes, ctx.activation, ctx.rows = sizes, activation, len(values)
+        return states
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        ids, recurrent, states = ctx.saved_tensors
+        inner = gradient.clone()  # [m, h], of the sums before the activation
+        back = recurrent.T
+        for begin, end, before in reversed(list(_spans(ctx.sizes))):
+            part = inner[begin:end]
+            if ctx.activation == "tanh":
+                _tanh_backward(part, states[begin:end], grad_input=part)
+            elif ctx.activation == "relu":
+                part.mul_(states[begin:end] > 0)
+            if before >= 0:
+                inner[before : before + end - begin].addmm_(part, back)
+        of_values = inner.new_zeros(ctx.rows, inner.shape[1]).index_add_(0, ids, inner)
+        first = ctx.sizes[0] if ctx.sizes else 0
+        of_recurrent = _of_step_before(ctx.sizes, states).T @ inner[first:]
+        return of_values, None, of_recurrent, None, None
+
+
+class _Lstm(Function):
+    @staticmethod
+    def forward(
+        ctx: Any, values: Tensor, ids: Tensor, recurrent: Tensor, peepholes: Tensor, sizes: list[int], output_gate: bool
+    ) -> Tensor:
+        h = recurrent.shape[0]
+        gates = values.index_select(0, ids)  # [m, 4h], which become the activated gates
+        cells, tanhs = gates.new_empty(len(gates), h), gates.new_empty(len(gates), h)
+        states = torch.empty_like(tanhs) if output_gate else tanhs
+        for begin, end, before in _spans(sizes):
+            gate, cell = gates[begin:end], cells[begin:end]
+            size = end - begin
+            old_cell = cells[before : before + size]
+            both = gate[:, : 2 * h]
+            if before >= 0:
+                gate.addmm_(states[before : before + size], recurrent)
+                both.view(-1, 2, h).addcmul_(old_cell.unsqueeze(1), peepholes[:2])
+            both.sigmoid_()
+            candidate = gate[:, 2 * h : 3 * h].tanh_()
+            torch.mul(gate[:, :h], candidate, out=cell)
+            if before >= 0:
+                cell.addcmul_(gate[:, h : 2 * h], old_cell)
+            torch.tanh(cell, out=tanhs[begin:end])
+            if output_gate:
+                out = gate[:, 3 * h :].addcmul_(cell, peepholes[2]).sigmoid_()
+                torch.mul(out, tanhs[begin:end], out=states[begin:end])
+        ctx.save_for_backward(ids, recurrent, peepholes, gates, cells, tanhs, states)
+        ctx.sizes, ctx.output_gate, ctx.rows = sizes, output_gate, len(values)
+        return states
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        ids, recurrent, peepholes, gates, cells, tanhs, states = ctx.saved_tensors
+        h, back = recurrent.shape[0], recurrent.T
+        of_states = gradient.clone()  # [m, h]
+        of_cells = torch.zeros_like(cells)  # [m, h]
+        inner = torch.empty_like(gates)  # [m, 4h], of the sums before the activations
+        for begin, end, before in reversed(list(_spans(ctx.sizes))):
+            gate, part, of_state, of_cell = (
+                gates[begin:end],
+                inner[begin:end],
+                of_states[begin:end],
+                of_cells[begin:end],
+            )
+            tanh = tanhs[begin:end]
+            if ctx.output_gate:
+                out, of_out = gate[:, 3 * h :], part[:, 3 * h :]
+                torch.mul(of_state, tanh, out=of_out)
+                _sigmoid_backward(of_out, out, grad_input=of_out)
+                of_cell.addcmul_(of_out, peepholes[2])
+                of_state.mul_(out)
+            of_cell.add_(_tanh_backward(of_state, tanh, grad_input=of_state))
+            candidate, into = gate[:, 2 * h : 3 * h], gate[:, :h]
+            torch.mul(of_cell, candidate, out=part[:, :h])
+            torch.mul(of_cell, into, out=part[:, 2 * h : 3 * h])
+            _tanh_backward(part[:, 2 * h : 3 * h], candidate, grad_input=part[:, 2 * h : 3 * h])
+            if before < 0:
+                part[:, h : 2 * h].zero_()
+            else:
+                torch.mul(of_cell, cells[before : before + end - begin], out=part[:, h : 2 * h])
+            _sigmoid_backward(part[:, : 2 * h], gate[:, : 2 * h], grad_input=part[:, : 2 * h])
+            if before >= 0:
+                earlier = slice(before, before + end - begin)
+                of_states[earlier].addmm_(part, back)
+                of_earlier = of_cells[earlier]
+                of_earlier.addcmul_(of_cell, gate[:, h : 2 * h])
+                of_earlier.addcmul_(part[:, :h], peepholes[0]).addcmul_(part[:, h : 2 * h], peepholes[1])
+        of_values = inner.new_zeros(ctx.rows, inner.shape[1]).index_add_(0, ids, inner)
+        first = ctx.sizes[0] if ctx.sizes else 0
+        of_recurrent = _of_step_before(ctx.sizes, states).T @ inner[first:]
+        old_cells = _of_step_before(ctx.sizes, cells)
+        of_peepholes = [(inner[first:, at * h : (at + 1) * h] * old_cells).sum(0) for at in (0, 1)]
+        if ctx.output_gate:
+            of_peepholes.append((inner[:, 3 * h :] * cells).sum(0))
+        return of_values, None, of_recurrent, torch.stack(of_peepholes), None, None
+
+
+_HALF = 0.01  # of the uniform first values, the authors' library's
+
+
+class Rnn(Encoder):
+    """h_t = f(e_t W_x + h_(t-1) W_h + b), h_0 = 0, over the rows e_t of a text in their order; g(x) = h_n.
+
+    iRNN is linear, W_x and W_h begin as the identity, and g(x) = h_n / n: at the start exactly the average. Its L2 term
+    draws the matrices to the identity, which is their centre "initial". The biases begin at zero.
+    """
+
+    def __init__(
+        self, table: Tensor, settings: RnnSettings | IrnnSettings, dimension: int, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        self.dimension = dimension
+        self.table = nn.Parameter(table)  # [rows, width]
+        if isinstance(settings, IrnnSettings):
+            self.activation: str = "linear"
+            first, second = torch.eye(dimension), torch.eye(dimension)
+        else:
+            self.activation = settings.activation
+            first = torch.empty(table.shape[1], dimension).uniform_(-_HALF, _HALF, generator=generator)
+            second = torch.empty(dimension, dimension).uniform_(-_HALF, _HALF, generator=generator)
+        self.inputs = nn.Parameter(first)  # [width, d]
+        self.recurrent = nn.Parameter(second)  # [d, d]
+        self.bias = nn.Parameter(torch.zeros(dimension))  # [d]
+
+    @property
+    def averages(self) -> bool:
+        """Whether the last state is divided by the length."""
+        return isinstance(self.settings, IrnnSettings)
+
+    def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
+        """See Encoder."""
+        steps = Steps.of(offsets)
+        rows = self.table if table is None else table  # [rows, width]
+        values, at = projected(rows, ids[steps.places], self.inputs, self.bias)
+        last = steps.last_of(rnn(values, at, self.recurrent, steps.sizes, activation=self.activation))  # [n, d]
+        return last / offsets.diff().clamp(min=1, max=LONGEST).unsqueeze(1) if self.averages else last
+
+
+class Lstm(Encoder):
+    """An LSTM with peepholes (Gers et al., 2003) over the rows e_t of a text in their order; g(x) = h_n.
+
+    i_t = sigmoid(e_t W_xi + h_(t-1) W_hi + p_i c_(t-1) + b_i), f_t likewise,
+    c_t = f_t c_(t-1) + i_t tanh(e_t W_xc + h_(t-1) W_hc + b_c),
+    o_t = sigmoid(e_t W_xo + h_(t-1) W_ho + p_o c_t + b_o), h_t = o_t tanh(c_t); without output gate h_t = tanh(c_t).
+    (Wieting et al., 2016b, section 3.) Matrices and peepholes begin normal with standard deviation 0.1, the biases at
+    zero, the forget gate's too; the first state and cell are zeros. A text without rows is its first state.
+    """
+
+    def __init__(self, table: Tensor, settings: LstmSettings, dimension: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.settings = settings
+        self.dimension = dimension
+        blocks = 4 if settings.output_gate else 3  # input gate, forget gate, candidate, output gate
+        self.table = nn.Parameter(table)  # [rows, width]
+        self.inputs = nn.Parameter(normal(table.shape[1], blocks * dimension, generator=generator))  # [width, 4d]
+        self.recurrent = nn.Parameter(normal(dimension, blocks * dimension, generator=generator))  # [d, 4d]
+        self.peepholes = nn.Parameter(normal(blocks - 1, dimension, generator=generator))  # [3, d]
+        self.bias = nn.Parameter(torch.zeros(blocks * dimension))  # [4d]
+
+    def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
+        """See Encoder."""
+        steps = Steps.of(offsets)
+        rows = self.table if table is None else table  # [rows, width]
+        values, at = projected(rows, ids[steps.places], self.inputs, self.bias)
+        gated = self.settings.output_gate
+        states = lstm(values, at, self.recurrent, self.peepholes, steps.sizes, output_gate=gated)  # [m, d]
+        return steps.last_of(states)  # [n, d]

@@ -1,0 +1,247 @@
+"""The simplest rivals, each in a few lines of what people already use: TF-IDF, RapidFuzz, model2vec, a transformer.
+
+What is measured is what such a user would write. The libraries are not needed for anything else, so each is imported
+when its peer is made. A new peer is a function here and a line in `PEERS` or `OF_A_FOLDER`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.loading import load
+from gramvec.embed.spaces import Space
+from gramvec.errors import InputError
+from gramvec.lexical.similarity import overlap
+from gramvec.lexical.sparse import fit
+from gramvec.search.hybrid import CANDIDATES, MOST_CHARACTERS, weights_for
+from gramvec.search.weighing import weighed_by
+from gramvec_training.evaluate.backend import (
+    SCORES_A_BLOCK,
+    Cosines,
+    EncodeRows,
+    ModelForTexts,
+    ScoredModel,
+    TextComparison,
+    fixed,
+    most_alike,
+    nearest_rows,
+    unit,
+)
+from gramvec_training.shared import Doubles, Ints
+
+
+class NotInstalledError(InputError):
+    """A peer's library is not installed."""
+
+
+def of_scored(model: ScoredModel) -> ModelForTexts:
+    """One of ours, a bundle as it is served or a run."""
+    return fixed(lambda texts: unit(model.encode(texts)))
+
+
+def open_peer(name: str) -> ModelForTexts:
+    """The peer of a name: one of PEERS, or one of OF_A_FOLDER, `=` and its folder.
+
+    Raises InputError for another name, a library that is not installed, and a folder that holds no such model.
+    """
+    kind, equals, folder = name.partition("=")
+    if kind in PEERS and not equals:
+        return PEERS[kind]()
+    if kind in OF_A_FOLDER and folder:
+        return OF_A_FOLDER[kind](folder)
+    folders = " or ".join(f"{one}=FOLDER" for one in OF_A_FOLDER)
+    raise InputError(f"There is no peer {name!r}; give all, {', '.join(PEERS)}, {folders}.")
+
+
+def installed_peers() -> tuple[dict[str, ModelForTexts], list[str]]:
+    """(each of PEERS whose library is there, a sentence for each that is not)."""
+    models: dict[str, ModelForTexts] = {}
+    notes = []
+    for name, make in PEERS.items():
+        try:
+            models[name] = make()
+        except NotInstalledError as error:
+            notes.append(f"{name} is left out: {error}")
+    return models, notes
+
+
+def _weighed_by_texts(space: Space) -> Callable[[str], ModelForTexts]:
+    """A bundle whose lexical sketch is weighed by the texts at hand."""
+
+    def opened(name: str) -> ModelForTexts:
+        embedder = load(name, device="cpu")
+
+        def model(texts: Sequence[str]) -> TextComparison:
+            adapted = embedder.adapted(embedder.prepare(texts, truncate=True), space=space)
+            return Cosines(lambda some: adapted.embed(some, truncate=True))
+
+        return model
+
+    return opened
+
+
+def _indexed(name: str) -> ModelForTexts:
+    """A bundle's space both, as an index of the texts weighs it."""
+    embedder = load(name, device="cpu", space="both")
+
+    def model(texts: Sequence[str]) -> TextComparison:
+        own = weighed_by(embedder, texts)
+        return Cosines(lambda some: own.embed(some, truncate=True))
+
+    return model
+
+
+def _hybrid(name: str) -> ModelForTexts:
+    """`gramvec search --hybrid 0.5` in an index of the texts."""
+    embedder = load(name, device="cpu")
+    return lambda texts: _Hybrid(embedder, texts)
+
+
+def _token_set() -> ModelForTexts:
+    """RapidFuzz: the edit distance of what two texts have and have not in common, as sorted words."""
+    comparison = _TokenSetRatio(_library("rapidfuzz.fuzz", "rapidfuzz"), _library("rapidfuzz.process", "rapidfuzz"))
+    return lambda texts: comparison
+
+
+def _transformer(folder: str) -> ModelForTexts:
+    from gramvec_training.teachers import model_folder
+
+    path = model_folder(folder)
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    library = _library("sentence_transformers", "sentence-transformers")
+    model = library.SentenceTransformer(str(path), device="cpu", local_files_only=True)
+    return fixed(
+        _remembered(lambda texts: model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
+    )
+
+
+def _model2vec(folder: str) -> ModelForTexts:
+    library = _library("model2vec", "model2vec")
+    try:
+        model = library.StaticModel.from_pretrained(folder)
+    except Exception as error:  # whatever a folder of another kind makes it raise
+        raise InputError(f"model2vec cannot open {folder} ({error}); give the folder of a StaticModel.") from error
+    return fixed(lambda texts: unit(np.asarray(model.encode(list(texts), use_multiprocessing=False), np.float32)))
+
+
+class _Hybrid:
+    """A Comparison by cosines, and of the nearest also by the n-grams that they share, half and half."""
+
+    encode = None
+
+    def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
+        self._embedder = embedder
+        lexical = weights_for(embedder, 0.5, weighed_by(embedder, texts).own_lexical)
+        assert lexical is not None
+        self._lexical = lexical
+
+    def pairs(self, left: Sequence[str], right: Sequence[str]) -> Doubles:
+        """See Comparison.pairs."""
+        cosines = self._embedder.pair_similarity(*([one[:MOST_CHARACTERS] for one in side] for side in (left, right)))
+        shared = [overlap(self._lexical, a, [b])[0] for a, b in zip(left, right, strict=True)]
+        return np.asarray((cosines + np.array(shared)) / 2, np.float64)
+
+    def nearest(self, queries: Sequence[str], texts: Sequence[str], k: int) -> Ints:
+        """See Comparison.nearest."""
+        asked, known = (self._embedder.embed(side, truncate=True) for side in (queries, texts))
+        found = []
+        for query, vector, rows in zip(queries, asked, nearest_rows(asked, known, max(k, CANDIDATES)), strict=True):
+            shared = overlap(self._lexical, query, [texts[row][:MOST_CHARACTERS] for row in rows.tolist()])
+            found.append(rows[np.argsort(-(known[rows] @ vector + shared), kind="stable")[:k]])
+        return np.array(found)
+
+
+class _TokenSetRatio:
+    """A Comparison by rapidfuzz.fuzz.token_set_ratio, 0 to 100."""
+
+    encode = None
+
+    def __init__(self, fuzz: Any, process: Any) -> None:
+        self._scorer = fuzz.token_set_ratio
+        self._process = process
+
+    def pairs(self, left: Sequence[str], right: Sequence[str]) -> Doubles:
+        """See Comparison.pairs."""
+        return np.array([self._scorer(a, b) for a, b in zip(left, right, strict=True)], np.float64)
+
+    def nearest(self, queries: Sequence[str], texts: Sequence[str], k: int) -> Ints:
+        """See Comparison.nearest."""
+        size = max(1, SCORES_A_BLOCK // max(len(texts), 1))
+
+        def blocks() -> Iterator[Doubles]:
+            for start in range(0, len(queries), size):
+                block = queries[start : start + size]
+                yield self._process.cdist(block, texts, scorer=self._scorer).astype(np.float64)
+
+        return most_alike(blocks(), k)
+
+
+def _sparse() -> ModelForTexts:
+    """What `gramvec match` compares: n-grams weighed by the texts at hand."""
+    _library("scipy.sparse", "scipy")
+
+    def model(texts: Sequence[str]) -> TextComparison:
+        made = fit(texts)
+        return Cosines(lambda some: made.embed(some).to_scipy())
+
+    return model
+
+
+def _tfidf(**settings: Any) -> ModelForTexts:
+    library = _library("sklearn.feature_extraction.text", "scikit-learn")
+
+    def model(texts: Sequence[str]) -> TextComparison:
+        vectorizer = library.TfidfVectorizer(**settings).fit(texts)
+        return Cosines(vectorizer.transform)
+
+    return model
+
+
+def _of_ngrams(shortest: int, longest: int) -> ModelForTexts:
+    """Character n-grams inside of words, 1 + log of their count, times the inverse document frequency at hand."""
+    return _tfidf(analyzer="char_wb", ngram_range=(shortest, longest), sublinear_tf=True)
+
+
+def _remembered(encode: EncodeRows) -> EncodeRows:
+    """The same vectors, each text's computed once."""
+    known: dict[str, npt.NDArray[np.float32]] = {}
+
+    def remembering(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            known.update(zip(new, np.asarray(encode(new), np.float32), strict=True))
+        return np.stack([known[text] for text in texts])
+
+    return remembering
+
+
+def _library(module: str, package: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise NotInstalledError(f"{package} is not installed; pip install {package}.") from error
+
+
+PEERS: Mapping[str, Callable[[], ModelForTexts]] = {
+    "tfidf": lambda: _of_ngrams(2, 4),
+    "tfidf-3-5": lambda: _of_ngrams(3, 5),
+    "tfidf-words": _tfidf,
+    "rapidfuzz": _token_set,
+    "match": _sparse,
+}
+OF_A_FOLDER: Mapping[str, Callable[[str], ModelForTexts]] = {
+    "model2vec": _model2vec,
+    "transformer": _transformer,
+    "lexical": _weighed_by_texts("lexical"),
+    "both": _weighed_by_texts("both"),
+    "indexed": _indexed,
+    "hybrid": _hybrid,
+}

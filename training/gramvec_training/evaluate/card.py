@@ -1,0 +1,422 @@
+"""What a model of each kind is, what it is bad at, and the config of its paper: sentences of the card."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from gramvec.bundle.bundle import GRAPH, Manifest, staged_folder, write_manifest
+from gramvec.bundle.resolve import MANIFEST
+from gramvec.embed.embedder import Embedder
+from gramvec.errors import BundleError, InputError
+from gramvec.explain.neighbors import nearest_words_of
+from gramvec_training.evaluate.backend import Typos, evaluate_models, served_model
+from gramvec_training.evaluate.report import markdown_table, number, share
+from gramvec_training.evaluate.similarity import PHRASES, WORDS, SimilaritySet
+
+SYSTEMS = {
+    "charagram-phrase": "Character n-grams, summed (CHARAGRAM-PHRASE, Wieting et al., 2016).",
+    "charagram-2-layer": "Character n-grams, summed, and a second layer (CHARAGRAM, Wieting et al., 2016).",
+    "paragram-phrase": "Averaged word vectors (PARAGRAM-PHRASE, Wieting et al., 2016).",
+    "paragram-projection": "Averaged word vectors and one layer (PP-proj, Wieting et al., 2016).",
+    "dan": "Averaged word vectors and layers above them (deep averaging network, Iyyer et al., 2015).",
+    "rnn": "Words read in their order by a plain recurrent network (RNN, Wieting et al., 2016).",
+    "irnn": "Words read in their order by a linear recurrent network that began as the average (iRNN, Wieting et al., "
+    "2016).",
+    "lstm": "Words read in their order by an LSTM with peepholes (Gers et al., 2003; Wieting et al., 2016).",
+    "charlstm": "Characters read in their order by an LSTM with peepholes (charLSTM, Wieting et al., 2016).",
+    "charcnn": "Convolutions over characters, and their largest values (charCNN, Wieting et al., 2016).",
+    "gramvec": "Character n-grams and whole words in one table, summed; learned from a transformer's vectors.",
+    "sif": "Averaged word vectors, weighted by rarity, less their common component (SIF, Arora et al., 2017).",
+}
+LIMITS = {
+    "charagram-phrase": [
+        "The order of words hardly counts: only n-grams that cross a space see it.",
+        "Negation and numbers change a vector little: a sentence and its denial are close.",
+        "Words that look alike are drawn together even where they mean different things, unless training held them "
+        "apart.",
+        "Long texts add up many n-grams and saturate; it is made for phrases and sentences.",
+    ],
+    "paragram-phrase": [
+        "The order of words does not count: the same words in any order have the same vector.",
+        "All words outside the vocabulary share one vector, so misspelt and rare words lose their meaning.",
+        "Negation and numbers change a vector little: a sentence and its denial are close.",
+    ],
+    "gramvec": [
+        "The order of words hardly counts: only n-grams that cross a space see it.",
+        "Negation and numbers change a vector little: a sentence and its denial are close.",
+        "It knows what its teacher knows, and inherits the teacher's mistakes and biases.",
+        "Long texts are a plain sum of many features; it is made for phrases and sentences.",
+    ],
+    "sif": [
+        "The order of words does not count: the same words in any order have the same vector.",
+        "Words outside the vocabulary are skipped; a text of such words alone is a zero vector, similar to nothing.",
+        "The common component is that of the sentences named above; text of a quite different kind gains less.",
+        "Negation and numbers change a vector little: a sentence and its denial are close.",
+    ],
+}
+_IN_ORDER = [
+    "It goes from step to step, so it is many times slower than a sum of rows.",
+    "Texts much longer than those it was trained on are read to their end, and what stood first counts little.",
+    "Negation and numbers change a vector little, unless training held such texts apart.",
+]
+_UNKNOWN_WORDS = LIMITS["paragram-phrase"][1]
+_SPELLING = "Words that are spelt alike are drawn together; a character that was not in the training texts is left out."
+LIMITS |= {
+    "charagram-2-layer": LIMITS["charagram-phrase"],
+    "paragram-projection": LIMITS["paragram-phrase"],
+    "dan": LIMITS["paragram-phrase"],
+    "rnn": [_UNKNOWN_WORDS, *_IN_ORDER],
+    "irnn": [_UNKNOWN_WORDS, *_IN_ORDER],
+    "lstm": [_UNKNOWN_WORDS, *_IN_ORDER],
+    "charlstm": [_SPELLING, *_IN_ORDER],
+    "charcnn": [
+        _SPELLING,
+        "Where in a text something stands does not count, only that it is there.",
+        "Long texts saturate: each filter keeps its largest value alone.",
+    ],
+}
+PAPER_CONFIGS = {
+    "charagram-phrase": "charagram-phrase-paper",
+    "paragram-phrase": "paragram-phrase-paper",
+    "sif": "sif-paper",
+}
+
+
+def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_bytes: int) -> str:
+    """Markdown: what the model is, its scores, neighbours, data with licences, recipe and limits.
+
+    `record` is a run's; with its key `evaluation` (see bundle_card.assess) every figure is of the finished bundle,
+    else the scores are those that the trainer computed. `table_bytes` is the size of the stored table.
+    """
+    kind = str(record["kind"])
+    evaluation = record.get("evaluation")
+    dimension = record.get("dimension") or record["config"]["model"]["dimension"]
+    size = f"a table of {table_bytes / 1e6:.1f} MB"
+    if evaluation is not None:
+        size += f", {evaluation['bytes'] / 1e6:.1f} MB in all to serve it"
+    parts = [
+        f"# {name}",
+        f"{SYSTEMS[kind]} English, lower-cased, {dimension} dimensions, {record['rows']:,} rows in {precision}, "
+        f"{size}.",
+        *_not_the_papers(record),
+        "Made by gramvec-train; manifest.json beside this file holds the settings in full.",
+        *_scores(record.get("scores") if evaluation is None else evaluation, of_bundle=evaluation is not None),
+        *(_typos(evaluation, name) if evaluation and evaluation.get("typos") else []),
+        *(_neighbours(evaluation["neighbours"]) if evaluation else []),
+        *_data(record),
+        "## How it was made",
+        *_recipe(record),
+        "## What it is bad at",
+        "\n".join(f"- {line}" for line in [*LIMITS[kind], "English alone: other languages were not trained on."]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _not_the_papers(record: Mapping[str, Any]) -> list[str]:
+    """Where a system of the papers was learned otherwise than there: that it was, and what would be the papers' way."""
+    kind = str(record["kind"])
+    taught = record.get("teacher") or (record.get("vectors") or {}).get("teacher")
+    if not taught or kind not in PAPER_CONFIGS:
+        return []
+    what = "word vectors" if kind == "sif" else "weights"
+    return [
+        f"The architecture is the paper's. The {what} are not: they were learned from a teacher, {taught['model']}, so "
+        "these scores stand for this model and not for the paper's. The paper's own training is one command, on the "
+        f"paper's data: `gramvec-train fit training/configs/{PAPER_CONFIGS[kind]}.toml`."
+    ]
+
+
+def _scores(scores: Mapping[str, Any] | None, *, of_bundle: bool) -> list[str]:
+    if not scores or not scores["tasks"]:
+        return ["## Scores", "No development set was scored."]
+    tasks = [["task", "sets", "Pearson, mean", "Spearman, mean", "Pearson, pooled", "Spearman, pooled"]]
+    sets = [["set", "pairs", "Pearson", "Spearman"]]
+    for task, result in scores["tasks"].items():
+        values = [result[how][measure] for how in ("mean", "pooled") for measure in ("pearson", "spearman")]
+        tasks.append([task, str(len(result["sets"])), *(number(value) for value in values)])
+        for one, found in result["sets"].items():
+            values = [found["pearson"], found["spearman"]]
+            sets.append([f"{task}/{one}", f"{found['pairs']:,}", *(number(value) for value in values)])
+    origin = "of this bundle as it is served" if of_bundle else "of the trainer, with the table in float32"
+    note = (
+        f"Cosine against human scores, times 100, on development sets, {origin}. Settings were chosen on these "
+        "sets, which flatters them a little."
+    )
+    parts = ["## Scores", markdown_table(tasks), note, markdown_table(sets)]
+    return [*parts, *_coverage(scores["coverage"])] if "coverage" in scores else parts
+
+
+def _coverage(coverage: Mapping[str, Any]) -> list[str]:
+    rows = [["task", "texts", "n-grams known", "words known", "texts of which nothing is known"]]
+    for task, one in coverage.items():
+        known = [share(one["ngrams_known"]), share(one["words_known"])]
+        rows.append([task, f"{one['texts']:,}", *known, f"{one['texts_unknown']:,}"])
+    return ["How much of these texts it knows, counting every occurrence:", markdown_table(rows)]
+
+
+def _typos(evaluation: Mapping[str, Any], name: str) -> list[str]:
+    percentages = list(evaluation["typos"])
+    models = [(name, evaluation)]
+    if "beside" in evaluation:
+        models.append((evaluation["beside"]["name"], evaluation["beside"]))
+    rows = [["task", "model", "clean", *(f"{one} % misspelt" for one in percentages)]]
+    for task in next(iter(evaluation["typos"].values())):
+        for label, one in models:
+            found = [one["tasks"], *(one["typos"][percentage] for percentage in percentages)]
+            rows.append([task, label, *(number(result[task]["mean"]["pearson"]) for result in found)])
+    files = evaluation.get("misspellings") or []
+    real = f", real misspellings ({', '.join(files)})" if files else ""
+    note = (
+        "Pearson, mean of the task's sets, with so many of the words of three letters and more misspelt on both "
+        f"sides: neighbouring keys, transpositions, deletions, insertions{real}, each as likely; seed "
+        f"{evaluation['seed']}. Sets of single words are left out."
+    )
+    return ["## Misspelt text", markdown_table(rows), note]
+
+
+def _neighbours(neighbours: Mapping[str, Any]) -> list[str]:
+    def rows(title: str, found: Mapping[str, list[str]]) -> str:
+        lines = [[query, ", ".join(texts) or "none: nothing of it is known"] for query, texts in found.items()]
+        return markdown_table([[title, "nearest by cosine, the nearest first"], *lines], left=True)
+
+    note = (
+        f"Among {neighbours['candidates']:,} words of {neighbours['origin']}. The words and phrases are those of "
+        "Tables 8 and 9 of the CHARAGRAM paper, and one misspelling more."
+    )
+    words, phrases = rows("word", neighbours["words"]), rows("phrase", neighbours["phrases"])
+    return ["## Nearest neighbours", words, phrases, note]
+
+
+def _data(record: Mapping[str, Any]) -> list[str]:
+    vectors = record.get("vectors")
+    if vectors is None:
+        return ["## Data", *_learned_from(record)]
+    parts = ["## Data"]
+    if "file" in vectors:
+        parts.append(f"Word vectors: the file {vectors['file']}.")
+    else:
+        parts += [f"Word vectors: those that {vectors['name']} learned.", *_learned_from(vectors)]
+    if record["data"]:
+        parts += ["The common component is that of sentences of:", _texts_table(record["data"], "sentences")]
+    frequencies = record["config"]["sif"]["frequencies"].rsplit("/", 1)[-1]
+    return [*parts, f"Word frequencies: {frequencies}."]
+
+
+def _learned_from(record: Mapping[str, Any]) -> list[str]:
+    if record.get("teacher"):
+        parts = ["Texts, each without a label, whose vectors the teacher gave:", _texts_table(record["data"], "texts")]
+        return [*parts, f"And {record['spans']:,} short phrases cut from them."] if record.get("spans") else parts
+    rows = [
+        f"| {one['name']} | {one['licence']} | {one['groups']:,} | {one['pairs_per_epoch']:,} |"
+        for one in record.get("data") or []
+    ]
+    return (
+        ["\n".join(["| set | licence | groups or pairs | pairs an epoch |", "|---|---|---|---|", *rows])]
+        if rows
+        else []
+    )
+
+
+def _texts_table(sets: Sequence[Mapping[str, Any]], what: str) -> str:
+    rows = [f"| {one['name']} | {one['licence']} | {one['texts']:,} |" for one in sets]
+    return "\n".join([f"| set | licence | {what} |", "|---|---|---|", *rows])
+
+
+def _recipe(record: Mapping[str, Any]) -> list[str]:
+    model, training, sif, distillation = (
+        record["config"].get(key) for key in ("model", "training", "sif", "distillation")
+    )
+    parts = [f"```\n{record['command']}\n```"]
+    start = record.get("start")
+    if start is not None:
+        parts.append(
+            f"Training went on from the model {start['name']} (licence {start['licence'] or 'not stated'}; manifest "
+            f"sha256 {start['digest'][:12]}), {_origin(start)}."
+        )
+    if training is not None:
+        parts.append(
+            f"Margin loss, margin {training['margin']}, {training['negatives'].upper()} negatives from "
+            f"{_batches(training)}; lazy {_optimiser(training)} at {training['rate']:g}, decay {training['decay']}; "
+            f"{record['steps']:,} steps, {record['pairs']:,} pairs, seed {training['seed']}; "
+            f"{_composition(record['config'])}. L2 on the table {training['l2']:g}, towards "
+            f"{'the initial values' if training['l2_centre'] == 'initial' else 'zero'}. "
+            f"{record['seconds']:.0f} s on {record['device']} with {record['threads']} thread(s), "
+            f"{record['pairs_per_second']:,} pairs a second."
+        )
+    if distillation is not None:
+        teacher = record["teacher"]
+        parts.append(
+            f"Distilled from {teacher['model']} (sha256 {teacher['digest'][:12]}, {teacher['dimension']} dimensions, "
+            f"{teacher['kept_by_projection']:.1%} of their squared length kept in {model['dimension']}): "
+            f"1 - cosine to the teacher's vector, and {distillation['relation']:g} x the mean squared difference of "
+            f"the batch's cosines; batches of {distillation['batch']:,} texts, lazy Adam at {distillation['rate']:g}, "
+            f"decay {distillation['decay']}; {record['steps']:,} steps over {record['texts']:,} texts and "
+            f"{record['misspelt_copies']:,} misspelt copies, seed {distillation['seed']}. "
+            f"{record['seconds']:.0f} s on {record['device']} with {record['threads']} thread(s)."
+        )
+        if spelling := distillation.get("spelling"):
+            parts.append(
+                f"Beside the texts {record['misspelt_words']:,} words, each step {spelling['groups']} of them and "
+                f"those that are spelt alike: {spelling['weight']:g} x the cross-entropy of which one was meant, "
+                f"by cosines over {spelling['temperature']:g}."
+            )
+    shape = record.get("export", {})
+    if shape.get("scales"):
+        names = {"word": "words"} | {order: f"n-grams of {order}" for order in "123456"}
+        kinds = ", ".join(f"{names[kind]} x {scale:g}" for kind, scale in shape["scales"].items())
+        parts.append(f"Rows scaled at export, by factors chosen on the development sets: {kinds}.")
+    if shape.get("whitening"):
+        parts.append(f"Whitened by {shape['whitening']:g} at export (0 is none, 1 is full).")
+    if sif is not None:
+        weights = {
+            "sif": f"a / (a + p(w)) with a = {sif['a']:g}",
+            "idf": "log((1 + N) / (1 + N_w))",
+            "none": "1 for every word",
+        }[sif.get("weights") or ("sif" if sif["weighted"] else "none")]  # older records say weighted
+        parts.append(
+            f"Weights {weights}; {sif['components']} common component(s) of {record['sentences']:,} sentences, "
+            f"fixed in the model. {record['seconds']:.0f} s."
+        )
+    return parts
+
+
+def _origin(start: Mapping[str, Any]) -> str:
+    teacher = start.get("teacher")
+    if teacher is None:
+        return "whose own data is in its card"
+    return (
+        f"which was distilled from {teacher['model']} (sha256 {teacher['digest'][:12]}) in {start['steps']:,} steps "
+        f"over {start['texts']:,} texts, {start['seconds']:.0f} s"
+    )
+
+
+def _batches(training: Mapping[str, Any]) -> str:
+    batches = training.get("mega_batch", 1)
+    among = f"{batches} batches" if batches > 1 else "batches"
+    return f"{among} of {training['batch']} pairs"
+
+
+def _composition(config: Mapping[str, Any]) -> str:
+    encoder = config.get("encoder")
+    if encoder is None:
+        return f"pooling {config['model']['pooling']}, activation {config['model']['activation']}"
+    settings = [f"{name} {value}" for name, value in encoder.items() if name != "kind"]
+    return ", ".join([f"encoder {encoder['kind']}", *settings])
+
+
+def _optimiser(training: Mapping[str, Any]) -> str:
+    return {"adam": "Adam", "adagrad": "AdaGrad", "sgd": "SGD"}[training.get("optimiser", "adam")]
+
+
+CARD = "README.md"
+NEIGHBOURS = 6
+_TABLE = f"{GRAPH}.data"
+_FOR_PEOPLE = (CARD,)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The words among which neighbours are sought, and in a few words where they are from."""
+
+    words: Sequence[str]
+    origin: str
+
+
+def assess(
+    embedder: Embedder,
+    beside: Embedder | None,
+    sets: Sequence[SimilaritySet],
+    typos: Typos,
+    candidates: Candidates,
+) -> dict[str, Any]:
+    """All figures of a card, as values for JSON, each computed through the bundle."""
+    models = [embedder] if beside is None else [embedder, beside]
+    labels = [str(index) for index in range(len(models))]
+    reports = evaluate_models([served_model(one) for one in models], labels, sets, typos)
+    assessed: dict[str, Any] = {
+        key: reports["0"][key] for key in ("tasks", "notes", "coverage", "typos") if key in reports["0"]
+    }
+    if beside is not None:
+        kept = {key: reports["1"][key] for key in ("name", "digest", "tasks", "typos") if key in reports["1"]}
+        assessed["beside"] = kept
+    found = nearest_words_of(embedder, [*WORDS, *PHRASES], candidates.words, k=NEIGHBOURS)
+    named = [[text for text, _ in one] for one in found]
+    return {
+        **assessed,
+        "seed": typos.seed,
+        "neighbours": {
+            "candidates": len(candidates.words),
+            "origin": candidates.origin,
+            "words": dict(zip(WORDS, named[: len(WORDS)], strict=True)),
+            "phrases": dict(zip(PHRASES, named[len(WORDS) :], strict=True)),
+        },
+        "bytes": sum(one.bytes for name, one in embedder.manifest.files.items() if name not in _FOR_PEOPLE),
+        "device": embedder.device,
+        "versions": {name: version(name) for name in ("gramvec", "numpy")},
+    }
+
+
+def renew(embedder: Embedder, evaluation: Mapping[str, Any]) -> Manifest:
+    """Replace the bundle's card and manifest, whole or not at all; every other file keeps its bytes.
+
+    The evaluation takes the place of the trainer's own scores in the manifest's provenance. Raises InputError where
+    the bundle does not say how it was made, BundleError where its folder holds what its manifest does not list.
+    """
+    manifest = embedder.manifest
+    check_renewable(embedder)
+    provenance = {key: value for key, value in manifest.provenance.items() if key != "scores"}
+    provenance["evaluation"] = dict(evaluation)
+    card = write_card(
+        {"kind": manifest.kind, **provenance},
+        name=manifest.name,
+        precision=manifest.graph.precision,
+        table_bytes=manifest.files.get(_TABLE, manifest.files[GRAPH]).bytes,  # a tiny table lies in the graph
+    )
+    try:
+        return _sealed(embedder, provenance, card)
+    except OSError as error:
+        raise BundleError(
+            f"{embedder.bundle.path}: cannot be replaced ({error.strerror}); make it and the folder above writable"
+        ) from error
+
+
+def check_renewable(embedder: Embedder) -> None:
+    """Raise what `renew` would, before the scoring rather than after."""
+    manifest, path = embedder.manifest, embedder.bundle.path
+    missing = [key for key in ("config", "command", "data", "rows") if key not in manifest.provenance]
+    if missing:
+        raise InputError(f"{path} has no record of how it was made; export it with gramvec-train export first.")
+    strange = sorted({one.name for one in path.iterdir()} - {MANIFEST, CARD, *manifest.files})
+    if strange:
+        raise BundleError(f"{path / strange[0]}: not a file of the bundle; move it elsewhere")
+
+
+def _sealed(embedder: Embedder, provenance: dict[str, Any], card: str) -> Manifest:
+    bundle, manifest = embedder.bundle, embedder.manifest
+    path = bundle.path.resolve()
+    with staged_folder(path) as stage:
+        for name in manifest.files:
+            if name != CARD:
+                shutil.copyfile(path / name, stage / name)
+        (stage / CARD).write_text(card, encoding="utf-8")
+        renewed = write_manifest(
+            stage,
+            name=manifest.name,
+            kind=manifest.kind,
+            dimension=manifest.dimension,
+            spec=bundle.spec,
+            vocabulary=bundle.vocabulary,
+            memo=bundle.memoised.memo,
+            lexical=manifest.identity,
+            graph=manifest.graph,
+            golden=manifest.golden,
+            provenance=provenance,
+        )
+        changed = [name for name, one in manifest.files.items() if name != CARD and renewed.files[name] != one]
+        if changed:
+            raise BundleError(f"{path / changed[0]}: changed while it was copied; copy or export the model again")
+    return renewed

@@ -1,0 +1,324 @@
+"""Similarity sets: Pearson and Spearman of predicted against human scores.
+
+A set is a file of `score<TAB>text<TAB>text` rows, a task a folder of sets.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gramvec.embed.embedder import Embedder
+from gramvec.errors import InputError
+from gramvec.text import numpy_reference as plain
+from gramvec.text.code_points import code_points
+from gramvec.text.featurizer import Featurizer
+from gramvec_training.readers.lines import numbered_lines
+from gramvec_training.readers.vectors import read_frequencies
+from gramvec_training.shared import Similarity
+
+_LAYOUT = "each line is a score, a tab, a text, a tab and a text"
+
+
+@dataclass(frozen=True)
+class SimilaritySet:
+    """Human scores of pairs of texts; `task` is the folder's name and `name` the file's."""
+
+    task: str
+    name: str
+    scores: npt.NDArray[np.float64]
+    left: list[str]
+    right: list[str]
+
+
+def find_sets(folders: Sequence[Path]) -> tuple[list[SimilaritySet], list[str]]:
+    """The sets below each folder (task folders, or one task folder itself) or file, by name, and notes.
+
+    Files that were found by walking and whose first line is not of the layout are left out, with a note for each
+    folder of them. Raises InputError where a path is missing, a later line is bad, or no set is found.
+    """
+    sets: list[SimilaritySet] = []
+    notes: list[str] = []
+    for folder in folders:
+        if not folder.exists():
+            raise InputError(f"There is no folder {folder}; name a folder of score<TAB>text<TAB>text files.")
+        if folder.is_file():
+            sets.append(read_set(folder))
+            continue
+        left_out: dict[Path, list[str]] = {}
+        for path in sorted({*folder.glob("*.tsv"), *folder.glob("*/*.tsv")}):
+            if _has_layout(path):
+                sets.append(read_set(path))
+            else:
+                left_out.setdefault(path.parent, []).append(path.name)
+        notes += [_note(parent, names) for parent, names in left_out.items()]
+    if not sets:
+        names = " or ".join(str(folder) for folder in folders)
+        raise InputError(f"No similarity set is in {names}; {_LAYOUT}, in files that end in .tsv.")
+    return sets, notes
+
+
+def read_set(path: Path) -> SimilaritySet:
+    """One set. Raises InputError naming the first line that is not `score<TAB>text<TAB>text`."""
+    scores: list[float] = []
+    left: list[str] = []
+    right: list[str] = []
+    for number, raw in numbered_lines(path):
+        row = _row(raw)
+        if row is None:
+            raise InputError(f"{path} line {number} is not readable: {_LAYOUT}.")
+        scores.append(row[0])
+        left.append(row[1])
+        right.append(row[2])
+    if len(set(scores)) < 2:
+        raise InputError(f"{path} has fewer than two different scores, so nothing can correlate with it.")
+    return SimilaritySet(path.parent.resolve().name, path.stem, np.array(scores), left, right)
+
+
+def correlations(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Pearson's r and Spearman's rho, in [-1, 1]; NaN for both where all of `predicted` are equal or one is NaN."""
+    values = np.asarray(predicted, dtype=np.float64)
+    if not np.isfinite(values).all() or np.ptp(values) == 0:
+        return math.nan, math.nan
+    from scipy import stats  # half a second, of which a run without similarity sets has no use
+
+    return float(stats.pearsonr(values, scores).statistic), float(stats.spearmanr(values, scores).statistic)
+
+
+def score_sets(sets: Sequence[SimilaritySet], similarity: Similarity) -> dict[str, Any]:
+    """Scores of one model, Pearson and Spearman times 100, as nested values for JSON.
+
+    `tasks`: task -> `sets` (set -> pairs, pearson, spearman), `mean` over the sets (the papers' way; an undefined
+    correlation counts as 0) and `pooled` over all pairs of the task (MTEB's way). `notes`: sentences on what is
+    undefined, whose value is None.
+    """
+    tasks: dict[str, Any] = {}
+    notes: list[str] = []
+    for task in dict.fromkeys(one.task for one in sets):
+        members = [one for one in sets if one.task == task]
+        predicted = [similarity(one.left, one.right) for one in members]
+        results: dict[str, Any] = {}
+        for one, values in zip(members, predicted, strict=True):
+            result = _result(values, one.scores)
+            results[one.name] = result
+            if result["pearson"] is None:
+                notes.append(
+                    f"{task}/{one.name}: all predicted similarities are equal or one is not a number, so its "
+                    "correlation is undefined and counts as 0 in the mean."
+                )
+        tasks[task] = {
+            "sets": results,
+            "mean": {
+                measure: float(np.mean([result[measure] or 0.0 for result in results.values()]))
+                for measure in ("pearson", "spearman")
+            },
+            "pooled": _result(np.concatenate(predicted), np.concatenate([one.scores for one in members])),
+        }
+    return {"tasks": tasks, "notes": notes}
+
+
+def logged(scores: dict[str, Any]) -> dict[str, Any]:
+    """Of what `score_sets` gave, what a log keeps: task -> `mean` and `sets`, Pearson and Spearman to three digits."""
+
+    def rounded(result: dict[str, Any]) -> dict[str, float | None]:
+        return {
+            measure: None if result[measure] is None else round(result[measure], 3)
+            for measure in ("pearson", "spearman")
+        }
+
+    return {
+        task: {"mean": rounded(one["mean"]), "sets": {name: rounded(result) for name, result in one["sets"].items()}}
+        for task, one in scores["tasks"].items()
+    }
+
+
+def _note(folder: Path, names: Sequence[str]) -> str:
+    shown = f"{folder / names[0]} is" if len(names) == 1 else f"{folder}: {len(names)} files are"
+    return f"{shown} left out: not rows of score<TAB>text<TAB>text."
+
+
+def _result(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[np.float64]) -> dict[str, Any]:
+    pearson, spearman = correlations(predicted, scores)
+    return {
+        "pairs": len(scores),
+        "pearson": None if math.isnan(pearson) else 100 * pearson,
+        "spearman": None if math.isnan(spearman) else 100 * spearman,
+    }
+
+
+def _row(raw: bytes) -> tuple[float, str, str] | None:
+    try:
+        score, left, right = raw.decode("utf-8").split("\t")
+        value = float(score)
+    except ValueError:
+        return None
+    return (value, left, right) if math.isfinite(value) else None
+
+
+def _has_layout(path: Path) -> bool:
+    first = next(numbered_lines(path), None)
+    return first is not None and _row(first[1]) is not None
+
+
+_CHUNK = 2_000  # texts at a time, so that the n-gram keys of a large set fit into memory
+
+
+def coverage(sets: Sequence[SimilaritySet], featurizer: Featurizer) -> dict[str, dict[str, Any]]:
+    """What is known of each task's texts, counting every occurrence.
+
+    Task -> `texts`; `texts_unknown`, those without any known feature; `ngrams_known` and `words_known`, shares in
+    [0, 1] of all n-grams of the model's orders and of all words and symbols, None for a model that has none.
+    A word that falls on the row of unknown words is not known.
+    """
+    return {
+        task: _of_texts([text for one in sets if one.task == task for text in [*one.left, *one.right]], featurizer)
+        for task in dict.fromkeys(one.task for one in sets)
+    }
+
+
+def _of_texts(texts: list[str], featurizer: Featurizer) -> dict[str, Any]:
+    counts = [_counts(chunk, featurizer) for chunk in _chunks(texts)]
+    ngrams, words = sum(one.ngrams for one in counts), sum(one.words for one in counts)
+    return {
+        "texts": len(texts),
+        "texts_unknown": sum(int(np.count_nonzero(~one.known)) for one in counts),
+        "ngrams_known": sum(one.known_ngrams for one in counts) / ngrams if ngrams else None,
+        "words_known": sum(one.known_words for one in counts) / words if words else None,
+    }
+
+
+class _Counts(NamedTuple):
+    known: npt.NDArray[np.bool_]
+    ngrams: int = 0
+    known_ngrams: int = 0
+    words: int = 0
+    known_words: int = 0
+
+
+def _counts(texts: Sequence[str], featurizer: Featurizer) -> _Counts:
+    spec, vocabulary = featurizer.spec, featurizer.vocabulary
+    chars = plain.characters(code_points(texts), vocabulary.table)
+    counts = _Counts(np.zeros(len(texts), np.bool_))
+    if spec.orders:
+        keys, valid = plain.ngram_keys(chars, spec.orders, vocabulary.bits)
+        found = valid & (plain.ngram_rows(keys, vocabulary) >= 0)
+        counts.known[chars.text[found.any(axis=1)]] = True
+        # Position k of a text ends an n-gram of every order up to k + 1, also where a character of it is unknown.
+        position = np.arange(len(chars.text)) - chars.first
+        ngrams = sum(int(np.count_nonzero(position >= order - 1)) for order in spec.orders)
+        counts = counts._replace(ngrams=ngrams, known_ngrams=int(np.count_nonzero(found)))
+    if spec.words:
+        spans = plain.word_spans(chars)
+        found = plain.word_rows(chars, spans, vocabulary) >= 0
+        counts.known[spans.text[found]] = True
+        counts = counts._replace(words=len(found), known_words=int(np.count_nonzero(found)))
+    return counts
+
+
+def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(texts), _CHUNK):
+        yield texts[start : start + _CHUNK]
+
+
+# The neighbours of each key on a QWERTY keyboard, left to right, above and below.
+NEIGHBOURS = {
+    "q": "wa", "w": "qeas", "e": "wrsd", "r": "etdf", "t": "ryfg", "y": "tugh", "u": "yihj", "i": "uojk",
+    "o": "ipkl", "p": "ol", "a": "qwsz", "s": "adwezx", "d": "sferxc", "f": "dgrtcv", "g": "fhtyvb",
+    "h": "gjyubn", "j": "hkuinm", "k": "jliom", "l": "kop", "z": "asx", "x": "zcsd", "c": "xvdf", "v": "cbfg",
+    "b": "vngh", "n": "bmhj", "m": "njk",
+}  # fmt: skip
+KINDS = ("keyboard", "transposition", "deletion", "insertion", "real")
+SHORTEST = 3
+
+
+def of_sentences(sets: Sequence[SimilaritySet]) -> list[SimilaritySet]:
+    """The sets but those of single words, where a misspelling leaves too little to judge a model by."""
+    return [one for one in sets if any(" " in text.strip() for text in [*one.left, *one.right])]
+
+
+def misspelt_sets(
+    sets: Sequence[SimilaritySet], share: float, known: Mapping[str, Sequence[str]], *, seed: int = 1
+) -> list[SimilaritySet]:
+    """The sets with about `share` (0 to 1) of the words of three letters and more misspelt, on both sides.
+
+    One kind of mistake a word, each kind as likely; "real" takes a misspelling of `known` and, where there is none,
+    another kind. The same arguments give the same sets.
+    """
+    noisy = []
+    for one in sets:
+        rng = np.random.default_rng([seed, round(share * 1000), zlib.crc32(f"{one.task}/{one.name}".encode())])
+        left = [misspelt(text, share, known, rng) for text in one.left]
+        right = [misspelt(text, share, known, rng) for text in one.right]
+        noisy.append(replace(one, left=left, right=right))
+    return noisy
+
+
+def misspelt(text: str, share: float, known: Mapping[str, Sequence[str]], rng: np.random.Generator) -> str:
+    """The text with each word of three letters and more misspelt with probability `share`."""
+    words = text.split(" ")
+    for index, word in enumerate(words):
+        if len(word) >= SHORTEST and word.isascii() and word.isalpha() and rng.random() < share:
+            words[index] = _mistake(word, known.get(word.lower(), ()), rng)
+    return " ".join(words)
+
+
+def _mistake(word: str, real: Sequence[str], rng: np.random.Generator) -> str:
+    kind = KINDS[int(rng.integers(len(KINDS) if real else len(KINDS) - 1))]
+    at = int(rng.integers(len(word)))
+    near = NEIGHBOURS[word[at].lower()]
+    neighbour = near[int(rng.integers(len(near)))]
+    if kind == "real":
+        return real[int(rng.integers(len(real)))]
+    if kind == "keyboard":
+        return word[:at] + neighbour + word[at + 1 :]
+    if kind == "deletion":
+        return word[:at] + word[at + 1 :]
+    if kind == "insertion":
+        return word[:at] + neighbour + word[at:]
+    at = min(at, len(word) - 2)
+    return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+
+
+# Table 9: eleven words, the first eight not in the paper's training data, and a common misspelling.
+WORDS = (
+    "vehicals", "serious-looking", "near-impossible", "growths", "litered", "journeying", "babyyyyyy", "adirty",
+    "definately", "refunding", "professors", "huge",
+)  # fmt: skip
+# Table 8: negations that one word can say.
+PHRASES = ("not capable", "not able", "not possible", "not sufficient", "not easy")
+CANDIDATES = 50_000
+
+
+def candidate_words(embedders: Iterable[Embedder], sets: Sequence[SimilaritySet]) -> list[str]:
+    """Words to look among: the most frequent of each model's vocabulary, at most 50,000, and those of the sets."""
+    words: dict[str, None] = {}
+    for embedder in embedders:
+        own = [entry.text for entry in embedder.bundle.vocabulary.entries() if entry.kind == "word"]
+        words.update(dict.fromkeys(_spelt(own)[:CANDIDATES]))
+    for one in sets:
+        for text in [*one.left, *one.right]:
+            words.update(dict.fromkeys(_spelt(text.lower().split())))
+    if not words:
+        raise InputError("Neither the model nor the sets have words to look for neighbours among; give --words FILE.")
+    return list(words)
+
+
+def listed_words(path: Path) -> list[str]:
+    """The 50,000 most frequent words of a file of frequencies, see read_frequencies."""
+    frequencies = read_frequencies(path)
+    words = _spelt(sorted(frequencies, key=lambda word: (-frequencies[word], word)))[:CANDIDATES]
+    if not words:
+        raise InputError(f"{path} has no word of letters; each line is a word, a space or tab, and a number.")
+    return words
+
+
+def _spelt(words: Iterable[str]) -> list[str]:
+    """Those of two characters and more that are letters, with hyphens between them at most."""
+    return [word for word in words if len(word) > 1 and word.replace("-", "").isalpha() and word[0] != "-" != word[-1]]

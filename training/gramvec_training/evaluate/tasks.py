@@ -1,0 +1,203 @@
+"""All families of one model: nested values for JSON, in percent, clean and misspelt."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gramvec.errors import InputError
+from gramvec_training.data.sampling import HeldOut
+from gramvec_training.evaluate.backend import ModelForTexts, Typos
+from gramvec_training.evaluate.classification import ClassificationSet, learn_classes
+from gramvec_training.evaluate.matching import MatchingSet, score_matching
+from gramvec_training.evaluate.ranking import DEPTH, RetrievalSet, SpellingSet, score_retrieval, score_spelling
+from gramvec_training.evaluate.similarity import SimilaritySet, misspelt, misspelt_sets, of_sentences, score_sets
+from gramvec_training.shared import Encode
+
+TaskReport = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Families:
+    """What is scored beside similarity. Raises InputError where two sets of one family have the same name."""
+
+    matching: Sequence[MatchingSet] = ()
+    retrieval: Sequence[RetrievalSet] = ()
+    classification: Sequence[ClassificationSet] = ()
+    spelling: Sequence[SpellingSet] = ()
+
+    def __post_init__(self) -> None:
+        named = [(task.family, task.name) for task in _tasks(self)]
+        for place, (family, name) in enumerate(named):
+            if (family, name) in named[:place]:
+                raise InputError(f"Two sets for {family} are called {name!r}; rename the file or the folder of one.")
+
+    def __len__(self) -> int:
+        return len(self.matching) + len(self.retrieval) + len(self.classification) + len(self.spelling)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A set to score: `open` takes a model and gives what scores it on the texts, as they are or misspelt."""
+
+    family: str
+    name: str
+    texts: Sequence[str]
+    open: Callable[[ModelForTexts], Callable[[Sequence[str]], TaskReport]]
+
+
+def score_families(
+    families: Families,
+    model: ModelForTexts,
+    typos: Typos | None = None,
+    *,
+    progress: Callable[[str], object] = lambda at: None,
+) -> TaskReport:
+    """Family -> set -> its scores; every score in percent but a threshold.
+
+    `typos` of a set: percentage -> the scores with so many words misspelt of the left table, of the queries, or of the
+    texts that are scored; what is on the other side is spelt as it was. `progress` is told of each set before it is
+    scored.
+    """
+    typos = typos or Typos()
+    report: TaskReport = {}
+    for task in _tasks(families):
+        progress(f"{task.family}/{task.name}")
+        score = task.open(model)
+        found = score(task.texts)
+        if task.texts and typos.percentages:
+            found["typos"] = {str(one): score(_misspelt(task, one, typos)) for one in typos.percentages}
+        report.setdefault(task.family, {})[task.name] = found
+    return report
+
+
+def score_similarity(sets: Sequence[SimilaritySet], model: ModelForTexts, typos: Typos | None = None) -> TaskReport:
+    """`tasks`, `notes` and, with typos, `typos` of a model that is made for each set's texts."""
+
+    def alike(left: Sequence[str], right: Sequence[str]) -> Any:
+        return model([*left, *right]).pairs(left, right)
+
+    typos = typos or Typos()
+    report = score_sets(sets, alike)
+    if typos.percentages:
+        sentences = of_sentences(sets)
+        report["typos"] = {
+            str(one): score_sets(misspelt_sets(sentences, one / 100, typos.known, seed=typos.seed), alike)["tasks"]
+            for one in typos.percentages
+        }
+    return report
+
+
+def _tasks(families: Families) -> Iterator[_Task]:
+    for pairs in families.matching:
+        yield _Task("matching", pairs.name, pairs.left, _with_model(_matching, pairs))
+    for queries in families.retrieval:
+        yield _Task("retrieval", queries.name, queries.queries, _with_model(_retrieval, queries))
+    for labelled in families.classification:
+        yield _Task("classification", labelled.name, labelled.test.texts, partial(_classification, labelled))
+    for words in families.spelling:
+        yield _Task("spelling", words.name, (), _with_model(_spelling, words))
+
+
+def _with_model(
+    score: Callable[[T, ModelForTexts, Sequence[str]], TaskReport], one: T
+) -> Callable[[ModelForTexts], Any]:
+    return lambda model: partial(score, one, model)
+
+
+def _misspelt(task: _Task, percentage: int, typos: Typos) -> list[str]:
+    rng = np.random.default_rng([typos.seed, percentage, zlib.crc32(f"{task.family}/{task.name}".encode())])
+    return [misspelt(text, percentage / 100, typos.known, rng) for text in task.texts]
+
+
+def _matching(one: MatchingSet, model: ModelForTexts, left: Sequence[str]) -> TaskReport:
+    found = score_matching(one, model, left=left)
+    return {
+        "pairs": len(one.test),
+        "f1": 100 * found.f1,
+        "precision": 100 * found.precision,
+        "recall": 100 * found.recall,
+        "threshold": found.threshold,
+        "fitted_f1": 100 * found.fitted_f1,
+        "recall_at": _percent(found.recalls),
+    }
+
+
+def _retrieval(one: RetrievalSet, model: ModelForTexts, queries: Sequence[str]) -> TaskReport:
+    return {
+        "queries": len(queries),
+        f"ndcg_at_{DEPTH}": 100 * score_retrieval(replace(one, queries=list(queries)), model),
+    }
+
+
+def _classification(one: ClassificationSet, model: ModelForTexts) -> Callable[[Sequence[str]], TaskReport]:
+    learned = learn_classes(one, model)
+
+    def score(texts: Sequence[str]) -> TaskReport:
+        found = learned(texts)
+        return {
+            "texts": len(one.test),
+            "classes": len(one.classes),
+            "nearest": 100 * found.nearest,
+            "centroid": None if found.centroid is None else 100 * found.centroid,
+            "logistic": None if found.logistic is None else 100 * found.logistic,
+        }
+
+    return score
+
+
+def _spelling(one: SpellingSet, model: ModelForTexts, _: Sequence[str]) -> TaskReport:
+    found = score_spelling(one, model)
+    return {
+        "misspelt": len(one.misspelt),
+        "unseen": len(one.seen) - sum(one.seen),
+        "words": len(one.words),
+        "found_at": _percent(found.found),
+        "found_unseen_at": _percent(found.found_unseen),
+    }
+
+
+def _percent(shares: Mapping[int, float]) -> dict[str, float]:
+    return {str(k): 100 * value for k, value in shares.items()}
+
+
+def retrieval(pairs: HeldOut, unit: Encode) -> dict[str, float]:
+    """How well a model finds each left text's right side among all right sides.
+
+    unit: n texts to float32[n, d], each of length 1 or zero. Right sides of the same meaning do not compete.
+
+    top1: percentage found first; mrr: mean of 1 / rank, times 100 (a tie counts against the model); cosine: mean of
+    the pairs; margin: mean of that cosine less the highest one with another right side.
+    """
+    scores = unit(pairs.left) @ unit(pairs.right).T  # [n, n]
+    own = scores.diagonal().copy()
+    scores[pairs.meanings[:, None] == pairs.meanings] = -np.inf
+    ranks = 1 + (scores >= own[:, None]).sum(axis=1)
+    return {
+        "top1": float(100 * (ranks == 1).mean()),
+        "mrr": float(100 * (1 / ranks).mean()),
+        "cosine": float(own.mean()),
+        "margin": float((own - scores.max(axis=1)).mean()),
+    }
+
+
+def report(result: dict[str, Any]) -> str:
+    """A text table of a record's `held_out`: `pairs`, and `retrieval` of the model `before` (or None) and `after`."""
+    columns = {name: result[name] for name in ("before", "after") if result[name] is not None}
+    rows = [
+        ("right side found first, %", "top1", ".1f"),
+        ("mean reciprocal rank x 100", "mrr", ".1f"),
+        ("cosine of a pair", "cosine", ".3f"),
+        ("margin to the best other", "margin", ".3f"),
+    ]
+    lines = [f"{result['pairs']:,} held-out pairs".ljust(26) + "".join(f"{name:>9}" for name in columns)]
+    lines += [
+        label.ljust(26) + "".join(f"{values[key]:9{form}}" for values in columns.values()) for label, key, form in rows
+    ]
+    return "\n".join(lines)

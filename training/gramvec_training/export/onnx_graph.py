@@ -1,0 +1,387 @@
+"""A graph as it is written down: nodes, constants inside, and arrays that lie in the file of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from gramvec.bundle.bundle import CPU_GRAPH, GRAPH, Graph, Precision, Stored
+from gramvec.runtime.native import MOST_WEIGHT, weights_and_step
+from gramvec_training.sections import LayerActivation
+from gramvec_training.shared import Floats
+
+Extents = Sequence[str | int]
+
+
+@dataclass
+class Writer:
+    """Nodes and initializers as they are written down.
+
+    stored: arrays of model.onnx, by name, that lie in the file of weights already; a second graph has them from there.
+    """
+
+    stored: Mapping[str, Any] = field(default_factory=dict)
+    nodes: list[Any] = field(default_factory=list)
+    tensors: dict[str, Any] = field(default_factory=dict)
+    apart: set[str] = field(default_factory=set)
+
+    def node(self, operator: str, inputs: Sequence[str], output: str, *more: str, **attributes: Any) -> str:
+        """A node of one output, whose name is given back; `more` outputs come before it."""
+        self.nodes.append(helper.make_node(operator, list(inputs), [*more, output], name=output, **attributes))
+        return output
+
+    def constant(self, name: str, value: Any, dtype: Any = np.int64) -> str:
+        """An initializer that lies in the graph."""
+        self.tensors[name] = numpy_helper.from_array(np.asarray(value, dtype), name)
+        return name
+
+    def weight(self, name: str, value: NDArray[Any]) -> str:
+        """An initializer that lies in the file of weights, from now on or already."""
+        if name in self.stored:
+            self.tensors[name] = self.stored[name]
+        else:
+            self.tensors[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+            self.apart.add(name)
+        return name
+
+    def part(self, name: str, whole: str, begin: int, shape: tuple[int, ...]) -> str:
+        """An initializer that is a part of a stored one: float32[shape], from number `begin` on."""
+        place = {entry.key: entry.value for entry in self.stored[whole].external_data}
+        place["offset"] = str(int(place["offset"]) + 4 * begin)
+        place["length"] = str(4 * int(np.prod(shape)))
+        tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=shape, data_location=TensorProto.EXTERNAL)
+        tensor.external_data.extend(onnx.StringStringEntryProto(key=key, value=place[key]) for key in place)
+        self.tensors[name] = tensor
+        return name
+
+    def save(self, path: Path, inputs: Mapping[str, tuple[int, Extents]], outputs: Mapping[str, int]) -> None:
+        """Write the graph, and model.onnx.data where there are arrays that do not lie in it yet.
+
+        inputs: type and extents of each; outputs: columns of each, all float32[texts, columns].
+        """
+        model = helper.make_model(
+            helper.make_graph(
+                self.nodes,
+                "gramvec",
+                [helper.make_tensor_value_info(name, kind, extents) for name, (kind, extents) in inputs.items()],
+                [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["texts", d]) for name, d in outputs.items()],
+                list(self.tensors.values()),
+            ),
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="gramvec",
+        )
+        for tensor in model.graph.initializer:
+            if tensor.name in self.apart:
+                onnx.external_data_helper.set_external_data(tensor, f"{GRAPH}.data")
+        if self.apart:
+            onnx.save_model(model, str(path))
+        else:
+            path.write_bytes(model.SerializeToString())
+        onnx.checker.check_model(str(path), full_check=True)
+
+
+def stored_in(path: Path) -> dict[str, Any]:
+    """The arrays of a written graph that lie in its file of weights, by name."""
+    tensors = onnx.load(path, load_external_data=False).graph.initializer
+    return {one.name: one for one in tensors if one.data_location == TensorProto.EXTERNAL}
+
+
+def write_rows(w: Writer, ids: str, precision: Precision, table: Floats | None = None) -> str:
+    """ids of any shape -> "rows" float32[shape, width]; without a table it is that which is stored."""
+    if precision == "int8":
+        values, scales = (None, None) if table is None else quantised(table)
+        w.node("Gather", [w.weight("table", values), ids], "rows_stored")  # type: ignore[arg-type]
+        w.node("Cast", ["rows_stored"], "rows_unscaled", to=TensorProto.FLOAT)
+        w.node("Gather", [w.weight("scales", scales), ids], "row_scales")  # type: ignore[arg-type]  # [shape, 1]
+        return w.node("Mul", ["rows_unscaled", "row_scales"], "rows")
+    stored = w.weight("table", table if table is None else table.astype(precision))  # type: ignore[arg-type]
+    if precision == "float32":
+        return w.node("Gather", [stored, ids], "rows")
+    w.node("Gather", [stored, ids], "rows_stored")
+    return w.node("Cast", ["rows_stored"], "rows", to=TensorProto.FLOAT)
+
+
+OPSET = 18
+IR_VERSION = 10  # what onnxruntime 1.22, the oldest that pyproject.toml allows, still reads
+# Where arrays begin in the file of weights; the last has as many bytes behind it, which runtime native reads.
+ALIGNMENT = 64
+
+_TYPES = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "int8": TensorProto.INT8}
+_PART_ROWS = 1024
+
+_BYTES = {"float32": 4, "float16": 2, "int8": 1}
+
+_ONE = np.float32(1)
+# Matrices float32[d, e], biases float32[e], and how they are activated.
+Layers = Sequence[tuple[Floats, Floats, LayerActivation]]
+ACTIVATIONS: dict[LayerActivation, str] = {
+    "linear": "Identity",
+    "tanh": "Tanh",
+    "relu": "Relu",
+    "sigmoid": "Sigmoid",
+}
+
+
+def write_graph(
+    folder: Path,
+    *,
+    table: Floats,
+    bias: Floats | None,
+    pooling: Literal["sum", "mean"],
+    activation: LayerActivation,
+    precision: Precision,
+    layers: Layers = (),
+) -> Graph:
+    """Write the weights and their graphs into `folder`; returns the manifest's record of them.
+
+    table: float32[rows, d]; bias: float32[d] or None; pooling "sum" | "mean"; activation "linear" | "tanh",
+    with layers any of ACTIVATIONS.
+    precision: of the table in the file; sums are in float32 always. int8 has a scale for each row, a whole multiple of
+    one step, and one for each column, applied to the sums: in a memo's rows one column can be much larger than all
+    others and take their bits.
+    layers: f(x W + b), one after the other, on the activated sum; see gramvec_training.export.parts.
+    """
+    columns = scales = None
+    if precision == "int8":
+        columns = column_scales(table)
+        rows, scales = quantised(table, columns)
+    else:
+        rows = table.astype(precision)
+    stored = _write_weights(folder / f"{GRAPH}.data", rows, scales, columns, bias)
+    graph = Graph(
+        opset=OPSET,
+        inputs=[],
+        output="vectors",
+        precision=precision,
+        pooling=pooling,
+        activation=activation,
+        stored=stored,
+    )
+    return write_graphs(folder, graph, table.shape[1], layers)
+
+
+def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()) -> Graph:
+    """Write model.onnx, and model.cpu.onnx where there can be one, over the weights that `graph` says lie in `folder`.
+
+    dimension: of the table. layers: see write_graph. Returns the record of what was written, in which `stored` is left
+    where vectors have as many columns as the table. graph.stored must not be None.
+    """
+    stored = graph.stored
+    assert stored is not None
+    scales = None if stored.scales is None else _scales(folder, stored)
+    whole, step = (None, 1.0) if scales is None else weights_and_step(scales)
+    nodes: list[Any] = []
+    node = _writer(nodes)
+    weights: dict[str, NDArray[Any]] = {"minus_one": np.array([-1], np.int64), "dimension": np.array([dimension])}
+    last = node("Gather", ["table", "ids"], "rows_stored")
+    if graph.precision != "float32":
+        last = node("Cast", [last], "rows_unscaled", to=TensorProto.FLOAT)
+    if whole is not None:
+        weights["step"] = np.array(step, np.float32)
+        node("Div", ["scales", "step"], "about_weights")
+        node("Round", ["about_weights"], "weights")
+        node("Gather", ["weights", "ids"], "row_weights")  # [rows, 1]
+        last = node("Mul", [last, "row_weights"], "rows_whole")
+    elif scales is not None:
+        node("Gather", ["scales", "ids"], "row_scales")
+        last = node("Mul", [last, "row_scales"], "rows_scaled")
+    node("Shape", ["counts"], "text_count")
+    node("Concat", ["text_count", "dimension"], "sums_shape", axis=0)
+    node("ConstantOfShape", ["sums_shape"], "nothing", value=numpy_helper.from_array(np.zeros(1, np.float32)))
+    node("Unsqueeze", ["segments", "minus_one"], "places")  # [rows, 1]
+    last = node("ScatterND", ["nothing", "places", last], "sums", reduction="add")
+    if whole is not None:
+        last = node("Mul", [last, "step"], "sums_scaled")
+    if graph.pooling == "mean":
+        weights["one"] = np.array([1], np.int64)
+        node("Max", ["counts", "one"], "counts_or_one")  # an empty text stays zero
+        node("Cast", ["counts_or_one"], "counts_float", to=TensorProto.FLOAT)
+        node("Unsqueeze", ["counts_float", "minus_one"], "divisors")  # [n, 1]
+        last = node("Div", [last, "divisors"], "mean")
+    _write_end(node, weights, last, graph, layers)
+    inputs = {"ids": TensorProto.INT32, "segments": TensorProto.INT64, "counts": TensorProto.INT64}
+    outputs = {"vectors": layers[-1][0].shape[1] if layers else dimension}
+    outputs |= {} if whole is None else {"sums": dimension}
+    _save(folder / GRAPH, nodes, weights, graph, dimension, inputs, outputs, with_scales=scales is not None)
+    written = graph.model_copy(update={"opset": OPSET, "inputs": list(inputs), "output": "vectors"})
+    if layers:
+        activation = layers[-1][2]
+        kept = stored if layers[-1][0].shape[1] == dimension else None
+        return written.model_copy(
+            update={"composition": "layers", "activation": activation, "stored": kept, "cpu": False}
+        )
+    return written.model_copy(update={"cpu": write_cpu_graph(folder, written, dimension)})
+
+
+def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
+    """Write model.cpu.onnx over the weights that `graph` says lie in `folder`; False where it cannot be had."""
+    stored = graph.stored
+    if stored is None or stored.scales is None or graph.pooling != "sum":
+        return False
+    row_weights, step = weights_and_step(_scales(folder, stored))
+    if row_weights is None:
+        return False
+    nodes: list[Any] = []
+    node = _writer(nodes)
+    weights: dict[str, NDArray[Any]] = {
+        "weights": row_weights,
+        "step": np.array(step, np.float32),
+        "nothing": np.array(0, np.uint8),
+        "first": np.array([0], np.int64),
+        "second": np.array([1], np.int64),
+        "last": np.array([-1], np.int64),
+        "end": np.array([np.iinfo(np.int64).max], np.int64),
+        "begin": np.array(0, np.int64),
+        "one": np.array(1, np.int64),
+    }
+    node("Gather", ["table", "ids"], "rows")  # int8 [rows, d]
+    node("Gather", ["weights", "ids"], "row_weights")  # uint8 [rows]
+    node("Shape", ["ids"], "row_shape")
+    node("Squeeze", ["row_shape"], "row_count")
+    node("Range", ["begin", "row_count", "one"], "places")  # [rows]
+    node("Slice", ["offsets", "first", "last"], "starts")
+    node("Slice", ["offsets", "second", "end"], "ends")
+    node("Unsqueeze", ["starts", "last"], "starts_down")  # [n, 1]
+    node("Unsqueeze", ["ends", "last"], "ends_down")
+    node("GreaterOrEqual", ["places", "starts_down"], "begun")  # [n, rows]
+    node("Less", ["places", "ends_down"], "not_ended")
+    node("And", ["begun", "not_ended"], "own")
+    node("Where", ["own", "row_weights", "nothing"], "mask")
+    node("MatMulInteger", ["mask", "rows"], "integers")  # int32 [n, d]
+    node("Cast", ["integers"], "whole", to=TensorProto.FLOAT)
+    last = node("Mul", ["whole", "step"], "sum")
+    _write_end(node, weights, last, graph)
+    inputs = {"ids": TensorProto.INT32, "offsets": TensorProto.INT64}
+    _save(folder / CPU_GRAPH, nodes, weights, graph, dimension, inputs, {"vectors": dimension})
+    return True
+
+
+def _writer(nodes: list[Any]) -> Any:
+    def node(operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
+        return output
+
+    return node
+
+
+def _write_end(node: Any, weights: dict[str, NDArray[Any]], last: str, graph: Graph, layers: Layers = ()) -> None:
+    """Columns, bias and activation, as runtime native does them and in its order; then the layers."""
+    assert graph.stored is not None
+    if graph.stored.columns is not None:
+        weights["columns"] = np.array(graph.stored.columns, np.float32)
+        last = node("Mul", [last, "columns"], "scaled")
+    if graph.stored.bias is not None:
+        weights["bias"] = np.array(graph.stored.bias, np.float32)
+        last = node("Add", [last, "bias"], "biased")
+    last = node(ACTIVATIONS[graph.activation], [last], "activated" if layers else "vectors")
+    for index, (matrix, layer_bias, f) in enumerate(layers, start=1):
+        weights[f"matrix_{index}"], weights[f"layer_bias_{index}"] = matrix, layer_bias
+        node("MatMul", [last, f"matrix_{index}"], f"product_{index}")
+        node("Add", [f"product_{index}", f"layer_bias_{index}"], f"layer_{index}")
+        last = node(ACTIVATIONS[f], [f"layer_{index}"], "vectors" if index == len(layers) else f"activated_{index}")
+
+
+def _save(
+    path: Path,
+    nodes: list[Any],
+    weights: dict[str, NDArray[Any]],
+    graph: Graph,
+    dimension: int,
+    inputs: Mapping[str, int],
+    outputs: Mapping[str, int],
+    *,
+    with_scales: bool = False,
+) -> None:
+    """Write a graph: small constants inside, the table (and scales) where they lie in the file of weights."""
+    stored = graph.stored
+    assert stored is not None
+    size = _BYTES[graph.precision]
+    initialisers = [
+        _external("table", _TYPES[graph.precision], [stored.rows, dimension], stored.file, stored.table, size)
+    ]
+    if with_scales and stored.scales is not None:
+        initialisers.append(_external("scales", TensorProto.FLOAT, [stored.rows, 1], stored.file, stored.scales, 4))
+    initialisers += [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    lengths = {"ids": "rows", "segments": "rows", "counts": "texts", "offsets": "texts_plus_one"}
+    model = helper.make_model(
+        helper.make_graph(
+            nodes,
+            "gramvec",
+            [helper.make_tensor_value_info(name, kind, [lengths[name]]) for name, kind in inputs.items()],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["texts", d]) for name, d in outputs.items()],
+            initialisers,
+        ),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="gramvec",
+    )
+    path.write_bytes(model.SerializeToString())
+    onnx.checker.check_model(str(path), full_check=True)
+
+
+def _external(name: str, kind: int, shape: list[int], file: str, offset: int, size: int) -> Any:
+    tensor = TensorProto(name=name, data_type=kind, dims=shape, data_location=TensorProto.EXTERNAL)
+    place = {"location": file, "offset": offset, "length": shape[0] * shape[1] * size}
+    tensor.external_data.extend(onnx.StringStringEntryProto(key=key, value=str(place[key])) for key in place)
+    return tensor
+
+
+def _write_weights(
+    path: Path, rows: NDArray[Any], scales: Floats | None, columns: Floats | None, bias: Floats | None
+) -> Stored:
+    """Write the rows, and their scales behind them; returns where they are."""
+    places: list[int] = []
+    with path.open("wb") as file:
+        for array in (rows, scales):
+            places.append(file.tell())
+            if array is not None:
+                file.write(np.ascontiguousarray(array).data)  # whose error says what the disk refused, unlike tofile's
+                file.write(bytes(ALIGNMENT - file.tell() % ALIGNMENT))
+        file.write(bytes(ALIGNMENT))
+    return Stored(
+        file=path.name,
+        rows=len(rows),
+        table=places[0],
+        scales=None if scales is None else places[1],
+        columns=None if columns is None else columns.tolist(),
+        bias=None if bias is None else bias.astype(np.float32).tolist(),
+    )
+
+
+def _scales(folder: Path, stored: Stored) -> Floats:
+    assert stored.scales is not None
+    return np.fromfile(folder / stored.file, "<f4", stored.rows, offset=stored.scales)
+
+
+def quantised(table: Floats, columns: Floats | np.float32 = _ONE) -> tuple[NDArray[np.int8], Floats]:
+    """int8[rows, d] in -127..127 and float32[rows, 1]: table / columns, float32[d] or a number, is about the product.
+
+    Each scale is 1 to 128 times one step, the 128th part of the largest; all are 0 for a table of zeros.
+    """
+    # By parts that stay in the cache: each step of a whole table's arithmetic would take another 300 MB.
+    parts = [slice(begin, begin + _PART_ROWS) for begin in range(0, len(table), _PART_ROWS)]
+    scales = np.empty((len(table), 1), np.float32)
+    for part in parts:
+        scales[part] = np.abs(table[part] / columns).max(axis=1, keepdims=True) / np.float32(127)
+    if scales.any():
+        step = scales.max() / np.float32(MOST_WEIGHT)
+        scales = np.clip(np.ceil(scales / step), 1, MOST_WEIGHT).astype(np.float32) * step
+    divisors = np.where(scales > 0, scales, np.float32(1))
+    rows = np.empty(table.shape, np.int8)
+    for part in parts:
+        rows[part] = np.rint(table[part] / columns / divisors[part])
+    return rows, scales.astype(np.float32)
+
+
+def column_scales(table: Floats) -> Floats:
+    """float32[d]: the root mean square of each column, 1 for one of zeros."""
+    squares = np.sqrt(np.einsum("ij,ij->j", table, table, dtype=np.float64) / len(table))
+    return np.where(squares > 0, squares, 1).astype(np.float32)

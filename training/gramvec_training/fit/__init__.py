@@ -1,0 +1,1 @@
+"""The training loop, its optimizers, and the closed form of SIF."""

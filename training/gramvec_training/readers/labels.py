@@ -1,0 +1,101 @@
+"""Texts, or pairs of texts, with a label each: label<TAB>text or label<TAB>text<TAB>text, CSV or JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gramvec.errors import InputError
+from gramvec_training.readers.columns import header_of, is_number, named_places, split_header, table_rows
+from gramvec_training.readers.lines import BadRows, near
+from gramvec_training.readers.pairs import LEFT, RIGHT
+from gramvec_training.sections import OnBad
+
+_REMEDY = "write a label, a tab and a text (and, of pairs, a tab and the other text) on each line"
+_TEXT_REMEDY = "write a label, a tab and a text on each line"
+_LABELS = frozenset({"label", "labels", "intent", "category", "class", "topic", "tag"})
+_TEXTS = frozenset({"text", "texts", "utterance", "sentence", "query", "question", "message", "example"})
+
+
+class Labelled(NamedTuple):
+    """A label as it is spelt, and one text or two."""
+
+    label: str
+    texts: tuple[str, ...]
+
+
+def read_labelled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labelled], BadRows]:
+    """The rows of a file, plain or gzip: as many texts each as the first usable row has, one or two.
+
+    A header that names a column `label`, `intent`, `category` or the like and one `text`, `utterance`, `query` or the
+    like, or two such as `premise` and `hypothesis`, is recognised, says which columns these are, and is no row; a CSV
+    or JSON file has one in any case, and of it the first two columns are read where the names say nothing. Bad rows
+    (another number of columns, an empty one, not UTF-8, longer than 16 MiB) are skipped and counted, or refused with
+    InputError.
+    Raises InputError where the file is missing or holds no usable row.
+    """
+    return _read(path, on_bad, frozenset({2, 3}), _REMEDY)
+
+
+def read_label_texts(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labelled], BadRows]:
+    """The rows of a file with one text each, as `read_labelled`; a third column of numbers is said and not used.
+
+    Also raises InputError where nothing can be learned from the labels: where there is one alone, none has two texts,
+    or there are fewer texts than labels, as where the text comes first.
+    """
+    found, bad = _read(path, on_bad, frozenset({2}), _TEXT_REMEDY)
+    texts: dict[str, set[str]] = {}
+    for label, (text,) in found:
+        texts.setdefault(label, set()).add(same_text(text))
+    if len(texts) < 2:
+        raise InputError(f"{near(path)}: every row has the label {found[0].label!r}; give texts of two labels or more.")
+    if len(set().union(*texts.values())) < len(texts):
+        raise InputError(f"{near(path)} has more labels than texts; write the label first, then a tab and the text.")
+    if max(map(len, texts.values())) < 2:
+        raise InputError(f"{near(path)}: no label has two different texts; give more, label first, a tab, the text.")
+    return found, bad
+
+
+def same_text(text: str) -> str:
+    """What texts share that differ in case and white space alone."""
+    return " ".join(text.lower().split())
+
+
+def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tuple[list[Labelled], BadRows]:
+    found: list[Labelled] = []
+    bad = BadRows(path)
+    pairs = 3 in counts
+    header, rows = split_header(table_rows(path), path, _LABELS, _TEXTS | LEFT if pairs else _TEXTS)
+    places = None
+    if header is not None:
+        places = (_places_of_pairs(header) if pairs else None) or named_places(header, _LABELS, _TEXTS) or (0, 1)
+        texts = " and ".join(repr(header[place]) for place in places[1:])
+        bad.say(f"{header_of(path)}; labels are {header[places[0]]!r} and texts {texts}")
+    scores = 0
+    for number, columns, why in rows:
+        if places is not None and len(columns) > max(places):
+            columns = [columns[place] for place in places]
+        elif len(columns) == 3 and counts == {2} and is_number(columns[2]):
+            columns, scores = columns[:2], scores + 1
+        wanted = {len(found[0].texts) + 1} if found else {len(places)} if places else counts
+        if why:
+            bad.note(number, why, on_bad=on_bad, remedy=remedy)
+        elif len(columns) not in wanted:
+            counted = f"{len(columns)} column{'s' if len(columns) > 1 else ''}"
+            bad.note(number, counted, on_bad=on_bad, remedy=remedy)
+        elif not all(columns):
+            bad.note(number, "an empty column", on_bad=on_bad, remedy=remedy)
+        else:
+            found.append(Labelled(columns[0], tuple(columns[1:])))
+    if scores:
+        bad.say(f"column 3 holds numbers and is not used: {scores:,} row{'s' if scores > 1 else ''}")
+    if not found:
+        why = f" ({bad.summary(of_file=False)})" if bad.total else ""
+        raise InputError(f"{near(path)} holds no usable row{why}; {remedy}.")
+    return found, bad
+
+
+def _places_of_pairs(header: Sequence[str]) -> tuple[int, ...] | None:
+    label, pair = named_places(header, _LABELS, LEFT), named_places(header, LEFT, RIGHT)
+    return (label[0], *pair) if label and pair else None

@@ -1,0 +1,132 @@
+"""A bundle whose n-grams are weighed by labelled pairs, in parts that are held out in turn."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gramvec.bundle.bundle import Manifest, open_bundle
+from gramvec.embed.loading import load
+from gramvec.errors import InputError
+from gramvec.lexical.sketch import COLUMNS, ORDERS, LexicalSketch
+from gramvec.lexical.weights import WEIGHT_BITS, NgramWeights
+from gramvec_training.evaluate.matching import pair_scores
+from gramvec_training.export.adapt import with_lexical
+from gramvec_training.objectives.ngram_weights import NgramCounts, TextPairs, learned_weights
+from gramvec_training.readers.lines import near
+from gramvec_training.readers.pairs import LabelledPairs, read_labelled_pairs
+from gramvec_training.sections import OnBad
+from gramvec_training.shared import Floats, Ints
+
+_log = logging.getLogger(__name__)
+
+PARTS = 5
+LEAST = 10  # of either label, or of scored pairs
+MOST_PAIRS, MOST_CHARACTERS = 200_000, 50_000_000  # some 3 GB
+_FULL = 255
+_SEED = 1
+
+
+def learn_ngram_weights(
+    source: Path, start: str, bundle: Path, *, on_bad: OnBad = "skip", name: str | None = None
+) -> tuple[Manifest, dict[str, Any]]:
+    """Write the bundle `start` with n-grams weighed by the labelled pairs of a file to the folder `bundle`; the report.
+
+    What a text means stays as it is, and so do the orders, columns and scale of the bundle's lexical columns. The
+    report has the scores of pairs by the model as it was and by weights that have not seen the pairs' left text: they
+    are learned five times, each time without a fifth of the left texts, and then from all.
+    Raises InputError for a file that cannot be used, BundleError for the bundle.
+    """
+    pairs, bad = read_labelled_pairs(source, on_bad=on_bad)
+    for line in bad.notes():
+        _log.warning(line)
+    _check(pairs, source)
+    known = open_bundle(start)
+    texts = list(dict.fromkeys([*pairs.left, *pairs.right]))
+    if sum(map(len, texts)) > MOST_CHARACTERS:
+        raise InputError(f"{near(source)}: the texts have over {MOST_CHARACTERS:,} characters; give fewer pairs.")
+    weights, _ = NgramWeights.of_texts(texts, ORDERS if known.lexical is None else known.lexical.orders)
+    unlearned = (
+        LexicalSketch(weights, ORDERS, COLUMNS, 1.0)
+        if known.lexical is None
+        else LexicalSketch(weights, **known.lexical.shape)
+    )
+    counts = NgramCounts.of(unlearned, texts)
+    places = {text: place for place, text in enumerate(texts)}
+    left, right = (np.array([places[text] for text in side], np.int64) for side in (pairs.left, pairs.right))
+    given = TextPairs(left, right, pairs.labels, pairs.binary)
+    parts = _parts(left)
+
+    reports = {}
+    for label, cosines in _before(start, pairs, with_lexical=known.lexical is not None).items():
+        reports[label] = pair_scores(cosines, given.labels, parts, binary=given.binary)
+    reports["weighed by the texts"] = _scored(unlearned, texts, given, parts)
+    held_out = np.zeros(len(left))
+    for part in range(PARTS):
+        inside, outside = np.flatnonzero(parts != part), np.flatnonzero(parts == part)
+        if len(outside):
+            learned = _lexical(unlearned, counts, learned_weights(counts, given.of(inside)))
+            held_out[outside] = _cosines(learned, texts, given.of(outside))
+    reports["learned"] = pair_scores(held_out, given.labels, parts, binary=given.binary)
+    learned = _lexical(unlearned, counts, learned_weights(counts, given))
+    report = {"pairs": len(left), "binary": given.binary, "scores": reports}
+    said = {"labelled pairs": len(left), "held_out": report}
+    return with_lexical(known, bundle, learned, said, name=name), report
+
+
+def _check(pairs: LabelledPairs, source: Path) -> None:
+    matching = int((pairs.labels == 1).sum())
+    if pairs.binary and min(matching, len(pairs.labels) - matching) < LEAST:
+        raise InputError(
+            f"{near(source)}: {matching} pairs have the label 1 and {len(pairs.labels) - matching} have 0; give at "
+            f"least {LEAST} of either, or --learn rows, which takes those with 1."
+        )
+    if not pairs.binary and (len(pairs.labels) < LEAST or pairs.labels.std() == 0):
+        raise InputError(f"{near(source)}: {len(pairs.labels)} scored pairs; give {LEAST} or more whose scores differ.")
+    if len(pairs.labels) > MOST_PAIRS:
+        raise InputError(f"{near(source)}: {len(pairs.labels):,} labelled pairs; at most {MOST_PAIRS:,}: give fewer.")
+
+
+def _parts(left: Ints) -> Ints:
+    """int64[n]: which of five parts each pair is in; pairs with one left text are in one."""
+    drawn = np.random.default_rng(_SEED).permutation(int(left.max()) + 1) % PARTS
+    return np.asarray(drawn[left], np.int64)
+
+
+def _before(start: str, pairs: LabelledPairs, *, with_lexical: bool) -> dict[str, Floats]:
+    embedder = load(start, device="cpu", threads=1, space="both" if with_lexical else "semantic")
+    texts = list(dict.fromkeys([*pairs.left, *pairs.right]))
+    places = {text: place for place, text in enumerate(texts)}
+    left, right = ([places[text] for text in side] for side in (pairs.left, pairs.right))
+    try:
+        found = {"what it means": embedder.embed(texts, truncate=True, space="semantic")}
+        if with_lexical:
+            found["lexical as it was"] = embedder.embed(texts, truncate=True, space="lexical")
+    finally:
+        embedder.close()
+    return {name: np.einsum("ij,ij->i", vectors[left], vectors[right]) for name, vectors in found.items()}
+
+
+def _lexical(unlearned: LexicalSketch, counts: NgramCounts, learned: Any) -> LexicalSketch:
+    """The weights in 255ths of one that hardly an n-gram has more than; an unknown one weighs as the rarest do."""
+    rarest = counts.shares == counts.shares.min()
+    weights = np.full(1 << WEIGHT_BITS, float(np.exp(np.log(learned[rarest]).mean())))
+    weights[counts.places] = learned
+    most = float(np.quantile(learned, 0.999))
+    rounded = np.clip(np.rint(_FULL * weights / most), 1, _FULL).astype(np.uint8)
+    return LexicalSketch(NgramWeights(rounded, unlearned.weights.letters), **unlearned.shape)
+
+
+def _scored(lexical: LexicalSketch, texts: list[str], pairs: TextPairs, parts: Ints) -> dict[str, float]:
+    return pair_scores(_cosines(lexical, texts, pairs), pairs.labels, parts, binary=pairs.binary)
+
+
+def _cosines(lexical: LexicalSketch, texts: list[str], pairs: TextPairs) -> Floats:
+    """As they are served: of sketches, not of the n-grams themselves."""
+    sketches = lexical.joined(texts, np.zeros((len(texts), 0), np.float32))[0]
+    lengths = np.linalg.norm(sketches, axis=1, keepdims=True)
+    units = sketches / np.where(lengths > 0, lengths, 1)
+    return np.asarray(np.einsum("ij,ij->i", units[pairs.left], units[pairs.right]), np.float32)

@@ -1,0 +1,252 @@
+"""The run folder: all that a run leaves behind, from which a bundle is exported.
+
+config.json, vocab.bin, texts.txt (texts for the export's parity check) and repeated.tsv (counts for its memo) are
+written before training; checkpoint.pt while it runs, and no longer, as input.tsv, which a pipe gave; weights.npz, the
+arrays that the encoder is made of, by name, and, last, run.json when it is finished.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import torch
+
+import gramvec
+from gramvec.bundle.bundle import Manifest
+from gramvec.errors import InputError
+from gramvec.text.featurizer import Featurizer
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
+from gramvec_training.config import Config
+from gramvec_training.data.vocabulary import Repeated
+from gramvec_training.encoders.base import Arrays, Encoder
+from gramvec_training.encoders.build import encoder_function, restored_encoder
+from gramvec_training.evaluate.card import write_card
+from gramvec_training.export.adapt import scaled, whitening_transform
+from gramvec_training.export.bundle import NO_MEMO, can_have_memo, choose, export_bundle
+from gramvec_training.export.sequence_graph import graphed
+from gramvec_training.sections import Export, Precision
+from gramvec_training.shared import write_atomically
+
+CHECKPOINT = "checkpoint.pt"
+INPUT = "input.tsv"
+PARITY_TEXTS = 1000
+_CONFIG, _RECORD, _TEXTS = "config.json", "run.json", "texts.txt"
+_VOCABULARY, _WEIGHTS, _REPEATED = "vocab.bin", "weights.npz", "repeated.tsv"
+_MOST_REPEATED = 200_000  # chunks, and as many edges
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What a run is to do: its config, the folder of its data, and the command that began it."""
+
+    config: Config
+    data: Path
+    command: str
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A finished run."""
+
+    folder: Path
+    config: Config
+    vocabulary: Vocabulary
+    encoder: Encoder
+    texts: list[str]
+    repeated: Repeated
+    record: dict[str, Any]
+
+
+def spec_of(config: Config) -> FeatureSpec:
+    """The FeatureSpec that a config asks for."""
+    features = config.features
+    return FeatureSpec(
+        orders=features.orders,
+        words=features.words,
+        unknown_words=features.unknown_words,
+        lowercase=features.lowercase,
+        word_rule=features.word_rule,
+    )
+
+
+def begin_run(folder: Path, config: Config, data: Path, *, command: str) -> Begun:
+    """Make the folder and write its config, the data folder that its paths are relative to, and the command."""
+    begun = Begun(config, data.resolve(), command)
+    folder.mkdir(parents=True, exist_ok=True)
+    values = {"command": command, "data": str(begun.data), "config": config.model_dump(mode="json")}
+    write_atomically(folder / _CONFIG, lambda handle: handle.write(_json(values)))
+    return begun
+
+
+def begun_run(folder: Path) -> Begun:
+    """What `begin_run` wrote. Raises InputError where there is none."""
+    path = folder / _CONFIG
+    try:
+        values = orjson.loads(path.read_bytes())
+        return Begun(Config.model_validate(values["config"]), Path(values["data"]), values["command"])
+    except FileNotFoundError:
+        raise InputError(f"There is no run in {folder}; give a folder that gramvec-train fit wrote.") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is damaged or of another version; start the run anew.") from error
+
+
+def is_begun(folder: Path) -> bool:
+    """Whether a folder is that of a run, finished or not."""
+    return (folder / _CONFIG).is_file()
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the run in a folder came to its end."""
+    return (folder / _RECORD).is_file()
+
+
+def make_way(folder: Path, *, overwrite: bool) -> None:
+    """See that a new run may be written to a folder; with `overwrite`, remove what an earlier run left there.
+
+    Files that no run wrote stay. Raises InputError, saying what to do, where there is anything but the beginnings of
+    a run, which hold nothing learned.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; give --out a folder.")
+    there = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    if there <= {_CONFIG, _VOCABULARY, _TEXTS, _REPEATED, INPUT}:
+        return
+    if not overwrite:
+        raise InputError(
+            f"{folder} is not empty; give another --out, --overwrite to start anew, or --resume to continue it."
+        )
+    for name in (_RECORD, CHECKPOINT, _WEIGHTS, _VOCABULARY, _TEXTS, _REPEATED, _CONFIG, INPUT):
+        (folder / name).unlink(missing_ok=True)
+
+
+def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repeated: Repeated) -> None:
+    """Write the vocabulary, the texts one a line (line breaks inside become spaces), and what is repeated most."""
+    partial = folder / f".{_VOCABULARY}.{os.getpid()}.partial"
+    vocabulary.save(partial)
+    partial.replace(folder / _VOCABULARY)
+    lines = "".join(" ".join(text.splitlines()) + "\n" for text in texts)
+    write_atomically(folder / _TEXTS, lambda handle: handle.write(lines.encode()))
+    counted = "".join(
+        f"{count}\t{text}\n"
+        for counts in repeated
+        for text, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST_REPEATED]
+    )
+    write_atomically(folder / _REPEATED, lambda handle: handle.write(counted.encode()))
+
+
+def finish_run(folder: Path, arrays: Arrays, record: dict[str, Any]) -> None:
+    """Write the arrays that the encoder is made of, the record that marks the run as finished.
+
+    The checkpoint goes, and what came through a pipe.
+    """
+    write_atomically(folder / _WEIGHTS, lambda handle: np.savez(handle, allow_pickle=False, **arrays))
+    write_atomically(folder / _RECORD, lambda handle: handle.write(_json(record)))
+    for name in (CHECKPOINT, INPUT):
+        (folder / name).unlink(missing_ok=True)
+
+
+def load_run(folder: Path) -> FinishedRun:
+    """A finished run. Raises InputError where there is none, it is not finished, or a file of it is damaged."""
+    config = begun_run(folder).config
+    if not is_finished(folder):
+        raise InputError(
+            f"The run in {folder} is not finished; continue it with gramvec-train fit --out {folder} --resume."
+        )
+    try:
+        with np.load(folder / _WEIGHTS, allow_pickle=False) as arrays:
+            encoder = restored_encoder(config.composition, dict(arrays), config.model.dimension)
+        record = orjson.loads((folder / _RECORD).read_bytes())
+        texts = (folder / _TEXTS).read_text(encoding="utf-8").split("\n")[:-1]
+        counted = (folder / _REPEATED).read_text(encoding="utf-8").split("\n")[:-1]
+        counts = {text: int(count) for count, _, text in (line.partition("\t") for line in counted)}
+        edges = {text: count for text, count in counts.items() if " " in text}
+        repeated = Repeated({text: count for text, count in counts.items() if text not in edges}, edges)
+    except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
+        raise InputError(f"The run in {folder} has a missing or damaged file ({error}); run it anew.") from error
+    vocabulary = Vocabulary.open(folder / _VOCABULARY)
+    if len(vocabulary) != len(encoder.table):
+        raise InputError(f"The run in {folder} mixes files of two runs; run it anew.")
+    return FinishedRun(folder, config, vocabulary, encoder, texts, repeated, record)
+
+
+def versions() -> dict[str, str]:
+    """The versions that a record names."""
+    return {
+        "gramvec": gramvec.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+    }
+
+
+def _json(values: Any) -> bytes:
+    return orjson.dumps(values, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n"
+
+
+_BYTES = {"float32": 4, "float16": 2, "int8": 1}
+
+
+def export_run(
+    run: FinishedRun,
+    path: Path,
+    *,
+    export: Export | None = None,
+    precision: Precision | None = None,
+    name: str | None = None,
+) -> Manifest:
+    """Write the bundle of a finished run, checked against torch on texts of its training data.
+
+    export: instead of what the run's config says; precision: instead of what that says.
+    """
+    model = run.config.model
+    spec = spec_of(run.config)
+    export = export or run.config.export
+    precision = precision or export.precision
+    name = name or model.name
+    featurizer = Featurizer(spec, run.vocabulary)
+    encoder = _shaped(run, export, featurizer)
+    has_memo = can_have_memo(spec, sums=graphed(encoder).sums)
+    kept = {key: value for key, value in run.record.items() if key not in ("loss", "dev", "kind", "name")}
+    return export_bundle(
+        path,
+        name=name,
+        kind=model.kind,
+        spec=spec,
+        vocabulary=run.vocabulary,
+        encoder=encoder,
+        precision=precision,
+        parity_texts=run.texts,
+        memo=(
+            choose(run.repeated, featurizer, chunks=export.memo_chunks, edges=export.memo_edges)
+            if has_memo
+            else NO_MEMO
+        ),
+        provenance={"licence": model.licence, **kept, "export": export.model_dump(mode="json")},
+        card=write_card(
+            {**run.record, "export": export.model_dump(mode="json")},
+            name=name,
+            precision=precision,
+            table_bytes=run.encoder.table.numel() * _BYTES[precision],
+        ),
+    )
+
+
+def _shaped(run: FinishedRun, export: Export, featurizer: Featurizer) -> Encoder:
+    if not export.scales and not export.whitening:
+        return run.encoder
+    scales = {str(kind): scale for kind, scale in export.scales.items()}
+    arrays = run.encoder.arrays()
+    table = scaled(arrays["table"], run.vocabulary.entries(), scales)
+    if export.whitening:  # which the config allows for a linear bag alone
+        bag = restored_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)
+        table = table @ whitening_transform(encoder_function(bag, featurizer)(run.texts), export.whitening)
+    return restored_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)

@@ -1,0 +1,128 @@
+"""The skeleton of every run: prepare, build an encoder and an objective, loop, record."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from gramvec.text.featurizer import Featurizer
+from gramvec_training.config import Config, How
+from gramvec_training.encoders.base import Encoder
+from gramvec_training.encoders.build import cosines, encoder_function, known_vectors
+from gramvec_training.evaluate.backend import ScoredModel
+from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, logged, score_sets
+from gramvec_training.fit.loop import History, Log, Selection, fit
+from gramvec_training.fit.trainer import Trainer, choose_device, settle
+from gramvec_training.runs.distill import prepare_distillation
+from gramvec_training.runs.pairs import prepare_labels, prepare_pairs
+from gramvec_training.runs.plan import Plan
+from gramvec_training.runs.run_dir import CHECKPOINT, Begun, FinishedRun, finish_run, save_inputs, spec_of, versions
+from gramvec_training.runs.sif import prepare_sif
+from gramvec_training.sections import Dev, Select
+
+Prepare = Callable[[Begun, Path, How], Plan]
+
+
+def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
+    """Train the model of a begun run's config into its folder; gives the record, with the development scores.
+
+    Raises Interrupted after SIGINT or SIGTERM, with a checkpoint written; InputError, BundleError and DeviceError for
+    what cannot be trained.
+    """
+    config, data = begun.config, begun.data
+    device = choose_device(how.device)
+    settle(device, how.threads)
+    dev = find_sets([data / path for path in config.dev.sets])[0] if config.dev.sets else []
+    chosen_by = find_sets([data / config.select.set])[0] if config.select is not None else []
+
+    plan = _preparation(config)(begun, folder, how)
+    save_inputs(folder, plan.vocabulary, plan.texts, plan.repeated)
+    encoder = plan.make_encoder().to(device)
+    history, selection = History(), plan.selection
+    if config.select is not None:
+        selection = _selection(config.select, chosen_by, plan.featurizer)
+    if plan.make_objective is not None:
+        history = fit(
+            Trainer(encoder, plan.make_objective(encoder, device), device),
+            folder / CHECKPOINT,
+            identity=_identity(config, *plan.digests),
+            resume=how.resume,
+            save_every=how.save_every,
+            log=_log(config.dev, dev, plan.featurizer),
+            selection=selection,
+        )
+    record = {
+        "name": config.model.name,
+        "kind": config.model.kind,
+        "command": begun.command,
+        "config": config.public(),
+        "rows": len(plan.vocabulary),
+        "dimension": encoder.dimension,
+        "parameters": encoder.parameter_counts(),
+        "steps": history.steps,
+        "seconds": round(history.seconds, 1),
+        "device": str(device),
+        "threads": how.threads,
+        "versions": versions(),
+        "loss": history.losses,
+        "dev": history.dev,
+        **({"selection": {"scores": history.selection, "kept": history.kept}} if selection is not None else {}),
+        **plan.record(history, encoder),
+        "scores": _scores(dev, encoder, plan.featurizer),
+    }
+    finish_run(folder, encoder.arrays(), record)
+    return record
+
+
+def _preparation(config: Config) -> Prepare:
+    if config.sif is not None:
+        return prepare_sif
+    if config.distillation is not None:
+        return prepare_distillation
+    return prepare_labels if config.data[0].labelled else prepare_pairs
+
+
+def _scores(sets: Sequence[SimilaritySet], encoder: Encoder, featurizer: Featurizer) -> dict[str, Any]:
+    """The scores of an encoder as it is now, see evaluation.score_sets."""
+    return score_sets(sets, cosines(encoder_function(encoder, featurizer), featurizer))
+
+
+def _log(dev: Dev, sets: Sequence[SimilaritySet], featurizer: Featurizer) -> Log | None:
+    """The mean of each task and the score of each of its sets, every so many steps."""
+    if not sets or dev.every is None:
+        return None
+    return Log(lambda encoder: logged(_scores(sets, encoder, featurizer)), dev.every)
+
+
+def _selection(select: Select, sets: Sequence[SimilaritySet], featurizer: Featurizer) -> Selection:
+    def score(encoder: Encoder) -> float:
+        tasks = _scores(sets, encoder, featurizer)["tasks"]
+        return float(np.mean([task["mean"][select.measure] for task in tasks.values()]))
+
+    return Selection(score, select.every)
+
+
+def _identity(config: Config, *digests: str) -> str:
+    """64 hex digits over a config and the digests of what it is trained on: what a checkpoint belongs to."""
+    state = hashlib.sha256(orjson.dumps(config.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS))
+    state.update(" ".join(digests).encode())
+    return state.hexdigest()
+
+
+def run_model(run: FinishedRun, device: str = "cpu") -> ScoredModel:
+    """The model of a run as its trainer computes it, with the table in float32."""
+    featurizer = Featurizer(spec_of(run.config), run.vocabulary)
+    encoder = run.encoder.to(choose_device(device))
+    encode = encoder_function(encoder, featurizer)
+    return ScoredModel(
+        run.config.model.name,
+        featurizer,
+        known_vectors(encode, featurizer),
+        cosines(encode, featurizer),
+        {"device": str(encoder.table.device), "parameters": encoder.parameter_counts()},
+    )

@@ -1,0 +1,199 @@
+"""Training that goes on from a bundle: its weights in float32 again, and rows for what the new texts add."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from gramvec.bundle.bundle import Bundle, Stored, open_bundle
+from gramvec.errors import InputError
+from gramvec.text.spec import FeatureSpec
+from gramvec.text.vocabulary import Vocabulary
+from gramvec_training.config import Config, Start
+from gramvec_training.data.vocabulary import extended_vocabulary, vocabulary_for
+from gramvec_training.encoders.bag import Bag, bag_of
+from gramvec_training.encoders.base import Encoder
+from gramvec_training.encoders.build import build_encoder, encoder_function
+from gramvec_training.export.bundle import read_weights, stored_of
+from gramvec_training.readers.vectors import read_vectors, vectors_at
+from gramvec_training.runs.run_dir import spec_of
+from gramvec_training.sections import BagSettings, ModelSettings, Pooling
+from gramvec_training.shared import Encode, Floats
+
+_log = logging.getLogger(__name__)
+# What a record says of how a distilled start was made.
+_OF_A_TEACHER = ("teacher", "texts", "steps", "seconds")
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a bundle holds: `table` float32[rows, d] and `bias` float32[d] or None, as the graph has them."""
+
+    bundle: Bundle
+    table: Floats
+    bias: Floats | None
+
+    @property
+    def settings(self) -> BagSettings:
+        """The encoder's."""
+        graph = self.bundle.manifest.graph
+        pooling: Pooling = "mean" if graph.pooling == "mean" else "sum"
+        return BagSettings(pooling=pooling, activation=graph.activation, bias=self.bias is not None)
+
+    def encode(self) -> Encode:
+        """Texts to vectors by the bundle's own features and weights."""
+        return encoder_function(self.bag(self.table), self.bundle.featurizer)
+
+    def bag(self, table: Floats) -> Bag:
+        """An encoder like the bundle's with another table."""
+        own = self.settings
+        return bag_of(table, self.bias, pooling=own.pooling, activation=own.activation)
+
+
+def open_start(start: Start) -> tuple[Bundle, Stored]:
+    """The bundle, and what it says of its weights.
+
+    Raises BundleError where it is missing, damaged or no bag of rows, and InputError where it is not the one with
+    `start.digest`.
+    """
+    bundle = open_bundle(start.bundle)
+    if start.digest is not None and bundle.digest != start.digest:
+        raise InputError(
+            f"The bundle {start.bundle} has changed since the run began; put the old one back, or start the run anew "
+            "with --overwrite."
+        )
+    return bundle, stored_of(bundle)
+
+
+def read_start(start: Start) -> Started:
+    """Open the bundle and read its weights, in a second for a table of 300 MB. Raises what `open_start` does."""
+    bundle, _ = open_start(start)
+    return Started(bundle, *read_weights(bundle))
+
+
+def begin_from(config: Config) -> Started | None:
+    """The bundle of the config's [start], read and found to fit the config; None without one.
+
+    Raises BundleError where it is missing, damaged or no bag of rows, and InputError where it is not the one with
+    `start.digest`, or the config asks for another model than the bundle's.
+    """
+    if config.start is None:
+        return None
+    started = read_start(config.start)
+    _check_fits(started, config)
+    return started
+
+
+def continued_encoder(started: Started, seed: int, vocabulary: Vocabulary) -> Bag:
+    """The encoder with the weights of the bundle, and first values, by the seed, for the rows that it lacks."""
+    return started.bag(started_table(started, vocabulary, seed))
+
+
+def origin_record(started: Started | None) -> dict[str, Any]:
+    """What a run's record says of the bundle that it went on from."""
+    if started is None:
+        return {}
+    manifest = started.bundle.manifest
+    return {
+        "start": {
+            "name": manifest.name,
+            "digest": started.bundle.digest,
+            "licence": manifest.provenance.get("licence"),
+            "rows": manifest.rows,
+            **{key: manifest.provenance[key] for key in _OF_A_TEACHER if "teacher" in manifest.provenance},
+        }
+    }
+
+
+def _check_fits(started: Started, config: Config) -> None:
+    manifest, spec, settings = started.bundle.manifest, spec_of(config), config.composition
+    if not isinstance(settings, BagSettings):
+        raise InputError(f"[start] goes on from a bag of rows, and the config's encoder is {settings.kind}.")
+    own = started.settings
+    wanted: dict[str, tuple[object, object]] = {
+        "dimension": (config.model.dimension, manifest.dimension),
+        **{name: (getattr(settings, name), getattr(own, name)) for name in ("pooling", "activation", "bias")},
+        # Of another Unicode version only the characters differ that were assigned in between.
+        "features": (spec, replace(started.bundle.spec, unicode=spec.unicode)),
+    }
+    for name, (asked, given) in wanted.items():
+        if asked != given:
+            raise InputError(f"The config's {name} is not that of the bundle {manifest.name}, which has {given}.")
+
+
+def started_table(started: Started, vocabulary: Vocabulary, seed: int) -> Floats:
+    """The bundle's rows where `vocabulary` has them, float32[rows, d].
+
+    A new word begins as the unknown word's row where the bundle has one, so that texts keep their vectors; any other
+    new row is uniform within sqrt(6 / (rows + d)), drawn by the seed.
+    """
+    known = started.bundle.vocabulary
+    if vocabulary is known:
+        _log.info("%s gives all %d rows", started.bundle.manifest.name, len(known))
+        return started.table.copy()
+    places = {(entry.kind, entry.text): row for row, entry in enumerate(known.entries())}
+    old_rows = np.array([places.get((entry.kind, entry.text), -1) for entry in vocabulary.entries()])
+    is_new = old_rows < 0
+    if known.unknown_row >= 0:
+        old_rows[[new and entry.kind == "word" for new, entry in zip(is_new, vocabulary.entries(), strict=True)]] = (
+            known.unknown_row
+        )
+    rows, dimension = len(vocabulary), started.table.shape[1]
+    half = (6 / (rows + dimension)) ** 0.5
+    table = np.random.default_rng(seed).uniform(-half, half, (rows, dimension)).astype(np.float32)
+    table[old_rows >= 0] = started.table[old_rows[old_rows >= 0]]
+    _log.info("%s gives %d rows; %d are new", started.bundle.manifest.name, rows - is_new.sum(), is_new.sum())
+    return table
+
+
+UNKNOWN_WORD = "UUUNKKK"  # what the files of PARAGRAM vectors call the row of unknown words
+
+
+def begun_vocabulary(
+    config: Config, started: Started | None, texts: Sequence[str], spec: FeatureSpec, data: Path
+) -> Vocabulary:
+    """The vocabulary of the texts, or that of the bundle which training goes on from with what the texts add."""
+    if config.start is None or started is None:
+        return vocabulary_for(config, texts, spec, data)
+    renew = started.bundle.spec.unicode != spec.unicode
+    return extended_vocabulary(config.start, started.bundle.vocabulary, texts, spec, renew=renew)
+
+
+def begun_encoder(config: Config, started: Started | None, seed: int, vocabulary: Vocabulary, data: Path) -> Encoder:
+    """The encoder with its first values, or with those of the bundle which training goes on from."""
+    if started is not None:
+        return continued_encoder(started, seed, vocabulary)
+    generator = torch.Generator().manual_seed(seed)
+    table = _first_table(config.model, vocabulary, data, generator)
+    return build_encoder(config.composition, table, config.model.dimension, generator)
+
+
+def _first_table(model: ModelSettings, vocabulary: Vocabulary, data: Path, generator: torch.Generator) -> torch.Tensor:
+    """float32[rows, d], uniform, and word vectors from a file where one is named."""
+    rows, width = len(vocabulary), model.table_width
+    half = _half_width(model.initial, rows, width)
+    table = torch.empty(rows, width).uniform_(-half, half, generator=generator)
+    if model.vectors is not None:
+        path = vectors_at(model.vectors, data)
+        words, vectors = read_vectors(path)
+        if vectors.shape[1] != width:
+            name = "model.width" if model.width else "model.dimension"
+            raise InputError(f"{path} has {vectors.shape[1]} dimensions and {name} is {width}.")
+        rows_of_words = ((row, entry) for row, entry in enumerate(vocabulary.entries()) if entry.kind != "ngram")
+        places = {entry.text or UNKNOWN_WORD: row for row, entry in rows_of_words}
+        known = [index for index, word in enumerate(words) if word in places]
+        table[[places[words[index]] for index in known]] = torch.from_numpy(vectors[known])
+        _log.info("%s gives %d of %d words their first values", path.name, len(known), len(places))
+    return table
+
+
+def _half_width(initial: float | Literal["glorot", "rows"], rows: int, width: int) -> float:
+    if initial == "glorot":
+        return float((6 / (rows + width)) ** 0.5)
+    return 0.5 / rows if initial == "rows" else initial

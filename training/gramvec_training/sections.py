@@ -1,0 +1,318 @@
+"""What every section of a config shares: it is frozen, and a key that it does not know is an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+PositiveCount = Annotated[int, Field(ge=1)]
+Number = Annotated[int, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Penalty = Annotated[float, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class Strict(BaseModel):
+    """A section of a config."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Optimiser = Literal["adam", "adagrad", "sgd"]
+Decay = Literal["linear", "none"]
+Centre = Literal["zero", "initial"]
+# So many steps, or the quarters of an epoch, as the papers have it.
+Every = PositiveCount | Literal["quarter"]
+
+
+class Schedule(Strict):
+    """Either `steps` or `epochs`; `batch` counts examples.
+
+    The L2 terms are 0.5 * l2 * ||theta - centre||^2, added to the batch's mean loss, as in the authors' code (the
+    papers' formulas have no 0.5). They and the optimisers are lazy on the table: see gramvec_training.fitting. The
+    centre "initial" is what a parameter was at the start: word vectors from a file, iRNN's identity, a finished model.
+    """
+
+    batch: Annotated[int, Field(ge=2)]
+    optimiser: Optimiser = "adam"
+    rate: Positive = 1e-3
+    decay: Decay = "linear"
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0  # of SGD: classical
+    epsilon: Positive | None = None  # beside the root: 1e-8 of Adam, 1e-10 of AdaGrad
+    epsilon_in_root: bool = False  # AdaGrad's: g / sqrt(sum of g^2 + epsilon), the papers' code with 1e-6
+    clip: Positive | None = None  # the greatest length of each parameter's gradient
+    steps: PositiveCount | None = None
+    epochs: PositiveCount | None = None
+    fixed_table: bool = False  # the rows stay as they begin, and the other parameters alone are learned
+    l2: Penalty = 0.0  # on the table
+    l2_centre: Centre = "zero"
+    l2_composition: Penalty = 0.0  # on all other parameters of the encoder
+    l2_composition_centre: Centre = "zero"
+    seed: Seed = 1
+
+    @model_validator(mode="after")
+    def _one_length(self) -> Schedule:
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError("give either steps or epochs")
+        return self
+
+    @model_validator(mode="after")
+    def _of_the_optimiser(self) -> Schedule:
+        if self.momentum and self.optimiser != "sgd":
+            raise ValueError(f'momentum belongs to optimiser "sgd", not "{self.optimiser}"')
+        if self.epsilon is not None and self.optimiser == "sgd":
+            raise ValueError('epsilon belongs to optimiser "adam" or "adagrad", not "sgd"')
+        if self.epsilon_in_root and self.optimiser != "adagrad":
+            raise ValueError(f'epsilon_in_root belongs to optimiser "adagrad", not "{self.optimiser}"')
+        return self
+
+
+FileLayout = Literal["pairs", "groups", "ppdb"]
+TextLayout = Literal["lines", "columns", "words", "similarity"]
+Measure = Literal["pearson", "spearman"]
+OnBad = Literal["skip", "refuse"]
+
+
+class DataSet(Strict):
+    """A file of paraphrases, or of texts with labels, and its share of an epoch; see gramvec_training.data."""
+
+    path: Path
+    licence: str = "not stated"
+    layout: FileLayout | None = None
+    labelled: bool = False  # a label and a text a row: texts of one label are pairs, and negatives of all others
+    bad_rows: OnBad = "skip"
+    max_groups: PositiveCount | None = None  # keep so many groups, drawn once: bounds the memory
+    pairs_per_group: PositiveCount = 1
+    cap: PositiveCount | None = None  # at most so many pairs an epoch
+    held_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share that is not trained on, for a report at the end
+
+    @property
+    def name(self) -> str:
+        """The file's name up to its first dot."""
+        return self.path.name.split(".", 1)[0]
+
+
+class TextSource(Strict):
+    """A file of texts. `columns` takes the columns of a TSV file, `words` the first word of each line of a counts file,
+    `similarity` the texts of score<TAB>text<TAB>text lines, from a file or from all .tsv files of a folder.
+
+    `sentences` cuts a line where a sentence ends. Texts shorter than two characters (but for words) or longer than
+    `max_characters` are left out; of the others at most `cap` are taken, at random, or, of words, the first. The texts
+    of the sources marked `first` come before all others, so that a limit on the number of texts does not touch them.
+    """
+
+    path: Path
+    licence: str = "not stated"
+    layout: TextLayout = "lines"
+    columns: PositiveCount | None = None  # of a TSV file; all without it
+    sentences: bool = False
+    max_characters: Annotated[int, Field(ge=2)] | None = None
+    cap: PositiveCount | None = None
+    first: bool = False
+
+    @property
+    def name(self) -> str:
+        """The file's name up to its first dot."""
+        return self.path.name.split(".", 1)[0]
+
+
+class Dev(Strict):
+    """Development sets (folders of score<TAB>text<TAB>text files), scored at the end and every so many steps."""
+
+    sets: tuple[Path, ...] = ()
+    every: Every | None = None
+
+
+class Select(Strict):
+    """The model that is kept: of those after every so many steps, the one with the best score on a development set.
+
+    `set` is a file of score<TAB>text<TAB>text lines, or a folder of them, whose mean counts. The papers: every quarter
+    of an epoch, Spearman, on an annotated sample of PPDB or on a set of words.
+    """
+
+    set: Path
+    measure: Measure = "spearman"
+    every: Every = "quarter"
+
+
+ModelKind = Literal[
+    "charagram-phrase",
+    "charagram-2-layer",
+    "paragram-phrase",
+    "paragram-projection",
+    "dan",
+    "rnn",
+    "irnn",
+    "lstm",
+    "charlstm",
+    "charcnn",
+    "sif",
+    "gramvec",
+]
+Pooling = Literal["sum", "mean"]
+Activation = Literal["linear", "tanh", "relu"]
+LayerActivation = Literal["linear", "tanh", "relu", "sigmoid"]
+FilterSet = Literal["a", "b"]
+UnknownWords = Literal["skip", "row"]
+WordRule = Literal["runs-and-symbols/1", "white-space/1"]  # the second for text that is cut into tokens already
+Precision = Literal["float32", "float16", "int8"]
+FeatureKind = Literal["word", "1", "2", "3", "4", "5", "6"]
+
+
+class ModelSettings(Strict):
+    """What is built. `dimension` is a vector's, `width` a table row's, the same where it is left out.
+
+    `initial` is the half-width of the table's uniform first values, "glorot" for sqrt(6 / (rows + width)), or "rows"
+    for 0.5 / rows (the character embeddings of charCNN and charLSTM).
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+    kind: ModelKind
+    dimension: PositiveCount = 300
+    width: PositiveCount | None = None
+    pooling: Pooling = "sum"
+    activation: Activation = "tanh"
+    bias: bool = True
+    initial: Positive | Literal["glorot", "rows"] = "glorot"
+    licence: str = "not stated"  # under which the model itself may be used
+    # Word vectors that replace the first values of the words they know: a file, or an installed package with one.
+    vectors: Path | None = None
+
+    @property
+    def table_width(self) -> int:
+        """Columns of the table."""
+        return self.width or self.dimension
+
+
+class FeatureSettings(Strict):
+    """What a text is made of; see gramvec.text.FeatureSpec."""
+
+    orders: tuple[PositiveCount, ...] = (2, 3, 4)
+    words: bool = False
+    unknown_words: UnknownWords = "skip"
+    lowercase: bool = True
+    word_rule: WordRule = "runs-and-symbols/1"
+
+
+class VocabularyLimits(Strict):
+    """Which features get a row: seen `min_count` times (the paper's C), and so many, the most frequent first."""
+
+    min_count: PositiveCount = 1
+    max_ngrams: PositiveCount | None = None
+    max_ngrams_each: PositiveCount | None = None  # of each order: the k of CHARAGRAM's Table 5
+    max_words: PositiveCount | None = None
+    words_of_vectors: bool = False  # the words of model.vectors have a row, seen or not, and no others
+
+
+class BagSettings(Strict):
+    """A bag of rows, which is what [model] says where there is no [encoder].
+
+    With `presence` a feature that occurs twice counts once, as in the authors' code of CHARAGRAM; the paper's equation
+    counts it twice, and so does the service, so such a model stays with its trainer.
+    """
+
+    kind: Literal["bag"] = "bag"
+    pooling: Pooling = "sum"
+    activation: Activation = "tanh"
+    bias: bool = True
+    presence: bool = False
+
+
+class WeightedSettings(Strict):
+    """The mean of the words' rows, which are fixed, each times a number that is learned."""
+
+    kind: Literal["weighted"]
+
+
+class TwoLayerSettings(Strict):
+    """CHARAGRAM with a second layer: a sum of rows, h, a matrix, h."""
+
+    kind: Literal["two-layer"]
+    activation: Activation = "tanh"
+
+
+class ProjectionSettings(Strict):
+    """The mean of the words' rows and one layer: PARAGRAM-PHRASE's PP-proj."""
+
+    kind: Literal["projection"]
+    activation: LayerActivation = "linear"
+
+
+class DanSettings(Strict):
+    """Deep averaging network: the mean of the words' rows and some layers."""
+
+    kind: Literal["dan"]
+    layers: Annotated[int, Field(ge=1, le=4)] = 1
+    activation: LayerActivation = "tanh"
+
+
+class RnnSettings(Strict):
+    """A plain recurrent network over words or characters, whose last state is the vector."""
+
+    kind: Literal["rnn"]
+    activation: Literal["tanh", "linear", "relu"] = "tanh"
+
+
+class IrnnSettings(Strict):
+    """iRNN: linear, begun at the identity, its last state divided by the length; so it begins as the average."""
+
+    kind: Literal["irnn"]
+
+
+class LstmSettings(Strict):
+    """An LSTM with peepholes (Gers et al., 2003) over words or characters, with or without its output gate."""
+
+    kind: Literal["lstm"]
+    output_gate: bool = True
+
+
+class CharCnnSettings(Strict):
+    """Convolutions over characters, the maximum over places, and a layer.
+
+    filters: "a" is 175 each of 2, 3 and 4 characters, "b" 25, 50, 75, 100, 125 and 150 of 1 to 6 (Kim et al., 2015);
+    `scale` times as many of each. Without `layer` the filters' maxima are the vector. dropout: of what goes into it.
+    """
+
+    kind: Literal["char-cnn"]
+    filters: FilterSet = "b"
+    scale: Positive = 1.0
+    filter_activation: Activation = "tanh"
+    layer: bool = True
+    activation: Activation = "tanh"
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+    @property
+    def counts(self) -> tuple[tuple[int, int], ...]:
+        """(characters, filters) of each width."""
+        usual = {"a": ((2, 175), (3, 175), (4, 175)), "b": tuple((width, 25 * width) for width in range(1, 7))}
+        return tuple((width, max(1, round(count * self.scale))) for width, count in usual[self.filters])
+
+
+EncoderSettings = Annotated[
+    BagSettings
+    | WeightedSettings
+    | TwoLayerSettings
+    | ProjectionSettings
+    | DanSettings
+    | RnnSettings
+    | IrnnSettings
+    | LstmSettings
+    | CharCnnSettings,
+    Field(discriminator="kind"),
+]
+# What reads a text's rows in their order, so that they must be those of words alone or of single characters alone.
+SEQUENCES = (RnnSettings, IrnnSettings, LstmSettings, CharCnnSettings)
+
+
+class Export(Strict):
+    """What is done to the finished table, see gramvec_training.export.shape, and how the bundle stores it."""
+
+    precision: Precision = "float32"
+    scales: dict[FeatureKind, Positive] = Field(default_factory=dict)  # of words, and of n-grams by order
+    whitening: Annotated[float, Field(ge=0, le=1)] = 0.0  # 0 for none; for a linear model alone
+    # Rows for so many frequent chunks and edges of the training texts, which make it faster (gramvec.text.memo); only
+    # for sums of n-grams of two characters or more, other models have none.
+    memo_chunks: Number = 20_000
+    memo_edges: Number = 10_000

