@@ -51,7 +51,8 @@ def run(setting: Setting) -> Part:
 
 
 def _mapped(folder: Path) -> list[str]:
-    return [name for name in ("model.onnx.data", "vocab.bin", "memo.bin") if (folder / name).is_file()]
+    files = ("model.onnx.data", "vocabulary.safetensors", "memo.safetensors")
+    return [name for name in files if (folder / name).is_file()]
 
 
 def _row(name: str, rss: int, pss: int, *, ratio: float) -> Row:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.text.array_file import write_arrays
-
-HEADER, ENTRY = struct.Struct("<8sIIQ"), struct.Struct("<16s8sQQ")
+from gramvec.text.array_file import pack_arrays
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -65,26 +62,44 @@ def manifest(folder: Path) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def arrays(folder: Path, name: str) -> Iterator[Arrays]:
-    """The arrays of vocab.bin or memo.bin, to be changed in any way, or replaced by others."""
+    """Arrays of a file, to be changed in any way, or replaced by others."""
     path = folder / name
     data = path.read_bytes()
-    magic, version, _, _ = HEADER.unpack_from(data)
     found = read(data)
     yield found
-    write_arrays(path, magic, version, found)
+    path.write_bytes(packed(data, found))
     with manifest(folder):
         pass
 
 
 def read(data: bytes) -> Arrays:
-    """The arrays in a vocab.bin or memo.bin of ours, writable."""
-    _, _, count, _ = HEADER.unpack_from(data)
+    """Return writable copies of the arrays in a file of arrays, trusting it."""
+    header, begin = split(data)
+    types = {"U8": "u1", "U16": "<u2", "U32": "<u4", "I32": "<i4", "U64": "<u8", "I64": "<i8"}
     found: Arrays = {}
-    for index in range(count):
-        name, dtype, offset, length = ENTRY.unpack_from(data, HEADER.size + index * ENTRY.size)
-        kind = np.dtype(dtype.rstrip(b"\0").decode())
-        found[name.rstrip(b"\0").decode()] = np.frombuffer(data, kind, length, offset).copy()
+    for name, entry in header.items():
+        if name != "__metadata__":
+            first, last = entry["data_offsets"]
+            found[name] = np.frombuffer(data[begin + first : begin + last], types[entry["dtype"]]).copy()
     return found
+
+
+def split(data: bytes) -> tuple[dict[str, Any], int]:
+    """Return the header of a file of arrays, and where its data begin."""
+    begin = 8 + int.from_bytes(data[:8], "little")
+    return json.loads(data[8:begin]), begin
+
+
+def packed(like: bytes, found: Arrays) -> bytes:
+    """Return a file of these arrays, of the kind and version of the file `like`."""
+    metadata = split(like)[0]["__metadata__"]
+    return pack_arrays(metadata["format"].removeprefix("gramvec "), int(metadata["version"]), found)
+
+
+def headed(header: object, rest: bytes) -> bytes:
+    """Return a file with this header, an object or its bytes, before the rest."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + rest
 
 
 @contextmanager
@@ -97,11 +112,13 @@ def content(folder: Path, name: str) -> Iterator[bytearray]:
         pass
 
 
-def entry_of(data: bytes, name: str) -> int:
-    """Where the directory of a vocab.bin or memo.bin says where this array lies."""
-    count = HEADER.unpack_from(data)[2]
-    places = [HEADER.size + index * ENTRY.size for index in range(count)]
-    return next(at for at in places if data[at : at + 16].rstrip(b"\0").decode() == name)
+@contextmanager
+def header_of(folder: Path, name: str) -> Iterator[dict[str, Any]]:
+    """Header of a file of arrays, to be changed."""
+    with content(folder, name) as data:
+        header, begin = split(bytes(data))
+        yield header
+        data[:] = headed(header, bytes(data[begin:]))
 
 
 def inverse_of_hash(slot: int) -> int:

@@ -1,16 +1,27 @@
-"""Arrays of vocab.bin and memo.bin that lie about themselves, about each other, or were chosen to take time."""
+"""Arrays of a vocabulary and a memo that lie about themselves, about each other, or were chosen to take time."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from attacks.craft import ENTRY, Arrays, arrays, attack, content, entry_of, family, inverse_of_hash, manifest
+from attacks.craft import (
+    Arrays,
+    arrays,
+    attack,
+    content,
+    family,
+    headed,
+    header_of,
+    inverse_of_hash,
+    manifest,
+    split,
+)
 
 FIT = "its arrays do not fit together: "
 
@@ -24,11 +35,11 @@ def change(name: str, file: str, sentence: str, edit: Callable[[Arrays], None]) 
 
 
 def vocabulary(name: str, sentence: str, edit: Callable[[Arrays], None]) -> None:
-    change(name, "vocab.bin", sentence, edit)
+    change(name, "vocabulary.safetensors", sentence, edit)
 
 
 def memo(name: str, sentence: str, edit: Callable[[Arrays], None]) -> None:
-    change(name, "memo.bin", sentence, edit)
+    change(name, "memo.safetensors", sentence, edit)
 
 
 def put(array: str, place: int, value: int) -> Callable[[Arrays], None]:
@@ -132,13 +143,16 @@ def twice(file: str, key: str) -> Callable[[Path], None]:
 
 
 family(
-    "an n-gram that is there twice", "vocab.bin", FIT + "ngram_keys holds one twice", twice("vocab.bin", "ngram_keys")
+    "an n-gram that is there twice",
+    "vocabulary.safetensors",
+    FIT + "ngram_keys holds one twice",
+    twice("vocabulary.safetensors", "ngram_keys"),
 )
 
 
 @attack("manifest.json", "an entry is repeated")
 def a_word_that_is_there_twice(folder: Path) -> None:
-    with arrays(folder, "vocab.bin") as found:
+    with arrays(folder, "vocabulary.safetensors") as found:
         found["word_starts"] = np.array([0, 1, 5, 8, 12], np.uint32)
         found["word_chars"] = np.concatenate([found["word_chars"][:8], found["word_chars"][1:5]])
         found["meta"][3] = 4
@@ -152,61 +166,66 @@ def sums_that_write_beyond_their_rows(folder: Path) -> None:
         values["features_digest"] = digest_of(values["features"])
 
 
-@attack("vocab.bin", "its directory is damaged")
-def a_type_that_numpy_would_read(folder: Path) -> None:
-    with content(folder, "vocab.bin") as data:
-        at = entry_of(data, "counts") + 16
-        data[at : at + 8] = b"(2,3)f4\0"
+def header(name: str, sentence: str, edit: Callable[[dict[str, Any]], None]) -> None:
+    def make(folder: Path) -> None:
+        with header_of(folder, "vocabulary.safetensors") as found:
+            edit(found)
+
+    family(name, "vocabulary.safetensors", sentence, make)
 
 
-@attack("vocab.bin", "its directory is damaged")
-def an_object_for_a_type(folder: Path) -> None:
-    with content(folder, "vocab.bin") as data:
-        at = entry_of(data, "counts") + 16
-        data[at : at + 8] = b"|O8\0\0\0\0\0"
+def put(array: str, field: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda found: found[array].update({field: value})
 
 
-@attack("vocab.bin", "its directory is damaged")
-def an_array_in_the_directory(folder: Path) -> None:
-    with content(folder, "vocab.bin") as data:
-        struct.pack_into("<Q", data, entry_of(data, "meta") + 24, 0)
+header("a type that numpy would read", "of the unknown type (2,3)f4", put("counts", "dtype", "(2,3)f4"))
+header("an object for a type", "of the unknown type |O8", put("counts", "dtype", "|O8"))
+header("arrays that overlap", "overlap, or leave a gap", lambda found: found["ngram_rows"].update(found["word_rows"]))
+header("an array beyond the end", "is not a list of sizes", put("ngram_keys", "data_offsets", [0, 2**61]))
+header("an array that ends before it begins", "does not lie inside", put("counts", "data_offsets", [64, 0]))
+header("a shape whose product wraps around", "has other bytes", put("counts", "shape", [2**32, 2**32, 2**32]))
+header("a shape below 0", "is not a list of sizes", put("counts", "shape", [-1]))
+header("a shape of no whole number", "is not a list of sizes", put("counts", "shape", [1.5]))
+header("an array in two dimensions", "of 1 dimension(s)", lambda found: put("meta", "shape", [1, 5])(found))
+header("an array too few", "has not the arrays of its kind", lambda found: found.update(other=found.pop("counts")))
+header(
+    "another kind of file",
+    "not a gramvec vocabulary",
+    lambda found: found["__metadata__"].update(format="gramvec memo"),
+)
+header("metadata of numbers", "metadata are not strings", lambda found: found.update(__metadata__={"format": 1}))
 
 
-@attack("vocab.bin", "its directory is damaged")
+@attack("vocabulary.safetensors", "overlap, or leave a gap")
 def an_array_that_is_not_aligned(folder: Path) -> None:
-    with content(folder, "vocab.bin") as data:
-        at = entry_of(data, "ngram_keys") + 24
-        struct.pack_into("<Q", data, at, struct.unpack_from("<Q", data, at)[0] + 4)
+    with header_of(folder, "vocabulary.safetensors") as found:
+        for name, entry in found.items():
+            if name != "__metadata__" and name != "meta":
+                entry["data_offsets"] = [one + 4 for one in entry["data_offsets"]]
 
 
-@attack("vocab.bin", "its directory is damaged")
-def an_array_beyond_the_end(folder: Path) -> None:
-    with content(folder, "vocab.bin") as data:
-        struct.pack_into("<Q", data, entry_of(data, "ngram_keys") + 32, 2**61)
+@attack("vocabulary.safetensors", "lists more than 1000 arrays")
+def a_million_arrays(folder: Path) -> None:
+    with content(folder, "vocabulary.safetensors") as data:
+        data[:] = headed(b"{" + b'"a":[],' * 100_000 + b'"b":[]}', b"")
 
 
-@attack("vocab.bin", "its directory is damaged")
-def an_array_whose_end_wraps_around(folder: Path) -> None:
-    with content(folder, "vocab.bin") as data:
-        struct.pack_into("<QQ", data, entry_of(data, "ngram_keys") + 24, 2**64 - 64, 16)
+@attack("vocabulary.safetensors", "header of at most 1048576 bytes")
+def a_header_without_end(folder: Path) -> None:
+    with content(folder, "vocabulary.safetensors") as data:
+        data[:8] = b"\xff" * 8
 
 
-@attack("vocab.bin", "its directory is damaged")
-def four_billion_arrays(folder: Path) -> None:
-    with content(folder, "vocab.bin") as data:
-        struct.pack_into("<I", data, 12, 2**32 - 1)
+@attack("vocabulary.safetensors", "names an array twice")
+def one_array_under_one_name_twice(folder: Path) -> None:
+    with content(folder, "vocabulary.safetensors") as data:
+        found, begin = split(bytes(data))
+        data[:] = headed(json.dumps(found).replace('"word_rows"', '"ngram_rows"').encode(), bytes(data[begin:]))
 
 
-@attack("vocab.bin", "its directory names an array twice")
-def one_array_under_two_names(folder: Path) -> None:
-    with content(folder, "vocab.bin") as data:
-        one, other = (entry_of(data, name) for name in ("ngram_rows", "word_rows"))
-        data[other : other + ENTRY.size] = data[one : one + ENTRY.size]
-
-
-@attack("vocab.bin", "not a gramvec vocabulary file")
+@attack("vocabulary.safetensors", "is cut off in its header")
 def an_empty_file(folder: Path) -> None:
-    with content(folder, "vocab.bin") as data:
+    with content(folder, "vocabulary.safetensors") as data:
         data.clear()
 
 
@@ -216,14 +235,14 @@ def many_keys(folder: Path, keys: list[int]) -> None:
     letters = np.append([32], np.arange(0x4E00, 0x4E00 + 20_000))
     letters = np.append(letters, np.arange(0xE000, 0xE000 + 65_535 - len(letters)))
     with manifest(folder) as values:
-        del values["files"]["memo.bin"]
+        del values["files"]["memo.safetensors"]
         values |= {"rows": n, "ngrams": n, "words": 0, "memo": 0, "golden": []}
         values["graph"]["stored"]["rows"] = n
         values["features"] |= {"orders": [4], "words": False}
         values["features_digest"] = digest_of(values["features"])
-    (folder / "memo.bin").unlink()
+    (folder / "memo.safetensors").unlink()
     (folder / "model.onnx.data").write_bytes(bytes(4 * 8 * n))
-    with arrays(folder, "vocab.bin") as found:
+    with arrays(folder, "vocabulary.safetensors") as found:
         found["meta"][:] = [n, 16, -1, 0, 1]
         found["alphabet"] = letters.astype(np.uint32)
         found["folded"] = found["folded"][:0]

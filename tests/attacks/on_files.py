@@ -84,14 +84,14 @@ def a_file_that_is_made_when_it_is_read(folder: Path) -> None:
     listed(folder, "maps", 100)
 
 
-@attack("vocab.bin", "bytes, and may have 1073741824")
+@attack("vocabulary.safetensors", "bytes, and may have 1073741824")
 def tables_larger_than_memory(folder: Path) -> None:
     """A file of holes, which takes no room on the disk."""
-    os.truncate(folder / "vocab.bin", 2**31)
+    os.truncate(folder / "vocabulary.safetensors", 2**31)
     path = folder / "manifest.json"
     before = path.read_bytes()
     size = f'"bytes": {2**31}'.encode()
-    at = before.index(b'"vocab.bin"')
+    at = before.index(b'"vocabulary.safetensors"')
     begin = before.index(b'"bytes": ', at)
     end = min(before.index(sign, begin) for sign in (b",", b"}"))
     path.write_bytes(before[:begin] + size + before[end:])

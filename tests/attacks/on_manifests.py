@@ -39,7 +39,7 @@ put("rows", 1.5, "rows: Input should be a valid integer")
 put("rows", True, "rows: Input should be a valid integer")
 put("rows", "15", "rows: Input should be a valid integer")
 put("rows", 14, "graph.stored.rows: 18, and rows and memo are 17")
-put("ngrams", 10, "vocab.bin: 11 n-grams, the manifest says 10", file="vocab.bin")
+put("ngrams", 10, "vocabulary.safetensors: 11 n-grams, the manifest says 10", file="vocabulary.safetensors")
 put("memo", 2, "graph.stored.rows: 18, and rows and memo are 17")
 put("dimension", 0, "dimension: Input should be greater than or equal to 1")
 put("dimension", 2**40, "dimension: Input should be less than or equal to 65536")
@@ -49,7 +49,7 @@ put("name", "a\nb: 200 OK", "name: should hold printable characters alone")
 put("name", "\x1b[2J", "name: should hold printable characters alone")
 put("name", "x" * 10_000, "name: String should have at most 128 characters")
 put("kind", "\u202e", "kind: should hold printable characters alone")
-put("format_version", True, "format version True, but this gramvec reads version 1")
+put("format_version", True, "format version True, but this gramvec reads version 2")
 put("format_version", "x" * 10_000, "format version " + "x" * 100 + "..., but this gramvec")
 put("format_version", [[]], "format version list, but this gramvec")
 put("graph.inputs", ["offsets"], "graph.inputs and graph.output must be some of ids")
@@ -80,7 +80,9 @@ put("golden.0.ids", [-1], "golden.0.ids: holds what is no row")
 put("golden.0.ids", [2**40], "golden.0.ids: holds what is no row")
 put("golden.0.ids", [[]] * 100_000, "golden.0.ids: Input should be a list of int")
 put("provenance.lists", [[]] * 1_000_000, "more than 200000 lists and objects")
-put("golden.0.ids", [0], "golden text 0 has other features than when the bundle was made", file="vocab.bin")
+put(
+    "golden.0.ids", [0], "golden text 0 has other features than when the bundle was made", file="vocabulary.safetensors"
+)
 put("golden.0.vector", [], "golden.0.vector: not 8 float32 numbers")
 put("golden.0.vector", [1e300] * 8, "golden.0.vector: not 8 float32 numbers")
 put("golden", [{"text": "", "ids": [], "vector": [0.0] * 8}] * 1_025, "golden: 1025 items, and there may be 1024")
@@ -116,7 +118,7 @@ def lists_that_fill_the_stack(folder: Path) -> None:
 
 @attack(FILE, "not JSON (")
 def a_number_of_a_million_digits(folder: Path) -> None:
-    (folder / FILE).write_bytes(b'{"format": "gramvec-bundle", "format_version": 1' + b"e9" * 1_000_000 + b"}")
+    (folder / FILE).write_bytes(b'{"format": "gramvec-bundle", "format_version": 2' + b"e9" * 1_000_000 + b"}")
 
 
 @attack(FILE, "provenance: lists and objects more than 32 deep")

@@ -103,7 +103,7 @@ RELOADED = [
     "keys that all want one slot",
     "half a million unknown keys",
     "a graph that loops for ever",
-    "memo.bin: a reach whose double is none",
+    "memo.safetensors: a reach whose double is none",
 ]
 
 

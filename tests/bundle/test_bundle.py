@@ -15,7 +15,7 @@ import gramvec
 from conftest import MODELS, SHIPPED
 from gramvec import native
 from gramvec.bundle.bundle import open_bundle, staged_folder
-from gramvec.bundle.manifest import Manifest
+from gramvec.bundle.manifest import VOCABULARY, Manifest
 from gramvec.bundle.resolve import find_bundle
 from gramvec.bundle.verified_files import Folder
 from gramvec.errors import BundleError
@@ -81,17 +81,17 @@ DAMAGES = {
     "missing manifest": (remove("manifest.json"), "manifest.json", "export the model again"),
     "missing graph": (remove("model.onnx"), "model.onnx", "copy or export the model again"),
     "missing table": (remove("model.onnx.data"), "model.onnx.data", "copy or export the model again"),
-    "missing vocabulary": (remove("vocab.bin"), "vocab.bin", "copy or export the model again"),
+    "missing vocabulary": (remove(VOCABULARY), VOCABULARY, "copy or export the model again"),
     "truncated table": (cut("model.onnx.data"), "model.onnx.data", "bytes, the manifest says"),
     "truncated manifest": (cut("manifest.json"), "manifest.json", "not JSON"),
-    "truncated vocabulary": (cut("vocab.bin"), "vocab.bin", "bytes, the manifest says"),
+    "truncated vocabulary": (cut("vocabulary.safetensors"), "vocabulary.safetensors", "bytes, the manifest says"),
     "flipped byte in table": (flip_byte("model.onnx.data"), "model.onnx.data", "SHA-256"),
     "flipped byte in graph": (flip_byte("model.onnx"), "model.onnx", "SHA-256"),
-    "flipped byte in vocabulary": (flip_byte("vocab.bin"), "vocab.bin", "SHA-256"),
+    "flipped byte in vocabulary": (flip_byte("vocabulary.safetensors"), "vocabulary.safetensors", "SHA-256"),
     "other version": (
-        edit_manifest(lambda values: values.update(format_version=2)),
+        edit_manifest(lambda values: values.update(format_version=1)),
         "manifest.json",
-        "format version 2, but this gramvec reads version 1",
+        "format version 1, but this gramvec reads version 2",
     ),
     "other format": (
         edit_manifest(lambda values: values.update(format="zip")),
@@ -115,10 +115,10 @@ DAMAGES = {
         "manifest.json",
         "graph.stored.rows: 81000, and rows and memo are 21003",
     ),
-    "other n-grams": (edit_manifest(lambda values: values.update(ngrams=3)), "vocab.bin", "the manifest says 3"),
+    "other n-grams": (edit_manifest(lambda values: values.update(ngrams=3)), VOCABULARY, "the manifest says 3"),
     "other golden features": (
         edit_manifest(lambda values: values["golden"][0]["ids"].pop()),  # type: ignore[index]
-        "vocab.bin",
+        "vocabulary.safetensors",
         "golden text 0 has other features",
     ),
     "other golden vector": (edit_manifest(other_golden_vector), "model.onnx", "other vectors than when"),
@@ -167,7 +167,7 @@ def test_links_are_followed_to_where_a_cache_keeps_its_files(
         found = gramvec.load(path, device="cpu", runtime=runtime).embed(["a fast car"])
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     # And what they lead to is held to the digests as ever.
-    flip_byte("vocab.bin")(cached)
+    flip_byte("vocabulary.safetensors")(cached)
     with pytest.raises(BundleError, match=r"vocab\.bin: its SHA-256 is not the manifest's"):
         open_bundle(cached)
 
@@ -197,7 +197,7 @@ def test_tables_that_are_changed_or_cut_in_place_after_they_were_read_do_no_harm
     embedder = gramvec.load(bundle_copy, device="cpu", runtime="native")
     texts = ["a fast car", "the quick brown fox jumps over the lazy dog"]
     before, explained = embedder.embed(texts), explain(embedder, *texts).to_dict()
-    for name in ("vocab.bin", "memo.bin"):
+    for name in ("vocabulary.safetensors", "memo.safetensors"):
         (bundle_copy / name).write_bytes(b"\xff" * 1_000)
         os.truncate(bundle_copy / name, 0)
     assert embedder.embed(texts).tobytes() == before.tobytes()
@@ -218,7 +218,7 @@ def test_a_file_that_grows_or_shrinks_once_it_was_measured(
         found = fstat(descriptor)
         file = Path(f"/proc/self/fd/{descriptor}").readlink()
         if file.parent == bundle_copy:
-            os.truncate(file, found.st_size + 4_096 if grows or file.name != "vocab.bin" else 100)
+            os.truncate(file, found.st_size + 4_096 if grows or file.name != "vocabulary.safetensors" else 100)
         return found
 
     monkeypatch.setattr(os, "fstat", then_change)

@@ -129,15 +129,15 @@ def test_another_bundle_than_the_one_that_is_wanted_is_not_downloaded(shell: She
 @pytest.mark.parametrize(
     ("name", "change", "word"),
     [
-        ("vocab.bin", lambda data: data[:-1] + bytes([data[-1] ^ 1]), "SHA-256 is not the manifest's"),
-        ("vocab.bin", lambda data: data + b"x", "has 970881 bytes, and may have 970880 to 970880"),
+        ("vocabulary.safetensors", lambda data: data[:-1] + bytes([data[-1] ^ 1]), "SHA-256 is not the manifest's"),
+        ("vocabulary.safetensors", lambda data: data + b"x", "has 971096 bytes, and may have 971095 to 971095"),
         ("README.md", lambda data: data + b"<script>", "README.md"),
         ("README.md", lambda data: b"---\n" + b"x" * 70_000 + data, "and may have"),
         ("manifest.json", lambda _: b"x" * (2**23 + 1), "and may have 0 to 8388608"),
         ("manifest.json", lambda _: b"{}", "not the manifest of a gramvec bundle"),
         ("manifest.json", lambda _: None, "is not a gramvec model"),
         ("model.onnx", lambda _: None, "a file of one is not there"),
-        ("manifest.json", lambda data: data.replace(b'"vocab.bin"', b'"../v.bin"'), "manifest.json"),
+        ("manifest.json", lambda data: data.replace(b'"vocabulary.safetensors"', b'"../v.bin"'), "manifest.json"),
     ],
 )
 def test_what_a_stranger_has_put_there_is_refused_and_leaves_nothing(
@@ -197,6 +197,6 @@ def test_save_copies_a_bundle_and_nothing_else(tmp_path: Path) -> None:
     assert "holds a model already" in shell.refused("save", SIF, copy)
     shell.done("save", SIF, copy, "--overwrite")
     assert "no model 'nowhere'" in shell.refused("save", "nowhere", "x")
-    (linked / "vocab.bin").unlink()
-    assert "vocab.bin" in shell.refused("save", linked, "x")
+    (linked / "vocabulary.safetensors").unlink()
+    assert "vocabulary.safetensors" in shell.refused("save", linked, "x")
     assert not (tmp_path / "x").exists()

@@ -135,8 +135,8 @@ def test_verify(bundle_copy: Path) -> None:
         said = re.fullmatch(r"native on cpu and onnx on cpu differ by at most (\S+) on 2,000 texts", compared)
         assert said is not None
         assert float(said[1]) <= float(most)
-    (bundle_copy / "vocab.bin").write_bytes(b"")
-    assert "vocab.bin: 0 bytes" in refused(run("verify", str(bundle_copy)), 1)
+    (bundle_copy / "vocabulary.safetensors").write_bytes(b"")
+    assert "vocabulary.safetensors: 0 bytes" in refused(run("verify", str(bundle_copy)), 1)
 
 
 def test_verify_on_texts_of_ones_own(tmp_path: Path) -> None:

@@ -6,13 +6,12 @@ import json
 import os
 import random
 import shutil
-import struct
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from attacks.craft import manifest, read
+from attacks.craft import manifest, packed, read
 from fuzz import graphs, mutate
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.embed.embedder import Embedder
@@ -21,7 +20,6 @@ from gramvec.explain.contributions import explain
 from gramvec.explain.neighbors import nearest_ngrams, nearest_words
 from gramvec.explain.row_vectors import weights_of
 from gramvec.runtime.native import NativeRuntime
-from gramvec.text.array_file import write_arrays
 
 LONGEST_SENTENCE = 1_500
 
@@ -58,9 +56,9 @@ def change(numbers: random.Random, made: Path) -> None:
     name = numbers.choice(
         [
             *["manifest.json"] * 4,
-            *["vocab.bin"] * 3,
-            "memo.bin",
-            "identity.bin",
+            *["vocabulary.safetensors"] * 3,
+            "memo.safetensors",
+            "lexical.safetensors",
             "model.onnx",
             "model.cpu.onnx",
             "model.cuda.onnx",
@@ -78,10 +76,10 @@ def change(numbers: random.Random, made: Path) -> None:
     elif name == "manifest.json":
         with suppress(ValueError, RecursionError):  # it was changed before
             file.write_bytes(mutate.to_json(mutate.value(numbers, json.loads(file.read_bytes()))))
-    elif name.endswith(".bin"):
+    elif name.endswith(".safetensors"):
         data = file.read_bytes()
-        with suppress(ValueError, TypeError, UnicodeDecodeError, struct.error):
-            write_arrays(file, data[:8], int.from_bytes(data[8:12], "little"), mutate.arrays(numbers, read(data)))
+        with suppress(ValueError, TypeError, LookupError, AttributeError, UnicodeDecodeError):  # it was changed before
+            file.write_bytes(packed(data, mutate.arrays(numbers, read(data))))
     else:
         file.write_bytes(mutate.content(numbers, file.read_bytes()))
 

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from attacks.craft import Arrays, read
+from attacks.craft import Arrays, packed, read
 from fuzz import mutate, reference
 from gramvec import native
 from gramvec.errors import BundleError, InputError
 from gramvec.text import hashing
-from gramvec.text.array_file import write_arrays
 from gramvec.text.characters import ID_MASK
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
@@ -42,17 +41,17 @@ def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
     name = numbers.choice(sorted(mutate.SPECS))
     spec = mutate.SPECS[name]
     files = {}
-    for file in ("vocab.bin", "memo.bin"):
+    for file in ("vocabulary.safetensors", "memo.safetensors"):
         if (bases / name / file).exists():
             data = (bases / name / file).read_bytes()
             files[file] = mutate.arrays(numbers, read(data)) if numbers.random() < 0.5 else read(data)
-            write_arrays(folder / file, data[:8], 2, files[file])
-    letters = "".join(map(chr, read((bases / name / "vocab.bin").read_bytes())["alphabet"].tolist()))
+            (folder / file).write_bytes(packed(data, files[file]))
+    letters = "".join(map(chr, read((bases / name / "vocabulary.safetensors").read_bytes())["alphabet"].tolist()))
     texts = mutate.texts(numbers, letters)
     (folder / "texts").write_text(repr(texts))
     try:
-        vocabulary = Vocabulary.open(folder / "vocab.bin")
-        memo = Memo.open(folder / "memo.bin", vocabulary) if "memo.bin" in files else None
+        vocabulary = Vocabulary.open(folder / "vocabulary.safetensors")
+        memo = Memo.open(folder / "memo.safetensors", vocabulary) if "memo.safetensors" in files else None
         compiled = Featurizer(spec, vocabulary, memo=memo, compiled=True)
     except (BundleError, InputError):
         search(numbers, spec, files, texts)
@@ -135,7 +134,7 @@ def search(
 ) -> None:
     """What no bundle may hold, given to the loops: they refuse it, or keep inside of it."""
     assert native.loops is not None
-    vocabulary, memo = files["vocab.bin"], files.get("memo.bin")
+    vocabulary, memo = files["vocabulary.safetensors"], files.get("memo.safetensors")
     meta = [*vocabulary["meta"].tolist(), *[numbers.choice([-1, 0, 3, 2**62])] * 5]
     memo_meta = [*(memo["meta"].tolist() if memo else []), *[numbers.choice([0, 1, 4, -(2**63)])] * 4]
     pages: Any = np.zeros(0x1100, np.uint16)

@@ -161,7 +161,7 @@ JUNK: list[Callable[[random.Random], Any]] = [
     lambda _: {},
     lambda _: [[], {}, None, 1],
     lambda _: {"a": 1, "": []},
-    lambda _: "vocab.bin",
+    lambda _: "vocabulary.safetensors",
     lambda _: "model.onnx.data",
 ]
 

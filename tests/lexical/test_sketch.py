@@ -230,14 +230,14 @@ def test_the_loops_take_nothing_that_does_not_fit() -> None:
 class TestFile:
     def test_read_as_it_was_written(self, tmp_path: Path) -> None:
         weights, count = NgramWeights.of_texts(TEXTS, (3,))
-        weights.save(tmp_path / "identity.bin")
-        again = NgramWeights.open(tmp_path / "identity.bin")
+        weights.save(tmp_path / "lexical.safetensors")
+        again = NgramWeights.open(tmp_path / "lexical.safetensors")
         assert count == 4 and np.array_equal(again.weights, weights.weights)
         assert np.array_equal(again.letters, weights.letters)
 
     def test_any_byte_changed_or_missing_is_seen_or_harmless(self, tmp_path: Path) -> None:
-        NgramWeights.of_texts(TEXTS, (3,))[0].save(tmp_path / "identity.bin")
-        data = (tmp_path / "identity.bin").read_bytes()
+        NgramWeights.of_texts(TEXTS, (3,))[0].save(tmp_path / "lexical.safetensors")
+        data = (tmp_path / "lexical.safetensors").read_bytes()
         rng = random.Random(5)
         for _ in range(300):
             broken = bytearray(data)
@@ -246,9 +246,9 @@ class TestFile:
             else:
                 broken[rng.choice([rng.randrange(200), rng.randrange(len(broken))])] = rng.randrange(256)
             try:
-                found = NgramWeights.read(Path("identity.bin"), bytes(broken))
+                found = NgramWeights.read(Path("lexical.safetensors"), bytes(broken))
             except BundleError as error:
-                assert str(error).startswith("identity.bin: ")
+                assert str(error).startswith("lexical.safetensors: ")
             else:
                 LexicalSketch(found, (3,), 8, 1.0).joined(["İstanbul ǅ"], np.zeros((1, 1), np.float32))
 
@@ -265,9 +265,9 @@ class TestFile:
     def test_arrays_that_cannot_be(self, tmp_path: Path, name: str, array: np.ndarray, sentence: str) -> None:
         weights, _ = NgramWeights.of_texts(TEXTS, (3,))
         arrays = {"weights": weights.weights, "letters": weights.letters, name: array}
-        NgramWeights(arrays["weights"].copy(), arrays["letters"].copy()).save(tmp_path / "identity.bin")
+        NgramWeights(arrays["weights"].copy(), arrays["letters"].copy()).save(tmp_path / "lexical.safetensors")
         with pytest.raises(BundleError, match=sentence):
-            NgramWeights.open(tmp_path / "identity.bin")
+            NgramWeights.open(tmp_path / "lexical.safetensors")
 
     def test_a_manifest_that_asks_for_what_cannot_be(self, both: Path, tmp_path: Path) -> None:
         import shutil
@@ -280,14 +280,14 @@ class TestFile:
         ]:  # fmt: skip
             shutil.copytree(both, tmp_path / "model", dirs_exist_ok=True)
             manifest = orjson.loads((both / "manifest.json").read_bytes())
-            manifest["identity"][field] = value
+            manifest["lexical"][field] = value
             (tmp_path / "model" / "manifest.json").write_bytes(orjson.dumps(manifest))
             with pytest.raises(BundleError, match=sentence):
                 open_bundle(tmp_path / "model")
-        manifest["identity"] = {"columns": 256, "orders": [3], "scale": 1.0}
-        del manifest["files"]["identity.bin"]
+        manifest["lexical"] = {"columns": 256, "orders": [3], "scale": 1.0}
+        del manifest["files"]["lexical.safetensors"]
         (tmp_path / "model" / "manifest.json").write_bytes(orjson.dumps(manifest))
-        with pytest.raises(BundleError, match=r"identity\.bin is not listed"):
+        with pytest.raises(BundleError, match=r"lexical\.safetensors is not listed"):
             open_bundle(tmp_path / "model")
 
 

@@ -19,7 +19,7 @@ from gramvec.errors import BundleError
 from gramvec_training.export.bundle import ChosenChunks
 from reliability.support import SAMPLES, small_bundle
 
-FILES = ["README.md", "manifest.json", "memo.bin", "model.onnx", "model.onnx.data", "vocab.bin"]
+FILES = ["README.md", "manifest.json", "memo.safetensors", "model.onnx", "model.onnx.data", "vocabulary.safetensors"]
 PLACES = {"first": 0.0, "early": 0.1, "middle": 0.5, "late": 0.9, "last": 1.0}
 
 

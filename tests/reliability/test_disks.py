@@ -230,7 +230,7 @@ def test_results_into_a_read_only_folder_are_one_sentence(read_only: Path, lines
 
 def test_a_model_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     bundle = small_bundle(tmp_path / "small")
-    (bundle / "vocab.bin").unlink()
-    (bundle / "vocab.bin").symlink_to(bundle / "vocab.bin")
+    (bundle / "vocabulary.safetensors").unlink()
+    (bundle / "vocabulary.safetensors").symlink_to(bundle / "vocabulary.safetensors")
     with pytest.raises(GramvecError, match=r"vocab\.bin: cannot be read"):
         gramvec.load(bundle, device="cpu")

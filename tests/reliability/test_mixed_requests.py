@@ -72,13 +72,13 @@ def test_a_bad_bundle_leaves_the_old_one_serving_under_load(tmp_path: Path, work
 
     async def refused_reloads(port: int) -> Tally:
         load = asyncio.create_task(drive(port, Mixture(5).take(1_500), swap.models, connections=16, key=KEY))
-        (tmp_path / "sif" / "vocab.bin").unlink()
+        (tmp_path / "sif" / "vocabulary.safetensors").unlink()
         swap.point_to(1)
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
             while not load.done():
                 answer = await client.post("/admin/reload", headers={"authorization": f"Bearer {KEY}"})
                 assert answer.status_code == 422, answer.text
-                assert "vocab.bin" in answer.json()["error"]
+                assert "vocabulary.safetensors" in answer.json()["error"]
         return await load
 
     options = ["--model", str(swap.path), "--api-key", KEY, "--device", "cpu", "--workers", workers]

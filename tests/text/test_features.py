@@ -178,7 +178,7 @@ def test_batch_parts() -> None:
         ({"unknown_words": "row"}, "needs words=True"),
         ({"unknown_words": "drop", "words": True}, "must be 'skip' or 'row'"),
         ({"padding": "#"}, "padding '#' is not known"),
-        ({"normalisation": ("nfkc/1",)}, "normalisation"),
+        ({"normalization": ("nfkc/1",)}, "normalization"),
         ({"version": 2}, "version 2 is not known"),
     ],
 )

@@ -101,7 +101,7 @@ class Bundle:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What vocab.bin holds."""
+        """What vocabulary.safetensors holds."""
         return self.featurizer.vocabulary
 
     @property
@@ -159,7 +159,7 @@ def _weights(path: Path, manifest: Manifest, files: VerifiedFiles) -> MappedWeig
 
 
 def _lexical(path: Path, manifest: Manifest, files: VerifiedFiles) -> LexicalSketch | None:
-    record = manifest.identity
+    record = manifest.lexical
     if record is None:
         return None
     weights = NgramWeights.read(path / LEXICAL, files.contents[LEXICAL])
@@ -233,7 +233,7 @@ def write_manifest(
     }
     manifest = Manifest(
         format="gramvec-bundle",
-        format_version=1,
+        format_version=2,
         name=name,
         kind=kind,
         dimension=dimension,
@@ -244,17 +244,17 @@ def write_manifest(
         words=vocabulary.n_words,
         memo=0 if memo is None else len(memo),
         graph=graph,
-        identity=lexical,
+        lexical=lexical,
         golden=list(golden),
         files=files,
         provenance=provenance,
     )
-    (folder / MANIFEST).write_bytes(orjson.dumps(_fields(manifest), option=orjson.OPT_INDENT_2) + b"\n")
+    (folder / MANIFEST).write_bytes(manifest_bytes(manifest))
     return manifest
 
 
-def _fields(manifest: Manifest) -> dict[str, Any]:
-    """As JSON: a gramvec that knows of no lexical columns reads the manifest of a model that has none, and so on."""
-    without: dict[str, Any] = {"identity": True} if manifest.identity is None else {}
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """Return the contents of a manifest.json; fields that a model has no use for are left out."""
+    without: dict[str, Any] = {"lexical": True} if manifest.lexical is None else {}
     without |= {} if manifest.graph.cuda else {"graph": {"cuda"}}
-    return manifest.model_dump(exclude=without)
+    return orjson.dumps(manifest.model_dump(exclude=without), option=orjson.OPT_INDENT_2) + b"\n"

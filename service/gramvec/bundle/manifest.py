@@ -29,13 +29,13 @@ from gramvec.bundle.resolve import MANIFEST
 from gramvec.errors import BundleError, quoted
 
 FORMAT = "gramvec-bundle"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 GRAPH = "model.onnx"
 CPU_GRAPH = "model.cpu.onnx"
 CUDA_GRAPH = "model.cuda.onnx"
-VOCABULARY = "vocab.bin"
-MEMO = "memo.bin"
-LEXICAL = "identity.bin"
+VOCABULARY = "vocabulary.safetensors"
+MEMO = "memo.safetensors"
+LEXICAL = "lexical.safetensors"
 
 # The models that ship have manifests of 0.14 MB. A manifest is parsed whole, into some twenty times its bytes.
 MOST_BYTES = 8 * 2**20
@@ -185,7 +185,7 @@ class Graph(_Record):
 
 
 class LexicalRecord(_Record):
-    """Columns that say which n-grams stand in a text, after those of the graph; identity.bin weighs the n-grams.
+    """Columns that say which n-grams stand in a text, after those of the graph; lexical.safetensors weighs the n-grams.
 
     columns: how many. orders: of the n-grams. scale: how long these columns may be beside the others' length of 1. What
     can be of these is checked where they are used (gramvec.lexical).
@@ -205,7 +205,7 @@ class Manifest(_Record):
     """
 
     format: Literal["gramvec-bundle"]
-    format_version: Literal[1]
+    format_version: Literal[2]
     name: Name
     kind: Name
     dimension: Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
@@ -216,7 +216,7 @@ class Manifest(_Record):
     words: Count
     memo: Count = 0
     graph: Graph
-    identity: LexicalRecord | None = None
+    lexical: LexicalRecord | None = None
     golden: Annotated[list[Golden], _at_most(MOST_GOLDEN_TEXTS)]
     files: Annotated[dict[FileName, FileRecord], _at_most(MOST_FILES)]
     provenance: dict[str, Any]
@@ -244,7 +244,7 @@ def read_manifest(path: Path, data: bytes) -> tuple[Manifest, str]:
     if version != FORMAT_VERSION or isinstance(version, bool):
         raise BundleError(
             f"{path}: format version {quoted(version)}, but this gramvec reads version {FORMAT_VERSION}; "
-            "export the model again or install the gramvec that wrote it"
+            "convert it with gramvec-train convert, or export the model again"
         )
     try:
         manifest = Manifest.model_validate(values)
@@ -290,7 +290,7 @@ def _are_inputs(names: list[str]) -> bool:
 
 def _files_read(manifest: Manifest) -> list[str]:
     graph, stored = manifest.graph, manifest.graph.stored
-    found = [GRAPH, VOCABULARY] + [LEXICAL] * (manifest.identity is not None)
+    found = [GRAPH, VOCABULARY] + [LEXICAL] * (manifest.lexical is not None)
     found += [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu + [CUDA_GRAPH] * graph.cuda
     return found + ([] if stored is None else [stored.file])
 

@@ -83,7 +83,7 @@ def _summary(embedder: Embedder) -> dict[str, str]:
 
 
 def _lexical(manifest: Manifest) -> str:
-    record = manifest.identity
+    record = manifest.lexical
     if record is None:
         return "none"
     return f"{record.columns} columns beside, of n-grams of {', '.join(map(str, record.orders))} characters"

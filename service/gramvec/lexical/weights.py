@@ -1,4 +1,4 @@
-"""What n-grams weigh, and its file, identity.bin: a / (a + p), p the share of some texts that hold the n-gram.
+"""What n-grams weigh, and its file, lexical.safetensors: a / (a + p), p the share of some texts that hold the n-gram.
 
 SIF's weight (Arora et al. 2017, equation 3), of n-grams by texts. Weights are whole numbers of 255ths, so that sums of
 them are exact. An n-gram that is rare or unknown weighs 1.
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from gramvec.errors import BundleError, InputError
 from gramvec.lexical.hashing import lower_table
 from gramvec.lexical.sparse import SIF_A, held_by
-from gramvec.text.array_file import bytes_of, read_arrays, write_arrays
+from gramvec.text.array_file import file_bytes, read_arrays, write_arrays
 from gramvec.text.characters import CODE_POINTS
 
-MAGIC, VERSION = b"gramvide", 1
+KIND, VERSION = "lexical weights", 2
 # 0.3 MB, which the processor's second cache holds. Of the n-grams that share a place hardly one is common.
 WEIGHT_BITS = 18
 FULL_WEIGHT = 255
@@ -62,22 +62,22 @@ class NgramWeights:
         return found
 
     def save(self, path: Path) -> None:
-        """Write identity.bin."""
+        """Write lexical.safetensors."""
         arrays: dict[str, NDArray[Any]] = {"letters": self.letters.ravel(), "weights": self.weights}
-        write_arrays(path, MAGIC, VERSION, {name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
+        write_arrays(path, KIND, VERSION, {name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
 
     @classmethod
     def open(cls, path: Path) -> NgramWeights:
-        """Read an identity.bin; see `read`."""
-        return cls.read(Path(path), bytes_of(path))
+        """Read an lexical.safetensors; see `read`."""
+        return cls.read(Path(path), file_bytes(path))
 
     @classmethod
     def read(cls, path: Path, data: bytes) -> NgramWeights:
-        """The weights in the bytes of an identity.bin, which are used as they lie.
+        """The weights in the bytes of an lexical.safetensors, which are used as they lie.
 
         path: what a BundleError names, for a file that is foreign, cut or inconsistent.
         """
-        arrays = read_arrays(path, data, MAGIC, VERSION, _DTYPES)
+        arrays = read_arrays(path, data, KIND, VERSION, _DTYPES).arrays
         if wrong := _wrong(**arrays):
             raise BundleError(f"{path}: its arrays do not fit together: {wrong}; export the bundle again")
         return cls(arrays["weights"], arrays["letters"].reshape(-1, 2))

@@ -168,11 +168,11 @@ def made_by(layout: Layout, embedder: Embedder) -> Embedder:
 
 
 def _stored(lexical: LexicalSketch | None) -> tuple[WeightsHeader | None, Bytes]:
-    """What an index says of a lexical sketch, and its identity.bin."""
+    """What an index says of a lexical sketch, and its lexical.safetensors."""
     if lexical is None:
         return None, np.zeros(0, np.uint8)
     with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
-        path = Path(folder) / "identity.bin"
+        path = Path(folder) / "lexical.safetensors"
         lexical.weights.save(path)
         data = np.frombuffer(path.read_bytes(), np.uint8)
     return WeightsHeader(bytes=len(data), **lexical.shape), data

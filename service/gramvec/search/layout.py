@@ -42,7 +42,7 @@ Bytes = NDArray[np.uint8]
 
 
 class WeightsHeader(BaseModel):
-    """What weighs n-grams: an identity.bin of so many bytes, and what else its sketches are made with."""
+    """What weighs n-grams: an lexical.safetensors of so many bytes, and what else its sketches are made with."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 

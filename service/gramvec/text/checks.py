@@ -1,7 +1,7 @@
-"""What the arrays of vocab.bin and memo.bin have to be before anything counts on them: each in its range, all together.
+"""Checks of the arrays of a vocabulary and a memo: each in its range, and all of them together.
 
-They come from whoever made the model. Each check is linear, without a loop over entries, and raises ValueError with the
-rest of a sentence. That no n-gram and no word is there twice is seen where they are put into tables.
+The arrays come from whoever made the model. Each check is linear, without a loop over entries, and raises ValueError
+with the rest of a sentence. Repeated n-grams and words are found where they are put into tables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST_WORD = 2**16 - 1
 
 
 def check_vocabulary(arrays: Mapping[str, Array]) -> None:
-    """The arrays of vocab.bin, of the types that they should have. Raises ValueError."""
+    """The arrays of vocabulary.safetensors, of the types that they should have. Raises ValueError."""
     meta = arrays["meta"]
     _demand(len(meta) == 5, "meta has not 5 numbers")
     rows, bits, unknown, longest, lowercase = meta.tolist()
@@ -37,7 +37,7 @@ def check_vocabulary(arrays: Mapping[str, Array]) -> None:
 
 
 def check_memo(arrays: Mapping[str, Array], *, rows: int, bits: int, alphabet: int, space: int) -> None:
-    """The arrays of memo.bin, for a vocabulary of so many rows, bits and characters.
+    """The arrays of memo.safetensors, for a vocabulary of so many rows, bits and characters.
 
     space: the character id of a space, 0 for none. Raises ValueError.
     """

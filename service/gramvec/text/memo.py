@@ -1,4 +1,4 @@
-"""The memo and its file, memo.bin: frequent chunks and edges of text that own a row with the sum of all their features.
+"""The memo and its file: frequent chunks and edges of text that own a row with the sum of all their features.
 
 A chunk is what stands between two spaces of a normalised text, with its punctuation. Its row is the sum of the rows of
 every n-gram inside " chunk " and of its words: what the model makes of the chunk as a text of its own.
@@ -25,13 +25,12 @@ from numpy.typing import NDArray
 
 from gramvec.errors import BundleError, InputError
 from gramvec.text import hashing
-from gramvec.text.array_file import bytes_of, read_arrays, write_arrays
+from gramvec.text.array_file import file_bytes, read_arrays, write_arrays
 from gramvec.text.characters import ID_MASK
 from gramvec.text.checks import check_memo
 from gramvec.text.vocabulary import Vocabulary
 
-MAGIC = b"gramvmem"
-VERSION = 2  # 1: with tables for searching; rows of n-grams did not hold their suffixes
+KIND, VERSION = "memo", 3
 
 _DTYPES = {
     "meta": "<i8",
@@ -132,20 +131,22 @@ class Memo:
         return chunks, ["".join(characters[one] for one in edge) for edge in edges]
 
     def save(self, path: Path) -> None:
-        """Write memo.bin."""
-        write_arrays(path, MAGIC, VERSION, self._arrays)
+        """Write memo.safetensors."""
+        write_arrays(path, KIND, VERSION, self._arrays)
 
     @classmethod
     def open(cls, path: Path, vocabulary: Vocabulary) -> Memo:
-        """Read the memo.bin of a vocabulary. Raises BundleError, naming the file, if it is missing, foreign, cut,
-        inconsistent, or another vocabulary's.
+        """Read the memo of a vocabulary from its file.
+
+        Raises:
+            BundleError: the file is missing, damaged, or the memo of another vocabulary.
         """
-        return cls.read(Path(path), bytes_of(path), vocabulary)
+        return cls.read(Path(path), file_bytes(path), vocabulary)
 
     @classmethod
     def read(cls, path: Path, data: bytes, vocabulary: Vocabulary) -> Memo:
-        """The memo in the bytes of a memo.bin, which are used as they lie. path: what a BundleError names."""
-        arrays = read_arrays(path, data, MAGIC, VERSION, _DTYPES)
+        """Return the memo in the bytes of its file, without a copy; `path` is for messages. Raises BundleError."""
+        arrays = read_arrays(path, data, KIND, VERSION, _DTYPES).arrays
         try:
             check_memo(
                 arrays,

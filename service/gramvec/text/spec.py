@@ -29,7 +29,7 @@ class FeatureSpec:
     unknown_words: a word outside the vocabulary is dropped ("skip") or has the last row ("row").
     lowercase: whether each code point is replaced by its lower-case one (U+0130 by "i"), so that a
         text keeps its length. The papers lower-case outside their models.
-    normalisation, padding, boundary, word_rule: named and versioned rules, described in
+    normalization, padding, boundary, word_rule: named and versioned rules, described in
         docs/design/features.md; this version of gramvec knows two of word_rule, and exactly one of each other.
     unicode: the version of the Unicode data by which the vocabulary was made and is frozen.
 
@@ -40,7 +40,7 @@ class FeatureSpec:
     words: bool = False
     unknown_words: UnknownWords = "skip"
     lowercase: bool = True
-    normalisation: tuple[str, ...] = ("nfc/1", "spaces/1")
+    normalization: tuple[str, ...] = ("nfc/1", "spaces/1")
     padding: str = " "
     boundary: str = "cross-words/1"
     word_rule: WordRule = "runs-and-symbols/1"
@@ -49,7 +49,7 @@ class FeatureSpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "orders", tuple(self.orders))
-        object.__setattr__(self, "normalisation", tuple(self.normalisation))
+        object.__setattr__(self, "normalization", tuple(self.normalization))
         if self.version != SPEC_VERSION:
             raise InputError(
                 f"FeatureSpec version {quoted(self.version)} is not known; this gramvec reads version {SPEC_VERSION}"
@@ -94,8 +94,8 @@ class FeatureSpec:
             given = type(values[name])
             if given is not kind and not (kind is list and given is tuple):
                 raise InputError(f"{name} must be of type {kind.__name__}, not {given.__name__}")
-        if len(values["orders"]) > MAX_ORDER or len(values["normalisation"]) > MAX_RULES:
-            raise InputError(f"there are at most {MAX_ORDER} orders, and {MAX_RULES} rules of normalisation")
+        if len(values["orders"]) > MAX_ORDER or len(values["normalization"]) > MAX_RULES:
+            raise InputError(f"there are at most {MAX_ORDER} orders, and {MAX_RULES} rules of normalization")
         if len(values["unicode"]) > LONGEST_VERSION:
             raise InputError(f"unicode {quoted(values['unicode'])} is no version")
         return cls(**values)
@@ -118,7 +118,7 @@ _JSON_TYPES: dict[str, type] = {
     "words": bool,
     "unknown_words": str,
     "lowercase": bool,
-    "normalisation": list,
+    "normalization": list,
     "padding": str,
     "boundary": str,
     "word_rule": str,
@@ -127,7 +127,7 @@ _JSON_TYPES: dict[str, type] = {
 }
 
 _KNOWN_RULES: dict[str, tuple[object, ...]] = {
-    "normalisation": (("nfc/1", "spaces/1"),),
+    "normalization": (("nfc/1", "spaces/1"),),
     "padding": (" ",),
     "boundary": ("cross-words/1",),
     "word_rule": get_args(WordRule),

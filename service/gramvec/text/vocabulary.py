@@ -1,4 +1,4 @@
-"""The vocabulary and its file, vocab.bin."""
+"""The vocabulary and its file, vocabulary.safetensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gramvec.errors import BundleError, InputError
 from gramvec.text import hashing
-from gramvec.text.array_file import bytes_of, read_arrays, write_arrays
+from gramvec.text.array_file import file_bytes, read_arrays, write_arrays
 from gramvec.text.characters import (
     MAX_ALPHABET,
     SYMBOL,
@@ -26,8 +26,7 @@ from gramvec.text.characters import (
 )
 from gramvec.text.checks import check_vocabulary
 
-MAGIC = b"gramvoc\0"
-VERSION = 2  # 1: held tables for searching, which are made where they are needed
+KIND, VERSION = "vocabulary", 3
 
 EntryKind = Literal["ngram", "word", "unknown"]
 
@@ -161,18 +160,18 @@ class Vocabulary:
         return cls({name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
 
     def save(self, path: Path) -> None:
-        """Write vocab.bin."""
-        write_arrays(path, MAGIC, VERSION, self._arrays)
+        """Write vocabulary.safetensors."""
+        write_arrays(path, KIND, VERSION, self._arrays)
 
     @classmethod
     def open(cls, path: Path) -> Vocabulary:
-        """Read vocab.bin. Raises BundleError, naming the file, if it is missing, foreign, cut or inconsistent."""
-        return cls.read(Path(path), bytes_of(path))
+        """Read the file of a vocabulary. Raises BundleError, naming it, if it is missing or damaged."""
+        return cls.read(Path(path), file_bytes(path))
 
     @classmethod
     def read(cls, path: Path, data: bytes) -> Vocabulary:
-        """The vocabulary in the bytes of a vocab.bin, which are used as they lie. path: what a BundleError names."""
-        arrays = read_arrays(path, data, MAGIC, VERSION, _DTYPES)
+        """Return the vocabulary in the bytes of a file, without a copy; `path` is for messages. Raises BundleError."""
+        arrays = read_arrays(path, data, KIND, VERSION, _DTYPES).arrays
         try:
             check_vocabulary(arrays)
         except ValueError as error:

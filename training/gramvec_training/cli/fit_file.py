@@ -158,8 +158,8 @@ def learn_weights(
             spool(pairs, file)
         manifest, report = learn_ngram_weights(file, start, bundle, on_bad=bad_rows, name=bundle.resolve().name)
     click.echo(pair_report(report))
-    assert manifest.identity is not None
-    columns = manifest.identity.columns
+    assert manifest.lexical is not None
+    columns = manifest.lexical.columns
     click.echo(f"{bundle}: {columns} lexical columns, to be had with --space lexical; {seconds_taken():.0f} s")
 
 

@@ -411,7 +411,7 @@ def _sealed(embedder: Embedder, provenance: dict[str, Any], card: str) -> Manife
             spec=bundle.spec,
             vocabulary=bundle.vocabulary,
             memo=bundle.memoised.memo,
-            lexical=manifest.identity,
+            lexical=manifest.lexical,
             graph=manifest.graph,
             golden=manifest.golden,
             provenance=provenance,

@@ -324,7 +324,7 @@ def _largest_distance(found: Floats, expected: Floats) -> float:
 
 
 def saved_lexical(folder: Path, lexical: LexicalSketch | None) -> LexicalRecord | None:
-    """Write identity.bin into a folder, and give what the manifest says of it; None for None."""
+    """Write lexical.safetensors into a folder, and give what the manifest says of it; None for None."""
     if lexical is None:
         return None
     lexical.weights.save(folder / LEXICAL)
