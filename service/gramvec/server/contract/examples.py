@@ -9,7 +9,7 @@ from gramvec.server.contract.errors import HttpError, not_reloaded, reload_under
 
 _VECTORS = [[-0.777668, -0.32999218, 0.5351053], [-0.9414153, 0.13676782, 0.30827218]]
 _MODEL = {"id": "gramvec-en", "object": "model", "created": 0, "owned_by": "gramvec"}
-_DIGEST = "d79fe4bc3f394259a90936dd9135bf4ef95cb9c1f446234285f519701376228e"
+_DIGEST = "4df01d1d192440e8cdcff583d0190acfd502d40776006768d417aa0e9392e266"
 _FIRST = {"kind": "ngram", "text": " v", "start": 0, "end": 1, "times": 1}
 _VEHICALS = [0.21866105, 0.18546161, 0.18275344, 0.10541161, 0.052063286, 0.007842698, 0.013824642, 0.081964895]
 _VEHICLES = [0.16510388, 0.13613607, 0.16015011, 0.11207873, 0.08069652, 0.05658942, 0.04228734, 0.09494119]
