@@ -174,19 +174,19 @@ def header(name: str, sentence: str, edit: Callable[[dict[str, Any]], None]) -> 
     family(name, "vocabulary.safetensors", sentence, make)
 
 
-def put(array: str, field: str, value: Any) -> Callable[[dict[str, Any]], None]:
+def set_field(array: str, field: str, value: Any) -> Callable[[dict[str, Any]], None]:
     return lambda found: found[array].update({field: value})
 
 
-header("a type that numpy would read", "of the unknown type (2,3)f4", put("counts", "dtype", "(2,3)f4"))
-header("an object for a type", "of the unknown type |O8", put("counts", "dtype", "|O8"))
+header("a type that numpy would read", "of the unknown type (2,3)f4", set_field("counts", "dtype", "(2,3)f4"))
+header("an object for a type", "of the unknown type |O8", set_field("counts", "dtype", "|O8"))
 header("arrays that overlap", "overlap, or leave a gap", lambda found: found["ngram_rows"].update(found["word_rows"]))
-header("an array beyond the end", "is not a list of sizes", put("ngram_keys", "data_offsets", [0, 2**61]))
-header("an array that ends before it begins", "does not lie inside", put("counts", "data_offsets", [64, 0]))
-header("a shape whose product wraps around", "has other bytes", put("counts", "shape", [2**32, 2**32, 2**32]))
-header("a shape below 0", "is not a list of sizes", put("counts", "shape", [-1]))
-header("a shape of no whole number", "is not a list of sizes", put("counts", "shape", [1.5]))
-header("an array in two dimensions", "of 1 dimension(s)", lambda found: put("meta", "shape", [1, 5])(found))
+header("an array beyond the end", "is not a list of sizes", set_field("ngram_keys", "data_offsets", [0, 2**61]))
+header("an array that ends before it begins", "does not lie inside", set_field("counts", "data_offsets", [64, 0]))
+header("a shape whose product wraps around", "has other bytes", set_field("counts", "shape", [2**32, 2**32, 2**32]))
+header("a shape below 0", "is not a list of sizes", set_field("counts", "shape", [-1]))
+header("a shape of no whole number", "is not a list of sizes", set_field("counts", "shape", [1.5]))
+header("an array in two dimensions", "of 1 dimension(s)", set_field("meta", "shape", [1, 5]))
 header("an array too few", "has not the arrays of its kind", lambda found: found.update(other=found.pop("counts")))
 header(
     "another kind of file",
@@ -196,7 +196,7 @@ header(
 header("metadata of numbers", "metadata are not strings", lambda found: found.update(__metadata__={"format": 1}))
 
 
-@attack("vocabulary.safetensors", "overlap, or leave a gap")
+@attack("vocabulary.safetensors", "does not lie inside of the file")
 def an_array_that_is_not_aligned(folder: Path) -> None:
     with header_of(folder, "vocabulary.safetensors") as found:
         for name, entry in found.items():

@@ -66,7 +66,7 @@ def test_what_is_printed_of_a_bundle_moves_no_cursor(folder: Path) -> None:
         values["provenance"] = {"licence": "\x1b[2Jfree", "data": [{"name": "one\rtwo"}, {"name": ["\x07"]}]}
     done = CliRunner().invoke(cli, ["inspect", str(folder)])
     assert done.exit_code == 0, done.output
-    assert "licence     \\x1b[2Jfree" in done.output
+    assert "license     \\x1b[2Jfree" in done.output
     assert all(line.isprintable() for line in done.output.splitlines())
     assert CliRunner().invoke(cli, ["inspect", "--json", str(folder)]).exit_code == 0
 

@@ -168,7 +168,7 @@ def test_links_are_followed_to_where_a_cache_keeps_its_files(
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     # And what they lead to is held to the digests as ever.
     flip_byte("vocabulary.safetensors")(cached)
-    with pytest.raises(BundleError, match=r"vocab\.bin: its SHA-256 is not the manifest's"):
+    with pytest.raises(BundleError, match=r"vocabulary\.safetensors: its SHA-256 is not the manifest's"):
         open_bundle(cached)
 
 
@@ -228,7 +228,7 @@ def test_a_file_that_grows_or_shrinks_once_it_was_measured(
         assert len(bundle.weights.data) == sizes["model.onnx.data"]
         assert all(file.stat().st_size == sizes[file.name] + 4_096 for file in bundle_copy.iterdir())
     else:
-        with pytest.raises(BundleError, match=r"vocab\.bin: its SHA-256 is not the manifest's"):
+        with pytest.raises(BundleError, match=r"vocabulary\.safetensors: its SHA-256 is not the manifest's"):
             open_bundle(bundle_copy)
 
 
