@@ -141,7 +141,7 @@ def add_lexical(
     provenance: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> tuple[Manifest, int]:
-    """Write the bundle `source` with lexical.safetensors to the folder `path`, whole or not at all; every other file stays.
+    """Write the bundle `source` with lexical.safetensors to the folder `path`, whole or not at all.
 
     orders, columns, scale, a: see gramvec.lexical. provenance: what is said of the texts. Lexical columns of
     the source are replaced. Gives the new manifest and the number of texts.
