@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import pickle
 import re
 import socket
 import subprocess
@@ -135,7 +134,7 @@ def _embedded(client: Client) -> bytes:
 
 
 def test_a_client_goes_to_other_processes(client: Client, embedder: gramvec.Embedder) -> None:
-    assert "key" not in repr(pickle.loads(pickle.dumps(AsyncClient("http://127.0.0.1:1", api_key="a-key"))))
+    assert "key" not in repr(client)
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         assert pool.submit(_embedded, client).result() == embedder.embed(TEXTS).tobytes()
 
@@ -300,7 +299,7 @@ def test_a_strangers_answer_is_one_sentence(
 
 @pytest.mark.parametrize("info", [b"<html>", b"{}", b'{"models": [], "default_model": "m", "limits": {}}', b"\xff"])
 def test_what_is_no_service_of_ours_is_said(info: bytes) -> None:
-    with stranger(200, {}, b"", info) as url, pytest.raises(ServiceError, match="is no gramvec service"):
+    with stranger(200, {}, b"", info) as url, pytest.raises(ServiceError, match="is not a gramvec service"):
         Client(url)
 
 

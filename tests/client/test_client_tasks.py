@@ -14,10 +14,11 @@ import pytest
 from test_client import DIGEST, SMALL, stranger
 
 import gramvec
+import gramvec.client as client_package
 from bulk_support import MODEL
 from conftest import ROOT
 from gramvec.classify.head import Head
-from gramvec.client import AsyncClient, Client, Label, Match, Ranked
+from gramvec.client import AsyncClient, Client, MatchedPair, PredictedLabel, RankedText
 from gramvec.errors import InputError, ServiceError
 from gramvec.lexical.sparse import uniform
 from gramvec.server.settings.settings import Settings
@@ -96,7 +97,7 @@ def test_rerank_is_the_order_of_the_cosines(client: Client, embedder: gramvec.Em
     assert client.rerank("parcel", texts) == expected
     assert client.rerank("parcel", iter(texts), top_n=2) == expected[:2]
     assert client.rerank("parcel", []) == []
-    assert isinstance(client.rerank("parcel", texts)[0], Ranked)
+    assert isinstance(client.rerank("parcel", texts)[0], RankedText)
 
 
 def test_predict_is_the_heads(client: Client, head: tuple[Path, Head], small: gramvec.Embedder) -> None:
@@ -108,7 +109,7 @@ def test_predict_is_the_heads(client: Client, head: tuple[Path, Head], small: gr
     assert client.predict(QUERIES) == expected
     found = client.predict(QUERIES, head="intents", top_k=1)
     assert found == [one[:1] for one in expected]
-    assert isinstance(found[0][0], Label)
+    assert isinstance(found[0][0], PredictedLabel)
     assert client.predict([]) == []
 
 
@@ -121,7 +122,7 @@ def test_match_is_the_librarys(client: Client) -> None:
             for a, b, score in zip(found.left.tolist(), found.right.tolist(), found.scores.tolist(), strict=True)
         ]
         assert client.match(left, iter(right), **options) == expected  # type: ignore[arg-type]
-    assert isinstance(client.match(left, right)[0], Match)
+    assert isinstance(client.match(left, right)[0], MatchedPair)
     assert client.match([], right) == client.match(left, []) == []
 
 
@@ -217,3 +218,14 @@ def test_the_example_of_the_page_runs(server: RunningServer, capsys: pytest.Capt
     (script,) = re.findall(r"^```python\n(with Client\(url\).*?)^```$", page, re.DOTALL | re.MULTILINE)
     exec(script, {"Client": Client, "url": server.url})
     assert capsys.readouterr().out.split("\n") == [*re.findall(r"# (.*)$", script, re.MULTILINE), ""]
+
+
+def test_the_names_of_0_1_answer_with_todays() -> None:
+    for old, new in {
+        "Hit": "FoundRow",
+        "Label": "PredictedLabel",
+        "Match": "MatchedPair",
+        "Ranked": "RankedText",
+    }.items():
+        with pytest.raises(ImportError, match=f"gramvec.client.{old} is called {new}"):
+            getattr(client_package, old)

@@ -1,12 +1,16 @@
-"""A service over HTTP as if it were a model here: `Client`, `AsyncClient`, with httpx.
-
-May import embedding, sparse and errors. A new thing to ask is a talk in `talks` or `tasks`; clients only carry it out.
-"""
+"""Clients of a gramvec service, over httpx: `Client`, and `AsyncClient` for event loops."""
 
 from __future__ import annotations
 
-from gramvec.client.awaited import AsyncClient
-from gramvec.client.clients import Client
-from gramvec.client.tasks import Hit, Label, Match, Ranked
+from gramvec.client.async_client import AsyncClient
+from gramvec.client.client import Client, FoundRow, MatchedPair, PredictedLabel, RankedText
 
-__all__ = ["AsyncClient", "Client", "Hit", "Label", "Match", "Ranked"]
+__all__ = ["AsyncClient", "Client", "FoundRow", "MatchedPair", "PredictedLabel", "RankedText"]
+
+_RENAMED = {"Hit": "FoundRow", "Label": "PredictedLabel", "Match": "MatchedPair", "Ranked": "RankedText"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _RENAMED:
+        raise ImportError(f"gramvec.client.{name} is called {_RENAMED[name]} since 0.2.0")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,76 @@
+"""The client for event loops: a Client's methods, run in threads and awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from gramvec.client.client import Client
+from gramvec.embed.vectors import Vectors
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Requests that one client has in flight at most.
+THREADS = 16
+
+
+def _awaited(
+    method: Callable[Concatenate[Client, P], T],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    async def call(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._in_thread(partial(method, await self._connected(), *args, **kwargs))
+
+    call.__doc__ = method.__doc__
+    return call
+
+
+class AsyncClient:
+    """A Client for event loops: `async with AsyncClient(url) as client`. It connects at the first call.
+
+    The arguments are those of Client. A cancelled call stops waiting; its request may still finish in its thread.
+    """
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self._open = partial(Client, url, **options)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="gramvec-client")
+        self._client: asyncio.Future[Client] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None and client.done() and not client.exception():
+            client.result().close()
+        self._threads.shutdown(wait=False)
+
+    async def stream(self, texts: Iterable[str], **options: Any) -> AsyncIterator[Vectors]:
+        """Yield blocks of vectors; the arguments are those of Client.stream."""
+        blocks = (await self._connected()).stream(texts, **options)
+        while (block := await self._in_thread(partial(next, blocks, None))) is not None:
+            yield block
+
+    embed = _awaited(Client.embed)
+    similarity = _awaited(Client.similarity)
+    pair_similarity = _awaited(Client.pair_similarity)
+    search = _awaited(Client.search)
+    rerank = _awaited(Client.rerank)
+    predict = _awaited(Client.predict)
+    match = _awaited(Client.match)
+    embed_sparse = _awaited(Client.embed_sparse)
+
+    async def _connected(self) -> Client:
+        if self._client is None or (self._client.done() and self._client.exception()):
+            self._client = asyncio.ensure_future(self._in_thread(self._open))
+        return await asyncio.shield(self._client)
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)

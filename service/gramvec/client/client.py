@@ -1,0 +1,376 @@
+"""A served model with an Embedder's methods, and the service's search, rerank, predict and match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, NamedTuple, Self
+
+import numpy as np
+import orjson
+from pydantic import BaseModel, Field, TypeAdapter
+
+from gramvec.client.transport import SMALL_ANSWER, Transport, array_of, body_of
+from gramvec.embed.inputs import TruncationDirection, in_batches, prepared
+from gramvec.embed.st_compat import Encodes
+from gramvec.embed.vectors import Vectors, check_dimensions
+from gramvec.errors import InputError, ServiceError
+from gramvec.lexical.hashing import COLUMNS
+from gramvec.lexical.sparse_vectors import SparseVectors
+from gramvec.text.inputs import listed
+
+BATCH_SIZE = 2_048
+TIMEOUT = PATIENCE = 60.0
+# The service's limits for one request (docs/api.md): found rows, labels, and characters of sparse vectors.
+MOST_HITS, MOST_LABELS, MOST_CHARACTERS = 100_000, 200_000, 1_000_000
+# Queries of a hybrid search re-rank this many rows in one request, and at least MIXED_ROWS each.
+MOST_MIXED, MIXED_ROWS = 10_000, 100
+# Bytes of a score in JSON, and of an answer with records, labels or n-grams, which may have any size.
+SCORE_BYTES = 32
+LARGE_ANSWER = 256 * 1024 * 1024
+
+Place = Annotated[int, Field(ge=0)]
+Cosine = Annotated[float, Field(ge=-1, le=1)]
+
+
+class FoundRow(NamedTuple):
+    """A row of a served index: its id, its score, and its stored record if that was asked for."""
+
+    id: str
+    score: Cosine
+    record: dict[str, Any] | None = None
+
+
+class RankedText(NamedTuple):
+    """A text's place among the given ones, and its score for the query."""
+
+    place: int
+    score: float
+
+
+class PredictedLabel(NamedTuple):
+    """A label, and the share of texts with this score that have it."""
+
+    label: str
+    score: Cosine
+
+
+class MatchedPair(NamedTuple):
+    """Places of a left and a right text, and their score."""
+
+    left: Place
+    right: Place
+    score: Cosine
+
+
+class _Searched(BaseModel):
+    results: list[list[FoundRow]]
+
+
+class _Matched(BaseModel):
+    matches: list[MatchedPair]
+
+
+class _Scored(BaseModel):
+    index: Place
+    score: Cosine
+
+
+class _Entry(BaseModel):
+    index: Annotated[int, Field(ge=0, lt=COLUMNS)]
+    value: Cosine
+
+
+_SEARCHED = TypeAdapter(_Searched)
+_RANKED = TypeAdapter(list[_Scored])
+_LABELS = TypeAdapter(list[list[PredictedLabel]])
+_MATCHED = TypeAdapter(_Matched)
+_SPARSE = TypeAdapter(list[list[_Entry]])
+
+
+class Client(Encodes):
+    """A model served at `url`, with an Embedder's methods. It may be used from several threads.
+
+    Vectors have the bytes that the model's Embedder gives. Calls with many texts are cut into requests within the
+    service's limits. A service that begins to serve another model is refused, because vectors of two models cannot be
+    compared.
+
+    Args:
+        url: As in http://127.0.0.1:8000.
+        model: One of several served models; None for the default.
+        api_key: The key, if the service needs one. A pickle of the client contains it.
+        timeout: Seconds for a connection, and for a pause within an answer.
+        patience: Seconds for which a request is repeated while the service is overloaded (429), not ready (503) or
+            away, when the service says or after growing pauses.
+
+    Raises:
+        ServiceError: The service does not answer, or refuses.
+        InputError: An Embedder would refuse the texts or options.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        model: str | None = None,
+        api_key: str | None = None,
+        timeout: float = TIMEOUT,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._options = {"model": model, "api_key": api_key, "timeout": timeout, "patience": patience}
+        self._transport = Transport(url, model=model, api_key=api_key, timeout=timeout, patience=patience)
+        served = self._transport.model
+        self.name, self.digest = served.name, served.digest
+        self.dimension, self.max_characters = served.dimension, served.max_characters
+
+    def __repr__(self) -> str:
+        return f"<gramvec.client.Client {self._transport.url}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _reopened, (self._transport.url, self._options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    def embed(
+        self,
+        texts: Iterable[str],
+        *,
+        normalize: bool = True,
+        dimensions: int | None = None,
+        truncate: bool = False,
+        truncation_direction: TruncationDirection = "right",
+    ) -> Vectors:
+        """Return float32[n, dimensions]; the arguments are those of Embedder.embed."""
+        found = prepared(texts, self.max_characters, truncate=truncate, truncation_direction=truncation_direction)
+        check_dimensions(dimensions, self.dimension)
+        width = dimensions or self.dimension
+        others = {"model": self.name, "normalize": normalize, "dimensions": dimensions}
+
+        def send(start: int, batch: list[bytes]) -> list[Vectors]:
+            size = len(batch) * width * 4
+            body = body_of(array_of(batch), others)
+            reply = self._transport.post("/embed", body, first=start, most=size + SMALL_ANSWER)
+            if len(reply.body) != size or reply.headers.get("x-dtype") != "float32":
+                raise ServiceError(f"{self._transport.url} answered other vectors than were asked for")
+            return [np.frombuffer(reply.body, "<f4").reshape(-1, width)]
+
+        blocks = self._transport.in_batches([orjson.dumps(text) for text in found], send)
+        return np.concatenate([np.empty((0, width), np.float32), *blocks])
+
+    def stream(
+        self,
+        texts: Iterable[str],
+        *,
+        batch_size: int | None = None,
+        normalize: bool = True,
+        dimensions: int | None = None,
+        truncate: bool = False,
+        truncation_direction: TruncationDirection = "right",
+    ) -> Iterator[Vectors]:
+        """Yield float32[at most batch_size, dimensions]; the arguments are those of Embedder.stream."""
+
+        def embed(batch: list[str]) -> Vectors:
+            return self.embed(
+                batch,
+                normalize=normalize,
+                dimensions=dimensions,
+                truncate=truncate,
+                truncation_direction=truncation_direction,
+            )
+
+        return in_batches(texts, BATCH_SIZE if batch_size is None else batch_size, embed)
+
+    def similarity(self, left: Iterable[str], right: Iterable[str]) -> Vectors:
+        """Return float32[n, m], the cosines of n left and m right texts."""
+        rows, columns = self._encoded(left), self._encoded(right)
+
+        def compared() -> Vectors:
+            scores = np.empty((len(rows), len(columns)), np.float32)
+            blocks = list(self._transport.batches(columns, 2))
+            for top, above in self._transport.batches(rows, 2):
+                for side, beside in blocks:
+                    inputs = b'{"left":%b,"right":%b}' % (array_of(above), array_of(beside))
+                    shape = len(above), len(beside)
+                    scores[top : top + shape[0], side : side + shape[1]] = self._scores(inputs, shape)
+            return scores
+
+        return self._transport.with_current_limits(compared)
+
+    def pair_similarity(self, left: Iterable[str], right: Iterable[str]) -> Vectors:
+        """Return float32[n], the cosine of each left text and the right text at its place."""
+        one, other = self._encoded(left), self._encoded(right)
+        if len(one) != len(other):
+            raise InputError(f"{len(one)} left texts and {len(other)} right ones; give as many of each")
+        pairs = [b"[%b,%b]" % pair for pair in zip(one, other, strict=True)]
+
+        def compared() -> Vectors:
+            scores = np.empty(len(pairs), np.float32)
+            for start, batch in self._transport.batches(pairs, 2):
+                inputs = b'{"pairs":%b}' % array_of(batch)
+                scores[start : start + len(batch)] = self._scores(inputs, (len(batch),))
+            return scores
+
+        return self._transport.with_current_limits(compared)
+
+    def search(
+        self,
+        queries: Iterable[str],
+        k: int = 10,
+        *,
+        where: Mapping[str, Any] | None = None,
+        index: str | None = None,
+        hybrid: float = 0.0,
+        truncate: bool = False,
+        return_records: bool = True,
+    ) -> list[list[FoundRow]]:
+        """Return the k best rows of a served index for each query, the best first.
+
+        Args:
+            queries: Texts.
+            k: Rows for each query.
+            where: Column to its value in the found rows, or to a list of allowed values.
+            index: Name of a served index; None for the first.
+            hybrid: Weight of letters beside meaning, from 0 to 1.
+            truncate: Whether to cut queries that are too long.
+            return_records: Whether to return the stored records.
+        """
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise InputError(f"k must be a whole number from 1, not {k!r}", field="k")
+        others = {
+            "k": k, "where": None if where is None else dict(where), "index": index, "truncate": truncate,
+            "return_records": return_records, "hybrid": hybrid,
+        }  # fmt: skip
+
+        def send(start: int, batch: list[bytes]) -> list[list[FoundRow]]:
+            body = body_of(array_of(batch), others, "queries")
+            found = self._transport.post_json("/search", body, _SEARCHED, first=start, most=LARGE_ANSWER).results
+            return self._checked(found, len(batch), most=k)
+
+        most = max(1, MOST_MIXED // max(k, MIXED_ROWS) if hybrid else MOST_HITS // k)
+        encoded = self._encoded(queries, truncate=truncate)
+        return self._transport.in_batches(encoded, send, most_texts=most, bytes_beside=len(orjson.dumps(others)))
+
+    def rerank(
+        self, query: str, texts: Iterable[str], *, top_n: int | None = None, truncate: bool = False
+    ) -> list[RankedText]:
+        """Return the texts' places and scores for the query, the best first; at most `top_n`, None for all."""
+        _check_count("top_n", top_n)
+        (asked,) = self._encoded([query], truncate=truncate)
+        encoded = self._encoded(texts, truncate=truncate)
+        others = {"query": orjson.Fragment(asked), "truncate": truncate, "model": self.name}
+
+        def send(start: int, batch: list[bytes]) -> list[float]:
+            body = body_of(array_of(batch), others, "texts")
+            found = self._transport.post_json("/rerank", body, _RANKED, first=start, most=LARGE_ANSWER, same_model=True)
+            if sorted(one.index for one in found) != list(range(len(batch))):
+                raise ServiceError(f"{self._transport.url} answered other places than were asked for")
+            return [one.score for one in sorted(found, key=lambda one: one.index)]
+
+        scores = self._transport.in_batches(encoded, send, texts_beside=1, bytes_beside=len(orjson.dumps(others)))
+        ranked = [RankedText(place, score) for place, score in enumerate(scores)]
+        return sorted(ranked, key=lambda one: -one.score)[:top_n]
+
+    def predict(
+        self, texts: Iterable[str], *, head: str | None = None, top_k: int | None = None, truncate: bool = False
+    ) -> list[list[PredictedLabel]]:
+        """Return the labels of each text, the likeliest first; at most `top_k`, None for all.
+
+        Args:
+            texts: Texts to classify.
+            head: Name of a served head; None for the first.
+            top_k: Most labels for each text.
+            truncate: Whether to cut texts that are too long.
+        """
+        _check_count("top_k", top_k)
+        others = {"head": head, "top_k": top_k, "truncate": truncate}
+
+        def send(start: int, batch: list[bytes]) -> list[list[PredictedLabel]]:
+            body = body_of(array_of(batch), others)
+            found = self._transport.post_json("/predict", body, _LABELS, first=start, most=LARGE_ANSWER)
+            return self._checked(found, len(batch), most=top_k)
+
+        most = None if top_k is None else max(1, MOST_LABELS // top_k)
+        encoded = self._encoded(texts, truncate=truncate)
+        return self._transport.in_batches(encoded, send, most_texts=most, bytes_beside=len(orjson.dumps(others)))
+
+    def match(
+        self,
+        left: Iterable[str],
+        right: Iterable[str],
+        *,
+        top: int | None = None,
+        threshold: float | None = None,
+        one_to_one: bool = False,
+    ) -> list[MatchedPair]:
+        """Return the pairs of left and right texts that name the same thing, by left text, then the highest score.
+
+        Args:
+            left: Texts; both lists go in one request.
+            right: Texts to match with.
+            top: Most right texts for a left one; None for the service's default.
+            threshold: Lowest score of a pair; None for the service's default.
+            one_to_one: Whether a right text goes to one left text only.
+        """
+        one, other = self._encoded(left), self._encoded(right)
+        if not one or not other:
+            return []
+        options = {"top": top, "threshold": threshold, "one_to_one": one_to_one}
+        given = {name: value for name, value in options.items() if value is not None}
+        body = body_of(array_of(one), {"right": orjson.Fragment(array_of(other)), **given}, "left")
+        found = self._transport.post_json("/match", body, _MATCHED, most=LARGE_ANSWER).matches
+        if any(pair.left >= len(one) or pair.right >= len(other) for pair in found):
+            raise ServiceError(f"{self._transport.url} answered other places than were asked for")
+        return found
+
+    def embed_sparse(self, texts: Iterable[str], *, truncate: bool = False) -> SparseVectors:
+        """Return n sparse rows of length 1: n-grams of 3 and 4 characters, hashed to columns, of equal weight."""
+
+        def send(start: int, batch: list[bytes]) -> list[list[_Entry]]:
+            body = body_of(array_of(batch), {"truncate": truncate})
+            found = self._transport.post_json("/embed_sparse", body, _SPARSE, first=start, most=LARGE_ANSWER)
+            return self._checked(found, len(batch), most=None)
+
+        encoded = self._encoded(texts, truncate=truncate)
+        rows = self._transport.in_batches(encoded, send, most_characters=MOST_CHARACTERS)
+        indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        indices = np.fromiter((one.index for row in rows for one in row), np.int32, int(indptr[-1]))
+        values = np.fromiter((one.value for row in rows for one in row), np.float32, int(indptr[-1]))
+        return SparseVectors(indptr, indices, values, COLUMNS)
+
+    def _encoded(self, texts: Iterable[str], *, truncate: bool = False) -> list[bytes]:
+        if isinstance(texts, np.ndarray) and texts.dtype.kind == "f":
+            raise InputError("a service compares texts; give texts, or compare vectors with numpy", field="texts")
+        return [orjson.dumps(text) for text in prepared(listed(texts), self.max_characters, truncate=truncate)]
+
+    def _scores(self, inputs: bytes, shape: tuple[int, ...]) -> Vectors:
+        url = self._transport.url
+        most = int(np.prod(shape)) * SCORE_BYTES + SMALL_ANSWER
+        reply = self._transport.post("/similarity", body_of(inputs, {"model": self.name}), most=most)
+        try:
+            found = np.array(orjson.loads(reply.body), np.float64)
+        except (ValueError, TypeError) as error:
+            raise ServiceError(f"{url} answered no scores") from error
+        if found.shape != shape or not (np.abs(found) <= 1).all():
+            raise ServiceError(f"{url} answered other scores than were asked for")
+        return found.astype(np.float32)
+
+    def _checked(self, found: list[list[Any]], texts: int, *, most: int | None) -> list[list[Any]]:
+        if len(found) != texts or any(most is not None and len(one) > most for one in found):
+            raise ServiceError(f"{self._transport.url} answered for other texts than were asked for")
+        return found
+
+
+def _check_count(name: str, value: int | None) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise InputError(f"{name} must be a whole number from 1, or None, not {value!r}", field=name)
+
+
+def _reopened(url: str, options: dict[str, Any]) -> Client:
+    return Client(url, **options)

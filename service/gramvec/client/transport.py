@@ -1,0 +1,318 @@
+"""HTTP transport of the client: requests with retries, checks of answers, and batches within the service's limits."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import orjson
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from gramvec.errors import BackendError, InputError, ServiceError, quoted
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
+# A pause is lengthened at random by up to this share, so that waiting clients do not all return at once.
+SPREAD = 0.2
+# Bytes of an answer beside its vectors, records or scores.
+SMALL_ANSWER = 1024 * 1024
+# Bytes of a request's fields beside its texts.
+OTHER_FIELDS = 512
+RETRIED = (429, 503)
+
+
+class ServedModel(BaseModel):
+    """The fields of a model in GET /info that the client needs."""
+
+    name: str
+    digest: str = Field(pattern="^[0-9a-f]{64}$")
+    dimension: int = Field(ge=1, le=2**16)
+    max_characters: int = Field(ge=1)
+
+    @property
+    def label(self) -> str:
+        """The model as the header `x-model` names it."""
+        return f"{self.name}@{self.digest[:12]}"
+
+
+class ServiceLimits(BaseModel):
+    """The limits in GET /info that bound a request."""
+
+    max_texts: int = Field(ge=1)
+    max_body_bytes: int = Field(ge=1024)
+    queue_texts: int = Field(ge=1)
+    queue_characters: int = Field(ge=1)
+
+
+class _Info(BaseModel):
+    models: list[ServedModel]
+    default_model: str
+    aliases: dict[str, str] = Field(default_factory=dict)
+    limits: ServiceLimits
+
+
+class Reply(NamedTuple):
+    """An HTTP response. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class _Unanswered(NamedTuple):
+    """A request without a response, and whether it may be repeated."""
+
+    reason: str
+    retry: bool
+
+
+class _TooLarge(ServiceError):
+    """Status 413, as after a restart of the service with smaller limits."""
+
+
+class Transport:
+    """Connections to one service and one of its models. It may be used from several threads."""
+
+    def __init__(self, url: str, *, model: str | None, api_key: str | None, timeout: float, patience: float) -> None:
+        if not isinstance(url, str) or not url.startswith(("http://", "https://")) or "@" in url:
+            raise InputError("url must be as in http://127.0.0.1:8000, with no name or key in it", field="url")
+        try:
+            self._library: Any = import_module("httpx")
+        except ImportError as error:
+            raise ServiceError("gramvec.client needs httpx; install it with: pip install httpx") from error
+        self.url = url.rstrip("/")
+        self._patience = patience
+        self._http: httpx.Client = self._library.Client(base_url=self.url, headers=_headers(api_key), timeout=timeout)
+        self._model: ServedModel | None = None
+        try:
+            self._model, self._limits = self._info(model)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def model(self) -> ServedModel:
+        """The model that the service had when the client was made."""
+        assert self._model is not None
+        return self._model
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def post(
+        self, path: str, body: bytes, *, first: int = 0, most: int = SMALL_ANSWER, same_model: bool = True
+    ) -> Reply:
+        """Send a request and return its answer, which has status 200.
+
+        Args:
+            path: The route.
+            body: JSON.
+            first: Number of the request's first text among the texts of the call, for messages.
+            most: Largest answer in bytes.
+            same_model: Whether the answer must come from `model`; indexes and heads may have another one.
+
+        Raises:
+            InputError: The service refuses the texts or options.
+            BackendError: The model failed on them.
+            ServiceError: There is no answer, or it is not the service's.
+        """
+        reply = self._send("POST", path, body, most)
+        if reply.status == 200:
+            if same_model:
+                self._check_model(reply.headers.get("x-model", "an unnamed model"))
+            return reply
+        said = f"{self.url}: {_sentence(reply)}"
+        match reply.status:
+            case 413:
+                raise _TooLarge(said, status=413)
+            case 400 | 415 | 422:
+                raise InputError(said if not first else f"of the texts from number {first} on (the first is 0), {said}")
+            case 424:
+                raise BackendError(said)
+        raise ServiceError(said, status=reply.status)
+
+    def post_json(
+        self, path: str, body: bytes, kind: TypeAdapter[T], *, first: int = 0, most: int, same_model: bool = False
+    ) -> T:
+        """Send a request and return its answer, checked against a type."""
+        reply = self.post(path, body, first=first, most=most, same_model=same_model)
+        try:
+            return kind.validate_json(reply.body)
+        except ValidationError as error:
+            raise ServiceError(f"{self.url} answered something else than {path} does") from error
+
+    def in_batches(
+        self,
+        encoded: Sequence[bytes],
+        send: Callable[[int, list[bytes]], list[T]],
+        *,
+        most_texts: int | None = None,
+        texts_beside: int = 0,
+        bytes_beside: int = 0,
+        most_characters: int | None = None,
+    ) -> list[T]:
+        """Return what `send` gives for all texts, in requests within the service's limits.
+
+        Args:
+            encoded: Texts as JSON.
+            send: Takes the number of a batch's first text and the batch.
+            most_texts: Most texts in a request, if fewer than the service takes.
+            texts_beside: Texts that each request has beside the batch.
+            bytes_beside: Bytes that each request has beside the batch.
+            most_characters: Most characters in a request, if fewer than the service takes.
+        """
+
+        def sent() -> list[T]:
+            limits = self._limits
+            narrow = ServiceLimits(
+                max_texts=max(1, min(limits.max_texts, limits.queue_texts) - texts_beside),
+                max_body_bytes=max(1024, limits.max_body_bytes - bytes_beside),
+                queue_texts=limits.queue_texts,
+                queue_characters=max(1, min(limits.queue_characters - bytes_beside, most_characters or 2**62)),
+            )
+            return [one for start, batch in batches(encoded, narrow, 1, most_texts) for one in send(start, batch)]
+
+        return self.with_current_limits(sent)
+
+    def batches(self, encoded: Sequence[bytes], share: int) -> Iterator[tuple[int, list[bytes]]]:
+        """Cut encoded texts into batches, `share` of which fit into one request."""
+        return batches(encoded, self._limits, share, None)
+
+    def with_current_limits(self, call: Callable[[], T]) -> T:
+        """Return what `call` gives; read the limits again and repeat it once if a request was too large."""
+        try:
+            return call()
+        except _TooLarge:
+            self._limits = self._info(self.model.name)[1]
+            return call()
+
+    def _info(self, wanted: str | None) -> tuple[ServedModel, ServiceLimits]:
+        reply = self._send("GET", "/info", b"", SMALL_ANSWER)
+        if reply.status != 200:
+            raise ServiceError(f"{self.url}: {_sentence(reply)}", status=reply.status)
+        try:
+            info = _Info.model_validate_json(reply.body)
+        except ValidationError as error:
+            raise ServiceError(f"{self.url} is not a gramvec service: its /info has other fields") from error
+        found = {one.name: one for one in info.models}
+        name = wanted or info.default_model
+        name = info.aliases.get(name, name)
+        if name not in found:
+            said = f"{self.url} serves no model {quoted(name)}; it has {quoted(', '.join(sorted(found)))}"
+            raise ServiceError(said, status=404)
+        self._check_model(found[name].label)
+        return found[name], info.limits
+
+    def _send(self, method: str, path: str, body: bytes, most: int) -> Reply:
+        """Send a request; repeat it for `patience` seconds while the service is overloaded, not ready or away.
+
+        Every request may be repeated: none changes anything on the service.
+        """
+        pause, gives_up = FIRST_PAUSE, None
+        while True:
+            found = self._send_once(method, path, body, most)
+            if isinstance(found, Reply) and found.status not in RETRIED:
+                return found
+            now = time.monotonic()
+            gives_up = gives_up or now + self._patience
+            wait, pause = max(_retry_after(found) or pause, FIRST_PAUSE), min(2 * pause, LONGEST_PAUSE)
+            if now + wait > gives_up or (isinstance(found, _Unanswered) and not found.retry):
+                raise self._failure(found)
+            time.sleep(min(wait * random.uniform(1, 1 + SPREAD), max(gives_up - now, FIRST_PAUSE)))
+
+    def _send_once(self, method: str, path: str, body: bytes, most: int) -> Reply | _Unanswered:
+        try:
+            with self._http.stream(method, path, content=body) as response:
+                received = bytearray()
+                for part in response.iter_raw():
+                    if len(received) + len(part) > most:
+                        raise ServiceError(f"the service answered more than the {most} bytes that its answer can have")
+                    received += part
+                return Reply(response.status_code, response.headers, bytes(received))
+        except self._library.TransportError as error:
+            final = (self._library.ReadTimeout, self._library.WriteTimeout, self._library.UnsupportedProtocol)
+            return _Unanswered(f"{type(error).__name__} {error}".strip(), retry=not isinstance(error, final))
+
+    def _check_model(self, label: str) -> None:
+        if self._model is not None and label != self._model.label:
+            raise ServiceError(
+                f"{self.url} serves {quoted(label)} now, and served {quoted(self._model.label)} before: vectors of two "
+                "models cannot be compared; make a new client, and embed again"
+            )
+
+    def _failure(self, found: Reply | _Unanswered) -> ServiceError:
+        if isinstance(found, _Unanswered):
+            return ServiceError(f"{self.url} gave no answer: {quoted(ValueError(found.reason))}")
+        said = f"{self.url}: {_sentence(found)}"
+        return ServiceError(said, status=found.status, retry_after=_retry_after(found))
+
+
+def batches(
+    encoded: Sequence[bytes], limits: ServiceLimits, share: int, most_texts: int | None
+) -> Iterator[tuple[int, list[bytes]]]:
+    """Cut encoded texts so that `share` batches fit into a request; yield each with the number of its first text.
+
+    A text in JSON has at least as many bytes as characters, so bytes bound characters.
+
+    Raises:
+        InputError: A text fits into no request.
+    """
+    most = min(limits.max_texts, limits.queue_texts, most_texts or limits.max_texts) // share
+    if not most:
+        raise ServiceError("the service takes one text a request, so it cannot compare two")
+    room = (limits.max_body_bytes - OTHER_FIELDS) // share
+    usual = min(room, limits.queue_characters // share)
+    start, size, batch = 0, 0, list[bytes]()
+    for index, one in enumerate(encoded):
+        if len(one) + 1 > room:
+            said = f"text {index} has {len(one)} bytes as JSON, more than the service takes; shorten it"
+            raise InputError(said, index=index)
+        if batch and (len(batch) == most or size + len(one) + 1 > usual):
+            yield start, batch
+            start, size, batch = index, 0, []
+        batch.append(one)
+        size += len(one) + 1
+    if batch:
+        yield start, batch
+
+
+def body_of(inputs: bytes, others: Mapping[str, Any], name: str = "inputs") -> bytes:
+    """Return a request's body: encoded texts under `name`, and other fields."""
+    return b'{"%b":%b,%b' % (name.encode(), inputs, orjson.dumps(dict(others))[1:])
+
+
+def array_of(batch: Sequence[bytes]) -> bytes:
+    """Return a JSON array of encoded texts."""
+    return b"[%b]" % b",".join(batch)
+
+
+def _headers(api_key: str | None) -> dict[str, str]:
+    headers = {
+        "accept": "application/octet-stream, application/json;q=0.5",
+        "accept-encoding": "identity",
+        "content-type": "application/json",
+    }
+    return headers if api_key is None else {**headers, "authorization": f"Bearer {api_key}"}
+
+
+def _retry_after(found: Reply | _Unanswered) -> float | None:
+    """Return the seconds of Retry-After; its other form, a date, is ignored."""
+    given = found.headers.get("retry-after", "") if isinstance(found, Reply) else ""
+    return float(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
+
+
+def _sentence(reply: Reply) -> str:
+    """Return the service's own error message."""
+    try:
+        said = orjson.loads(reply.body)["error"]
+    except (ValueError, TypeError, KeyError, IndexError):
+        said = None
+    return quoted(ValueError(said)) if isinstance(said, str) and said else f"it answered {reply.status}"
