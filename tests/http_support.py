@@ -17,9 +17,8 @@ import httpx
 
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
-from gramvec.server.app import create_app
+from gramvec.server.app import Application, create_app
 from gramvec.server.http1 import Tls
-from gramvec.server.middleware.front_door import FrontDoor
 from gramvec.server.run import Server, server_for
 from gramvec.server.settings.settings import Settings
 from gramvec.server.state.service import Service
@@ -68,7 +67,7 @@ class WatchedModel:
 class RunningServer:
     """A server on a free port of this host."""
 
-    def __init__(self, app: FrontDoor, port: int, server: Server | None = None) -> None:
+    def __init__(self, app: Application, port: int, server: Server | None = None) -> None:
         self.app = app
         self.server = server
         self.port = port
@@ -99,7 +98,7 @@ def running(settings: Settings, embedder: Any = None) -> Iterator[RunningServer]
 
 
 @contextmanager
-def running_app(app: FrontDoor, tls: Tls | None = None) -> Iterator[RunningServer]:
+def running_app(app: Application, tls: Tls | None = None) -> Iterator[RunningServer]:
     """The same with an application that exists."""
     listener = socket.create_server(("127.0.0.1", 0))
     server = server_for(app, tls)

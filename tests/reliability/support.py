@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from starlette.types import Receive, Scope, Send
 
-from gramvec.server.app import create_app
-from gramvec.server.middleware.front_door import FrontDoor
+from gramvec.server.app import Application, create_app
 from gramvec.server.settings.settings import Settings
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
@@ -70,7 +69,7 @@ def peak(process: int) -> int:
 class Counted:
     """An application that knows how many requests it is answering, and the loop that it runs on."""
 
-    def __init__(self, app: FrontDoor) -> None:
+    def __init__(self, app: Application) -> None:
         self.state = app.state
         self.under_way = 0
         self.loop: asyncio.AbstractEventLoop | None = None

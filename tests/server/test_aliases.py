@@ -15,7 +15,8 @@ from gramvec import Embedder
 from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
 from gramvec.server.app import create_app
-from gramvec.server.settings import Settings, aliases_of, settings_from
+from gramvec.server.settings.aliases import aliases_of
+from gramvec.server.settings.settings import Settings, settings_from
 from gramvec.server.state.loading import load_models, renewed
 from http_support import COMMAND, PATIENCE, RunningServer, running, served_process, until
 

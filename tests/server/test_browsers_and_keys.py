@@ -17,9 +17,8 @@ from gramvec import Embedder
 from gramvec.cli.serve import serve
 from gramvec.errors import InputError
 from gramvec.server import run as http_server
-from gramvec.server.contract.errors import HttpError
-from gramvec.server.middleware import cors
-from gramvec.server.middleware.keys import Keys
+from gramvec.server.errors import HttpError
+from gramvec.server.middleware import CORS_REQUEST_HEADERS, Auth, Cors
 from gramvec.server.settings.settings import Settings, settings_from
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, until
 
@@ -171,11 +170,11 @@ def test_nothing_that_is_asked_for_adds_a_header(asked: bytes) -> None:
         b"access-control-request-method": b"POST",
         b"access-control-request-headers": asked,
     }
-    reply = cors.Cors([PAGE]).preflight("OPTIONS", request)
+    reply = Cors([PAGE]).preflight("OPTIONS", request)
     assert reply is not None
     allowed = dict(reply.headers)[b"access-control-allow-headers"]
     names = allowed.split(b", ")
-    assert names[:3] == list(cors.REQUEST_HEADERS)
+    assert names[:3] == list(CORS_REQUEST_HEADERS)
     assert len(set(names)) == len(names)
     assert set(allowed) <= set(b"abcdefghijklmnopqrstuvwxyz0123456789-_, ")
 
@@ -195,7 +194,7 @@ def test_origins_as_browsers_send_them(origin: str) -> None:
 
 @pytest.mark.parametrize("given_header", ["Bearer the-key", "bearer the-key", "BEARER  the-key ", "Bearer other-key"])
 def test_a_known_key_passes(given_header: str) -> None:
-    Keys(["the-key", "other-key"]).check(given_header.encode())
+    Auth(["the-key", "other-key"]).check(given_header.encode())
 
 
 @pytest.mark.parametrize(
@@ -217,7 +216,7 @@ def test_a_known_key_passes(given_header: str) -> None:
 )
 def test_what_does_not_pass_is_told_why_without_the_key(given_header: str, words: str) -> None:
     with pytest.raises(HttpError, match=words) as raised:
-        Keys(["the-key"]).check(given_header.encode("latin-1"))
+        Auth(["the-key"]).check(given_header.encode("latin-1"))
     assert raised.value.status == 401
     assert raised.value.headers == {"WWW-Authenticate": "Bearer"}
     assert "the-key" not in str(raised.value)

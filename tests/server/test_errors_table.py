@@ -21,7 +21,7 @@ from conftest import ROOT
 from gramvec import Embedder
 from gramvec.bundle.resolve import find_bundle
 from gramvec.errors import BundleError
-from gramvec.server.contract import not_reloaded
+from gramvec.server.errors import not_reloaded
 from gramvec.server.settings.settings import Settings
 from gramvec.server.state import service as http_service
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, read_all, running, until
@@ -176,7 +176,7 @@ def has_a_fault(stage: Stage, dialect: Dialect) -> httpx.Response:
             raise ZeroDivisionError
 
     with running(Settings(), Broken(stage.embedder)) as server:
-        return post(server, dialect, ["a"])
+        return post(server, dialect, ["é"])
 
 
 def is_loading(stage: Stage, dialect: Dialect) -> httpx.Response:

@@ -20,7 +20,7 @@ import gramvec
 from gramvec import Embedder
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError
-from gramvec.server.contract.answers import preferred
+from gramvec.server.routes.embed import preferred
 from gramvec.server.settings.settings import Settings, settings_from
 from gramvec.server.state import loading as http_models
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, until
@@ -660,7 +660,7 @@ def test_a_bug_is_500_in_the_same_shape_and_the_server_lives_on(
         raise ZeroDivisionError
 
     watched = WatchedModel(embedder)
-    watched.prepare = broken  # type: ignore[attr-defined]
+    watched.columns = broken  # type: ignore[attr-defined]
     with running(Settings(), watched) as server:
         answer = httpx.post(f"{server.url}/embed", json={"inputs": ["x"]}, headers={"x-request-id": "broken-1"})
         assert (answer.status_code, answer.json()["error_type"]) == (500, "backend")

@@ -151,16 +151,15 @@ def test_a_long_explanation_holds_up_nobody(client: httpx.Client, embedder: gram
 
 def _loop_of(server: RunningServer) -> asyncio.AbstractEventLoop:
     found: list[asyncio.AbstractEventLoop] = []
-    behind = server.app.behind
+    publish = server.service.metrics.publish
 
-    async def spy(scope: Any, receive: Any, send: Any) -> None:
+    def spy(*_: object) -> None:
         found.append(asyncio.get_running_loop())
-        await behind(scope, receive, send)
+        server.service.metrics.publish = publish  # type: ignore[method-assign]
 
-    server.app.behind = spy
-    httpx.get(f"{server.url}/info")
+    server.service.metrics.publish = spy  # type: ignore[method-assign]
+    httpx.get(f"{server.url}/metrics")
     until(lambda: found)
-    server.app.behind = behind
     return found[0]
 
 

@@ -44,7 +44,7 @@ class Telltale:
         return self._embedder.raw(texts)
 
     def prepare(self, texts: Sequence[str], **options: Any) -> list[str]:
-        if "bug" in texts[0]:
+        if "bög" in texts[0]:
             raise RuntimeError(f"no idea what {texts} is")
         return self._embedder.prepare(texts, **options)
 
@@ -120,7 +120,7 @@ def test_the_trace_of_the_caller_is_told(embedder: Embedder, written: io.StringI
 
 def test_failures_have_theirs_always_and_the_rest_none(embedder: Embedder, written: io.StringIO) -> None:
     with running(Settings(), Telltale(embedder)) as server, httpx.Client(base_url=server.url) as client:
-        for number, text in enumerate(("fine", "poison", "bug")):
+        for number, text in enumerate(("fine", "poison", "bög")):
             client.post("/embed", json={"inputs": [text]}, headers={"x-request-id": f"id-{number}"})
         client.post("/embed", json={"inputs": 5})
         client.get("/nowhere")
@@ -144,7 +144,7 @@ def test_no_word_of_a_user_is_in_any_line(embedder: Embedder, written: io.String
             for body, headers in (
                 ({"inputs": SECRET}, {}),
                 ({"inputs": f"poison {SECRET}"}, {}),
-                ({"inputs": [f"bug {SECRET}"]}, {}),
+                ({"inputs": [f"bög {SECRET}"]}, {}),
                 ({"inputs": [SECRET, 5]}, {}),
                 ({SECRET: 1}, {}),
                 ({"inputs": "a", "model": SECRET}, {}),

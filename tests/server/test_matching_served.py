@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import gramvec
-from gramvec.server.routes import matching as route
+from gramvec.server.routes import match as route
 from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, running
 

@@ -22,8 +22,8 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from conftest import ROOT
 from gramvec import Embedder, __version__
 from gramvec.server.batching.execute import CallRecord
-from gramvec.server.contract.reply import NO_USAGE
-from gramvec.server.routes import exposition
+from gramvec.server.responses import NO_USAGE
+from gramvec.server.routes import metrics as exposition
 from gramvec.server.settings.settings import Settings
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry import shared_counters
@@ -385,7 +385,7 @@ def test_the_library_is_imported_by_the_first_reader_alone_and_brings_no_framewo
         "import json, sys\n"
         "import gramvec.server.run\n"
         "before = 'prometheus_client' in sys.modules\n"
-        "from gramvec.server.routes.exposition import exposed\n"
+        "from gramvec.server.routes.metrics import exposed\n"
         "from gramvec.server.state.service import Service\n"
         "from gramvec.server.settings.settings import Settings\n"
         "exposed(Service(Settings()), '')\n"

@@ -15,7 +15,7 @@ import gramvec
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.classify.head import Head
-from gramvec.server.routes.passing import DOCS_ASSETS
+from gramvec.server.routes.pages import DOCS_ASSETS
 from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, running, served_process
 

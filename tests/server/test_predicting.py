@@ -16,7 +16,7 @@ from bulk_support import MODEL
 from gramvec.classify.head import Head
 from gramvec.errors import InputError
 from gramvec.server.app import create_app
-from gramvec.server.routes import predicting
+from gramvec.server.routes import classify as predicting
 from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, running, served_process, until
 

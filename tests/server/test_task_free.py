@@ -13,23 +13,18 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 
 from gramvec import Embedder
-from gramvec.server.app import create_app
+from gramvec.server.app import Application, create_app
 from gramvec.server.batching.batcher import Batcher
 from gramvec.server.batching.task_free import Notify, TaskFree
 from gramvec.server.batching.throughput import FIRST_COST_SECONDS
-from gramvec.server.contract.body import parse
-from gramvec.server.contract.reply import JSON, Reply, reply
-from gramvec.server.contract.schemas import EmbedRequest, OneText
-from gramvec.server.middleware.front_door import FrontDoor
-from gramvec.server.routes import Route
+from gramvec.server.request import Request, Route
+from gramvec.server.responses import Response
 from gramvec.server.settings.settings import Settings
-from gramvec.server.state.served import Served, embed
+from gramvec.server.state.served import Served
+from gramvec.server.state.service import Service
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, running_app, until
 
 SHORT = post_bytes(b'{"inputs": "a fast car"}')
@@ -180,9 +175,8 @@ def server(model: WatchedModel) -> Iterator[RunningServer]:
         yield started
 
 
-def served_by(embedder: Embedder, route: Route) -> FrontDoor:
-    app = create_app(Settings(), embedder)
-    return FrontDoor(app.behind, app.state.service, routes={"/embed": route})
+def served_by(embedder: Embedder, handler: Callable[[Request, Any], Awaitable[Response]]) -> Application:
+    return Application(create_app(Settings(), embedder).state.service, [Route("POST", "/embed", handler)])
 
 
 def answer_of(connection: socket.socket) -> tuple[int, bytes]:
@@ -200,12 +194,13 @@ def answer_of(connection: socket.socket) -> tuple[int, bytes]:
 def test_a_short_request_has_no_task(embedder: Embedder) -> None:
     tasks: list[Any] = []
 
-    async def route(service: Any, request: Any) -> Reply:
+    async def route(request: Request, body: Any) -> Response:
+        service: Any = request.service
         tasks.append(asyncio.current_task())
         raw = await request.body()
         await service.served.batcher.submit(["x"])  # any other future: from here on there is one
         tasks.append(asyncio.current_task())
-        return reply([raw], JSON)
+        return Response([raw])
 
     with running_app(served_by(embedder, route)) as server, server.connect() as connection:
         connection.sendall(SHORT)
@@ -288,7 +283,8 @@ def test_two_thousand_requests_in_one_piece_that_fail_at_once(server: RunningSer
 def test_a_bug_before_and_after_the_first_pause(
     embedder: Embedder, caplog: pytest.LogCaptureFixture, pause: bool
 ) -> None:
-    async def route(service: Any, request: Any) -> Reply:
+    async def route(request: Request, body: Any) -> Response:
+        service: Any = request.service
         if pause:
             pending = service.served.batcher.submit(["x"])
             await service.served.batcher.flushed
@@ -348,10 +344,9 @@ def test_after_the_grace_time_what_waits_is_told_so(model: WatchedModel) -> None
 
 
 class Leaving:
-    """A request whose client has gone, as its server knows."""
+    """The server's side of a request whose client has gone."""
 
-    gone = True
-    reserve = headers = body = receive = None
+    disconnected = True
 
 
 def test_a_client_that_goes_while_others_are_computed_is_dropped(model: WatchedModel, embedder: Embedder) -> None:
@@ -359,50 +354,17 @@ def test_a_client_that_goes_while_others_are_computed_is_dropped(model: WatchedM
         seconds = 10 * FIRST_COST_SECONDS  # a call for each of these
         batcher = Batcher(model, queue_texts=10, call_seconds=seconds, loop_seconds=seconds)
         before = [batcher.submit([f"text {number}"]) for number in range(3)]
+        nothing: Any = None
+        request = Request(Service(Settings()), {"headers": []}, nothing, nothing, b"id")
+        request._server_side = Leaving()  # type: ignore[assignment]
         with pytest.raises(ClientDisconnect):
-            await embed(Served(embedder, batcher, b""), ["nobody waits for this"], Leaving())  # type: ignore[arg-type]
+            await request.embed(Served(embedder, batcher, b""), ["nobody waits for this"])
         assert not before[2].done()
         await asyncio.gather(*before)
         await batcher.close()
 
     assert run(work) == []
     assert model.calls == [["text 0"], ["text 1"], ["text 2"]]
-
-
-# The short cut around pydantic
-
-plain = st.fixed_dictionaries(
-    {
-        "inputs": st.text()
-        | st.sampled_from(["\ud800", "x" * 70_000, "é"])
-        | st.lists(st.text(), max_size=2)
-        | st.none()
-    },
-    optional={
-        "dimensions": st.integers(-1, 400) | st.sampled_from([True, False, None, 3.0, 1.5, "1", 2**63]),
-        "normalize": st.booleans(),
-    },
-)
-
-
-@given(value=plain | st.sampled_from([[], "inputs", None, 5, {}, {"dimensions": 3}]))
-def test_the_short_cut_reads_a_body_as_pydantic_does(value: Any) -> None:
-    value = parse(json.dumps(value).encode())
-    short = OneText.of(value)
-    try:
-        full = EmbedRequest.model_validate(value)
-    except ValidationError:
-        assert short is None
-        return
-    if short is None:
-        # The embedder has words for a lone surrogate.
-        assert not (isinstance(full.inputs, str) and set(value) == {"inputs"}) or "\ud800" in full.inputs
-        return
-    assert short.texts() == full.texts()
-    assert short.path(0) == full.path(0)
-    for field in EmbedRequest.model_fields.keys() - {"inputs", "prompt_name"}:
-        assert getattr(short, field) == getattr(full, field)
-    assert full.prompt_name is None
 
 
 def test_errors_of_a_short_request_are_raised_before_the_model_works(server: RunningServer) -> None:

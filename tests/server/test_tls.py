@@ -28,7 +28,7 @@ from gramvec import Embedder
 from gramvec.client import Client
 from gramvec.server.app import create_app
 from gramvec.server.http1 import Tls
-from gramvec.server.settings import settings_from
+from gramvec.server.settings.settings import settings_from
 from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, read_all, running_app, until
 
 SERVE = [*COMMAND, "--model", str(MODELS / "sif"), "--port", "0"]

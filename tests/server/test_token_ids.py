@@ -16,8 +16,8 @@ import pytest
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.errors import GramvecError, InputError
-from gramvec.server.settings import settings_from
-from gramvec.server.state.token_ids import Encoding
+from gramvec.server.settings.settings import settings_from
+from gramvec.server.token_ids import Encoding
 from http_support import COMMAND, PATIENCE, running
 
 tiktoken = pytest.importorskip("tiktoken", reason="needs the extra `clients`")
@@ -96,16 +96,16 @@ def test_texts_are_as_they_were(client: httpx.Client, embedder: Embedder) -> Non
 @pytest.mark.parametrize(
     ("ids", "status", "param", "word"),
     [
-        ([300, 1], 422, "input[0]", "input[0] is no token id of cl100k_base"),
-        ([[1], [2, 302]], 422, "input[1][1]", "no token id"),
-        ([[1], [-1]], 422, "input[1][0]", "no token id"),
-        ([1, True], 422, "input[1]", "no token id"),
-        ([1, 2.0], 422, "input[1]", "no token id"),
-        ([1, "a"], 422, "input[1]", "no token id"),
-        ([1, None], 422, "input[1]", "no token id"),
-        ([1, 10**30], 422, "input[1]", "no token id"),
+        ([300, 1], 422, "input[0]", "input[0] is not a token id of cl100k_base"),
+        ([[1], [2, 302]], 422, "input[1][1]", "not a token id"),
+        ([[1], [-1]], 422, "input[1][0]", "not a token id"),
+        ([1, True], 422, "input[1]", "not a token id"),
+        ([1, 2.0], 422, "input[1]", "not a token id"),
+        ([1, "a"], 422, "input[1]", "not a token id"),
+        ([1, None], 422, "input[1]", "not a token id"),
+        ([1, 10**30], 422, "input[1]", "not a token id"),
         ([[1], "a"], 422, "input[1]", "must be a list of token ids"),
-        ([[1], [[1]]], 422, "input[1][0]", "no token id"),
+        ([[1], [[1]]], 422, "input[1][0]", "not a token id"),
         ([[1]] * 51, 413, None, "51 texts"),
         ([301] * 600, 422, "input", "is 65536: shorten it"),
         ([97] * 65_537, 422, "input", "is 65536: shorten it"),
@@ -129,8 +129,10 @@ def test_what_is_refused_is_named(client: httpx.Client, ids: Any, status: int, p
 def test_many_ids_are_many_bytes_and_bounded(embedder: Embedder, path: Path) -> None:
     settings = settings_from({"token_ids": (str(path),), "max_bytes_in_flight": 2**20, "truncate": "on"})
     with running(settings, embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
+        server.service.traffic.reserve(20_000)  # of another request
         answer = asked(client, [[301] * 1_000] * 20)  # 2.5 MB of spaces
         assert answer.status_code == 429
+        server.service.traffic.release(20_000)
         assert vectors(asked(client, [301] * 1_000)) == embedder.embed([" " * 65_536]).tobytes()
 
 
@@ -175,7 +177,7 @@ def test_langchain_works_as_it_comes(
         (b"!! 0\n", "line 1"),
         (b" 0\n", "line 1"),
         (base64.b64encode(b"x" * 257) + b" 0\n", "line 1"),
-        (b"\x00" * (2**24 + 1), "which no encoding has"),
+        (b"\x00" * (2**24 + 1), "more than any encoding"),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes, word: str) -> None:

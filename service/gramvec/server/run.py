@@ -8,9 +8,8 @@ import socket
 from collections.abc import Callable
 
 from gramvec.errors import GramvecError
-from gramvec.server.app import create_app
+from gramvec.server.app import Application, create_app
 from gramvec.server.http1 import Limits, Tls
-from gramvec.server.middleware import FrontDoor
 from gramvec.server.processes import (
     BACKLOG,
     STOP_SIGNALS,
@@ -27,17 +26,12 @@ from gramvec.server.processes import (
     standing_by,
     supervise,
 )
-from gramvec.server.settings import NO_WORKERS_ON_CUDA, Settings
-from gramvec.server.state import (
-    Reloaded,
-    Service,
-    check_there,
-    check_whole,
-    close_but,
-    load_models,
-    renewed_all,
-)
-from gramvec.server.telemetry import check_tracing, logs
+from gramvec.server.settings.settings import NO_WORKERS_ON_CUDA, Settings
+from gramvec.server.state.attached import Reloaded, renewed_all
+from gramvec.server.state.loading import check_there, check_whole, close_but, load_models
+from gramvec.server.state.service import Service
+from gramvec.server.telemetry import logs
+from gramvec.server.telemetry.tracing import check_tracing
 
 log = logging.getLogger("gramvec.server")
 
@@ -141,12 +135,12 @@ def _serve_with_workers(settings: Settings, listener: socket.socket, tls: Tls | 
     )
 
 
-def server_for(app: FrontDoor, tls: Tls | None = None) -> Server:
+def server_for(app: Application, tls: Tls | None = None) -> Server:
     """A server for an application made by `create_app`; call its `run` with the listening sockets."""
     return Server(app, _limits(app), tls)
 
 
-def _limits(app: FrontDoor) -> Limits:
+def _limits(app: Application) -> Limits:
     return Limits.of(app.state.service.settings, KEEP_ALIVE_SECONDS)
 
 

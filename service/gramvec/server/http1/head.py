@@ -8,9 +8,9 @@ from urllib.parse import unquote
 
 import httptools
 
-from gramvec.server.contract import Headers
 from gramvec.server.http1.limits import Limits
 from gramvec.server.http1.refusals import Refused, ambiguous, large_head, many_lines, not_http
+from gramvec.server.responses import Headers
 
 END = b"\r\n\r\n"
 # The body comes in chunks, see `Head.length`.

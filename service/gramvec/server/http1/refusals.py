@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from gramvec.server.contract import ErrorType, HttpError, error_reply
+from gramvec.server.errors import ErrorType, HttpError
+from gramvec.server.responses import described, error_response
 
 
 class Refused(Exception):
@@ -23,9 +24,9 @@ class Refused(Exception):
         """The whole answer, in OpenAI's shape where the target of the request is below /v1."""
         headers = {"Connection": "close"} | ({"Retry-After": str(self._retry)} if self._retry else {})
         path = target.partition(b"?")[0].decode("latin-1")
-        refusal = error_reply(HttpError(self.status, self._error_type, str(self), headers), path)
+        refusal = error_response(HttpError(self.status, self._error_type, str(self), headers), path)
         first = f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()
-        return b"\r\n".join([first, *(b"%b: %b" % header for header in refusal.headers), b"", *refusal.body])
+        return b"\r\n".join([first, *(b"%b: %b" % header for header in described(refusal)), b"", *refusal.body])
 
 
 def not_http() -> Refused:

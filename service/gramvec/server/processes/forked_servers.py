@@ -7,13 +7,14 @@ import logging
 import os
 import signal
 
-from gramvec.server.contract import not_reloaded, reload_under_way, unhealthy
+from gramvec.server.app import Application
+from gramvec.server.errors import not_reloaded, reload_under_way, unhealthy
 from gramvec.server.http1 import Limits, Tls
-from gramvec.server.middleware import FrontDoor
 from gramvec.server.processes.channel import Message
 from gramvec.server.processes.orderly_server import Server
 from gramvec.server.processes.workers import HELD_SIGNALS, Parent
-from gramvec.server.state import Reloaded, Wanted
+from gramvec.server.state.attached import Reloaded
+from gramvec.server.state.loading import Wanted
 
 log = logging.getLogger("gramvec.server")
 
@@ -21,7 +22,7 @@ log = logging.getLogger("gramvec.server")
 class WorkerServer(Server):
     """The server of one worker: its parent hears when it has started, and is the one that tells it to stop."""
 
-    def __init__(self, app: FrontDoor, limits: Limits, parent: Parent, tls: Tls | None = None) -> None:
+    def __init__(self, app: Application, limits: Limits, parent: Parent, tls: Tls | None = None) -> None:
         super().__init__(app, limits, tls)
         self._parent = parent
         self._answer: asyncio.Future[Message] | None = None
@@ -94,7 +95,7 @@ class WorkerServer(Server):
 class StandbyServer(Server):
     """The server of the process that answers while its parent loads."""
 
-    def __init__(self, app: FrontDoor, limits: Limits, tls: Tls | None = None) -> None:
+    def __init__(self, app: Application, limits: Limits, tls: Tls | None = None) -> None:
         super().__init__(app, limits, tls)
         self._service.last_words = self._service.unready or self._service.last_words
         self._parent = os.getppid()

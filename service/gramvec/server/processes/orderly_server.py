@@ -13,12 +13,12 @@ from itertools import count
 import uvicorn
 from starlette.types import Message, Receive, Scope, Send
 
-from gramvec.server.contract import HttpError
+from gramvec.server.app import Application
+from gramvec.server.errors import HttpError
 from gramvec.server.http1 import Connections, Limits, Tls, protocol_of
-from gramvec.server.middleware import FrontDoor
 from gramvec.server.processes.allocator import trim
 from gramvec.server.processes.workers import HELD_SIGNALS, STOP_SIGNALS
-from gramvec.server.state import Service
+from gramvec.server.state.service import Service
 
 log = logging.getLogger("gramvec.server")
 
@@ -51,7 +51,7 @@ class Server:
         tls: what they are encrypted with, if they are.
     """
 
-    def __init__(self, app: FrontDoor, limits: Limits, tls: Tls | None = None) -> None:
+    def __init__(self, app: Application, limits: Limits, tls: Tls | None = None) -> None:
         self._app = app
         self._service: Service = app.state.service
         self._service.on_failure = self._give_up

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 
 from gramvec.errors import GramvecError
-from gramvec.server.contract import reload_given_up
+from gramvec.server.errors import reload_given_up
 from gramvec.server.processes.allocator import let_go_of_files, trim
 from gramvec.server.processes.channel import Channel, Message
 

@@ -1,4 +1,4 @@
-"""POST /v1/embeddings and GET /v1/models: OpenAI's shapes, over the same models."""
+"""POST /v1/embeddings and GET /v1/models: OpenAI's shapes over the same models."""
 
 from __future__ import annotations
 
@@ -10,40 +10,36 @@ import orjson
 
 from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import InputError
-from gramvec.server.contract import (
-    JSON,
-    EmbeddingsRequest,
-    Incoming,
-    Reply,
-    Rows,
-    as_list,
-    base64_of_each,
-    check,
-    in_pieces,
-    read,
-    reply,
-    to_json,
-)
-from gramvec.server.routes.embedding import finishing
-from gramvec.server.routes.token_ids import decoded, most_values
-from gramvec.server.state import NUMBER_BYTES, Served, Service, embed, prepare, usage_of
+from gramvec.server.errors import HttpError
+from gramvec.server.request import Document, Request
+from gramvec.server.responses import JSON, Response, Rows, as_list, base64_of_each, in_pieces, to_json
+from gramvec.server.routes.embed import finishing
+from gramvec.server.schemas import EmbeddingsRequest
+from gramvec.server.state.served import Served, usage_of
+from gramvec.server.state.traffic import NUMBER_BYTES
+from gramvec.server.token_ids import Encoding, UnknownId
 
-# To split as many characters into words holds the loop for about 2 ms.
+# Splitting this many characters into words holds the loop for about 2 ms.
 PIECE_CHARACTERS = 128 * 1024
+# OpenAI takes as many in one request.
+MOST_IDS = 300_000
+BYTES_A_CHARACTER = 4
+# Ids that are decoded before other requests have their turn.
+PIECE_IDS = 8_192
 
 
-async def create_embeddings(service: Service, request: Incoming) -> Reply:
-    """Answer POST /v1/embeddings. Raises what `embedding.embed_texts` does."""
-    service.check_accepting()
-    document = await decoded(service, await read(request, most_values(service)), request)
-    body = check(document, EmbeddingsRequest)
-    served = service.admit(body.model)
+async def create_embeddings(request: Request, body: EmbeddingsRequest) -> Response:
+    """Embed texts in OpenAI's shape, for its clients.
+
+    `usage` counts words: the text between white space.
+    """
+    served = request.service.admit(body.model)
     texts = body.texts()
-    service.check_count(len(texts))
+    request.check_count(len(texts))
     check_dimensions(body.dimensions, served.embedder.dimension)
     texts = _prepare(served, body)
     request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
-    answer = await embed(served, texts, request)
+    answer = await request.embed(served, texts)
     usage = usage_of(served, answer)
     vectors, finished = finishing(answer.embeddings, True, body.dimensions)
     encode = _numbering(_base64_entries if body.encoding_format == "base64" else _entries, finished)
@@ -51,11 +47,18 @@ async def create_embeddings(service: Service, request: Incoming) -> Reply:
     words = await count_words(texts)
     counts = orjson.dumps({"prompt_tokens": words, "total_tokens": words})
     tail = b',"model":%b,"usage":%b}' % (orjson.dumps(served.embedder.name), counts)
-    return reply([b'{"object":"list","data":', *entries, tail], JSON, usage)
+    return Response([b'{"object":"list","data":', *entries, tail], JSON, usage)
+
+
+async def read_embeddings(request: Request) -> EmbeddingsRequest:
+    """Return the body of POST /v1/embeddings with texts in the place of token ids."""
+    service = request.service
+    document = await request.document(service.most_values + (MOST_IDS if service.encodings else 0))
+    return request.check(await decoded(request, document), EmbeddingsRequest)
 
 
 async def count_words(texts: list[str]) -> int:
-    """What `usage` calls tokens: the runs of characters between white space, in all texts."""
+    """Return the number of words, which `usage` calls tokens: runs of characters between white space, in all texts."""
     words = since = 0
     for text in texts:
         words += len(text.split())
@@ -66,20 +69,22 @@ async def count_words(texts: list[str]) -> int:
     return words
 
 
-def list_models(service: Service) -> dict[str, Any]:
-    """The answer to GET /v1/models, the default model first, aliases last. Raises HttpError 503."""
+async def list_models(request: Request, body: None) -> Response:
+    """List the served models in OpenAI's shape: the default first, aliases last."""
+    service = request.service
     service.check_accepting()
-    return {"object": "list", "data": [_model(name) for name in (*service.models, *service.aliases)]}
+    models = [_model(name) for name in (*service.models, *service.aliases)]
+    return Response([to_json({"object": "list", "data": models})])
 
 
-def retrieve_model(service: Service, name: str) -> dict[str, Any]:
-    """The answer to GET /v1/models/{name}. Raises HttpError 404 or 503."""
-    service.admit(name)
-    return _model(name)
+async def retrieve_model(request: Request, body: None) -> Response:
+    """Return one served model in OpenAI's shape."""
+    request.service.admit(request.path_parameter)
+    return Response([to_json(_model(request.path_parameter))])
 
 
 def _model(name: str) -> dict[str, Any]:
-    # A bundle says nothing of time, so that the same training gives the same bytes.
+    # A bundle holds no time, so that the same training gives the same bytes.
     return {"id": name, "object": "model", "created": 0, "owned_by": "gramvec"}
 
 
@@ -108,8 +113,74 @@ def _base64_entries(start: int, rows: Rows) -> bytes:
 
 def _prepare(served: Served, body: EmbeddingsRequest) -> list[str]:
     try:
-        return prepare(served, body.texts(), body.path, truncate=None, direction=None)
+        return served.prepare(body.texts(), body.path)
     except InputError as error:
-        # The sentence names a field that this route does not have.
+        # The message names a field that this route does not have.
         sentence = str(error).replace(" or pass truncate=true", "")
         raise InputError(sentence, field=error.field, index=error.index) from error
+
+
+async def decoded(request: Request, document: Document) -> Document:
+    """Return the document with texts in the place of token ids; unchanged where it holds none.
+
+    Bytes that are not UTF-8, as where a client has cut a text inside a character, become U+FFFD as in tiktoken.
+
+    Raises:
+        HttpError: 400 where no encoding was given for these ids; 413 for too many of them.
+        InputError: one is not an id of the encoding.
+        Overloaded: all requests together hold too much.
+    """
+    service, value = request.service, document.value
+    given = value.get("input") if isinstance(value, dict) else None
+    if not (isinstance(given, list) and _begins_with_ids(given)):
+        return document
+    encoding = service.encodings.of(value.get("model"))
+    if encoding is None:
+        raise _no_encoding(bool(service.encodings))
+    one = not isinstance(given[0], list)
+    lists = [given] if one else given
+    request.check_count(len(lists))
+    if document.cut_at is not None or sum(len(ids) for ids in lists if isinstance(ids, list)) > MOST_IDS:
+        raise HttpError(413, "too_large", f"more than {MOST_IDS} token ids in one request; send fewer")
+    # A character has at most four bytes, so more bytes than this are one character too many in any case.
+    most_bytes = BYTES_A_CHARACTER * (service.settings.max_characters + 1)
+    texts, since = [], 0
+    for index, ids in enumerate(lists):
+        text = await _decoded(ids, encoding, "input" if one else f"input[{index}]", most_bytes)
+        request.reserve(len(text))
+        texts.append(text.decode("utf-8", errors="replace"))
+        since += len(ids)
+        if since > PIECE_IDS:
+            since = 0
+            await asyncio.sleep(0)
+    return Document({**value, "input": texts[0] if one else texts})
+
+
+async def _decoded(ids: Any, encoding: Encoding, path: str, most_bytes: int) -> bytes:
+    if not isinstance(ids, list):
+        raise InputError(f"{path} must be a list of token ids, as those before it are", field=path)
+    try:
+        return (await encoding.bytes_of(ids, most_bytes))[:most_bytes]
+    except UnknownId as unknown:
+        path += f"[{unknown.place}]"
+        raise InputError(f"{path} is not a token id of {encoding.name}; send those, or texts", field=path) from None
+
+
+def _begins_with_ids(given: list[Any]) -> bool:
+    """Return True if the first item is an integer or a list that begins with one; empty lists are skipped."""
+    first = next((one for one in given if one != []), None)
+    if isinstance(first, list):
+        first = first[0]
+    return isinstance(first, int) and not isinstance(first, bool)
+
+
+def _no_encoding(others: bool) -> HttpError:
+    why = "no encoding is served for this model's name" if others else "the service was given no encoding of theirs"
+    return HttpError(
+        400,
+        "validation",
+        f"input holds token ids, and {why}: send texts, or start the service with --token-ids FILE. "
+        "In LangChain, set check_embedding_ctx_length=False in OpenAIEmbeddings",
+        param="input",
+        code="token_ids",
+    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
-from gramvec.server.settings import Settings
+from gramvec.server.settings.settings import Settings
 from gramvec.server.state.loading import Change, Wanted, changes, close_but, renewed
 
 if TYPE_CHECKING:

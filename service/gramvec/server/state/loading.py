@@ -10,8 +10,10 @@ from gramvec.bundle.resolve import find_bundle
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, GramvecError, InputError
-from gramvec.server.settings import OTHERS, Settings, aliases_of, token_files
-from gramvec.server.state.token_ids import open_encodings
+from gramvec.server.settings.aliases import aliases_of
+from gramvec.server.settings.settings import Settings
+from gramvec.server.settings.token_files import OTHERS, token_files
+from gramvec.server.token_ids import open_encodings
 
 MAX_LABEL_BYTES = 1024
 

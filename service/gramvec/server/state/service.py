@@ -12,16 +12,9 @@ from weakref import WeakSet
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import GramvecError
 from gramvec.server.batching.batcher import LOOP_SECONDS, Batcher
-from gramvec.server.contract import (
-    HttpError,
-    not_reloaded,
-    reload_given_up,
-    reload_under_way,
-    shortened,
-    too_large,
-    unhealthy,
-)
-from gramvec.server.settings import Settings, aliases_of
+from gramvec.server.errors import HttpError, not_reloaded, reload_given_up, reload_under_way, shortened, unhealthy
+from gramvec.server.settings.aliases import aliases_of
+from gramvec.server.settings.settings import Settings
 from gramvec.server.state.aside import aside
 from gramvec.server.state.attached import (
     HEAD,
@@ -36,9 +29,10 @@ from gramvec.server.state.loading import Wanted, close_but, label_of, load_model
 from gramvec.server.state.searches import Searches
 from gramvec.server.state.serial import SerialThread
 from gramvec.server.state.served import Served
-from gramvec.server.state.token_ids import open_encodings
 from gramvec.server.state.traffic import Traffic
-from gramvec.server.telemetry import NO_USER_TEXT, Metrics
+from gramvec.server.telemetry.logs import NO_USER_TEXT
+from gramvec.server.telemetry.metrics import Metrics
+from gramvec.server.token_ids import open_encodings
 
 log = logging.getLogger("gramvec.server")
 
@@ -85,6 +79,7 @@ class Service:
         self.predictions = SerialThread(MOST_EXPLANATIONS_WAITING, "predictions")
         self.reload: Callable[[], Awaitable[Reloaded]] = self.renew
         self._loading = "the model is being loaded"
+        self._document: asyncio.Future[bytes] | None = None
         self._renewal: asyncio.Task[Reloaded] | None = None
         self._retired: WeakSet[Batcher] = WeakSet()
 
@@ -277,11 +272,19 @@ class Service:
         """The head of this name, None for the first. Raises HttpError 404 for a name that is not served."""
         return _named(self.heads, name, HEAD)
 
-    def check_count(self, texts: int) -> None:
-        """Raise HttpError 413 for more texts than one request may have."""
-        limit = self.settings.max_texts
-        if texts > limit:
-            raise too_large(f"{texts} texts are more than the limit of {limit} in one request")
+    async def document(self, make: Callable[[], bytes]) -> bytes:
+        """Return the OpenAPI document, which the first call makes."""
+
+        def made() -> bytes:
+            document = make()
+            if self.on_loaded is not None:
+                self.on_loaded()  # many modules were imported
+            return document
+
+        if self._document is None or (self._document.done() and self._document.exception() is not None):
+            # In a thread, and once for all who wait; a client that leaves meanwhile ends nobody's waiting.
+            self._document = asyncio.ensure_future(aside(made))
+        return await asyncio.shield(self._document)
 
     def _fail(self, reason: str) -> None:
         self.failure = reason

@@ -32,12 +32,12 @@ class Traffic:
         # Bytes of answers in the buffers of all connections, counted one by one: asked for near the limit only.
         self.count_unsent: Callable[[], int] = int
 
-    def reserve(self, size: int) -> None:
-        """Count so many bytes more. Raises Overloaded."""
+    def reserve(self, size: int, own: int = 0) -> None:
+        """Count `size` bytes more for a request that holds `own` bytes already. Raises Overloaded."""
         if self._reserved + self._unsent + size > self._limit:
             self._unsent = self.count_unsent()
             held = self._reserved + self._unsent
-            if held and held + size > self._limit:
+            if held > own and held + size > self._limit:
                 raise Overloaded(
                     f"requests and answers that have yet to be taken hold {held} bytes, and {size} more would exceed"
                     f" {self._limit}; send the request again later, or a smaller one",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from gramvec.server.batching.execute import CallRecord
-from gramvec.server.contract import Usage
+from gramvec.server.responses import Usage
 from gramvec.server.telemetry.shared_counters import Key, SharedCounters
 
 # Bounds of the histograms: seconds from a short text's to a deadline's, texts from one to the most in a request.

@@ -1,4 +1,7 @@
-"""The request bodies: strict types, no unknown field, null for every optional one."""
+"""Schemas of request bodies: strict types, no unknown fields, null for every optional field.
+
+The schemas of other routes stand beside their handlers.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 from gramvec.embed.quantization import Precision
 from gramvec.embed.spaces import Space
-from gramvec.text.code_points import has_surrogate
 
 # Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
 Direction = Literal["left", "right", "Left", "Right"]
@@ -24,14 +26,14 @@ Count = Annotated[int, Field(ge=1), WHOLE]
 
 
 class Body(BaseModel):
-    """What all request bodies share."""
+    """Base of all request bodies."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
     def _with_one_unknown_field(cls, value: Any) -> Any:
-        # The first is named; pydantic would make an error for each of 700,000.
+        # The message names the first; pydantic would make an error for each of thousands.
         known = cls.model_fields
         if not isinstance(value, dict) or len(value) <= len(known):
             return value
@@ -39,7 +41,7 @@ class Body(BaseModel):
         return {name: value[name] for name in [*known, unknown] if name in value}
 
 
-# The first wrong one ends it: an error for each of four million would take a kilobyte and 6 us.
+# Validation ends at the first wrong text: each error takes a kilobyte and 6 us.
 Texts = Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
 
@@ -55,17 +57,17 @@ OneOrManyTexts = Annotated[
 
 
 class OneOrManyBody(Body):
-    """A body with a text or a list of them, in the field that `holds` names."""
+    """Body with one text or a list of texts in the field that `holds` names."""
 
     holds: ClassVar[str] = "inputs"
 
     def texts(self) -> list[str]:
-        """All texts, in the order in which `path` counts them."""
+        """Return all texts in the order in which `path` counts them."""
         given: str | list[str] = getattr(self, self.holds)
         return [given] if isinstance(given, str) else given
 
     def path(self, index: int) -> str:
-        """Where a text stands in the body."""
+        """Return the place of a text in the body."""
         return self.holds if isinstance(getattr(self, self.holds), str) else f"{self.holds}[{index}]"
 
 
@@ -86,7 +88,7 @@ class EmbedRequest(OneOrManyBody):
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
     dimensions: Count | None = Field(
         None,
-        description="Keep the first so many components, then normalise again; at most the model's dimension.",
+        description="Keep the first components, this many, then normalize again; at most the model's dimension.",
     )
     precision: Precision | None = Field(
         "float32",
@@ -95,50 +97,10 @@ class EmbedRequest(OneOrManyBody):
     )
     space: Space | None = Field(
         None,
-        description="The columns of what a text means, or of which n-grams stand in it, where the service has both; "
-        "null for all that it has.",
+        description="Only the semantic or only the lexical columns, where the service has both; null for all.",
     )
     prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
     model: str | None = Field(None, description="Name of a served model; null for the default.")
-
-
-class OneText:
-    """The commonest body, a text alone or with `dimensions`, as EmbedRequest reads it: pydantic takes 3 us of its 35.
-
-    There is nothing to prepare in the text unless it is too long.
-    """
-
-    __slots__ = ("dimensions", "inputs")
-
-    normalize = True
-    truncate = None
-    truncation_direction: Direction = "right"
-    precision: Precision | None = "float32"
-    space: Space | None = None
-    model = None
-
-    def __init__(self, inputs: str, dimensions: int | None) -> None:
-        self.inputs = inputs
-        self.dimensions = dimensions
-
-    @classmethod
-    def of(cls, value: Any) -> OneText | None:
-        """None if the JSON value is anything else, or its text not one that pydantic takes as it is."""
-        if type(value) is not dict:
-            return None
-        text, dimensions = value.get("inputs"), value.get("dimensions")
-        known = len(value) == 1 or (len(value) == 2 and type(dimensions) is int and dimensions >= 1)
-        if known and type(text) is str and (text.isascii() or not has_surrogate(text)):
-            return cls(text, dimensions)
-        return None
-
-    def texts(self) -> list[str]:
-        """See EmbedRequest."""
-        return [self.inputs]
-
-    def path(self, index: int) -> str:
-        """See EmbedRequest."""
-        return "inputs"
 
 
 class EmbeddingsRequest(OneOrManyBody):
@@ -165,54 +127,54 @@ class EmbeddingsRequest(OneOrManyBody):
     )
     dimensions: Count | None = Field(
         None,
-        description="Keep the first so many components, then normalise again; at most the model's dimension.",
+        description="Keep the first components, this many, then normalize again; at most the model's dimension.",
     )
-    user: str | None = Field(None, description="Taken and not used.")
+    user: str | None = Field(None, description="Accepted and ignored.")
 
 
 class SourceAndSentences(Body):
-    """One text against many."""
+    """One text compared with many."""
 
     source_sentence: str
     sentences: Texts
 
     def texts(self) -> list[str]:
-        """All texts, in the order in which `path` counts them."""
+        """Return all texts in the order in which `path` counts them."""
         return [self.source_sentence, *self.sentences]
 
     def path(self, index: int) -> str:
-        """Where a text stands in the body."""
+        """Return the place of a text in the body."""
         return f"inputs.sentences[{index - 1}]" if index else "inputs.source_sentence"
 
 
 class Pairs(Body):
-    """Two texts at a time."""
+    """Pairs of texts."""
 
     pairs: list[Annotated[list[str], Field(min_length=2, max_length=2, fail_fast=True)]] = Field(
         min_length=1, fail_fast=True
     )
 
     def texts(self) -> list[str]:
-        """All texts, in the order in which `path` counts them."""
+        """Return all texts in the order in which `path` counts them."""
         return [text for pair in self.pairs for text in pair]
 
     def path(self, index: int) -> str:
-        """Where a text stands in the body."""
+        """Return the place of a text in the body."""
         return f"inputs.pairs[{index // 2}][{index % 2}]"
 
 
 class LeftAndRight(Body):
-    """Every text on the left against every text on the right."""
+    """Every left text compared with every right one."""
 
     left: Texts
     right: Texts
 
     def texts(self) -> list[str]:
-        """All texts, in the order in which `path` counts them."""
+        """Return all texts in the order in which `path` counts them."""
         return [*self.left, *self.right]
 
     def path(self, index: int) -> str:
-        """Where a text stands in the body."""
+        """Return the place of a text in the body."""
         beyond = index - len(self.left)
         return f"inputs.left[{index}]" if beyond < 0 else f"inputs.right[{beyond}]"
 
@@ -237,7 +199,7 @@ SimilarityInputs = Annotated[
 
 
 class SimilarityParameters(Body):
-    """What Text Embeddings Inference calls the parameters of a similarity."""
+    """Parameters of a similarity, as Text Embeddings Inference calls them."""
 
     truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
@@ -260,6 +222,6 @@ class SimilarityRequest(Body):
     inputs: SimilarityInputs
     parameters: SimilarityParameters | None = None
     top_k: Count | None = Field(
-        None, description="With left and right: only the best so many of each left text, with their indices."
+        None, description="With left and right: only the best matches of each left text, this many, with their indices."
     )
     model: str | None = Field(None, description="Name of a served model; null for the default.")

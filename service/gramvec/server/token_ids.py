@@ -1,7 +1,7 @@
-"""Token ids of other services' encodings back into texts, by files of tiktoken's that somebody has put there.
+"""Decoding of token ids into texts by tiktoken's files, which the operator provides.
 
-A line of such a file is a token's bytes in base64, a space, and its rank, which is its id. To decode needs no more: the
-merges and the pattern that encode are tiktoken's, and this process fetches nothing.
+A line of such a file is a token's bytes in base64, a space, and its rank, which is its id. Decoding needs no more, and
+this process downloads nothing.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.errors import InputError
-from gramvec.server.settings import OTHERS, Settings, option, token_files
+from gramvec.server.settings.settings import Settings, option
+from gramvec.server.settings.token_files import OTHERS, token_files
 
 # o200k_base has 200,000 tokens of at most 128 bytes in a file of 3.6 MB.
 MOST_FILE_BYTES = 16 * 2**20
 MOST_TOKENS = 2**20
 MOST_TOKEN_BYTES = 256
-# Decoded before other requests have their turn.
+# Ids that are decoded before other requests have their turn.
 PIECE = 8_192
 
 
 class Encoding:
-    """One encoding's tokens. `name` is its file's, `tokens[id]` the bytes, None for an id that there is not."""
+    """Tokens of one encoding: `name` is that of its file, `tokens[id]` the bytes, None for an unknown id."""
 
     def __init__(self, name: str, tokens: Sequence[Any]) -> None:
         self.name = name
@@ -33,7 +34,7 @@ class Encoding:
 
     @classmethod
     def read(cls, path: Path) -> Encoding:
-        """The encoding of a file. Raises InputError, a sentence that names the file, and the line at fault."""
+        """Read an encoding from a file. Raises InputError that names the file and the line at fault."""
         where = f"{option('token_ids')}: {path}"
         try:
             with path.open("rb") as file:
@@ -41,26 +42,26 @@ class Encoding:
         except OSError as error:
             raise InputError(f"{where} cannot be read: {error.strerror}") from None
         if len(data) > MOST_FILE_BYTES:
-            raise InputError(f"{where} has more than {MOST_FILE_BYTES} bytes, which no encoding has")
+            raise InputError(f"{where} has more than {MOST_FILE_BYTES} bytes, more than any encoding")
         found: dict[int, bytes] = {}
         for number, line in enumerate(data.split(b"\n"), 1):
             if line:
                 rank, token = _token(line.rstrip(b"\r"))
                 if token is None or rank in found:
                     raise InputError(
-                        f"{where}: line {number} is none of tiktoken's files: a token of at most "
+                        f"{where}: line {number} is not in tiktoken's format: a token of at most "
                         f"{MOST_TOKEN_BYTES} bytes in base64, a space, and a rank of its own below {MOST_TOKENS}"
                     )
                 found[rank] = token
         if not found:
-            raise InputError(f"{where} is empty; it is to be a file of tiktoken's, a token a line")
+            raise InputError(f"{where} is empty; give a file of tiktoken's, with one token a line")
         return cls(path.stem, [found.get(rank) for rank in range(max(found) + 1)])
 
     async def bytes_of(self, ids: Sequence[Any], most_bytes: int) -> bytes:
-        """What these ids stand for; of more than `most_bytes` bytes some of the first, at least so many.
+        """Return the bytes of these ids; where they are more than `most_bytes`, at least that many of the first ones.
 
         Raises:
-            UnknownId: one of those that were looked at is no id of this encoding.
+            UnknownId: an id that was decoded is not in this encoding.
         """
         size, parts = 0, []
         for start in range(0, len(ids), PIECE):
@@ -88,7 +89,7 @@ class Encoding:
 
 
 class UnknownId(Exception):
-    """The place of one."""
+    """An id that the encoding does not have, by its place in the list."""
 
     def __init__(self, place: int) -> None:
         super().__init__()
@@ -107,7 +108,7 @@ def _token(line: bytes) -> tuple[int, bytes | None]:
 
 
 class Encodings:
-    """Which encoding the ids of a request are of: by the model's name in it, else the one that holds for all."""
+    """Encodings by the model's name in a request, and one for all other names."""
 
     def __init__(self, by_name: Mapping[str, Encoding]) -> None:
         self._by_name = by_name
@@ -116,13 +117,13 @@ class Encodings:
         return bool(self._by_name)
 
     def of(self, model: object) -> Encoding | None:
-        """The encoding for this name; None where there is none."""
+        """Return the encoding for this name; None where there is none."""
         named = self._by_name.get(model) if isinstance(model, str) else None
         return named or self._by_name.get(OTHERS)
 
 
 def open_encodings(settings: Settings) -> Encodings:
-    """Those of the settings, each file read once in a process. Raises InputError."""
+    """Open the encodings of the settings; each file is read once in a process. Raises InputError."""
     return _opened(settings.token_ids)
 
 

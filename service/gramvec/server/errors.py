@@ -1,4 +1,4 @@
-"""What went wrong -> status code and body, as the HTTP contract's table has it."""
+"""Errors of the HTTP contract: status codes, sentences, and the two shapes of their bodies."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
-from starlette.exceptions import HTTPException
 
 from gramvec.errors import BackendError, GramvecError, InputError, Overloaded
 
 ErrorType = Literal[
     "validation", "empty", "too_large", "overloaded", "unhealthy", "backend", "unauthorized", "not_found"
 ]
+OpenAIType = Literal["invalid_request_error", "rate_limit_error", "server_error"]
 
-
-# pydantic's error types -> our words. The parts in braces are the path, the JSON type given, and pydantic's context.
+# The type of an error below /v1, and its code where the error itself has none.
+OPENAI_NAMES: dict[ErrorType, tuple[OpenAIType, str | None]] = {
+    "validation": ("invalid_request_error", None),
+    "empty": ("invalid_request_error", "empty_array"),
+    "too_large": ("invalid_request_error", "too_large"),
+    "unauthorized": ("invalid_request_error", "invalid_api_key"),
+    "not_found": ("invalid_request_error", "not_found"),
+    "overloaded": ("rate_limit_error", "rate_limit_exceeded"),
+    "unhealthy": ("server_error", "service_unavailable"),
+    "backend": ("server_error", "backend_error"),
+}
+# Messages for pydantic's error types, filled in with the path, the JSON type given, and pydantic's context.
 NOT_AN_OBJECT = "{path} must be a JSON object, not {given}"
 NO_KNOWN_SHAPE = "{path} must be an object with source_sentence and sentences, with pairs, or with left and right"
 SENTENCES = {
@@ -46,19 +56,34 @@ SENTENCES = {
 }
 # "input" and "inputs" share 0.91, "more" and "model" 0.67.
 NEAR = 0.75
-# So much of what a client has sent is repeated to it.
+# Characters of untrusted text that a message repeats.
 SHOWN_CHARACTERS = 200
 
 
 class ErrorBody(BaseModel):
-    """The body of every error."""
+    """The body of every error outside of /v1."""
 
     error: str
     error_type: ErrorType
 
 
+class OpenAIErrorDetail(BaseModel):
+    """An error as OpenAI's clients read it; all four fields are always there."""
+
+    message: str
+    type: OpenAIType
+    param: str | None
+    code: str | None
+
+
+class OpenAIErrorBody(BaseModel):
+    """The body of every error below /v1."""
+
+    error: OpenAIErrorDetail
+
+
 class HttpError(Exception):
-    """An answer other than 200, raised anywhere between the socket and the model."""
+    """A response other than 200, raised anywhere between the socket and the model."""
 
     def __init__(
         self,
@@ -70,7 +95,7 @@ class HttpError(Exception):
         param: str | None = None,
         code: str | None = None,
     ) -> None:
-        """`param` is the field at fault, `code` OpenAI's word for the case; both are told below /v1 only."""
+        """Take `param`, the field at fault, and `code`, OpenAI's word for the case; both are sent below /v1 only."""
         super().__init__(message)
         self.status = status
         self.error_type: ErrorType = error_type
@@ -79,16 +104,20 @@ class HttpError(Exception):
         self.code = code
 
 
-def unhealthy(message: str, retry_after: float = 1.0) -> HttpError:
-    """503: no requests are taken, for the reason that the message gives; `retry_after` is in seconds."""
-    return HttpError(503, "unhealthy", message, {"Retry-After": _whole_seconds(retry_after)})
+def error_value(error: HttpError, path: str = "") -> dict[str, Any]:
+    """Return the JSON value of an error, in OpenAI's shape where the request's path is below /v1."""
+    if not (path.startswith("/v1/") or path == "/v1"):
+        return {"error": str(error), "error_type": error.error_type}
+    fallback: OpenAIType = "server_error" if error.status >= 500 else "invalid_request_error"
+    name, code = OPENAI_NAMES.get(error.error_type, (fallback, None))
+    return {"error": {"message": str(error), "type": name, "param": error.param, "code": error.code or code}}
 
 
 def reason_of(error: HttpError | GramvecError, *, stopping: bool) -> str | None:
-    """Why a request was refused, in a word for the metrics and the log; None where it failed instead.
+    """Return why a request was refused, in a word for the metrics and the log; None where it failed instead.
 
-    "queue_texts", "queue_characters", "memory", "deadline", "shutting_down", "not_ready", "timeout", "unauthorized",
-    "too_large", "not_found" (a route, a method or a model) or "validation".
+    The words are "queue_texts", "queue_characters", "memory", "deadline", "shutting_down", "not_ready", "timeout",
+    "unauthorized", "too_large", "not_found" (a route, a method or a model) and "validation".
     """
     if isinstance(error, Overloaded):
         return error.reason
@@ -103,38 +132,8 @@ def reason_of(error: HttpError | GramvecError, *, stopping: bool) -> str | None:
     return "validation" if error.error_type == "empty" else error.error_type
 
 
-def too_large(sentence: str) -> HttpError:
-    """413 for more of something than one request may have, which the sentence says."""
-    return HttpError(413, "too_large", sentence)
-
-
-def too_large_body(limit: int) -> HttpError:
-    """413: the body is over `limit` bytes; the connection is closed after the answer."""
-    return HttpError(
-        413,
-        "too_large",
-        f"the body is larger than the limit of {limit} bytes; send fewer texts in a request",
-        {"Connection": "close"},
-    )
-
-
-def reload_under_way() -> HttpError:
-    """409: the models are being reloaded already."""
-    return HttpError(409, "unhealthy", "another reload is under way; ask again when it is done", {"Retry-After": "1"})
-
-
-def not_reloaded(reason: str) -> HttpError:
-    """422: what the folders hold cannot be served."""
-    return HttpError(422, "validation", f"not reloaded, the models go on as they are: {reason}")
-
-
-def reload_given_up(seconds: float) -> str:
-    """Why a reload was ended: whatever it reads has not come in this time."""
-    return f"it took more than {seconds:g} s and was given up; see that the models' files can be read"
-
-
 def from_gramvec(error: GramvecError) -> HttpError:
-    """The answer to an exception that gramvec raised on purpose."""
+    """Return the HTTP error of an exception that gramvec raised on purpose."""
     if isinstance(error, InputError):
         return HttpError(422, "validation", str(error), param=error.field)
     if isinstance(error, Overloaded):
@@ -144,33 +143,86 @@ def from_gramvec(error: GramvecError) -> HttpError:
     return unhealthy(str(error))
 
 
-def from_starlette(error: HTTPException, method: str, path: str) -> HttpError:
-    """The answer to what the router itself refuses: an unknown route or a wrong method."""
-    headers, path = dict(error.headers or {}), shortened(path)
-    if error.status_code == 405:
-        allowed = headers.get("Allow", "another method")
-        return HttpError(405, "not_found", f"{path} does not take {method}; use {allowed}", headers)
-    if error.status_code == 404:
-        message = f"there is no route {path}; /docs lists those that exist"
-        return HttpError(404, "not_found", message, headers, code="unknown_url")
-    return HttpError(error.status_code, "validation", str(error.detail), headers)
+def unhealthy(message: str, retry_after: float = 1.0) -> HttpError:
+    """Return the 503 for a service that takes no requests; `retry_after` is in seconds."""
+    return HttpError(503, "unhealthy", message, {"Retry-After": _whole_seconds(retry_after)})
+
+
+def too_large(sentence: str) -> HttpError:
+    """Return the 413 for more of something than one request may have."""
+    return HttpError(413, "too_large", sentence)
+
+
+def too_large_body(limit: int) -> HttpError:
+    """Return the 413 for a body over `limit` bytes; the connection is closed after it."""
+    return HttpError(
+        413,
+        "too_large",
+        f"the body is larger than the limit of {limit} bytes; send fewer texts in a request",
+        {"Connection": "close"},
+    )
+
+
+def too_many_texts(texts: int, limit: int) -> HttpError:
+    """Return the 413 for more texts than one request may have."""
+    return too_large(f"{texts} texts are more than the limit of {limit} in one request")
+
+
+def reload_under_way() -> HttpError:
+    """Return the 409 for a reload while another one runs."""
+    return HttpError(409, "unhealthy", "another reload is under way; ask again when it is done", {"Retry-After": "1"})
+
+
+def not_reloaded(reason: str) -> HttpError:
+    """Return the 422 for files that cannot be served."""
+    return HttpError(422, "validation", f"not reloaded, the models go on as they are: {reason}")
+
+
+def reload_given_up(seconds: float) -> str:
+    """Return the reason of a reload that timed out."""
+    return f"it took more than {seconds:g} s and was given up; see that the models' files can be read"
+
+
+def unknown_route(path: str) -> HttpError:
+    """Return the 404 for a path without a route."""
+    message = f"there is no route {shortened(path)}; /docs lists those that exist"
+    return HttpError(404, "not_found", message, code="unknown_url")
+
+
+def wrong_method(path: str, method: str, allowed: str) -> HttpError:
+    """Return the 405 for a path that takes only the methods in `allowed`."""
+    return HttpError(
+        405, "not_found", f"{shortened(path)} does not take {method}; use {allowed}", headers={"Allow": allowed}
+    )
+
+
+def check_content_type(headers: Mapping[bytes, bytes]) -> None:
+    """Raise HttpError 415 unless the headers announce JSON that is not compressed."""
+    given = headers.get(b"content-type", b"").decode("latin-1")
+    media_type = given.partition(";")[0].strip().lower()
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        sent = f"not {given[:100]!r}" if given else "and none was sent"
+        raise HttpError(415, "validation", f"Content-Type must be application/json, {sent}")
+    encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
+    if encoding.lower() != "identity":
+        raise HttpError(415, "validation", f"Content-Encoding {encoding[:100]!r} is not read; send the body as it is")
 
 
 def shortened(text: str) -> str:
-    """What a client has sent, as a sentence repeats it."""
+    """Return untrusted text as a message repeats it."""
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 
 def from_validation(error: ValidationError, known_fields: Sequence[str], *, whole: bool = True) -> HttpError | None:
-    """422 for the first thing wrong with a body, named by its path, as in `inputs[3]`.
+    """Return the 422 for the first thing wrong with a body, named by its path, as in `inputs[3]`.
 
-    Of a body that was cut off (not `whole`) nothing is said to be missing; None where nothing else is wrong.
+    In a body that was cut off (not `whole`) nothing counts as missing; the result is None if nothing else is wrong.
     """
     found = error.errors(include_url=False)
     first = next((one for one in found if whole or one["type"] not in ("missing", "union_tag_not_found")), None)
     if first is None:
         return None
-    # Of {"input": ...} it is better said that "input" is wrong than that "inputs" is missing.
+    # For {"input": ...} it helps more to say that "input" is wrong than that "inputs" is missing.
     if first["type"] == "missing":
         first = next((one for one in found if _nearest(one, known_fields) == path_of(first["loc"])), first)
     param = path_of(first["loc"]) or None
@@ -182,7 +234,7 @@ def from_validation(error: ValidationError, known_fields: Sequence[str], *, whol
 
 
 def _nearest(detail: Mapping[str, Any], known_fields: Sequence[str]) -> str | None:
-    """The field that an unknown one is nearly the name of."""
+    """Return the known field whose name is close to that of an unknown one."""
     path = path_of(detail["loc"])
     if detail["type"] != "extra_forbidden" or "." in path:
         return None
@@ -190,7 +242,7 @@ def _nearest(detail: Mapping[str, Any], known_fields: Sequence[str]) -> str | No
 
 
 def path_of(location: Sequence[int | str]) -> str:
-    """`("inputs", "@many", 3)` -> `inputs[3]`; parts that start with "@" name a branch of a union."""
+    """Return `inputs[3]` for `("inputs", "@many", 3)`; a part that starts with "@" names a branch of a union."""
     path = ""
     for part in location:
         if isinstance(part, int):

@@ -1,33 +1,24 @@
-"""POST /search: the rows of a served index that are nearest to texts."""
+"""POST /search: the nearest rows of a served index."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
-from fastapi import APIRouter, Request
-from starlette.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import RawEmbeddings
-from gramvec.server.contract import (
-    JSON,
-    Incoming,
-    Reply,
-    SearchAnswer,
-    SearchRequest,
-    check,
-    openapi,
-    read,
-    reply,
-    to_json,
-    too_large,
-)
-from gramvec.server.routes.shells import through
-from gramvec.server.state import ENTRY_BYTES, Rows, Served, Service, embed, prepare, unless_gone, usage_of
+from gramvec.server.errors import too_large
+from gramvec.server.request import Request
+from gramvec.server.responses import JSON, Response, to_json
+from gramvec.server.schemas import Count, Direction, OneOrManyBody, OneOrManyTexts, Truncate
+from gramvec.server.state.searches import Rows
+from gramvec.server.state.served import Served, usage_of
+from gramvec.server.state.traffic import ENTRY_BYTES
 
 if TYPE_CHECKING:
     from gramvec.search.hybrid import Hit
@@ -35,66 +26,86 @@ if TYPE_CHECKING:
 
 Mixed = Callable[["View", Any, Any, str], "list[Hit]"]
 
-router = APIRouter()
-
-# Of all queries of a request together.
+# In all queries of a request.
 MOST_HITS = 100_000
-# The same where they are looked at again for shared n-grams: 4 s at worst, in a thread.
+# The same for hybrid searches, which look at rows again: 4 s at worst, in a thread.
 MOST_MIXED = 10_000
-# Queries whose n-grams are weighed on the event loop; more would hold it for some milliseconds.
+# Queries whose n-grams are weighted on the event loop; more would hold it for some milliseconds.
 LOOP_TEXTS = 64
-# A record as it lies in the file, its objects, and its JSON.
+# A record in the file, its objects, and its JSON.
 RECORD_TIMES = 6
 
-SEARCH = openapi.operation(
-    SearchRequest,
-    description="For each query its nearest rows, the nearest first.",
-    schema=openapi.reference(SearchAnswer),
-)
+
+class SearchRequest(OneOrManyBody):
+    """Queries to an index."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"queries": ["lost parcel"], "k": 2}]})
+
+    holds: ClassVar[str] = "queries"
+
+    queries: OneOrManyTexts = Field(description="One text, or a list of texts.")
+    k: Count | None = Field(10, description="The number of rows to find for each query, 1 to 10,000.")
+    where: dict[str, Any] | None = Field(
+        None,
+        description="Columns and the value, or list of values, that a row must have there, compared as text; only"
+        " columns that the index was built to filter by.",
+    )
+    hybrid: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        0.0,
+        description="The weight of the n-grams that a row shares with the query, beside the semantic cosine, among the"
+        " 100 nearest rows, or k. The model must have weights of n-grams.",
+    )
+    index: str | None = Field(None, description="Name of a served index; null for the first.")
+    return_records: bool | None = Field(True, description="Return what was stored with each row.")
+    truncate: Truncate = None
+    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
 
 
-@router.post("/search", openapi_extra=SEARCH, responses=openapi.ERRORS)
-async def search_index(request: Request) -> Response:
-    """The rows of a served index that are nearest to each query, by cosine; every row is looked at.
+class FoundRow(BaseModel):
+    """A row of an index: its id, its score (a cosine unless the search is hybrid), and its stored record."""
+
+    id: str
+    score: float
+    record: dict[str, Any] | None = None
+
+
+class SearchAnswer(BaseModel):
+    """The response of /search: the nearest rows for each query, the nearest first."""
+
+    index: str
+    results: list[list[FoundRow]]
+
+
+async def search_index(request: Request, body: SearchRequest) -> Response:
+    """Search a served index: the nearest rows for each query, by cosine; every row is looked at.
 
     Indexes are made by `gramvec index build` and served with `--index NAME=FILE`.
     """
-    return await through(search, request)
-
-
-async def search(service: Service, request: Incoming) -> Reply:
-    """Answer POST /search.
-
-    Raises:
-        HttpError, GramvecError: what `reply.error_reply` puts into words.
-        ClientDisconnect: the client has gone.
-    """
-    service.check_accepting()
-    body = check(await read(request, service.most_values), SearchRequest)
+    service = request.service
     searches = service.admit_index(body.index)
     index = searches.served
     given, k, hybrid = body.texts(), body.k if body.k is not None else 10, body.hybrid or 0.0
     looked, most = (_candidates(k), MOST_MIXED) if hybrid else (k, MOST_HITS)
-    service.check_count(len(given))
+    request.check_count(len(given))
     if len(given) * looked > most:
         raise too_large(f"{len(given)} queries with {looked} rows each are more than {most} rows at once; ask less")
     served = service.admit(index.model)
     mixed = None if not hybrid else _mixed_by(served, index.held, hybrid, k)
-    texts = prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    texts = served.prepare(given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(given) * k * ENTRY_BYTES)
-    answer = await embed(served, texts, request)
+    answer = await request.embed(served, texts)
     embeddings = await _asked(index.held.asked_with(served.embedder), served, texts, answer.embeddings)
     units = embeddings.units.copy()
     units[embeddings.feature_counts == 0] = 0
     began = time.perf_counter()
-    found = await unless_gone(asyncio.ensure_future(searches.find(units, looked, body.where)), request)
+    found = await request.unless_gone(asyncio.ensure_future(searches.find(units, looked, body.where)))
     looked_ms = (time.perf_counter() - began) * 1e3
     told = body.return_records is not False
     if told or mixed:
         request.reserve(RECORD_TIMES * sum(some.view.record_bytes(rows) for some in found for rows in some.rows))
     encoded = await asyncio.to_thread(_encoded, index.name, texts, found, mixed, told=told)
     usage = usage_of(served, answer)
-    return reply([encoded], JSON, usage._replace(inference_ms=usage.inference_ms + looked_ms))
+    return Response([encoded], JSON, usage._replace(inference_ms=usage.inference_ms + looked_ms))
 
 
 def _candidates(k: int) -> int:

@@ -1,4 +1,4 @@
-"""GET /metrics: what `metrics` counted, in the text formats of Prometheus and OpenMetrics."""
+"""GET /metrics: counters of all workers in the text formats of Prometheus and OpenMetrics."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from fastapi import APIRouter, Request
-from starlette.responses import Response
-
 from gramvec import __version__
 from gramvec.embed.embedder import Embedder
-from gramvec.server.contract import HttpError, openapi
-from gramvec.server.state import Service
-from gramvec.server.telemetry import SECONDS, TEXTS, Rows, metrics
+from gramvec.server.errors import HttpError
+from gramvec.server.request import Request
+from gramvec.server.responses import Response
+from gramvec.server.state.service import Service
+from gramvec.server.telemetry import metrics
+from gramvec.server.telemetry.metrics import SECONDS, TEXTS, Rows
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -25,7 +25,7 @@ Samples = Iterable[tuple[Sequence[str], float]]
 
 
 class Family(NamedTuple):
-    """One metric: its type, its name without a type's ending, its labels, what it tells."""
+    """One metric: its type, its name without the ending of the type, its labels, and its help text."""
 
     type: Literal["counter", "gauge", "histogram", "info"]
     name: str
@@ -86,25 +86,26 @@ MODEL = Family(
 BUILD = Family("info", "gramvec_build", ("version", "python"), "1; the versions.")
 ENDINGS = {"counter": "_total", "gauge": "", "info": "_info"}
 
-router = APIRouter()
 
+async def get_metrics(request: Request, body: None) -> Response:
+    """Return counters, histograms and gauges of all workers for Prometheus.
 
-@router.get("/metrics", responses=openapi.METRICS, response_class=Response)
-async def get_metrics(request: Request) -> Response:
-    """Counters, histograms and gauges of all workers, for Prometheus; in OpenMetrics where `Accept` asks for it."""
-    service: Service = request.app.state.service
+    The format is OpenMetrics where `Accept` asks for it.
+    """
+    service = request.service
     if service.settings.metrics == "off":
         raise HttpError(
             404, "not_found", "metrics are switched off; start the service with --metrics open to have them"
         )
     service.metrics.publish(service)
-    # In a thread: the library's import, which the first request waits for, takes 60 ms.
-    body, media_type = await asyncio.to_thread(exposed, service, request.headers.get("accept", ""))
-    return Response(body, headers={"content-type": media_type})
+    accept = request.headers.get(b"accept", b"").decode("latin-1")
+    # In a thread: the import of the library, which the first request waits for, takes 60 ms.
+    text, media_type = await asyncio.to_thread(exposed, service, accept)
+    return Response([text], media_type)
 
 
 def exposed(service: Service, accept: str) -> tuple[bytes, str]:
-    """All metrics as text, and the media type of the format that `accept` chose."""
+    """Return all metrics as text, and the media type of the format that `accept` chose."""
     from prometheus_client.exposition import choose_encoder
     from prometheus_client.registry import Collector
 
@@ -140,7 +141,7 @@ def _collected(service: Service, rows: Rows) -> Iterator[Metric]:
 def _column(
     rows: Rows, kind: str, column: int = 0, together: Callable[[Iterable[float]], float] = sum
 ) -> list[tuple[Sequence[str], float]]:
-    """One number of each row of this kind, the workers' put together."""
+    """Return one number of each row of this kind, combined over the workers."""
     return [
         (key[1:], together([numbers[column] for _, numbers in of_workers]))
         for key, of_workers in sorted(rows.items())
@@ -176,7 +177,7 @@ def _described(embedder: Embedder) -> tuple[str, ...]:
 
 
 def _processes(pids: dict[int, int], *, labelled: bool) -> Iterator[Metric]:
-    """Memory, CPU time and open files of each worker, with its number where there are several."""
+    """Yield memory, CPU time and open files of each worker, with its number where there are several."""
     from prometheus_client.process_collector import ProcessCollector
 
     found: dict[str, Metric] = {}

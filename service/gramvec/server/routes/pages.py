@@ -1,0 +1,149 @@
+"""Pages for people: the playground at GET /, and Swagger UI at GET /docs.
+
+Both load nothing from elsewhere, and their content security policy names their own scripts and styles by hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import lru_cache
+from importlib.resources import files
+
+from gramvec.server.request import Request
+from gramvec.server.responses import Headers, Response
+
+HTML = "text/html; charset=utf-8"
+PAGE = (files("gramvec.server.routes") / "playground.html").read_bytes()
+ETAG = f'"{hashlib.sha256(PAGE).hexdigest()[:16]}"'.encode()
+
+# The files of Swagger UI, which must open before a key can be typed into it.
+DOCS_ASSETS = {
+    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+    "swagger-ui.css": "text/css; charset=utf-8",
+    "favicon-32x32.png": "image/png",
+}
+
+
+async def playground(request: Request, body: None) -> Response:
+    """Show the playground: a page for people that compares texts and explains their score.
+
+    The page needs no key to open; its requests do.
+    """
+    headers = [(b"cache-control", b"no-cache"), (b"etag", ETAG), *_page_headers(PLAYGROUND_POLICY)]
+    if request.headers.get(b"if-none-match") == ETAG:
+        return Response([b""], "", headers=headers, status=304)
+    return Response([PAGE], HTML, headers=headers)
+
+
+async def docs(request: Request, body: None) -> Response:
+    """Show Swagger UI over /openapi.json. Its links are relative, so that a proxy may add a prefix."""
+    return Response([_docs_page()], HTML, headers=_page_headers(DOCS_POLICY))
+
+
+async def docs_asset(request: Request, body: None) -> Response:
+    """Return one file of Swagger UI."""
+    name = request.scope["path"].rpartition("/")[2]
+    content = (files("fastapi_swagger.resources") / name).read_bytes()
+    return Response([content], DOCS_ASSETS[name], headers=[(b"cache-control", b"max-age=86400")])
+
+
+# The page is dark where the browser prefers it. Each table of the six headers that every response has is folded.
+SCRIPT = """
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const choose = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", choose);
+choose();
+const fold = (Headers, { React }) => (props) => {
+  const { createElement } = React, { headers } = props;
+  if (!headers || !headers.size) return null;
+  const summary = createElement("summary", null, `${headers.size} headers`);
+  return createElement("details", null, summary, createElement(Headers, props));
+};
+addEventListener("DOMContentLoaded", () => SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: "#swagger-ui",
+  layout: "BaseLayout",
+  deepLinking: true,
+  defaultModelsExpandDepth: 0,
+  tryItOutEnabled: true,
+  persistAuthorization: true,
+  presets: [SwaggerUIBundle.presets.apis, SwaggerUIBundle.SwaggerUIStandalonePreset],
+  plugins: [() => ({ wrapComponents: { headers: fold } })],
+}));
+"""
+STYLE = """
+body { margin: 0; }
+.dark-mode body { background: #1c2022; }
+.swagger-ui details > summary { cursor: pointer; font-size: 12px; margin-top: 10px; }
+.dark-mode .swagger-ui details > summary { color: #e4e6e6; }
+"""
+
+
+@lru_cache(1)
+def _docs_page() -> bytes:
+    javascript, style, icon = (f"docs/{name}" for name in DOCS_ASSETS)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>gramvec</title>
+<link rel="icon" href="{icon}">
+<link rel="stylesheet" href="{style}">
+<style>{STYLE}</style>
+<script>{SCRIPT}</script>
+<script src="{javascript}" defer></script>
+</head>
+<body>
+<div id="swagger-ui"></div>
+</body>
+</html>
+""".encode()
+
+
+def _hash_of(content: bytes) -> str:
+    """Return the source expression of an inline script or style (CSP level 3, hash-source)."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}'"
+
+
+def _only(tag: str) -> bytes:
+    (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), PAGE, re.DOTALL)
+    found: bytes = content
+    return found
+
+
+# Only the page's own script and style run, it talks only to its own server, and no text becomes markup.
+PLAYGROUND_POLICY = {
+    "default-src": "'none'",
+    "script-src": _hash_of(_only("script")),
+    "style-src": _hash_of(_only("style")),
+    "connect-src": "'self'",
+    "img-src": "data:",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+    "require-trusted-types-for": "'script'",
+    "trusted-types": "'none'",
+}
+# The same but for what Swagger UI needs: its own files, and the one script that starts it.
+DOCS_POLICY = {
+    "default-src": "'none'",
+    "script-src": f"'self' {_hash_of(SCRIPT.encode())}",
+    "style-src": f"'self' {_hash_of(STYLE.encode())}",
+    "connect-src": "'self'",
+    "img-src": "'self' data:",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+}
+
+
+def _page_headers(policy: dict[str, str]) -> Headers:
+    return [
+        (b"content-security-policy", "; ".join(f"{name} {value}" for name, value in policy.items()).encode()),
+        (b"referrer-policy", b"no-referrer"),
+        (b"x-content-type-options", b"nosniff"),
+    ]

@@ -1,0 +1,145 @@
+"""Large responses, the last resort for failures, and the late import of FastAPI."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from gramvec import Embedder
+from gramvec.server import responses
+from gramvec.server.app import Application, create_app
+from gramvec.server.routes import embed
+from gramvec.server.settings.settings import Settings
+from http_support import PATIENCE, post_bytes, read_all, running, running_app
+
+
+def test_a_bug_is_answered_and_logged(embedder: Embedder, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def columns(self, *_: object, **__: object) -> list[str]:
+            raise ZeroDivisionError
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(embedder, name)
+
+    app = create_app(Settings(), Broken())  # type: ignore[arg-type]
+    with running_app(app) as server:
+        found = httpx.post(f"{server.url}/embed", json={"inputs": ["x"]}, headers={"x-request-id": "bug"})
+        again = httpx.post(f"{server.url}/similarity", json={"inputs": {"pairs": [["x", "y"]]}})
+    assert (found.status_code, found.json()["error_type"]) == (500, "backend")
+    assert again.status_code == 200
+    assert caplog.text.count("request bug failed") == 1
+
+
+def test_fastapi_is_imported_by_the_first_request_for_the_document() -> None:
+    script = (
+        "import sys, httpx\n"
+        "from gramvec.server.app import create_app\n"
+        "import gramvec\n"
+        "from http_support import running_app\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "def loaded(): return 'fastapi' in sys.modules\n"
+        "with running_app(create_app(embedder=gramvec.load('sif'))) as server:\n"
+        "    found = [httpx.get(server.url + path).status_code for path in ('/health', '/ready')]\n"
+        "    found += [httpx.post(server.url + '/embed', json={'inputs': 'x'}).status_code, loaded()]\n"
+        "    with ThreadPoolExecutor(8) as pool:\n"
+        "        found += pool.map(lambda _: httpx.get(server.url + '/openapi.json').status_code, range(8))\n"
+        "    print(found, loaded())\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{[200, 200, 200, False] + 8 * [200]} True\n"
+
+
+def test_large_answers_are_the_same_bytes_in_every_form(embedder: Embedder) -> None:
+    texts = [f"text number {number}" for number in range(700)]
+    expected = embedder.embed(texts, dimensions=200).astype("<f4")
+    assert expected.size > responses.PIECE_NUMBERS
+    forms = ["application/json", "application/octet-stream", "application/x-npy", "application/json; encoding=base64"]
+    with running(Settings(), embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
+        found = [client.post("/embed", json={"inputs": texts, "dimensions": 200}, headers={"accept": a}) for a in forms]
+    as_json, raw, npy, in_base64 = found
+    for answer in found:
+        assert answer.status_code == 200
+        assert int(answer.headers["content-length"]) == len(answer.content)
+    for answer in (raw, npy, in_base64):
+        assert answer.headers["x-shape"] == "700,200"
+    assert np.array(as_json.json(), "<f4").tobytes() == expected.tobytes()
+    assert raw.content == expected.tobytes()
+    assert np.load(io.BytesIO(npy.content), allow_pickle=False).tobytes() == expected.tobytes()
+    assert b"".join(map(base64.b64decode, in_base64.json())) == expected.tobytes()
+
+
+def test_a_large_matrix_and_its_best_are_the_same_in_pieces(embedder: Embedder) -> None:
+    left, right = [f"left {number}" for number in range(350)], [f"right {number}" for number in range(320)]
+    assert len(left) * len(right) > responses.PIECE_NUMBERS
+    with running(Settings(), embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
+        matrix = client.post("/similarity", json={"inputs": {"left": left, "right": right}}).json()
+        best = client.post("/similarity", json={"inputs": {"left": left, "right": right}, "top_k": 2}).json()
+    scores = embedder.similarity(left, right)
+    assert np.array(matrix, np.float32).tobytes() == scores.tobytes()
+    assert [row[0]["index"] for row in best] == scores.argmax(axis=1).tolist()
+    assert all(len(row) == 2 for row in best)
+
+
+async def request_in_process(app: Application, path: str, body: Any) -> int:
+    messages = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return messages.pop() if messages else await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": path, "headers": [(b"content-type", b"application/json")]}
+    await app(scope, receive, send)
+    return int(sent[0]["status"])
+
+
+def test_others_are_answered_between_the_pieces_of_a_large_answer(
+    embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+
+    def watched(rows: Any) -> bytes:
+        events.append("piece")
+        return responses.to_json(rows)
+
+    monkeypatch.setitem(embed.ENCODERS, "application/json", watched)
+
+    async def work() -> None:
+        app = create_app(Settings(), embedder)
+        app.state.service.attach(embedder)
+        large = asyncio.create_task(request_in_process(app, "/embed", {"inputs": ["x"] * 2_048}))
+        while not large.done():
+            assert await request_in_process(app, "/embed", {"inputs": "y"}) == 200
+            events.append("other")
+        assert large.result() == 200
+        await app.state.service.close()
+
+    asyncio.run(asyncio.wait_for(work(), PATIENCE))
+    pieces = [place for place, event in enumerate(events) if event == "piece"]
+    assert len(pieces) == -(-2_048 // (responses.PIECE_NUMBERS // embedder.dimension))
+    # Not one at least between any two: a short request takes a few turns of the loop.
+    assert events[pieces[0] : pieces[-1]].count("other") >= 2
+
+
+def test_an_http_1_0_client_gets_a_large_answer_whole(embedder: Embedder) -> None:
+    body = json.dumps({"inputs": ["x"] * 700}).encode()
+    request = post_bytes(body).replace(b"HTTP/1.1", b"HTTP/1.0")
+    with running(Settings(), embedder) as server, server.connect() as connection:
+        connection.sendall(request)
+        head, _, content = read_all(connection).partition(b"\r\n\r\n")
+    assert b"transfer-encoding" not in head.lower()
+    assert len(json.loads(content)) == 700
