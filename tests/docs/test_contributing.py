@@ -58,19 +58,24 @@ def test_a_route(tmp_path: Path) -> None:
     routes = "service/gramvec/server/routes"
     copy.write(
         f"{routes}/count.py",
-        '"""GET /count: how many models are served."""\n\n'
-        "from fastapi import APIRouter, Request\n\n"
-        "router = APIRouter()\n\n\n"
-        '@router.get("/count")\n'
-        "async def count(request: Request) -> int:\n"
-        "    return len(request.app.state.service.models)\n",
+        '"""GET /count: the number of models that are served."""\n\n'
+        "from gramvec.server.request import Request\n"
+        "from gramvec.server.responses import Response, to_json\n\n\n"
+        "async def count_models(request: Request, body: None) -> Response:\n"
+        '    """Count the models that are served."""\n'
+        "    return Response([to_json(len(request.service.models))])\n",
+    )
+    table = f"{routes}/table.py"
+    copy.replace(
+        table,
+        "from gramvec.server.routes.embed import",
+        "from gramvec.server.routes.count import count_models\nfrom gramvec.server.routes.embed import",
     )
     copy.replace(
-        f"{routes}/routers.py",
-        "import (\n    admin,\n",
-        "import (\n    admin,\n    count,\n",
+        table,
+        "ROUTES = (\n",
+        'ROUTES = (\n    Route("GET", "/count", count_models, responses=ok("The number.", int)),\n',
     )
-    copy.replace(f"{routes}/routers.py", "    admin.router,\n", "    admin.router,\n    count.router,\n")
     printed = copy.run(
         "import asyncio, gramvec, httpx\n"
         "from gramvec.server.app import create_app\n"
