@@ -47,4 +47,4 @@ if [ "$wanted" != '.[gpu]' ]; then
     LD_LIBRARY_PATH=$PWD/$env/standin/lib FAKE_LOG=$PWD/$env/standin/trace.txt
     export LD_LIBRARY_PATH FAKE_LOG
 fi
-exec "$env/bin/python" -m pytest -m cuda tests/runtime/test_cuda.py tests/runtime/test_cuda_parts.py "$@"
+exec "$env/bin/python" -m pytest -m cuda tests/runtime/test_cuda.py "$@"

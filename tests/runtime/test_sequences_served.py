@@ -23,10 +23,8 @@ from gramvec.errors import BundleError, DeviceError, InputError
 from gramvec.explain.contributions import explain
 from gramvec.explain.neighbors import nearest_ngrams
 from gramvec.explain.occlusion import MOST_PIECES, shares
-from gramvec.runtime.layers import LayersRuntime
 from gramvec.runtime.onnx import OnnxRuntime
 from gramvec.runtime.sequences import PLACES, SequenceRuntime, taken
-from gramvec.runtime.steps import StepRuntime
 from gramvec.server.settings.settings import Settings
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.spec import FeatureSpec
@@ -127,10 +125,8 @@ def test_the_bundle_says_what_it_is_and_gives_the_trainers_vectors(bundles: Path
     assert (graph.composition, graph.pooling, graph.activation) == MODELS[name][3]
     layers = graph.composition == "layers"
     assert (graph.stored is not None) == (embedder.bundle.weights is not None) == layers
-    assert (graph.cpu, graph.cuda) == (graph.pooling != "max", True)
-    assert type(embedder._runtime) is (
-        LayersRuntime if layers else StepRuntime if graph.pooling == "last" else SequenceRuntime
-    )
+    assert type(embedder._runtime) is (OnnxRuntime if layers else SequenceRuntime)
+    assert not [path.name for path in (bundles / name).glob("model.*.onnx")]  # the whole graph only
     assert (embedder.runtime, embedder.device) == ("onnx", "cpu")
     texts = [*texts_of(60, 2), "", "zzz", " ", "red " * 300, "re"]
     expected = encoder_function(encoder, embedder.bundle.featurizer)(texts)
@@ -139,20 +135,29 @@ def test_the_bundle_says_what_it_is_and_gives_the_trainers_vectors(bundles: Path
     embedder.close()
 
 
+def assert_close(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
+    """Row by row: both zero, or 1 - cosine at most 1e-6."""
+    a, b = found.astype(np.float64), expected.astype(np.float64)
+    known = a.any(axis=1)
+    np.testing.assert_array_equal(known, b.any(axis=1))
+    lengths = np.linalg.norm(a[known], axis=1) * np.linalg.norm(b[known], axis=1)
+    assert (1 - np.einsum("ij,ij->i", a[known], b[known]) / lengths).max(initial=0) <= 1e-6
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_a_vectors_bytes_do_not_depend_on_its_batch(bundles: Path, name: str) -> None:
-    """Neither on how long the others are, nor on the order, nor on how many there are."""
+def test_a_vector_is_within_a_millionth_in_any_batch(bundles: Path, name: str) -> None:
+    """Whatever the lengths, the order and the number of the other texts are, 1 - cosine is at most 1e-6."""
     embedder = gramvec.load(bundles / name, device="cpu")
     texts = [*texts_of(70, 3), "red " * 900, "", "red", "x", "green river " * 200]
     together = embedder.embed(texts, normalize=False)
     for size in (1, 2, 3, 7, 33):
         parts = [embedder.embed(texts[start : start + size], normalize=False) for start in range(0, len(texts), size)]
-        assert np.concatenate(parts).tobytes() == together.tobytes()
+        assert_close(np.concatenate(parts), together)
     order = np.random.default_rng(4).permutation(len(texts))
-    assert embedder.embed([texts[at] for at in order], normalize=False).tobytes() == together[order].tobytes()
+    assert_close(embedder.embed([texts[at] for at in order], normalize=False), together[order])
     threaded = gramvec.load(bundles / name, device="cpu", threads=3)
     many = texts * 25
-    assert threaded.embed(many, normalize=False).tobytes() == np.tile(together, (25, 1)).tobytes()
+    assert_close(threaded.embed(many, normalize=False), np.tile(together, (25, 1)))
     for one in (embedder, threaded):
         one.close()
 
@@ -194,7 +199,7 @@ def test_tables_in_fewer_bits(tmp_path: Path, name: str, precision: Any, toleran
     expected = encoder_function(encoder, embedder.bundle.featurizer)(texts)
     np.testing.assert_allclose(embedder.embed(texts, normalize=False), expected, atol=tolerance * 3)
     together = embedder.embed(texts)
-    assert np.concatenate([embedder.embed([text]) for text in texts]).tobytes() == together.tobytes()
+    assert_close(np.concatenate([embedder.embed([text]) for text in texts]), together)
     embedder.close()
 
 
@@ -215,7 +220,7 @@ def test_other_runtimes_say_why_not(bundles: Path, name: str, caplog: pytest.Log
     gramvec.load(bundles / name, device="cpu").close()
     lines = [(one.levelno, one.message) for one in caplog.records if "runtime auto" in one.message]
     why = f"runtime auto: onnx, because runtime native: {name} {beyond}; take runtime onnx"
-    assert lines == ([(logging.INFO, why)] if name == "charcnn-b" else [])
+    assert lines == [(logging.INFO, why)]
     result = call("convert", bundles / name, "-o", bundles / f"{name}-again", "--precision", "int8")
     assert result.exit_code == 1
     assert "no bag of rows" in result.stderr
@@ -250,7 +255,6 @@ def changed(folder: Path, **values: Any) -> None:
         ("dan", {"pooling": "max"}, "graph.pooling: max is not for graph.composition layers"),
         ("dan-4", {"composition": "bag"}, "graph.activation: sigmoid is not for graph.composition bag"),
         ("lstm", {"stored": {"file": "model.onnx.data", "rows": 12, "table": 0}}, "which has no graph.stored"),
-        ("dan", {"stored": None}, "layers, whose graph.cpu and graph.cuda go with graph.stored"),
     ],
     ids=str,
 )
@@ -341,7 +345,7 @@ def test_graphs_of_a_stranger_end_in_a_sentence(
     bundles: Path, tmp_path: Path, name: str, change: Callable[[onnx.ModelProto], object], graph: Any, sentence: str
 ) -> None:
     shutil.copytree(bundles / name, tmp_path / "b")
-    resealed(tmp_path / "b", change, **{"cpu": False, "cuda": False} | graph)  # so that the whole graph serves
+    resealed(tmp_path / "b", change, **graph)
     with pytest.raises(BundleError, match=sentence):
         gramvec.load(tmp_path / "b", device="cpu")
 

@@ -95,7 +95,7 @@ def _on_cpu(bundle: Bundle) -> Runtime:
             raise
         raise unfit from None
     # Without the loops everything is several times slower, and whoever installed them does not know: pip hides it.
-    told = native.loops is None or graph.stored is not None
+    told = native.loops is None or (graph.stored is not None and graph.beyond_rows is None)
     log.log(logging.WARNING if told else logging.INFO, "runtime auto: onnx, because %s", unfit)
     return onnx
 

@@ -22,12 +22,8 @@ Extents = Sequence[str | int]
 
 @dataclass
 class Writer:
-    """Nodes and initializers as they are written down.
+    """Nodes and initializers of one ONNX graph, in the order in which they are added."""
 
-    stored: arrays of model.onnx, by name, that lie in the file of weights already; a second graph has them from there.
-    """
-
-    stored: Mapping[str, Any] = field(default_factory=dict)
     nodes: list[Any] = field(default_factory=list)
     tensors: dict[str, Any] = field(default_factory=dict)
     apart: set[str] = field(default_factory=set)
@@ -43,26 +39,13 @@ class Writer:
         return name
 
     def weight(self, name: str, value: NDArray[Any]) -> str:
-        """An initializer that lies in the file of weights, from now on or already."""
-        if name in self.stored:
-            self.tensors[name] = self.stored[name]
-        else:
-            self.tensors[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
-            self.apart.add(name)
-        return name
-
-    def part(self, name: str, whole: str, begin: int, shape: tuple[int, ...]) -> str:
-        """An initializer that is a part of a stored one: float32[shape], from number `begin` on."""
-        place = {entry.key: entry.value for entry in self.stored[whole].external_data}
-        place["offset"] = str(int(place["offset"]) + 4 * begin)
-        place["length"] = str(4 * int(np.prod(shape)))
-        tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=shape, data_location=TensorProto.EXTERNAL)
-        tensor.external_data.extend(onnx.StringStringEntryProto(key=key, value=place[key]) for key in place)
-        self.tensors[name] = tensor
+        """Add an initializer that is stored in the file of weights, and return its name."""
+        self.tensors[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
+        self.apart.add(name)
         return name
 
     def save(self, path: Path, inputs: Mapping[str, tuple[int, Extents]], outputs: Mapping[str, int]) -> None:
-        """Write the graph, and model.onnx.data where there are arrays that do not lie in it yet.
+        """Write the graph, and beside it model.onnx.data with the arrays that are stored apart.
 
         inputs: type and extents of each; outputs: columns of each, all float32[texts, columns].
         """
@@ -88,21 +71,15 @@ class Writer:
         onnx.checker.check_model(str(path), full_check=True)
 
 
-def stored_in(path: Path) -> dict[str, Any]:
-    """The arrays of a written graph that lie in its file of weights, by name."""
-    tensors = onnx.load(path, load_external_data=False).graph.initializer
-    return {one.name: one for one in tensors if one.data_location == TensorProto.EXTERNAL}
-
-
-def write_rows(w: Writer, ids: str, precision: Precision, table: Floats | None = None) -> str:
-    """ids of any shape -> "rows" float32[shape, width]; without a table it is that which is stored."""
+def write_rows(w: Writer, ids: str, precision: Precision, table: Floats) -> str:
+    """Add the look-up of ids of any shape, and return its name: "rows", float32[shape, width]."""
     if precision == "int8":
-        values, scales = (None, None) if table is None else quantised(table)
-        w.node("Gather", [w.weight("table", values), ids], "rows_stored")  # type: ignore[arg-type]
+        values, scales = quantised(table)
+        w.node("Gather", [w.weight("table", values), ids], "rows_stored")
         w.node("Cast", ["rows_stored"], "rows_unscaled", to=TensorProto.FLOAT)
-        w.node("Gather", [w.weight("scales", scales), ids], "row_scales")  # type: ignore[arg-type]  # [shape, 1]
+        w.node("Gather", [w.weight("scales", scales), ids], "row_scales")  # [shape, 1]
         return w.node("Mul", ["rows_unscaled", "row_scales"], "rows")
-    stored = w.weight("table", table if table is None else table.astype(precision))  # type: ignore[arg-type]
+    stored = w.weight("table", table.astype(precision))
     if precision == "float32":
         return w.node("Gather", [stored, ids], "rows")
     w.node("Gather", [stored, ids], "rows_stored")
@@ -147,7 +124,7 @@ def write_graph(
     precision: of the table in the file; sums are in float32 always. int8 has a scale for each row, a whole multiple of
     one step, and one for each column, applied to the sums: in a memo's rows one column can be much larger than all
     others and take their bits.
-    layers: f(x W + b), one after the other, on the activated sum; see gramvec_training.export.parts.
+    layers: f(x W + b), one after the other, on the activated sum.
     """
     columns = scales = None
     if precision == "int8":
