@@ -23,6 +23,8 @@ from gramvec_training.export.bundle import ChosenChunks
 from http_support import PATIENCE, running, until
 from reliability.support import SAMPLES, small_bundle
 
+pytestmark = pytest.mark.slow
+
 KEY = {"authorization": "Bearer secret"}
 
 

@@ -26,6 +26,8 @@ from gramvec.tables.inputs import Source
 from gramvec.tables.readers import open_reader
 from gramvec.tables.staging import partial_of
 
+pytestmark = pytest.mark.slow
+
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[bulk]'")
 pq = pytest.importorskip("pyarrow.parquet")
 

@@ -11,6 +11,8 @@ from test_docs import blocks, shell
 
 from conftest import MODELS, ROOT
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs" / "bulk.md").read_text(encoding="utf-8")
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[bulk]'")

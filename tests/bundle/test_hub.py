@@ -18,6 +18,8 @@ from gramvec.bundle.bundle import open_bundle
 from http_support import PATIENCE
 from hub_support import READER, WRITER, StandIn
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("huggingface_hub", reason="needs the extra `hub`")
 
 SIF = MODELS / "sif"

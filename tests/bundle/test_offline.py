@@ -19,6 +19,8 @@ from packaging.utils import canonicalize_name
 from conftest import ROOT
 from http_support import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 # Serves, asks itself, stops itself; ends with 99 at the first sight of a name looked up or a connection to elsewhere.
 SERVE = """
 import http.client, json, os, re, signal, socket, sys, threading

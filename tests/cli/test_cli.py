@@ -14,6 +14,8 @@ import pytest
 import gramvec
 from conftest import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments: str, stdin: bytes = b"", cwd: Path = ROOT) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "gramvec.cli", *arguments]

@@ -26,6 +26,8 @@ from gramvec.errors import BackendError, GramvecError, InputError, ServiceError
 from gramvec.server.settings.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, until
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["cheap flights", "low-cost air fares", "", 'café "quoted"\n', "日本語 🙂", "x" * 3_000, "cheap flights"]
 SMALL = {"max_texts": 4, "queue_texts": 4, "max_characters": 4_000, "queue_characters": 4_000, "max_body_bytes": 12_000}
 

@@ -21,6 +21,8 @@ from conftest import ROOT
 from gramvec.server.settings.settings import Settings, environment_variable
 from http_support import running
 
+pytestmark = pytest.mark.slow
+
 CHART = ROOT / "deploy" / "helm" / "gramvec"
 VARIANTS = {"cpu": [], "monitored": ["values-monitored.yaml"], "gpu": ["values-gpu.yaml"]}
 # The oldest version that knows preStop's sleep without a feature gate, and the newest that the validator knows.

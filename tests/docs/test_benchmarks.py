@@ -26,6 +26,8 @@ from benchmarks.servers import Command, Server, bare, infinity
 from benchmarks.texts import sentences
 from conftest import MODELS, ROOT
 
+pytestmark = pytest.mark.slow
+
 MODEL = str(MODELS / "sif")
 RATES = {"name", "per_cpu_second", "per_second", "ratio", "spread"}
 LATENCY = {"name", "p50_us", "p99_us", "ratio"}

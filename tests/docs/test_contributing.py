@@ -10,9 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import gramvec
 from conftest import ROOT
 from training_support import call
+
+pytestmark = pytest.mark.slow
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 

@@ -13,6 +13,8 @@ import pytest
 
 from conftest import MODELS, ROOT
 
+pytestmark = pytest.mark.slow
+
 FOLDER = ROOT / "docs" / "recipes"
 PAGES = sorted(path.stem for path in FOLDER.glob("*.md") if path.name != "README.md")
 LINES = 40

@@ -17,6 +17,8 @@ from gramvec_training.config import Start
 from gramvec_training.runs.run_dir import load_run
 from http_support import served_process, until
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs" / "train-your-own.md").read_text(encoding="utf-8")
 COMMANDS = [
     command for block in re.findall(r"^```sh\n(.*?)\n^```$", PAGE, re.DOTALL | re.MULTILINE)

@@ -22,6 +22,8 @@ import gramvec
 from gramvec.embed.quantization import quantize
 from gramvec.errors import BundleError, InputError
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["cheap flights", "low-cost air fares", "", "café"]
 
 

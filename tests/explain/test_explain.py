@@ -30,6 +30,8 @@ from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.bundle import NO_MEMO, ChosenChunks, read_weights
 from training_support import export_table
 
+pytestmark = pytest.mark.slow
+
 ODD = ["e\u0301", "\u0130", "I\u0307", "\t", "\n", "\u00a0", "\u3000", "🙂", "👩\u200d👧", "\u1112\u1161\u11ab",
        "\u0f73", "\u0344", "\u2126", "q\u0323\u0307", "\ufb01", "日", "A", " ", "", "\x1c", "-"]  # fmt: skip
 WORDS = ["the", "The quick", "brown", "fox,", "lazy dog", "jumps", "zzqx", "cheap", "vehicals", "not", "good"]

@@ -18,6 +18,8 @@ from gramvec.explain.contributions import explain
 from gramvec.explain.neighbors import nearest_ngrams, nearest_words, nearest_words_of, vocabulary_words
 from gramvec_training.export.bundle import read_weights
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def charagram() -> Iterator[gramvec.Embedder]:

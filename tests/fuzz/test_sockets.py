@@ -6,6 +6,8 @@ import pytest
 
 from fuzz.sockets import Wrong, answers, run
 
+pytestmark = pytest.mark.slow
+
 GOOD = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]"
 
 

@@ -25,6 +25,8 @@ from gramvec.matching import nearest as cosines
 from gramvec.matching.explained import explained
 from gramvec.matching.fields import Field, match_fields, vectors_of
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("scipy", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 
 PAGE = (ROOT / "docs" / "matching.md").read_text(encoding="utf-8")

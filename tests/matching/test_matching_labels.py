@@ -30,6 +30,8 @@ from gramvec.matching.matcher import uncertain
 from gramvec.matching.matcher_file import load_matcher
 from gramvec.matching.nearest import Matches
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("sklearn", reason="learning from labels needs scikit-learn: pip install 'gramvec[labels]'")
 
 PAGE = (ROOT / "docs" / "matching.md").read_text(encoding="utf-8")

@@ -31,6 +31,8 @@ from reliability.support import (
     send_as_far_as_taken,
 )
 
+pytestmark = pytest.mark.slow
+
 MB = 2**20
 LIMIT = 8 * MB
 # What /health may take while anything else is under way, on a machine that has nothing else to do.

@@ -21,6 +21,8 @@ from gramvec.errors import GramvecError
 from http_support import COMMAND, PATIENCE, served_process, serves, until
 from reliability.support import small_bundle
 
+pytestmark = pytest.mark.slow
+
 MODEL = MODELS / "paragram-phrase"
 GRAMVEC = str(Path(sys.executable).with_name("gramvec"))
 TRAIN = str(Path(sys.executable).with_name("gramvec-train"))

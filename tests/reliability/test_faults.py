@@ -35,6 +35,8 @@ from gramvec.text.featurizer import Featurizer
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, running, served_process, until
 from reliability.support import LAST, ask, closing, is_normal, received, watched
 
+pytestmark = pytest.mark.slow
+
 MODEL = MODELS / "paragram-phrase"
 # A word of that model, and of none of the other texts here.
 POISON = "bananas"

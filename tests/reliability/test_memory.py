@@ -26,6 +26,8 @@ from reliability.support import (
     send_as_far_as_taken,
 )
 
+pytestmark = pytest.mark.slow
+
 MB = 2**20
 GIGABYTE = 10**9
 # A body up to the limit of 8 MiB may be read, parsed and embedded; a gigabyte is far beyond what that takes.

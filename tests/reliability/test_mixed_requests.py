@@ -16,6 +16,8 @@ from benchmarks.soak.swap import KEY, Swap
 from gramvec import Embedder
 from http_support import served_process, until
 
+pytestmark = pytest.mark.slow
+
 REQUESTS = 10_000
 CONNECTIONS = 64
 

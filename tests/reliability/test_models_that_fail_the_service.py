@@ -19,6 +19,8 @@ from test_workers import supervising
 from conftest import MODELS
 from http_support import PATIENCE, served_process, until
 
+pytestmark = pytest.mark.slow
+
 KEY = {"authorization": "Bearer secret"}
 # A file of holes takes no room on a disk, and half a minute and more to be digested.
 HOLES = 60 * 2**30

@@ -20,6 +20,8 @@ from gramvec.server.settings.settings import Settings
 from http_support import post_bytes, running
 from reliability.support import once_of_three
 
+pytestmark = pytest.mark.slow
+
 SECONDS_A_TEXT = 0.01
 TEXTS = 4
 CAPACITY = 1 / SECONDS_A_TEXT / TEXTS  # requests a second

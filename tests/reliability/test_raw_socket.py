@@ -32,6 +32,8 @@ from reliability.support import (
     watched,
 )
 
+pytestmark = pytest.mark.slow
+
 GET = b"GET /health HTTP/1.1\r\nhost: t\r\n"
 HEALTH = GET + b"\r\n"
 POST = b"POST /embed HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n"

@@ -11,6 +11,8 @@ from conftest import MODELS
 from http_support import served_process, until
 from reliability.schemathesis_run import check_schema
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("key", ["", "the-key"])
 def test_no_request_has_an_answer_that_the_page_does_not_describe(tmp_path: Path, key: str) -> None:

@@ -24,6 +24,8 @@ from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, post_bytes, running, served_process, until
 from reliability.support import answers, received
 
+pytestmark = pytest.mark.slow
+
 MODEL = MODELS / "paragram-phrase"
 CLIENTS = 32
 HELD = 20

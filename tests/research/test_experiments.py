@@ -27,6 +27,8 @@ from training_support import call as train
 from training_support import export_table, sentence
 from training_support import research as call
 
+pytestmark = pytest.mark.slow
+
 RESEARCH = ROOT / "training" / "gramvec_research"
 SUBJECTS = ("cat", "dog", "car", "tree", "river", "house")
 FILLERS = ("the", "of", "and", "to")

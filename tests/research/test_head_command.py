@@ -26,6 +26,8 @@ from training_support import call as train
 from training_support import export_table, sentence
 from training_support import research as call
 
+pytestmark = pytest.mark.slow
+
 COLOURS, ANIMALS = ("red", "green", "blue"), ("cat", "dog", "cow")
 FILLERS = ("a", "the", "one", "my")
 

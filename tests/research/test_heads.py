@@ -20,6 +20,8 @@ from gramvec_training.encoders.bag import Bag
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.sections import BagSettings
 
+pytestmark = pytest.mark.slow
+
 
 def pair_head(dimension: int = 2, hidden: int = 1, classes: int = 2) -> PairHead:
     return PairHead(dimension, hidden, classes, torch.Generator().manual_seed(1))

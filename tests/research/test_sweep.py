@@ -19,6 +19,8 @@ from gramvec_training.runs.run_dir import load_run
 from training_support import call as train
 from training_support import research as call
 
+pytestmark = pytest.mark.slow
+
 NOUNS = ["car", "film", "bike", "house", "dog", "tree", "road", "song"]
 NGRAMS = """
 [model]

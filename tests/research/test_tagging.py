@@ -38,6 +38,8 @@ from gramvec_training.encoders.base import Steps
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.sections import BagSettings
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"states": 3, "hidden": 4, "epochs": 4, "batch": 2}
 Doubles = Sequence[float] | np.ndarray
 

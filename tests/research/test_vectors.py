@@ -19,6 +19,8 @@ from gramvec_training.readers.vectors import read_vectors
 from training_support import research as call
 from training_support import sentence
 
+pytestmark = pytest.mark.slow
+
 LETTERS = "abcdef"
 
 

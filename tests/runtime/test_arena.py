@@ -5,7 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from conftest import MODELS
+
+pytestmark = pytest.mark.slow
 
 # In a process of its own: the arena is one for all sessions, and stays.
 SCRIPT = """

@@ -38,6 +38,8 @@ from gramvec_training.runs.run_dir import load_run
 from http_support import PATIENCE, running
 from training_support import call, export_table
 
+pytestmark = pytest.mark.slow
+
 WORDS, CHARACTERS = {"orders": [], "words": True}, {"orders": [1]}
 # A config's [encoder], [features], dimension; its graph's composition, pooling and activation.
 MODELS: dict[str, tuple[dict[str, Any], dict[str, Any], int, tuple[str, str, str]]] = {

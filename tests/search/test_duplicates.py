@@ -20,6 +20,8 @@ from conftest import ROOT
 from gramvec.bulk.dedupe import Pairs
 from gramvec.search import cells, duplicates
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
 pytest.importorskip("threadpoolctl", reason="threadpoolctl is not installed: pip install '.[bulk]'")
 

@@ -22,6 +22,8 @@ from gramvec.server.routes.pages import PAGE
 from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, RunningServer, running, until
 
+pytestmark = pytest.mark.slow
+
 SOURCE, TARGET = "cheap flihgts to pariss", "low-cost air fares to Paris"
 MARKUP = "<img src=x onerror=\"document.title='read as markup'\"><script>document.title='run'</script>"
 KEY = "a-key-of-the-tests"

@@ -26,6 +26,8 @@ from gramvec.server.settings.settings import Settings
 from gramvec.server.state import loading as http_models
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
 
+pytestmark = pytest.mark.slow
+
 RAW = {"accept": "application/octet-stream"}
 KEY = {"authorization": "Bearer secret"}
 TEXT = "a fast car"

@@ -20,6 +20,8 @@ from gramvec.server import run as http_server
 from gramvec.server.settings.settings import Settings, settings_from
 from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:

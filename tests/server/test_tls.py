@@ -31,6 +31,8 @@ from gramvec.server.http1 import Tls
 from gramvec.server.settings.settings import settings_from
 from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, read_all, running_app, until
 
+pytestmark = pytest.mark.slow
+
 SERVE = [*COMMAND, "--model", str(MODELS / "sif"), "--port", "0"]
 
 

@@ -23,6 +23,8 @@ from gramvec.server.settings.settings import Settings
 from gramvec.server.telemetry import tracing
 from http_support import COMMAND, PATIENCE, WatchedModel, running, served_process, until
 
+pytestmark = pytest.mark.slow
+
 trace = pytest.importorskip("opentelemetry.trace", reason="needs the extra `tracing`")
 memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter", reason="needs it, too")
 otlp = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="needs it, too")

@@ -15,6 +15,8 @@ import pytest
 from conftest import MODELS
 from http_support import COMMAND, PATIENCE, until
 
+pytestmark = pytest.mark.slow
+
 SERVE = [*COMMAND, "--model", str(MODELS / "sif")]
 
 

@@ -24,6 +24,8 @@ from gramvec.runtime.ort import why_no_cuda
 from gramvec.server.settings.settings import Settings
 from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, serves, until
 
+pytestmark = pytest.mark.slow
+
 RAW = {"accept": "application/octet-stream"}
 
 

@@ -18,6 +18,8 @@ from gramvec_training.config import load_config
 from gramvec_training.runs.run_dir import load_run
 from training_support import call, sentence
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 CONFIGS = sorted((ROOT / "training" / "configs").glob("*.toml"))
 SUBJECTS = ["a man", "the young woman", "my neighbour", "two children", "the old teacher"]

@@ -23,6 +23,8 @@ from gramvec_training.objectives.base import Examples
 from gramvec_training.objectives.pairs import PairObjective
 from gramvec_training.sections import BagSettings
 
+pytestmark = pytest.mark.slow
+
 ROWS, DIMENSION, TEXTS = 60, 8, 80
 
 

@@ -25,6 +25,8 @@ from gramvec_training.readers.pairs import read_pairs
 from gramvec_training.runs.run_dir import load_run
 from training_support import call, sentence
 
+pytestmark = pytest.mark.slow
+
 INTENTS = {
     "card": ["my card is lost", "i lost the card", "the card was stolen", "where is my new card", "block the card"],
     "rate": ["what is the exchange rate", "how much is a euro", "the rate of the dollar", "is the rate good", "rates"],

@@ -22,6 +22,8 @@ from gramvec_training.encoders.build import build_encoder, restored_encoder
 from gramvec_training.encoders.recurrent import lstm, rnn
 from gramvec_training.sections import EncoderSettings
 
+pytestmark = pytest.mark.slow
+
 Doubles = npt.NDArray[np.float64]
 Arrays = dict[str, Doubles]
 

@@ -13,6 +13,8 @@ from conftest import ROOT
 from fuzz import build
 from fuzz.__main__ import PARTS
 
+pytestmark = pytest.mark.slow
+
 SECONDS, SEED = "8", "20190602"
 
 
