@@ -14,10 +14,8 @@ import pytest
 
 import gramvec
 from conftest import ROOT
-from gramvec.errors import Overloaded
 from gramvec.explain.contributions import explain
 from gramvec.server.settings.settings import Settings
-from gramvec.server.state.serial import SerialThread
 from http_support import PATIENCE, RunningServer, running, until
 
 TEXTS = {"source_sentence": "cheap flihgts\u0301 \U0001f642", "target_sentence": "low-cost  air fares"}
@@ -130,7 +128,8 @@ def test_a_long_explanation_holds_up_nobody(client: httpx.Client, embedder: gram
         loop_free = threading.Event()
 
         async def hold() -> None:
-            await server.service.explanations.run(lambda: (busy.set(), loop_free.wait(PATIENCE)))
+            with server.service.work_queue("explanations").admit(0.01) as job:
+                await job.run(lambda: (busy.set(), loop_free.wait(PATIENCE)))
 
         loop = _loop_of(server)
         held = asyncio.run_coroutine_threadsafe(hold(), loop)
@@ -161,28 +160,3 @@ def _loop_of(server: RunningServer) -> asyncio.AbstractEventLoop:
     httpx.get(f"{server.url}/metrics")
     until(lambda: found)
     return found[0]
-
-
-def test_only_so_many_wait_for_their_turn() -> None:
-    async def scenario() -> None:
-        turns = SerialThread(1, "explanations")
-        gate = threading.Event()
-        first = asyncio.create_task(turns.run(lambda: gate.wait(PATIENCE)))
-        second = asyncio.create_task(turns.run(lambda: 2))
-        await asyncio.sleep(0)
-        with pytest.raises(Overloaded, match="2 explanations are being made or waiting"):
-            await turns.run(lambda: 3)
-        gate.set()
-        assert (await first)[0] is True
-        value, turn = await second
-        assert value == 2
-        assert turn.waited_ms >= 0
-
-        def fail() -> None:
-            raise ValueError("of the work")
-
-        with pytest.raises(ValueError, match="of the work"):
-            await turns.run(fail)
-        assert (await turns.run(lambda: 4))[0] == 4
-
-    asyncio.run(scenario())

@@ -20,9 +20,9 @@ from conftest import MODELS
 from gramvec.client import Client
 from gramvec.errors import InputError
 from gramvec.server.app import create_app
+from gramvec.server.routes import search as route
 from gramvec.server.settings.settings import Settings, settings_from
-from gramvec.server.state import searches
-from http_support import COMMAND, PATIENCE, RunningServer, running, served_process, until
+from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, running, served_process, until
 
 pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
 
@@ -166,56 +166,49 @@ def test_without_an_index_it_is_404(embedder: gramvec.Embedder) -> None:
         assert "start the service with --index NAME=FILE" in answer.json()["error"]
 
 
-def test_those_that_wait_look_through_the_rows_together(
+def test_many_queries_leave_others_their_turn(
     server: RunningServer, index: gramvec.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, entered, looks = threading.Event(), threading.Event(), []
-    look = searches.Searches._look
+    looks: list[list[str]] = []
+    gate, entered = threading.Event(), threading.Event()
+    look = route._look
 
-    def held(self: searches.Searches, together: list[Any]) -> Any:
-        looks.append(sum(len(asked.units) for asked in together))
+    def held(view: Any, texts: list[str], *rest: Any) -> Any:
+        looks.append(texts)
         entered.set()
         assert gate.wait(PATIENCE)
-        return look(self, together)
+        return look(view, texts, *rest)
 
-    monkeypatch.setattr(searches.Searches, "_look", held)
-    line = server.service.indexes["things"]
-    queries = [f"parcel {n}" for n in range(12)]
+    monkeypatch.setattr(route, "_look", held)
+    queue = server.service.work_queue("searches")
+    many = [f"parcel {number}" for number in range(20)]
 
-    def ask(query: str, **more: Any) -> httpx.Response:
-        return httpx.post(f"{server.url}/search", json={"queries": query, **more}, timeout=PATIENCE)
+    def ask(queries: Any) -> httpx.Response:
+        return httpx.post(f"{server.url}/search", json={"queries": queries}, timeout=PATIENCE)
 
-    with ThreadPoolExecutor(16) as pool:
-        first = pool.submit(ask, QUERY)
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(ask, many)
         assert entered.wait(PATIENCE)
-        rest = [pool.submit(ask, query) for query in queries]
-        other = pool.submit(ask, QUERY, k=3)
-        until(lambda: line._waiting == 13)
-        monkeypatch.setattr(searches, "MOST_WAITING", 13)
+        other = pool.submit(ask, QUERY)
+        until(lambda: queue._present == 2)
+        with server.connect() as gone:
+            gone.sendall(post_bytes(b'{"queries": "nobody waits"}', path="/search"))
+            until(lambda: queue._present == 3)
+        until(lambda: queue._present == 2)
+        monkeypatch.setattr(queue, "_most_present", 2)
         refused = ask(QUERY)
         assert (refused.status_code, refused.json()["error_type"]) == (429, "overloaded")
         assert int(refused.headers["retry-after"]) >= 1
-        with server.connect() as gone:
-            monkeypatch.undo()
-            monkeypatch.setattr(searches.Searches, "_look", held)
-            body = b'{"queries": "nobody waits"}'
-            gone.sendall(
-                b"POST /search HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
-                % (len(body), body)
-            )
-            until(lambda: line._waiting == 14)
-        until(lambda: any(asked.future.done() for asked in line._queue))
         gate.set()
-        for query, answer in [(QUERY, first), *zip(queries, rest, strict=True)]:
-            assert answer.result(PATIENCE).json()["results"] == hits(index.search(query))
-        assert other.result(PATIENCE).json()["results"] == hits(index.search(QUERY, k=3))
-    assert sorted(looks) == [1, 1, 4, 8]
-    assert line._waiting == 0
+        assert first.result(PATIENCE).json()["results"] == [one for query in many for one in hits(index.search(query))]
+        assert other.result(PATIENCE).json()["results"] == hits(index.search(QUERY))
+    assert [len(texts) for texts in looks] == [8, 1, 8, 4]
+    assert queue._present == 0
 
 
 def test_what_cannot_be_asked_for_does_not_wait(server: RunningServer, index: gramvec.Index) -> None:
-    """Two that wait are compared: one that could not be would stop the line for all."""
-    line = server.service.indexes["things"]
+    """It is refused before it is admitted."""
+    queue = server.service.work_queue("searches")
     deep = b'{"queries": "x", "where": {"team": %b%b}}' % (b"[" * 500, b"]" * 500)
     bodies = [deep, b'{"queries": "x", "k": 10001}', b'{"queries": "x", "where": {"n": %b}}' % (b"9" * 40)] * 8
 
@@ -226,14 +219,14 @@ def test_what_cannot_be_asked_for_does_not_wait(server: RunningServer, index: gr
     with ThreadPoolExecutor(16) as pool:
         assert list(pool.map(ask, bodies)) == [422, 422, 200] * 8
         assert ask(b'{"queries": "parcel"}') == 200
-    assert line._waiting == 0
+    assert queue._present == 0
 
 
 def test_what_fails_in_the_thread_is_500_and_the_next_is_served(
     server: RunningServer, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(searches.Searches, "_look", lambda self, together: 1 / 0)
+        patch.setattr(route, "_look", lambda *_: 1 / 0)
         assert client.post("/search", json={"queries": QUERY}).status_code == 500
     assert client.post("/search", json={"queries": QUERY}).status_code == 200
 

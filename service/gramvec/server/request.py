@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from gramvec.server.batching.batcher import Answer
+from gramvec.server.batching.work_queue import Job
 from gramvec.server.errors import check_content_type, from_validation, too_large, too_large_body, too_many_texts
 from gramvec.server.http1.request_response import RequestResponse
 from gramvec.server.json_text import first_values, holds_more, parse_slowly
@@ -54,6 +56,7 @@ class Route(NamedTuple):
         read: reads the body in another way than by its only schema.
         responses: by status, as /openapi.json has them.
         characters: the most in all texts of a request, beside the limit on each text.
+        work: the kind of work that it does in a thread; each kind has a queue of its own.
         public: needs no API key.
         documented: is listed in /docs.
     """
@@ -65,6 +68,7 @@ class Route(NamedTuple):
     read: Callable[[Request], Awaitable[Body]] | None = None
     responses: Mapping[int | str, Mapping[str, Any]] = MappingProxyType({})
     characters: int | None = None
+    work: str = ""
     public: bool = False
     documented: bool = True
 
@@ -286,6 +290,17 @@ class Request:
                 pending.cancel()
                 raise ClientDisconnect
         return pending.result() if pending.done() else await self.unless_gone(pending)
+
+    @contextmanager
+    def admit(self, seconds: float) -> Iterator[Job]:
+        """Admit work of the route's kind that costs about `seconds` of a core. Raises Overloaded, see `WorkQueue`."""
+        assert self.route is not None
+        with self.service.work_queue(self.route.work).admit(seconds) as job:
+            yield job
+
+    async def in_thread(self, job: Job, work: Callable[[], T], seconds: float | None = None) -> T:
+        """Return the result of admitted work, see `Job.run`. Raises ClientDisconnect if the client goes away first."""
+        return await self.unless_gone(asyncio.ensure_future(job.run(work, seconds)))
 
     async def unless_gone(self, pending: asyncio.Future[T]) -> T:
         """Return the result of `pending`; cancel it and raise ClientDisconnect if the client goes away first."""

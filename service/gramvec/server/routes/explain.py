@@ -11,7 +11,11 @@ from gramvec.explain.contributions import MAX_CHARACTERS, MOST_PAIRS, TOP_K, exp
 from gramvec.server.request import Request
 from gramvec.server.responses import JSON, Response, to_json
 from gramvec.server.schemas import WHOLE, Body
-from gramvec.server.state.served import usage_of_turn
+from gramvec.server.state.served import usage_of_job
+
+# An explanation of the longest texts takes 0.3 s.
+LEAST_SECONDS = 0.001
+SECONDS_OF_LONGEST = 0.3
 
 
 class SourceAndTarget(Body):
@@ -122,5 +126,7 @@ async def explain_texts(request: Request, body: ExplainRequest) -> Response:
         value: Any = explain(served.embedder, *texts, top_k=body.top_k or TOP_K).to_dict()
         return to_json(value)
 
-    encoded, turn = await service.explanations.run(work)
-    return Response([encoded], JSON, usage_of_turn(served, texts, turn))
+    share = len(texts[0]) * len(texts[1]) / MAX_CHARACTERS**2
+    with request.admit(LEAST_SECONDS + SECONDS_OF_LONGEST * share) as job:
+        encoded = await request.in_thread(job, work)
+    return Response([encoded], JSON, usage_of_job(served, texts, job))

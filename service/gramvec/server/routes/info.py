@@ -59,7 +59,7 @@ async def info(request: Request, body: None) -> Response:
     value = {
         "models": [_model(served) for served in service.models.values()],
         "default_model": default.name,
-        "indexes": [_index(searches.served) for searches in service.indexes.values()],
+        "indexes": [_index(served) for served in service.indexes.values()],
         "heads": [_head(served) for served in service.heads.values()],
         "aliases": dict(service.aliases),
         "limits": {

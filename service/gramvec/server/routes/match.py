@@ -10,7 +10,7 @@ from gramvec.server.errors import too_large
 from gramvec.server.request import Request
 from gramvec.server.responses import JSON, Response, to_json
 from gramvec.server.schemas import Body, Count, Texts
-from gramvec.server.state.served import usage_of_turn
+from gramvec.server.state.served import usage_of_job
 from gramvec.server.state.traffic import ENTRY_BYTES
 
 # In all texts of a request: a second of a core where each left text shares n-grams with each right one.
@@ -21,6 +21,9 @@ MOST_PAIRS = 2_000_000
 MOST_MATCHES = 100_000
 # N-grams of a character, of 16 bytes each in both lists' vectors and as much while they are multiplied.
 BYTES_A_CHARACTER = 2 * 32
+# Making n-grams, and comparing a left with a right text.
+SECONDS_A_CHARACTER = 1e-6
+SECONDS_A_PAIR = 1e-6
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -79,10 +82,10 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
         raise too_large(f"{n_left} left texts with top {top} are more than {MOST_MATCHES} matches; ask for fewer")
     request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
-    encoded, turn = await service.matches.run(
-        lambda: _matched(left, right, top, 0.3 if body.threshold is None else body.threshold, bool(body.one_to_one))
-    )
-    return Response([encoded], JSON, usage_of_turn(served, texts, turn))
+    threshold = 0.3 if body.threshold is None else body.threshold
+    with request.admit(SECONDS_A_CHARACTER * characters + SECONDS_A_PAIR * n_left * n_right) as job:
+        encoded = await request.in_thread(job, lambda: _matched(left, right, top, threshold, bool(body.one_to_one)))
+    return Response([encoded], JSON, usage_of_job(served, texts, job))
 
 
 def _matched(left: list[str], right: list[str], top: int, threshold: float, one_to_one: bool) -> bytes:

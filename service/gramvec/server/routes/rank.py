@@ -6,7 +6,6 @@ slower.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -25,6 +24,7 @@ T = TypeVar("T")
 
 # Texts that are sorted and written on the event loop; more would hold it for over 2 ms.
 LOOP_TEXTS = 2_048
+SECONDS_A_TEXT = 1e-6
 
 
 class RerankRequest(Body):
@@ -154,7 +154,7 @@ async def rerank_texts(request: Request, body: RerankRequest) -> Response:
                 entry["text"] = body.texts[entry["index"]]
         return to_json(entries)
 
-    return Response([await _aside(encode, len(order))], JSON, usage)
+    return Response([await _in_thread(request, encode, len(order))], JSON, usage)
 
 
 async def rank_documents(request: Request, body: RankRequest) -> Response:
@@ -181,7 +181,7 @@ async def rank_documents(request: Request, body: RankRequest) -> Response:
         # Cohere's client wants an id; the request's own is in the header x-request-id.
         return to_json({"id": "rerank", "model": served.embedder.name, "results": results, "usage": counted})
 
-    return Response([await _aside(encode, len(order))], JSON, usage)
+    return Response([await _in_thread(request, encode, len(order))], JSON, usage)
 
 
 async def rank_documents_v2(request: Request, body: RankRequest) -> Response:
@@ -202,9 +202,12 @@ async def _ranked(
         order = np.argsort(-scores, kind="stable")
         return order.tolist(), list(scores[order])
 
-    order, scores = await _aside(compare, len(texts))
+    order, scores = await _in_thread(request, compare, len(texts))
     return order, scores, usage_of(served, answer)
 
 
-async def _aside(work: Callable[[], T], texts: int) -> T:
-    return work() if texts <= LOOP_TEXTS else await asyncio.to_thread(work)
+async def _in_thread(request: Request, work: Callable[[], T], texts: int) -> T:
+    if texts <= LOOP_TEXTS:
+        return work()
+    with request.admit(SECONDS_A_TEXT * texts) as job:
+        return await request.in_thread(job, work)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,8 +15,7 @@ from gramvec.server.errors import too_large
 from gramvec.server.request import Request
 from gramvec.server.responses import JSON, Response, to_json
 from gramvec.server.schemas import Count, Direction, OneOrManyBody, OneOrManyTexts, Truncate
-from gramvec.server.state.searches import Rows
-from gramvec.server.state.served import Served, usage_of
+from gramvec.server.state.served import Served, usage_of, with_job
 from gramvec.server.state.traffic import ENTRY_BYTES
 
 if TYPE_CHECKING:
@@ -30,8 +28,12 @@ Mixed = Callable[["View", Any, Any, str], "list[Hit]"]
 MOST_HITS = 100_000
 # The same for hybrid searches, which look at rows again: 4 s at worst, in a thread.
 MOST_MIXED = 10_000
-# Queries whose n-grams are weighted on the event loop; more would hold it for some milliseconds.
-LOOP_TEXTS = 64
+# Queries that are searched together; another request has its turn after them.
+PIECE_QUERIES = 8
+# One query against one row, what a hit adds, and a row that is compared by its n-grams.
+SECONDS_A_ROW = 1.1e-8
+SECONDS_A_HIT = 5e-6
+SECONDS_A_MIXED_ROW = 4e-4
 # A record in the file, its objects, and its JSON.
 RECORD_TIMES = 6
 
@@ -81,31 +83,44 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
 
     Indexes are made by `gramvec index build` and served with `--index NAME=FILE`.
     """
+    from gramvec.search.index import check_k
+
     service = request.service
-    searches = service.admit_index(body.index)
-    index = searches.served
+    index = service.admit_index(body.index)
+    held: Index = index.held
     given, k, hybrid = body.texts(), body.k if body.k is not None else 10, body.hybrid or 0.0
     looked, most = (_candidates(k), MOST_MIXED) if hybrid else (k, MOST_HITS)
     request.check_count(len(given))
     if len(given) * looked > most:
         raise too_large(f"{len(given)} queries with {looked} rows each are more than {most} rows at once; ask less")
     served = service.admit(index.model)
-    mixed = None if not hybrid else _mixed_by(served, index.held, hybrid, k)
+    mixed = None if not hybrid else _mixed_by(served, held, hybrid, k)
     texts = served.prepare(given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    check_k(looked)
+    narrowing = held.narrowing(body.where)
     request.reserve(len(given) * k * ENTRY_BYTES)
-    answer = await request.embed(served, texts)
-    embeddings = await _asked(index.held.asked_with(served.embedder), served, texts, answer.embeddings)
-    units = embeddings.units.copy()
-    units[embeddings.feature_counts == 0] = 0
-    began = time.perf_counter()
-    found = await request.unless_gone(asyncio.ensure_future(searches.find(units, looked, body.where)))
-    looked_ms = (time.perf_counter() - began) * 1e3
-    told = body.return_records is not False
-    if told or mixed:
-        request.reserve(RECORD_TIMES * sum(some.view.record_bytes(rows) for some in found for rows in some.rows))
-    encoded = await asyncio.to_thread(_encoded, index.name, texts, found, mixed, told=told)
-    usage = usage_of(served, answer)
-    return Response([encoded], JSON, usage._replace(inference_ms=usage.inference_ms + looked_ms))
+    returned = body.return_records is not False
+    look_seconds = SECONDS_A_ROW * len(held)
+    hit_seconds = (SECONDS_A_MIXED_ROW if hybrid else SECONDS_A_HIT) * looked
+    with request.admit((look_seconds + hit_seconds) * len(texts)) as job:
+        answer = await request.embed(served, texts)
+        usage = usage_of(served, answer)
+        asking = held.asked_with(served.embedder)
+        results: list[list[dict[str, Any]]] = []
+        view = await request.in_thread(job, partial(held.view, narrowing), 0.0)
+        # Others have their turn between two pieces.
+        for start in range(0, len(texts), PIECE_QUERIES):
+            piece = texts[start : start + PIECE_QUERIES]
+            embeddings = answer.embeddings.take(slice(start, start + PIECE_QUERIES))
+            weighting = None if asking is served.embedder else asking
+            look = partial(_look, view, piece, embeddings, weighting, looked)
+            found = await request.in_thread(job, look, look_seconds * len(piece))
+            if returned or mixed:
+                request.reserve(RECORD_TIMES * sum(map(found.view.record_bytes, found.rows)))
+            encode = partial(_results, found, piece, mixed, returned=returned)
+            results += await request.in_thread(job, encode, hit_seconds * len(piece))
+        encoded = await request.in_thread(job, lambda: to_json({"index": index.name, "results": results}))
+    return Response([encoded], JSON, with_job(usage, job))
 
 
 def _candidates(k: int) -> int:
@@ -114,17 +129,8 @@ def _candidates(k: int) -> int:
     return max(k, CANDIDATES)
 
 
-async def _asked(asking: Embedder, served: Served, texts: list[str], found: RawEmbeddings) -> RawEmbeddings:
-    """The queries as the index wants them: as the served model has them, or with the index's weights of n-grams."""
-    if asking is served.embedder:
-        return found
-    if len(texts) <= LOOP_TEXTS:
-        return asking.with_semantic(texts, found)
-    return await asyncio.to_thread(asking.with_semantic, texts, found)
-
-
 def _mixed_by(served: Served, held: Index, hybrid: float, k: int) -> Mixed:
-    """What puts the rows of a query in another order. Raises InputError where the model weighs no n-grams."""
+    """Return a re-ranking function. Raises InputError where the model has no weights of n-grams."""
     from gramvec.search.hybrid import weights_for
 
     lexical = weights_for(served.embedder, hybrid, held.lexical)
@@ -132,17 +138,31 @@ def _mixed_by(served: Served, held: Index, hybrid: float, k: int) -> Mixed:
     return lambda view, rows, scores, text: view.mixed(rows, scores, text, lexical, hybrid)[:k]
 
 
-def _encoded(name: str, texts: list[str], found: list[Rows], mixed: Mixed | None, *, told: bool) -> bytes:
+class Found(NamedTuple):
+    """Rows int64[q, n] of an index and their cosines float32[q, n], the nearest first, and the view they belong to."""
+
+    view: View
+    rows: Any
+    scores: Any
+
+
+def _look(view: View, texts: list[str], embeddings: RawEmbeddings, asking: Embedder | None, k: int) -> Found:
+    """Return the nearest rows; `asking` weights the n-grams of queries as the index does."""
+    if asking is not None:
+        embeddings = asking.with_semantic(texts, embeddings)
+    units = np.where(embeddings.feature_counts[:, None] == 0, np.float32(0), embeddings.units)
+    return Found(view, *view.nearest(units, k))
+
+
+def _results(found: Found, texts: list[str], mixed: Mixed | None, *, returned: bool) -> list[list[dict[str, Any]]]:
     results: list[list[dict[str, Any]]] = []
-    asked = iter(texts)
-    for some in found:
-        for rows, scores, text in zip(some.rows, some.scores, asked, strict=False):
-            hits = some.view.hits(rows, scores) if mixed is None else mixed(some.view, rows, scores, text)
-            results.append(
-                [
-                    # As float32 it is written with the digits that it has.
-                    {"id": hit.id, "score": np.float32(hit.score), **({"record": hit.record} if told else {})}
-                    for hit in hits
-                ]
-            )
-    return to_json({"index": name, "results": results})
+    for text, rows, scores in zip(texts, found.rows, found.scores, strict=True):
+        hits = found.view.hits(rows, scores) if mixed is None else mixed(found.view, rows, scores, text)
+        results.append(
+            [
+                # A float32 number is written with only the digits that it has.
+                {"id": hit.id, "score": np.float32(hit.score), **({"record": hit.record} if returned else {})}
+                for hit in hits
+            ]
+        )
+    return results

@@ -10,12 +10,13 @@ from gramvec.lexical.sparse import SparseEmbedder, uniform
 from gramvec.server.request import Request
 from gramvec.server.responses import JSON, Response, to_json
 from gramvec.server.schemas import Direction, OneOrManyBody, OneOrManyTexts, Truncate
-from gramvec.server.state.served import usage_of_turn
+from gramvec.server.state.served import usage_of_job
 
 # In all texts of a request: half a second of a core, and 60 MB of JSON.
 MOST_CHARACTERS = 1_000_000
 # A character begins an n-gram of three and one of four; an entry takes 46 bytes in JSON, and its objects as much.
 BYTES_A_CHARACTER = 2 * 92
+SECONDS_A_CHARACTER = 5e-7
 
 
 class SparseRequest(OneOrManyBody):
@@ -45,9 +46,11 @@ async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
     request.check_count(len(given))
     served = service.admit()
     texts = served.prepare(given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    request.reserve(BYTES_A_CHARACTER * request.check_characters(texts))
-    encoded, turn = await service.sparse.run(lambda: _encoded(uniform(), texts))
-    return Response([encoded], JSON, usage_of_turn(served, texts, turn))
+    characters = request.check_characters(texts)
+    request.reserve(BYTES_A_CHARACTER * characters)
+    with request.admit(SECONDS_A_CHARACTER * characters) as job:
+        encoded = await request.in_thread(job, lambda: _encoded(uniform(), texts))
+    return Response([encoded], JSON, usage_of_job(served, texts, job))
 
 
 def _encoded(embedder: SparseEmbedder, texts: list[str]) -> bytes:

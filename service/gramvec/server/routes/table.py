@@ -76,6 +76,7 @@ ROUTES = (
             headers=EMPTY_HEADERS,
         )
         | ERRORS,
+        work="comparisons",
     ),
     Route(
         "POST",
@@ -107,6 +108,7 @@ ROUTES = (
             "The response of /embed or /similarity.", Matrix | Scores, OTHER_FORMS, SHAPE_HEADERS | EMPTY_HEADERS
         )
         | ERRORS,
+        work="comparisons",
     ),
     Route("GET", "/health", health, responses=ok("The process answers."), public=True),
     Route(
@@ -124,6 +126,7 @@ ROUTES = (
         responses=ok("For each text the columns that it has, ascending, and their values.", list[list[SparseValue]])
         | ERRORS,
         characters=SPARSE_CHARACTERS,
+        work="sparse vectors",
     ),
     Route(
         "POST",
@@ -131,9 +134,10 @@ ROUTES = (
         rerank_texts,
         (RerankRequest,),
         responses=ok("The texts' places and scores, the best first.", list[RankedText]) | ERRORS,
+        work="rankings",
     ),
-    Route("POST", "/v1/rerank", rank_documents, (RankRequest,), responses=RANKED | V1_ERRORS),
-    Route("POST", "/v2/rerank", rank_documents_v2, (RankRequest,), responses=RANKED | ERRORS),
+    Route("POST", "/v1/rerank", rank_documents, (RankRequest,), responses=RANKED | V1_ERRORS, work="rankings"),
+    Route("POST", "/v2/rerank", rank_documents_v2, (RankRequest,), responses=RANKED | ERRORS, work="rankings"),
     Route(
         "POST",
         "/match",
@@ -141,6 +145,7 @@ ROUTES = (
         (MatchRequest,),
         responses=ok("The matches, by left text and then the highest score.", MatchAnswer) | ERRORS,
         characters=MATCH_CHARACTERS,
+        work="matches",
     ),
     Route(
         "POST",
@@ -148,6 +153,7 @@ ROUTES = (
         search_index,
         (SearchRequest,),
         responses=ok("For each query its nearest rows, the nearest first.", SearchAnswer) | ERRORS,
+        work="searches",
     ),
     Route(
         "POST",
@@ -160,6 +166,7 @@ ROUTES = (
             headers=UNKNOWN_HEADERS,
         )
         | ERRORS,
+        work="predictions",
     ),
     Route(
         "POST",
@@ -167,6 +174,7 @@ ROUTES = (
         explain_texts,
         (ExplainRequest,),
         responses=ok("The score and its parts.", Explained) | ERRORS,
+        work="explanations",
     ),
     Route(
         "GET",
@@ -207,5 +215,6 @@ ROUTES = (
             content={"text/plain": {"schema": {"type": "string"}}, "application/openmetrics-text": {}},
         )
         | errors(401, e404="Metrics are switched off."),
+        work="expositions",
     ),
 )

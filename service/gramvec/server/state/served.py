@@ -9,8 +9,8 @@ from typing import NamedTuple
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.server.batching.batcher import Answer, Batcher
+from gramvec.server.batching.work_queue import Job
 from gramvec.server.responses import Usage
-from gramvec.server.state.serial import Took
 
 
 class Served(NamedTuple):
@@ -61,7 +61,12 @@ def usage_of(served: Served, answer: Answer) -> Usage:
     return Usage(answer.characters, answer.queue_ms, answer.inference_ms, served.label, texts, time.perf_counter())
 
 
-def usage_of_turn(served: Served, texts: Sequence[str], turn: Took) -> Usage:
-    """Return the cost of work in a thread of its own on these texts."""
+def usage_of_job(served: Served, texts: Sequence[str], job: Job) -> Usage:
+    """Return the cost of finished work on these texts."""
     characters = sum(map(len, texts))
-    return Usage(characters, turn.waited_ms, turn.worked_ms, served.label, len(texts), time.perf_counter())
+    return Usage(characters, job.waited_ms, job.worked_ms, served.label, len(texts), time.perf_counter())
+
+
+def with_job(usage: Usage, job: Job) -> Usage:
+    """Return the cost of a request that took part of a model and work of a queue."""
+    return usage._replace(queue_ms=usage.queue_ms + job.waited_ms, inference_ms=usage.inference_ms + job.worked_ms)

@@ -12,6 +12,7 @@ from weakref import WeakSet
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import GramvecError
 from gramvec.server.batching.batcher import LOOP_SECONDS, Batcher
+from gramvec.server.batching.work_queue import WorkQueue
 from gramvec.server.errors import HttpError, not_reloaded, reload_given_up, reload_under_way, shortened, unhealthy
 from gramvec.server.settings.aliases import aliases_of
 from gramvec.server.settings.settings import Settings
@@ -26,8 +27,6 @@ from gramvec.server.state.attached import (
     renewed_all,
 )
 from gramvec.server.state.loading import Wanted, close_but, label_of, load_models
-from gramvec.server.state.searches import Searches
-from gramvec.server.state.serial import SerialThread
 from gramvec.server.state.served import Served
 from gramvec.server.state.traffic import Traffic
 from gramvec.server.telemetry.logs import NO_USER_TEXT
@@ -38,8 +37,6 @@ log = logging.getLogger("gramvec.server")
 
 T = TypeVar("T")
 
-# An explanation of the longest texts takes 0.3 s.
-MOST_EXPLANATIONS_WAITING = 32
 # More than a request has beside its texts.
 FIELDS = 1_000
 
@@ -73,10 +70,7 @@ class Service:
         self.on_loaded: Callable[[], None] | None = None
         self.traffic = Traffic(settings.max_bytes_in_flight)
         self.metrics = Metrics(settings.workers)
-        self.explanations = SerialThread(MOST_EXPLANATIONS_WAITING, "explanations")
-        self.sparse = SerialThread(MOST_EXPLANATIONS_WAITING, "sparse vectors")
-        self.matches = SerialThread(MOST_EXPLANATIONS_WAITING, "matches")
-        self.predictions = SerialThread(MOST_EXPLANATIONS_WAITING, "predictions")
+        self._work_queues: dict[str, WorkQueue] = {}
         self.reload: Callable[[], Awaitable[Reloaded]] = self.renew
         self._loading = "the model is being loaded"
         self._document: asyncio.Future[bytes] | None = None
@@ -86,9 +80,8 @@ class Service:
     def _serve(self, models: dict[str, Served], attached: Sequence[Attached]) -> None:
         self.models: Mapping[str, Served] = MappingProxyType(models)
         self.served = next(iter(models.values()), None)
-        deadline = self.settings.request_deadline_seconds
         self.attached = attached
-        self.indexes = {one.name: Searches(one, deadline) for one in attached if one.kind is INDEX}
+        self.indexes = {one.name: one for one in attached if one.kind is INDEX}
         self.heads = {one.name: one for one in attached if one.kind is HEAD}
 
     def attach(self, *embedders: Embedder, attached: Sequence[Attached] = ()) -> None:
@@ -217,6 +210,8 @@ class Service:
             await asyncio.wait([self._renewal])
         for batcher in [*self._retired, *(served.batcher for served in self.models.values())]:
             await batcher.close()
+        for queue in self._work_queues.values():
+            queue.close()
         close_but((served.embedder for served in self.models.values()), self.given)
 
     @property
@@ -264,7 +259,14 @@ class Service:
             raise HttpError(404, "not_found", message, param="model", code="model_not_found")
         return served
 
-    def admit_index(self, name: str | None = None) -> Searches:
+    def work_queue(self, kind: str) -> WorkQueue:
+        """Return the queue of this kind of work, as in "matches"."""
+        found = self._work_queues.get(kind)
+        if found is None:
+            found = self._work_queues[kind] = WorkQueue(kind, self.settings.request_deadline_seconds)
+        return found
+
+    def admit_index(self, name: str | None = None) -> Attached:
         """The index of this name, None for the first. Raises HttpError 404 for a name that is not served."""
         return _named(self.indexes, name, INDEX)
 
