@@ -20,7 +20,7 @@ from gramvec.embed.vectors import RawEmbeddings
 from gramvec.server.app import Application, create_app
 from gramvec.server.http1 import Tls
 from gramvec.server.run import Server, server_for
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
 
 PATIENCE = 60.0

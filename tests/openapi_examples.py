@@ -22,7 +22,7 @@ from gramvec.errors import BackendError, Overloaded
 from gramvec.server import openapi
 from gramvec.server.app import Application, create_app
 from gramvec.server.routes.table import ROUTES
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
 
 TARGET = Path(openapi.__file__).with_name("examples.json")

@@ -18,7 +18,7 @@ from attacks.craft import ATTACKS, manifest
 from gramvec.bundle.bundle import open_bundle
 from gramvec.cli import cli
 from gramvec.errors import BundleError
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from gramvec_training.export.bundle import ChosenChunks
 from http_support import PATIENCE, running, until
 from reliability.support import SAMPLES, small_bundle

@@ -23,7 +23,7 @@ import gramvec
 from conftest import MODELS, ROOT
 from gramvec.client import AsyncClient, Client
 from gramvec.errors import BackendError, GramvecError, InputError, ServiceError
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, until
 
 pytestmark = pytest.mark.slow

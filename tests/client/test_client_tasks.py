@@ -21,7 +21,7 @@ from gramvec.classify.head import Head
 from gramvec.client import AsyncClient, Client, MatchedPair, PredictedLabel, RankedText
 from gramvec.errors import InputError, ServiceError
 from gramvec.lexical.sparse import uniform
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import RunningServer, running
 
 pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")

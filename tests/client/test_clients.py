@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT
 from gramvec import Embedder
 from gramvec.bundle.bundle import DEFAULT_MODEL
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, RunningServer, WatchedModel, running
 
 openai = pytest.importorskip("openai", reason="needs the extra `clients`")

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from gramvec import Embedder
-from gramvec.server.settings.settings import settings_from
+from gramvec.server.settings import settings_from
 from http_support import PATIENCE, RunningServer, running
 
 cohere = pytest.importorskip("cohere", reason="make test-integrations installs it")

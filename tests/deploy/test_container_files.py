@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 import gramvec
 from conftest import ROOT
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import running
 
 HEALTHY = ROOT / "docker" / "healthy.py"

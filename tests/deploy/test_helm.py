@@ -18,7 +18,7 @@ import yaml
 
 import gramvec
 from conftest import ROOT
-from gramvec.server.settings.settings import Settings, environment_variable
+from gramvec.server.settings import Settings, environment_variable
 from http_support import running
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import gramvec
 from conftest import ROOT
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import RunningServer, running
 
 MONITORING = ROOT / "docker" / "monitoring"

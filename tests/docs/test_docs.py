@@ -20,7 +20,7 @@ import gramvec
 from benchmarks import readme
 from conftest import MODELS, ROOT
 from gramvec.cli import cli
-from gramvec.server.settings.settings import Settings, option
+from gramvec.server.settings import Settings, option
 from http_support import running
 
 pytestmark = pytest.mark.slow

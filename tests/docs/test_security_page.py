@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from conftest import ROOT
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 
 UNITS = {"": 1, " MiB": 2**20}
 

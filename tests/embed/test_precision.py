@@ -18,7 +18,7 @@ from gramvec import Embedder
 from gramvec.embed.quantization import check_precision, quantize
 from gramvec.embed.vectors import unit
 from gramvec.errors import InputError
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
 
 DTYPES = {"float32": "float32", "int8": "int8", "uint8": "uint8", "binary": "int8", "ubinary": "uint8"}

@@ -22,7 +22,7 @@ from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
 from gramvec.integrations import models
 from gramvec.integrations.models import MOST_OPEN, name_of, opened, vectors_of
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import running
 
 # The libraries warn of each other.

@@ -22,7 +22,7 @@ from gramvec.explain.contributions import explain
 from gramvec.lexical.sketch import COLUMNS, LexicalSketch
 from gramvec.lexical.weights import WEIGHT_BITS, NgramWeights
 from gramvec.native import loops
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from gramvec_training.export.adapt import add_lexical
 from gramvec_training.export.convert import convert
 from http_support import running, until

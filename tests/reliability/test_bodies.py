@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gramvec
 from gramvec import Embedder
 from gramvec.classify.head import Head
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
 
 for _module in ("numkong", "scipy"):

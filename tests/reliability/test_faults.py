@@ -29,7 +29,7 @@ from gramvec.bundle.bundle import open_bundle
 from gramvec.errors import BackendError
 from gramvec.runtime.base import Sums
 from gramvec.runtime.select import open_runtime
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.featurizer import Featurizer
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, running, served_process, until

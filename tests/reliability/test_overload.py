@@ -16,7 +16,7 @@ from benchmarks.soak.client import Connection
 from benchmarks.soak.overload import Overload, Taken, overload, told
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import post_bytes, running
 from reliability.support import once_of_three
 

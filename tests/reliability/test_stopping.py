@@ -20,7 +20,7 @@ from gramvec.server.app import create_app
 from gramvec.server.http1 import Limits
 from gramvec.server.processes import orderly_server
 from gramvec.server.processes.forked_servers import StandbyServer
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, post_bytes, running, served_process, until
 from reliability.support import answers, received
 

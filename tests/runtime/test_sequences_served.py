@@ -25,7 +25,7 @@ from gramvec.explain.neighbors import nearest_ngrams
 from gramvec.explain.occlusion import MOST_PIECES, shares
 from gramvec.runtime.onnx import OnnxRuntime
 from gramvec.runtime.sequences import PLACES, SequenceRuntime, taken
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary

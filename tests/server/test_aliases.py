@@ -15,9 +15,8 @@ from gramvec import Embedder
 from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
 from gramvec.server.app import create_app
-from gramvec.server.settings.aliases import aliases_of
-from gramvec.server.settings.settings import Settings, settings_from
-from gramvec.server.state.loading import load_models, renewed
+from gramvec.server.settings import Settings, aliases_of, settings_from
+from gramvec.server.state.models import load_models, renewed
 from http_support import COMMAND, PATIENCE, RunningServer, running, served_process, until
 
 ALIASES = ("text-embedding-3-small=gramvec-en", "BAAI/bge-small-en=gramvec-en")
@@ -66,11 +65,11 @@ def test_lists_have_aliases_behind_the_models(server: RunningServer) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("small",), "'small' is no alias; write NAME=MODEL"),
-        (("=gramvec-en",), "is no alias; write NAME=MODEL"),
-        (("small=",), "is no alias; write NAME=MODEL"),
-        (("a b=gramvec-en",), "is no alias; write NAME=MODEL"),
-        (("a\n=gramvec-en",), "is no alias; write NAME=MODEL"),
+        (("small",), "'small' is not an alias; write NAME=MODEL"),
+        (("=gramvec-en",), "is not an alias; write NAME=MODEL"),
+        (("small=",), "is not an alias; write NAME=MODEL"),
+        (("a b=gramvec-en",), "is not an alias; write NAME=MODEL"),
+        (("a\n=gramvec-en",), "is not an alias; write NAME=MODEL"),
         (("a" * 201 + "=gramvec-en",), "201 characters, the limit is 200"),
         (("gramvec-en=gramvec-en",), "'gramvec-en' is an alias of itself"),
         (("a=gramvec-en", "a=sif"), "the alias 'a' is given twice"),

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import BackendError, InputError, Overloaded
-from gramvec.server.batching.batcher import Answer, Batcher
-from gramvec.server.batching.execute import CallRecord
-from gramvec.server.batching.queue import LONG_TEXT
-from gramvec.server.batching.throughput import FIRST_COST_SECONDS, Pace
+from gramvec.server.batching.batcher import Batcher, BatchResult, Embedded
+from gramvec.server.batching.queue import FIRST_COST_SECONDS, LONG_TEXT, Throughput
 from http_support import HELD, PATIENCE, WatchedModel, until
 
 
@@ -52,7 +50,7 @@ async def in_thread(event: threading.Event) -> None:
     assert await asyncio.to_thread(event.wait, PATIENCE)
 
 
-def same_bytes(answer: Answer, embedder: Embedder, texts: list[str]) -> bool:
+def same_bytes(answer: Embedded, embedder: Embedder, texts: list[str]) -> bool:
     """Equal to each text embedded alone, by the library."""
     alone = [embedder.raw([text]) for text in texts]
     vectors = b"".join(one.vectors.tobytes() for one in alone)
@@ -63,7 +61,7 @@ def same_bytes(answer: Answer, embedder: Embedder, texts: list[str]) -> bool:
 def test_requests_of_one_turn_share_a_call(model: WatchedModel, embedder: Embedder) -> None:
     requests = [["a fast car"], ["ripe bananas", ""], ["vehicles", "vehicals", "\N{GRINNING FACE}"]]
 
-    async def work(batcher: Batcher) -> list[Answer]:
+    async def work(batcher: Batcher) -> list[Embedded]:
         return await asyncio.gather(*(batcher.submit(texts) for texts in requests))
 
     answers = with_batcher(model, work)
@@ -82,7 +80,7 @@ def test_requests_of_separate_turns_do_not_wait_for_each_other(model: WatchedMod
 
 
 def test_arrivals_gather_while_the_worker_is_busy(model: WatchedModel, embedder: Embedder) -> None:
-    async def work(batcher: Batcher) -> tuple[Answer, list[Answer]]:
+    async def work(batcher: Batcher) -> tuple[Embedded, list[Embedded]]:
         long = batcher.submit([HELD])
         await in_thread(model.holding)
         gathered = []
@@ -124,7 +122,7 @@ def test_calls_are_cut_by_characters_and_a_long_text_is_its_own(model: WatchedMo
     # A text costs two characters more than it has.
     texts = ["x" * 38, "y" * 38, "z" * 38, "long " * 40, "last"]
 
-    async def work(batcher: Batcher) -> Answer:
+    async def work(batcher: Batcher) -> Embedded:
         return await batcher.submit(texts)
 
     answer = with_batcher(model, work, call_seconds=of(100))
@@ -135,7 +133,7 @@ def test_calls_are_cut_by_characters_and_a_long_text_is_its_own(model: WatchedMo
 def test_a_short_request_waits_behind_one_call_of_a_bulk_one(model: WatchedModel, embedder: Embedder) -> None:
     bulk = [f"bulk {number:03d}" for number in range(30)]
 
-    async def work(batcher: Batcher) -> tuple[Answer, Answer]:
+    async def work(batcher: Batcher) -> tuple[Embedded, Embedded]:
         first, second = batcher.submit(bulk), batcher.submit(["short"])
         return await first, await second
 
@@ -149,7 +147,7 @@ def test_a_short_request_waits_behind_one_call_of_a_bulk_one(model: WatchedModel
 def test_a_request_that_fits_a_call_is_not_cut_in_two(model: WatchedModel, embedder: Embedder) -> None:
     requests = [[f"{number} {copy}" for copy in range(10)] for number in range(4)]
 
-    async def work(batcher: Batcher) -> list[Answer]:
+    async def work(batcher: Batcher) -> list[Embedded]:
         return await asyncio.gather(*(batcher.submit(texts) for texts in requests))
 
     # A text is 5 characters of work: two requests and a half would fit a call.
@@ -162,7 +160,7 @@ def test_a_request_that_fits_a_call_is_not_cut_in_two(model: WatchedModel, embed
 def test_only_the_culprit_fails(model: WatchedModel, embedder: Embedder) -> None:
     requests = [["innocent", "too"], ["good", "poison"], ["bystander"]]
 
-    async def work(batcher: Batcher) -> list[Answer | BaseException]:
+    async def work(batcher: Batcher) -> list[Embedded | BaseException]:
         return await asyncio.gather(*(batcher.submit(texts) for texts in requests), return_exceptions=True)
 
     before, culprit, after = with_batcher(model, work)
@@ -187,7 +185,7 @@ def test_a_failed_bulk_request_is_not_computed_further(model: WatchedModel) -> N
 
 
 def test_the_model_serves_on_after_a_failure(model: WatchedModel, embedder: Embedder) -> None:
-    async def work(batcher: Batcher) -> Answer:
+    async def work(batcher: Batcher) -> Embedded:
         with pytest.raises(BackendError):
             await batcher.submit(["poison " * 3_000])  # on the worker thread
         with pytest.raises(BackendError):
@@ -225,7 +223,7 @@ def test_a_withdrawn_request_never_reaches_the_model(model: WatchedModel) -> Non
 
 
 def test_a_request_withdrawn_during_its_call_harms_nobody(model: WatchedModel, embedder: Embedder) -> None:
-    async def work(batcher: Batcher) -> Answer:
+    async def work(batcher: Batcher) -> Embedded:
         gone = batcher.submit([HELD])
         await in_thread(model.holding)
         gone.cancel()
@@ -258,7 +256,7 @@ def test_the_queue_is_bounded_in_texts(model: WatchedModel) -> None:
 def test_a_request_larger_than_the_queue_is_served_when_nothing_waits(model: WatchedModel, embedder: Embedder) -> None:
     texts = [f"text {number}" for number in range(20)]
 
-    async def work(batcher: Batcher) -> Answer:
+    async def work(batcher: Batcher) -> Embedded:
         return await batcher.submit(texts)
 
     assert same_bytes(with_batcher(model, work, queue_texts=5), embedder, texts)
@@ -393,7 +391,7 @@ def test_retry_after_is_what_waits_at_the_measured_cost(model: WatchedModel) -> 
 
 
 def test_times_are_those_of_the_request(model: WatchedModel) -> None:
-    async def work(batcher: Batcher) -> tuple[Answer, Answer, float]:
+    async def work(batcher: Batcher) -> tuple[Embedded, Embedded, float]:
         held = batcher.submit([HELD])
         await in_thread(model.holding)
         began = time.perf_counter()
@@ -412,7 +410,7 @@ def test_times_are_those_of_the_request(model: WatchedModel) -> None:
 
 
 def test_close_finishes_what_was_admitted_and_refuses_the_rest(model: WatchedModel, embedder: Embedder) -> None:
-    async def run() -> tuple[Answer, Answer]:
+    async def run() -> tuple[Embedded, Embedded]:
         batcher = Batcher(model, queue_texts=10)
         held = batcher.submit([HELD])
         await in_thread(model.holding)
@@ -463,7 +461,7 @@ def test_no_texts_are_refused(model: WatchedModel) -> None:
 def test_any_split_into_requests_and_calls_gives_the_same_bytes(
     embedder: Embedder, requests: list[list[str]], call_characters: int, loop_characters: int
 ) -> None:
-    async def work(batcher: Batcher) -> list[Answer]:
+    async def work(batcher: Batcher) -> list[Embedded]:
         return await asyncio.gather(*(batcher.submit(texts) for texts in requests))
 
     answers = with_batcher(embedder, work, call_seconds=of(call_characters), loop_seconds=of(loop_characters))
@@ -535,7 +533,7 @@ def test_a_request_that_has_waited_beyond_its_deadline_is_dropped(model: Watched
 
 
 def test_a_request_that_was_begun_is_finished_whatever_its_deadline(model: WatchedModel, embedder: Embedder) -> None:
-    async def work(batcher: Batcher) -> Answer:
+    async def work(batcher: Batcher) -> Embedded:
         begun = batcher.submit([HELD, "rest"])
         await in_thread(model.holding)
         await asyncio.sleep(0.1)
@@ -566,13 +564,13 @@ def test_the_pace_is_that_of_the_clock_where_the_loop_is_kept_busy(model: Watche
 
 
 def test_every_call_is_reported(model: WatchedModel) -> None:
-    records: list[CallRecord] = []
+    records: list[BatchResult] = []
 
     async def work(batcher: Batcher) -> None:
         await asyncio.gather(batcher.submit(["a fast car", ""]), batcher.submit(["vehicles"]))
         await asyncio.gather(batcher.submit(["good"]), batcher.submit(["poison", ""]), return_exceptions=True)
 
-    with_batcher(model, work, on_call=records.append)
+    with_batcher(model, work, on_batch=records.append)
     assert [(one.texts, one.characters, one.empty) for one in records] == [(3, 18, 1), (3, 10, 0)]
     assert all(one.seconds > 0 for one in records)
 
@@ -589,7 +587,7 @@ def test_a_closed_batcher_says_so(model: WatchedModel) -> None:
 
 def test_calls_grow_to_what_a_device_does_in_their_time() -> None:
     """Most of a small call is what it costs to be made: 0.4 ms here, and 40 ns a character."""
-    pace = Pace()
+    pace = Throughput()
     sizes = []
     for _ in range(30):
         sizes.append(pace.affordable(0.010))

@@ -19,7 +19,7 @@ from gramvec.errors import InputError
 from gramvec.server import run as http_server
 from gramvec.server.errors import HttpError
 from gramvec.server.middleware import CORS_REQUEST_HEADERS, Auth, Cors
-from gramvec.server.settings.settings import Settings, settings_from
+from gramvec.server.settings import Settings, settings_from
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, until
 
 PAGE = "https://page.example"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from gramvec import Embedder
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
 
 PROGRAM = """

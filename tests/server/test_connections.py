@@ -13,7 +13,7 @@ from gramvec.server.http1.bodies import Body, Chunked, Counted
 from gramvec.server.http1.head import CHUNKED, Head, HeadReader
 from gramvec.server.http1.limits import Limits
 from gramvec.server.http1.refusals import Refused
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 
 LINE = b"POST /embed?a=1 HTTP/1.1\r\n"
 HOST = b"host: t\r\n"

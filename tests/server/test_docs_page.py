@@ -16,7 +16,7 @@ from selenium.webdriver.common.by import By
 
 from browser_support import chromium
 from gramvec import Embedder
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import RunningServer, running, until
 
 

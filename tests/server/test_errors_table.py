@@ -22,7 +22,7 @@ from gramvec import Embedder
 from gramvec.bundle.resolve import find_bundle
 from gramvec.errors import BundleError
 from gramvec.server.errors import not_reloaded
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from gramvec.server.state import service as http_service
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, read_all, running, until
 
@@ -164,7 +164,7 @@ def stop_waiting(server: RunningServer) -> None:
 
 def memory_is_short(stage: Stage, dialect: Dialect) -> httpx.Response:
     server = stage.serve()
-    server.service.traffic.reserve(server.service.settings.max_bytes_in_flight)
+    server.service.memory.reserve(server.service.settings.max_bytes_in_flight)
     answer = post(server, dialect, ["a text"] * 20)
     assert int(answer.headers["retry-after"]) >= 1
     return answer

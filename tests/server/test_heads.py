@@ -13,7 +13,7 @@ from gramvec import Embedder
 from gramvec.server.http1.head import Head, HeadReader
 from gramvec.server.http1.known_heads import LONGEST_HEAD, MOST_HEADS, KnownHeads
 from gramvec.server.http1.limits import Limits
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import RunningServer, post_bytes, running
 from reliability.support import Wire, answers, closing, received
 

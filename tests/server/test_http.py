@@ -21,8 +21,8 @@ from gramvec import Embedder
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError
 from gramvec.server.routes.embed import preferred
-from gramvec.server.settings.settings import Settings, settings_from
-from gramvec.server.state import loading as http_models
+from gramvec.server.settings import Settings, settings_from
+from gramvec.server.state import models as http_models
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, until
 
 RAW = {"accept": "application/octet-stream"}

@@ -15,7 +15,7 @@ import pytest
 import gramvec
 from conftest import ROOT
 from gramvec.explain.contributions import explain
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, RunningServer, running, until
 
 TEXTS = {"source_sentence": "cheap flihgts\u0301 \U0001f642", "target_sentence": "low-cost  air fares"}

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from gramvec.server.telemetry import logs
 from http_support import PATIENCE, post_bytes, read_all, running, served_process, until
 

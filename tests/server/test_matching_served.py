@@ -11,7 +11,7 @@ import pytest
 
 import gramvec
 from gramvec.server.routes import match as route
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
 
 pytest.importorskip("scipy", reason="SciPy is not installed: pip install '.[match]'")

@@ -21,10 +21,10 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from conftest import ROOT
 from gramvec import Embedder, __version__
-from gramvec.server.batching.execute import CallRecord
+from gramvec.server.batching.batcher import BatchResult
 from gramvec.server.responses import NO_USAGE
 from gramvec.server.routes import metrics as exposition
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry import shared_counters
 from gramvec.server.telemetry.metrics import SECONDS, SILENT_SECONDS, Metrics
@@ -357,11 +357,11 @@ def test_a_successor_counts_on_but_has_nobody_waiting() -> None:
             return [("model", Queue())]
 
     metrics = Metrics(2)
-    metrics.calls_of("model")(CallRecord(3, 9, 0.001, 1, 2, 0.0005))
+    metrics.calls_of("model")(BatchResult((), 3, 9, 0.001, 1, 2, 0.0005))
     metrics.publish(Status())
     assert metrics.read()["waiting", "model"] == [(0, [3.0, 9.0, 1.5])]
     metrics.claim(0)
-    metrics.calls_of("model")(CallRecord(1, 1, 0.001, 0, 0, 0.0005))
+    metrics.calls_of("model")(BatchResult((), 1, 1, 0.001, 0, 0, 0.0005))
     assert metrics.read()["call_totals", "model"] == [(0, [4.0, 10.0, 1.0, 2.0])]
     assert metrics.read()["waiting", "model"] == [(0, [0.0, 0.0, 0.0])]
 
@@ -387,7 +387,7 @@ def test_the_library_is_imported_by_the_first_reader_alone_and_brings_no_framewo
         "before = 'prometheus_client' in sys.modules\n"
         "from gramvec.server.routes.metrics import exposed\n"
         "from gramvec.server.state.service import Service\n"
-        "from gramvec.server.settings.settings import Settings\n"
+        "from gramvec.server.settings import Settings\n"
         "exposed(Service(Settings()), '')\n"
         "print(json.dumps([before, sorted({name.split('.')[0] for name in sys.modules})]))\n"
     )

@@ -16,7 +16,7 @@ import gramvec
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.bundle.bundle import DEFAULT_MODEL
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
 
 ENVELOPE = {"message", "type", "param", "code"}

@@ -16,7 +16,7 @@ from conftest import MODELS
 from gramvec import Embedder
 from gramvec.classify.head import Head
 from gramvec.server.routes.pages import DOCS_ASSETS
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, running, served_process
 
 pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")

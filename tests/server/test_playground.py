@@ -19,7 +19,7 @@ import gramvec
 from browser_support import chromium
 from conftest import MODELS
 from gramvec.server.routes.pages import PAGE
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, RunningServer, running, until
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from gramvec.classify.head import Head
 from gramvec.errors import InputError
 from gramvec.server.app import create_app
 from gramvec.server.routes import classify as predicting
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, running, served_process, until
 
 LABELS = ("card", "exchange", "other")

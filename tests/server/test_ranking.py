@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 import gramvec
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
 
 QUERY = "vehicals"

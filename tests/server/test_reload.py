@@ -22,8 +22,8 @@ import pytest
 import gramvec
 from conftest import MODELS
 from gramvec import BundleError, Embedder
-from gramvec.server.settings.settings import Settings
-from gramvec.server.state import loading as http_models
+from gramvec.server.settings import Settings
+from gramvec.server.state import models as http_models
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
 
 pytestmark = pytest.mark.slow

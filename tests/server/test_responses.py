@@ -20,7 +20,7 @@ from gramvec import Embedder
 from gramvec.server import responses
 from gramvec.server.app import Application, create_app
 from gramvec.server.routes import embed
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, post_bytes, read_all, running, running_app
 
 

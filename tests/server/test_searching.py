@@ -21,7 +21,7 @@ from gramvec.client import Client
 from gramvec.errors import InputError
 from gramvec.server.app import create_app
 from gramvec.server.routes import search as route
-from gramvec.server.settings.settings import Settings, settings_from
+from gramvec.server.settings import Settings, settings_from
 from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, running, served_process, until
 
 pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")

@@ -17,9 +17,9 @@ from conftest import MODELS
 from gramvec import Embedder
 from gramvec.errors import BundleError
 from gramvec.server.app import create_app
-from gramvec.server.settings.settings import Settings
-from gramvec.server.state import loading as http_models
-from gramvec.server.state.loading import load_models
+from gramvec.server.settings import Settings
+from gramvec.server.state import models as http_models
+from gramvec.server.state.models import load_models
 from http_support import COMMAND, HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
 
 NAMES = ("gramvec-en", "charagram-phrase", "sif")

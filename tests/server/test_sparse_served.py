@@ -11,7 +11,7 @@ import pytest
 
 import gramvec
 from gramvec.server.routes import sparse as route
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
 
 TEXTS = ["canon sd1100", "", "Canon  SD1100", "aaaaaa \U0001f642"]

@@ -18,12 +18,12 @@ from starlette.requests import ClientDisconnect
 from gramvec import Embedder
 from gramvec.server.app import Application, create_app
 from gramvec.server.batching.batcher import Batcher
+from gramvec.server.batching.queue import FIRST_COST_SECONDS
 from gramvec.server.batching.task_free import Notify, TaskFree
-from gramvec.server.batching.throughput import FIRST_COST_SECONDS
 from gramvec.server.request import Request, Route
 from gramvec.server.responses import Response
-from gramvec.server.settings.settings import Settings
-from gramvec.server.state.served import Served
+from gramvec.server.settings import Settings
+from gramvec.server.state.models import Served
 from gramvec.server.state.service import Service
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, running_app, until
 

@@ -28,7 +28,7 @@ from gramvec import Embedder
 from gramvec.client import Client
 from gramvec.server.app import create_app
 from gramvec.server.http1 import Tls
-from gramvec.server.settings.settings import settings_from
+from gramvec.server.settings import settings_from
 from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, read_all, running_app, until
 
 pytestmark = pytest.mark.slow
@@ -300,7 +300,7 @@ def test_an_answer_that_is_not_taken_is_left(files: Files, embedder: Embedder) -
         bare.connect(("127.0.0.1", server.port))
         with files.client().wrap_socket(bare, server_hostname="127.0.0.1") as connection:
             connection.sendall(post_bytes(body))
-            until(lambda: server.service.traffic.count_unsent() > 2**20)
+            until(lambda: server.service.memory.count_unsent() > 2**20)
             until(lambda: server.connections == 0)
 
 

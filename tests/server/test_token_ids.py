@@ -16,7 +16,7 @@ import pytest
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.errors import GramvecError, InputError
-from gramvec.server.settings.settings import settings_from
+from gramvec.server.settings import settings_from
 from gramvec.server.token_ids import Encoding
 from http_support import COMMAND, PATIENCE, running
 
@@ -129,10 +129,10 @@ def test_what_is_refused_is_named(client: httpx.Client, ids: Any, status: int, p
 def test_many_ids_are_many_bytes_and_bounded(embedder: Embedder, path: Path) -> None:
     settings = settings_from({"token_ids": (str(path),), "max_bytes_in_flight": 2**20, "truncate": "on"})
     with running(settings, embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
-        server.service.traffic.reserve(20_000)  # of another request
+        server.service.memory.reserve(20_000)  # of another request
         answer = asked(client, [[301] * 1_000] * 20)  # 2.5 MB of spaces
         assert answer.status_code == 429
-        server.service.traffic.release(20_000)
+        server.service.memory.release(20_000)
         assert vectors(asked(client, [301] * 1_000)) == embedder.embed([" " * 65_536]).tobytes()
 
 

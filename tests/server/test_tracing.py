@@ -19,7 +19,7 @@ import pytest
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.errors import GramvecError
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from gramvec.server.telemetry import tracing
 from http_support import COMMAND, PATIENCE, WatchedModel, running, served_process, until
 
@@ -232,7 +232,7 @@ def test_none_exports_nothing(embedder: Embedder, monkeypatch: pytest.MonkeyPatc
 
 def test_what_is_off_imports_nothing() -> None:
     code = (
-        "import sys; from gramvec.server.settings.settings import Settings; from gramvec.server.app import create_app;"
+        "import sys; from gramvec.server.settings import Settings; from gramvec.server.app import create_app;"
         "from gramvec.server.run import server_for; server_for(create_app(Settings())).preload();"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry.sdk')]"
     )

@@ -14,7 +14,7 @@ import pytest
 from gramvec import Embedder
 from gramvec.errors import Overloaded
 from gramvec.server.batching.work_queue import WorkQueue
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
 
 

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from gramvec import Embedder, native
 from gramvec.cli.serve import serve
 from gramvec.runtime.ort import why_no_cuda
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, serves, until
 
 pytestmark = pytest.mark.slow
@@ -320,7 +320,7 @@ def test_the_process_is_alive_while_its_models_are_loaded(tmp_path: Path) -> Non
     script = f"""
 import pathlib, time
 from gramvec.server import run as server
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 load = server.load_models
 def slow(settings):
     while not pathlib.Path({str(tmp_path / "go")!r}).exists():

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from gramvec.cli.main import import_quickly
 from gramvec.errors import GramvecError, InputError
-from gramvec.server.settings.settings import Settings, environment_variable, option, settings_from
+from gramvec.server.settings import Settings, environment_variable, option, settings_from
 
 log = logging.getLogger("gramvec.server")
 

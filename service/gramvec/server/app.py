@@ -19,10 +19,10 @@ from gramvec.server.middleware import Auth, Cors, log_request, record_span
 from gramvec.server.request import CLIENT_GONE, Request, Route
 from gramvec.server.responses import error_response
 from gramvec.server.routes.table import ROUTES
-from gramvec.server.settings.settings import Settings
-from gramvec.server.state.aside import aside
-from gramvec.server.state.attached import open_attached
-from gramvec.server.state.loading import check_aliases, check_names
+from gramvec.server.settings import Settings
+from gramvec.server.state.background import in_background
+from gramvec.server.state.models import check_aliases, check_names
+from gramvec.server.state.resources import open_attached
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry.tracing import Spans, check_tracing
 
@@ -208,7 +208,7 @@ class Application:
         await service.close()
         if self._spans is not None:
             with suppress(TimeoutError):
-                await aside(self._spans.close, seconds=LAST_SPANS_SECONDS)
+                await in_background(self._spans.close, seconds=LAST_SPANS_SECONDS)
         await send({"type": "lifespan.shutdown.complete"})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from gramvec.server.errors import HttpError, shortened
 from gramvec.server.request import CLIENT_GONE, Request
 from gramvec.server.responses import Headers, Response
-from gramvec.server.settings.origins import ANY
+from gramvec.server.settings import ANY_ORIGIN
 from gramvec.server.telemetry.logs import FIELDS
 from gramvec.server.telemetry.tracing import Spans
 
@@ -74,7 +74,7 @@ class Cors:
     """The Fetch standard's CORS protocol for a list of origins, or for all ("*")."""
 
     def __init__(self, origins: Sequence[str]) -> None:
-        self._any = ANY in origins
+        self._any = ANY_ORIGIN in origins
         self._origins = frozenset(origin.encode() for origin in origins)
 
     def headers(self, request: Mapping[bytes, bytes]) -> Headers:

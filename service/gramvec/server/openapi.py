@@ -20,7 +20,7 @@ from gramvec import __version__
 from gramvec.server.errors import ErrorBody, OpenAIErrorBody
 from gramvec.server.request import Route
 from gramvec.server.responses import JSON
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -15,16 +15,17 @@ from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from gramvec.server.batching.batcher import Answer
+from gramvec.embed.vectors import RawEmbeddings
+from gramvec.errors import InputError
 from gramvec.server.batching.work_queue import Job
 from gramvec.server.errors import check_content_type, from_validation, too_large, too_large_body, too_many_texts
 from gramvec.server.http1.request_response import RequestResponse
 from gramvec.server.json_text import first_values, holds_more, parse_slowly
 from gramvec.server.responses import JSON, JSON_LINE, NO_USAGE, Headers, Response, Usage, described
 from gramvec.server.schemas import Body
-from gramvec.server.state.served import Served
+from gramvec.server.state.memory_budget import UNCOUNTED_BYTES
+from gramvec.server.state.models import Served
 from gramvec.server.state.service import Service
-from gramvec.server.state.traffic import UNCOUNTED_BYTES
 from gramvec.server.telemetry.metrics import UNKNOWN_ROUTE
 
 T = TypeVar("T")
@@ -163,13 +164,13 @@ class Request:
     def reserve(self, size: int) -> None:
         """Count `size` bytes as held by this request until `release`. Raises Overloaded."""
         if size > UNCOUNTED_BYTES:
-            self.service.traffic.reserve(size, own=self._reserved)
+            self.service.memory.reserve(size, own=self._reserved)
             self._reserved += size
 
     def release(self) -> None:
         """Give back all reserved bytes."""
         if self._reserved:
-            self.service.traffic.release(self._reserved)
+            self.service.memory.release(self._reserved)
             self._reserved = 0
 
     # The body
@@ -248,7 +249,9 @@ class Request:
         if not route.schemas:
             return None
         # Before the body is read: a request that was taken up is served, whatever comes later.
-        self.service.check_accepting()
+        service = self.service
+        if service.stopping or service.failure is not None or not service.models:
+            service.check_accepting()
         if route.read is not None:
             return await route.read(self)
         return self.check(await self.document(), route.schemas[0])
@@ -271,12 +274,47 @@ class Request:
 
     # The model
 
-    async def embed(self, served: Served, texts: Sequence[str]) -> Answer:
-        """Return the embeddings of prepared texts.
+    def model(self, name: str | None) -> Served:
+        """Return the model of this name or alias, None for the default. Raises HttpError 404."""
+        default = self.service.served
+        return default if name is None and default is not None else self.service.admit(name)
+
+    def prepare(
+        self,
+        served: Served,
+        texts: list[str],
+        path: Callable[[int], str],
+        *,
+        truncate: bool | None = None,
+        direction: str | None = None,
+    ) -> list[str]:
+        """Return checked texts, cut to the limit on their length if asked. A schema has found them to be strings.
+
+        Raises:
+            InputError: a text is too long or has a lone surrogate; the message names it by its `path` in the body.
+        """
+        embedder = served.embedder
+        if max(map(len, texts)) <= embedder.max_characters and all(map(str.isascii, texts)):
+            return texts
+        try:
+            return embedder.prepare(
+                texts,
+                truncate=served.truncate if truncate is None else truncate,
+                truncation_direction="left" if direction in ("left", "Left") else "right",
+            )
+        except InputError as error:
+            if error.index is None:
+                raise
+            # The library counts texts; a client knows them by their place in the body.
+            sentence = str(error).removeprefix(f"text {error.index} ")
+            raise InputError(f"{path(error.index)} {sentence}", field=path(error.index), index=error.index) from error
+
+    async def embed(self, served: Served, texts: Sequence[str]) -> tuple[RawEmbeddings, Usage]:
+        """Return the embeddings of prepared texts and what they cost.
 
         Raises:
             Overloaded, BackendError: see `Batcher.submit`.
-            ClientDisconnect: nobody waits for the answer any more; texts that are still queued are dropped.
+            ClientDisconnect: the client has left; texts that are still queued are dropped.
         """
         batcher = served.batcher
         pending = batcher.submit(texts)
@@ -289,7 +327,10 @@ class Request:
             if self._server_side is not None and self._server_side.disconnected and not pending.done():
                 pending.cancel()
                 raise ClientDisconnect
-        return pending.result() if pending.done() else await self.unless_gone(pending)
+        found = pending.result() if pending.done() else await self.unless_gone(pending)
+        now = time.perf_counter()
+        usage = Usage(found.characters, found.queue_ms, found.inference_ms, served.label, len(texts), now)
+        return found.embeddings, usage
 
     @contextmanager
     def admit(self, seconds: float) -> Iterator[Job]:
@@ -363,3 +404,14 @@ class Request:
         if label := label or self.service.default_label:
             lines += b"x-model: %b\r\n" % label
         return lines
+
+
+def usage_of_job(served: Served, texts: Sequence[str], job: Job) -> Usage:
+    """Return the cost of a request whose work on these texts is done."""
+    characters = sum(map(len, texts))
+    return Usage(characters, job.waited_ms, job.worked_ms, served.label, len(texts), time.perf_counter())
+
+
+def with_job(usage: Usage, job: Job) -> Usage:
+    """Return the cost of a request that took part of a model and did work in a thread."""
+    return usage._replace(queue_ms=usage.queue_ms + job.waited_ms, inference_ms=usage.inference_ms + job.worked_ms)

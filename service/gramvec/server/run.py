@@ -26,9 +26,9 @@ from gramvec.server.processes import (
     standing_by,
     supervise,
 )
-from gramvec.server.settings.settings import NO_WORKERS_ON_CUDA, Settings
-from gramvec.server.state.attached import Reloaded, renewed_all
-from gramvec.server.state.loading import check_there, check_whole, close_but, load_models
+from gramvec.server.settings import NO_WORKERS_ON_CUDA, Settings
+from gramvec.server.state.models import check_there, check_whole, close_but, load_models
+from gramvec.server.state.resources import Reloaded, renewed_all
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry import logs
 from gramvec.server.telemetry.tracing import check_tracing

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.errors import InputError
-from gramvec.server.settings.settings import Settings, option
-from gramvec.server.settings.token_files import OTHERS, token_files
+from gramvec.server.settings import OTHERS, Settings, option, token_files
 
 # o200k_base has 200,000 tokens of at most 128 bytes in a file of 3.6 MB.
 MOST_FILE_BYTES = 16 * 2**20

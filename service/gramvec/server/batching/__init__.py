@@ -1,4 +1,1 @@
-"""Batching: concurrent requests to batches of the model, with bounded queues and deadlines.
-
-A new reason to refuse a request is a function in `overload`. Nothing here knows HTTP.
-"""
+"""Batches of texts for a model, and queues of other work."""

@@ -1,42 +1,52 @@
-"""Concurrent requests on one asyncio loop -> calls of the model -> one answer a request.
+"""Requests of one event loop that become batches of one model.
 
-There is no timer and no delay to tune. Everything submitted in one turn of the event loop is flushed together at
-the end of that turn; while a long call runs on the worker thread, arrivals gather and form the next call.
+There is no timer and no delay to tune. All requests that are submitted in one turn of the event loop are flushed
+together at the end of that turn; while a long batch runs on the worker thread, arrivals gather and form the next one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+import numpy as np
 
 from gramvec.embed.vectors import RawEmbeddings
-from gramvec.errors import BackendError, InputError, Overloaded
-from gramvec.server.batching.execute import CallRecord, Model, Outcome, execute, record_of
-from gramvec.server.batching.overload import is_late, no_room, shutting_down, would_be_late
-from gramvec.server.batching.queue import Call, Line, Request
+from gramvec.errors import BackendError, InputError, Overloaded, OverloadReason
+from gramvec.server.batching.queue import Batch, RequestQueue, Slice, Throughput, Waiting
 from gramvec.server.batching.task_free import Notify
-from gramvec.server.batching.throughput import Pace
 
-# A call on the worker thread holds the model for about 10 ms: that is what a short request waits behind a bulk one.
+log = logging.getLogger("gramvec.server.batching")
+
+# A batch on the worker thread holds the model for about 10 ms: a short request waits that long behind a bulk one.
 CALL_SECONDS = 0.010
-# About 4 ms of work runs on the loop itself, and calls are cut to that. A thread costs more than its hop of 50 to 150
+# About 4 ms of work runs on the loop itself, and batches are cut to that. A thread costs more than its hop of 50 to 150
 # us: it and the loop take the lock of the interpreter from each other, a fifth of the CPU time at 256 texts a request.
 LOOP_SECONDS = 0.004
 QUEUE_CHARACTERS = 64 * 2**20
-# Requests past their deadline are looked for so many times in its length, beside each time that a call is cut.
+# Requests past their deadline are looked for this many times in its length, and whenever a batch is taken.
 LOOKS_A_DEADLINE = 8
 
 
-class Answer(NamedTuple):
-    """One request's rows, in the order of its texts, and what they took.
+class Model(Protocol):
+    """A model that is batched: one row for each prepared text, the same bytes whatever its neighbors."""
 
-    `queue_ms` and `inference_ms` are milliseconds of wall time and add up to the time between submission and
-    answer; inference is the duration of the calls the request took part in. `characters` is their number in the texts.
+    def raw(self, texts: Sequence[str]) -> RawEmbeddings:
+        """Embed prepared texts: float32[n, d] and the known features of each, int64[n]."""
+        ...
+
+
+class Embedded(NamedTuple):
+    """Embeddings of one request, in the order of its texts, and what they cost.
+
+    `queue_ms` and `inference_ms` are milliseconds of wall time and add up to the time between submission and result;
+    inference is the duration of the batches that the request took part in. `characters` is their number in the texts.
     """
 
     embeddings: RawEmbeddings
@@ -45,24 +55,51 @@ class Answer(NamedTuple):
     characters: int
 
 
+class BatchResult(NamedTuple):
+    """Results of one call of the model, one for each slice, and figures for the metrics.
+
+    A batch that failed is tried again request by request and counts as one; the last three figures leave out its failed
+    texts.
+
+    Attributes:
+        texts, characters: of the whole batch.
+        seconds: of wall time.
+        empty: texts without any known feature.
+        unknown: unknown characters and words, see FeatureBatch.
+        featurize_seconds: the part of `seconds` from texts to rows of the table.
+        failed: a result is an error, or the batch had to be tried again.
+    """
+
+    results: Sequence[RawEmbeddings | BackendError]
+    texts: int
+    characters: int
+    seconds: float
+    empty: int = 0
+    unknown: int = 0
+    featurize_seconds: float = 0.0
+    failed: bool = False
+
+
 class Batcher:
     """Coalesces requests to one model. Belongs to the event loop that submits to it.
 
-    What a character of work costs is learnt from the calls, so that the limits in seconds hold for a slow runtime and
-    a fast one.
+    The cost of a character of work is learned from past batches, so that the limits in seconds hold for a slow runtime
+    and a fast one.
 
     Args:
         model: anything with `raw(texts)`; called from the loop or from one worker thread, never from both at once.
         queue_texts: texts that may wait; a request that would exceed it is refused with `Overloaded`. A single
             larger request is let in when nothing waits, so that refusal always means "later", never "never".
         queue_characters: the same for the characters of the waiting texts.
-        call_seconds: about how long one call may hold the model; a text that takes longer is a call of its own.
-        loop_seconds: a call of about this time or less runs on the event loop, and calls are cut to it; a text that
-            takes longer goes to the worker thread. 0 sends every call to the thread, for a device that is waited for.
+        call_seconds: about the longest time that a batch may hold the model; a text that takes longer is a batch of its
+            own.
+        loop_seconds: a batch of about this time or less runs on the event loop, and batches are cut to it; a text that
+            takes longer goes to the worker thread. 0 sends every batch to the thread, for a device that is waited for.
         long_text_factor: how many times the usual a character of a text over `LONG_TEXT` characters costs.
-        deadline_seconds: how long a request may wait until the model begins with it. One that would wait longer, at
-            the measured speed, is refused; one that has is dropped. Both with `Overloaded`. None for no such limit.
-        on_call: hears of every call of the model, on the event loop.
+        deadline_seconds: the longest time that a request may wait until the model begins with it. A request that would
+            wait longer, by estimate, is refused, and one that has waited longer is dropped, both with `Overloaded`.
+            None for no limit.
+        on_batch: called on the event loop after every batch.
     """
 
     def __init__(
@@ -75,7 +112,7 @@ class Batcher:
         loop_seconds: float = LOOP_SECONDS,
         long_text_factor: int = 1,
         deadline_seconds: float | None = None,
-        on_call: Callable[[CallRecord], None] | None = None,
+        on_batch: Callable[[BatchResult], None] | None = None,
     ) -> None:
         self._model = model
         self._queue_texts = queue_texts
@@ -83,16 +120,16 @@ class Batcher:
         self._call_seconds = min(call_seconds, loop_seconds) if loop_seconds else call_seconds
         self._loop_seconds = loop_seconds
         self._deadline_seconds = deadline_seconds
-        self._on_call = on_call
-        self._line = Line(long_text_factor)
-        self._pace = Pace()
+        self._on_batch = on_batch
+        self._queue = RequestQueue(long_text_factor)
+        self._throughput = Throughput()
         self._adapt()
         self._flush_due = False
-        self.flushed = Notify()  # comes after each call on the loop, or the beginning of one on the worker thread
+        self.flushed = Notify()  # after each batch on the loop, or the start of one on the worker thread
         self._look_due = False
-        self._call: asyncio.Future[Outcome] | None = None
+        self._call: asyncio.Future[BatchResult] | None = None
         self._call_cost = 0
-        # When the model was last free to take work: the time from then on is what the work in its hands takes.
+        # The time at which the model was last free to take work.
         self._free_since = 0.0
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gramvec-model")
         self._closed = False
@@ -102,42 +139,42 @@ class Batcher:
     @property
     def waiting(self) -> int:
         """Texts admitted and not yet handed to the model."""
-        return self._line.texts
+        return self._queue.texts
 
     @property
     def waiting_characters(self) -> int:
         """Characters of the texts admitted and not yet handed to the model."""
-        return self._line.characters
+        return self._queue.characters
 
     @property
     def full(self) -> bool:
         """True when the next request would be refused whatever its size."""
-        return self._line.texts >= self._queue_texts or self._line.characters >= self._queue_characters
+        return self._queue.texts >= self._queue_texts or self._queue.characters >= self._queue_characters
 
     @property
     def cost_seconds(self) -> float:
-        """Seconds that the model needs for a character of work, see `Pace`."""
-        return self._pace.cost_seconds
+        """Seconds that the model needs for a character of work, see `Throughput`."""
+        return self._throughput.cost_seconds
 
     @property
     def pace_seconds(self) -> float:
-        """Seconds that go by for a character of work while there is some, see `Pace`."""
-        return self._pace.pace_seconds
+        """Seconds that pass for a character of work, see `Throughput`."""
+        return self._throughput.pace_seconds
 
     @property
     def retry_after(self) -> float:
-        """Seconds until what waits now is served, at the measured pace."""
-        return self._line.cost * self.pace_seconds + self._call_rest
+        """Seconds until all that waits now is served, by estimate."""
+        return self._queue.cost * self.pace_seconds + self._call_rest
 
     @property
     def expected_wait(self) -> float:
-        """Seconds until the model would begin with a request that came now, at the measured pace."""
-        return self._line.turns_cost * self.pace_seconds + self._call_rest
+        """Seconds until the model would begin with a request that came now, by estimate."""
+        return self._queue.turns_cost * self.pace_seconds + self._call_rest
 
     @property
     def oldest_seconds(self) -> float:
-        """Seconds since the oldest request of which texts still wait was submitted; 0.0 when none waits."""
-        oldest = self._line.oldest
+        """Seconds since the oldest request with waiting texts was submitted; 0.0 when none waits."""
+        oldest = self._queue.oldest
         return 0.0 if oldest is None else time.perf_counter() - oldest
 
     @property
@@ -146,8 +183,8 @@ class Batcher:
             return 0.0
         return max(0.0, self._call_cost * self.pace_seconds - (time.perf_counter() - self._free_since))
 
-    def submit(self, texts: Sequence[str]) -> asyncio.Future[Answer]:
-        """Queue one request of prepared texts; cancel the future to withdraw it.
+    def submit(self, texts: Sequence[str]) -> asyncio.Future[Embedded]:
+        """Queue one request of prepared texts and return the future of its result; cancel it to withdraw the request.
 
         The future fails with `BackendError` when the model fails on this request.
 
@@ -158,22 +195,24 @@ class Batcher:
         if not texts:
             raise InputError("give at least one text")
         if self._closed:
-            raise shutting_down()
-        line = self._line
+            raise Overloaded(
+                "the model is shutting down; send the request again", retry_after=1.0, reason="shutting_down"
+            )
+        queue = self._queue
         characters = sum(map(len, texts))
-        full = line.texts + len(texts) > self._queue_texts or line.characters + characters > self._queue_characters
-        if line.texts and full:
+        full = queue.texts + len(texts) > self._queue_texts or queue.characters + characters > self._queue_characters
+        if queue.texts and full:
             raise self._no_room(len(texts), characters)
-        if line.turns_cost > self._patience_cost or self._call is not None:
+        if queue.turns_cost > self._patience_cost or self._call is not None:
             self._check_deadline()
-        cost = line.cost_of(texts, characters)
+        cost = queue.cost_of(texts, characters)
         loop = asyncio.get_running_loop()
         now = time.perf_counter()
         turn_cost = min(cost, self._turn_cost)
-        request = Request(texts, loop.create_future(), now, characters, characters, cost, turn_cost)
-        if not line.texts and self._call is None:
+        request = Waiting(texts, loop.create_future(), now, characters, characters, cost, turn_cost)
+        if not queue.texts and self._call is None:
             self._free_since = now
-        line.join(request)
+        queue.join(request)
         if self._call is not None:
             self._look_soon(loop)
         else:
@@ -183,42 +222,60 @@ class Batcher:
 
     @property
     def flush_due(self) -> bool:
-        """Whether there will be a flush in this turn of the loop or the next, so that `flushed` may be awaited."""
+        """True if there will be a flush in this turn of the loop or the next, so that `flushed` may be awaited."""
         return self._flush_due
 
     def _adapt(self) -> None:
-        # What a call takes on at most, and what may wait, without a call under way, before the deadline is in danger.
-        self._turn_cost = self._pace.affordable(self._call_seconds)
+        # The most work of a batch, and the most that may wait, without a batch under way, before the deadline.
+        self._turn_cost = self._throughput.affordable(self._call_seconds)
         self._patience_cost = inf if self._deadline_seconds is None else self._deadline_seconds / self.pace_seconds
 
     def _no_room(self, texts: int, characters: int) -> Overloaded:
-        waiting, limit, again = self._line.texts, self._queue_texts, self.retry_after
-        if waiting + texts > limit:
-            return no_room("texts", waiting, texts, limit, reason="queue_texts", retry_after=again)
-        waiting, limit = self._line.characters, self._queue_characters
-        return no_room("characters", waiting, characters, limit, reason="queue_characters", retry_after=again)
+        what, waiting, more, limit = "texts", self._queue.texts, texts, self._queue_texts
+        reason: OverloadReason = "queue_texts"
+        if waiting + more <= limit:
+            what, waiting, more, limit = "characters", self._queue.characters, characters, self._queue_characters
+            reason = "queue_characters"
+        return Overloaded(
+            f"{waiting} {what} are waiting and {more} more would exceed the queue's {limit}; send the request again"
+            " later",
+            retry_after=self.retry_after,
+            reason=reason,
+        )
 
     def _check_deadline(self) -> None:
         if self._deadline_seconds is not None and (wait := self.expected_wait) > self._deadline_seconds:
-            raise would_be_late(wait, self._deadline_seconds, retry_after=self.retry_after)
+            raise Overloaded(
+                f"the model would begin with this request in about {wait:.1f} s, after its deadline of"
+                f" {self._deadline_seconds:g} s; send the request again later",
+                retry_after=self.retry_after,
+                reason="deadline",
+            )
 
     def _look_soon(self, loop: asyncio.AbstractEventLoop) -> None:
-        # Nothing waits beyond its turn of the loop but behind a call on the worker thread.
-        if self._deadline_seconds is not None and not self._look_due and self._line and self._call is not None:
+        # A request waits longer than its turn of the loop only behind a batch on the worker thread.
+        if self._deadline_seconds is not None and not self._look_due and self._queue and self._call is not None:
             self._look_due = True
             loop.call_later(self._deadline_seconds / LOOKS_A_DEADLINE, self._look, loop)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         self._look_due = False
-        self._line.look(partial(self._drop_if_late, time.perf_counter()))
+        self._queue.visit(partial(self._drop_if_late, time.perf_counter()))
         self._look_soon(loop)
 
-    def _drop_if_late(self, now: float, request: Request) -> None:
-        # One that was begun is finished: what it has taken of the model is not thrown away.
+    def _drop_if_late(self, now: float, request: Waiting) -> None:
+        # A request that was begun is finished: the work already done for it is not thrown away.
         if self._deadline_seconds is None or request.taken or request.future.done():
             return
         if (waited := now - request.submitted) > self._deadline_seconds:
-            request.future.set_exception(is_late(waited, self._deadline_seconds, retry_after=self.retry_after))
+            request.future.set_exception(
+                Overloaded(
+                    f"the request waited {waited:.1f} s, longer than its deadline of {self._deadline_seconds:g} s;"
+                    " send it again later",
+                    retry_after=self.retry_after,
+                    reason="deadline",
+                )
+            )
 
     async def close(self) -> None:
         """Refuse new requests, finish those admitted, stop the worker thread."""
@@ -239,41 +296,41 @@ class Batcher:
             self.flushed.notify_all()
 
     def _call_model(self, loop: asyncio.AbstractEventLoop) -> None:
-        call = self._cut()
-        if call is not None and call.cost > self._pace.affordable(self._loop_seconds):
-            self._call_cost = call.cost
-            self._call = loop.run_in_executor(self._worker, execute, self._model, call.slices)
-            self._call.add_done_callback(partial(self._finish, loop, call))
+        batch = self._take()
+        if batch is not None and batch.cost > self._throughput.affordable(self._loop_seconds):
+            self._call_cost = batch.cost
+            self._call = loop.run_in_executor(self._worker, execute, self._model, batch)
+            self._call.add_done_callback(partial(self._finish, loop, batch))
             self._look_soon(loop)
             return
-        if call is not None:
-            self._deliver(call, execute(self._model, call.slices))
-        if self._line:
+        if batch is not None:
+            self._deliver(batch, execute(self._model, batch))
+        if self._queue:
             self._flush_soon(loop)  # others have a turn of the loop first
         else:
             self._idle.set()
 
-    def _finish(self, loop: asyncio.AbstractEventLoop, call: Call, done: asyncio.Future[Outcome]) -> None:
+    def _finish(self, loop: asyncio.AbstractEventLoop, batch: Batch, done: asyncio.Future[BatchResult]) -> None:
         self._call = None
         self._call_cost = 0
-        self._deliver(call, done.result())
+        self._deliver(batch, done.result())
         self._flush_soon(loop)
 
-    def _cut(self) -> Call | None:
+    def _take(self) -> Batch | None:
         now = time.perf_counter()
         overdue = -inf if self._deadline_seconds is None else now - self._deadline_seconds
-        return self._line.cut(self._turn_cost, overdue, partial(self._drop_if_late, now))
+        return self._queue.take(self._turn_cost, overdue, partial(self._drop_if_late, now))
 
-    def _deliver(self, call: Call, outcome: Outcome) -> None:
+    def _deliver(self, batch: Batch, outcome: BatchResult) -> None:
         now = time.perf_counter()
         passed, self._free_since = now - self._free_since, now
-        # A call that failed was tried again in parts, so its time says nothing.
+        # A batch that failed was tried again in parts, so its time says nothing.
         if not outcome.failed:
-            self._pace.learn(call.cost, outcome.seconds, passed)
+            self._throughput.learn(batch.cost, outcome.seconds, passed)
             self._adapt()
-        if self._on_call is not None:
-            self._on_call(record_of(call, outcome))
-        for (request, _, stop), result in zip(call.slices, outcome.results, strict=True):
+        if self._on_batch is not None:
+            self._on_batch(outcome)
+        for (request, _, stop), result in zip(batch.slices, outcome.results, strict=True):
             if request.future.done():
                 continue
             if isinstance(result, BackendError):
@@ -285,7 +342,60 @@ class Batcher:
                 inference = request.seconds * 1e3
                 total = (now - request.submitted) * 1e3
                 request.future.set_result(
-                    Answer(embeddings, max(0.0, total - inference), inference, request.characters)
+                    Embedded(embeddings, max(0.0, total - inference), inference, request.characters)
                 )
             else:
                 request.parts = [*request.parts, result]
+
+
+def execute(model: Model, batch: Batch) -> BatchResult:
+    """Call the model with a batch; if that fails, with each request alone, so that only the culprit fails."""
+    slices = batch.slices
+    texts = slices[0].texts if len(slices) == 1 else [text for piece in slices for text in piece.texts]
+    began = time.perf_counter()
+    try:
+        raw = model.raw(texts)
+        if len(raw.vectors) != len(texts):
+            raise RuntimeError(f"the model gave {len(raw.vectors)} rows for {len(texts)} texts")
+    except Exception as error:
+        return _tried_alone(model, batch, error, began)
+    results = [raw] if len(slices) == 1 else _shared_out(raw, slices)
+    empty = len(texts) - int(np.count_nonzero(raw.feature_counts))
+    seconds = time.perf_counter() - began
+    return BatchResult(results, batch.texts, batch.characters, seconds, empty, raw.unknown, raw.featurize_seconds)
+
+
+def _tried_alone(model: Model, batch: Batch, error: Exception, began: float) -> BatchResult:
+    slices = batch.slices
+    if len(slices) == 1:
+        log.error("the model failed on a request of %d texts", len(slices[0].texts), exc_info=error)
+        parts = [BatchResult([_failure(error)], 0, 0, 0.0, failed=True)]
+    else:
+        log.warning("a batch of %d requests failed (%s); each is tried alone", len(slices), type(error).__name__)
+        parts = [execute(model, Batch([piece], 0, 0, 0)) for piece in slices]
+    return BatchResult(
+        [part.results[0] for part in parts],
+        batch.texts,
+        batch.characters,
+        time.perf_counter() - began,
+        sum(part.empty for part in parts),
+        sum(part.unknown for part in parts),
+        sum(part.featurize_seconds for part in parts),
+        failed=True,
+    )
+
+
+def _shared_out(raw: RawEmbeddings, slices: Sequence[Slice]) -> list[RawEmbeddings | BackendError]:
+    results: list[RawEmbeddings | BackendError] = []
+    row = 0
+    for _, start, stop in slices:
+        end = row + stop - start
+        results.append(raw.take(slice(row, end)))
+        row = end
+    return results
+
+
+def _failure(error: Exception) -> BackendError:
+    failure = BackendError(f"the model failed on this request ({type(error).__name__}); the server's log says why")
+    failure.__cause__ = error
+    return failure

@@ -1,4 +1,7 @@
-"""The line of requests that wait for a model, and how calls are cut from it."""
+"""FIFO queue of requests, and the batches that are taken from it.
+
+Work is counted in characters, because the number of n-grams is; a text without any costs as much as two.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,27 @@ from typing import Any, NamedTuple
 
 from gramvec.embed.vectors import RawEmbeddings
 
-# Work is counted in characters, because the number of n-grams is; a text without any costs as much as two.
 TEXT_COST = 2
-# Longer texts may cost more a character: runtimes say how many times as much (gramvec.runtime.Batching).
+# Longer texts may cost more for each character: runtimes say how many times as much (gramvec.runtime.base.Batching).
 LONG_TEXT = 4_000
+
+# Seconds that a character of work is taken to cost until batches have been measured: ONNX Runtime on one core.
+FIRST_COST_SECONDS = 0.3e-6
+# The share of the past that the measured cost keeps at each batch, and the least work that is measured: a smaller batch
+# is mostly overhead, which a larger one does not have more of.
+MEMORY = 0.9
+TEACHING_COST = 512
 
 
 @dataclass(slots=True, eq=False)
-class Request:
-    """One request: its texts, the future of its answer, and what of it still waits."""
+class Waiting:
+    """One request: its texts, the future of its result, and the part of it that still waits.
+
+    Attributes:
+        turn_cost: the part of `waiting_cost` that its next batch takes; the rest goes to the end of the queue.
+        taken: number of texts already in a batch.
+        seconds, parts: duration and results of the batches so far.
+    """
 
     texts: Sequence[str]
     future: asyncio.Future[Any]
@@ -27,28 +42,28 @@ class Request:
     characters: int
     waiting_characters: int
     waiting_cost: int
-    turn_cost: int  # of waiting_cost, what its next call takes about: the rest goes to the end of the line
-    taken: int = 0  # texts already handed to a call
+    turn_cost: int
+    taken: int = 0
     seconds: float = 0.0
     parts: Sequence[RawEmbeddings] = ()
 
 
 class Slice(NamedTuple):
-    """The part of a request that goes into one call."""
+    """The part of a request that is in one batch."""
 
-    request: Request
+    request: Waiting
     start: int
     stop: int
 
     @property
     def texts(self) -> Sequence[str]:
-        """Its texts."""
+        """The texts of the slice."""
         texts = self.request.texts
         return texts if self.stop - self.start == len(texts) else texts[self.start : self.stop]
 
 
-class Call(NamedTuple):
-    """What goes to the model at once, its cost in characters of work, its characters and its texts."""
+class Batch(NamedTuple):
+    """Slices for one call of the model, their cost in characters of work, their characters and their texts."""
 
     slices: list[Slice]
     cost: int
@@ -56,11 +71,11 @@ class Call(NamedTuple):
     texts: int
 
 
-class Line:
-    """Requests in their order, and counts of what waits: texts, characters, and cost in characters of work.
+class RequestQueue:
+    """Requests in the order of their arrival, and counts of what waits: texts, characters, and cost.
 
     `turns_cost` is what is computed before a request that comes now gets its first turn: a bulk request goes to the end
-    of the line after each call.
+    of the queue after each batch.
 
     Args:
         long_text_factor: how many times the usual a character of a text over `LONG_TEXT` characters costs.
@@ -68,7 +83,7 @@ class Line:
 
     def __init__(self, long_text_factor: int) -> None:
         self._long_text_factor = long_text_factor
-        self._queue: deque[Request] = deque()
+        self._queue: deque[Waiting] = deque()
         self.texts = 0
         self.characters = 0
         self.cost = 0
@@ -79,16 +94,16 @@ class Line:
 
     @property
     def oldest(self) -> float | None:
-        """When the oldest request that somebody still waits for was submitted."""
+        """The time at which the oldest request that is still wanted was submitted."""
         return min((one.submitted for one in self._queue if not one.future.done()), default=None)
 
     def cost_of(self, texts: Sequence[str], characters: int) -> int:
-        """The work that these texts are."""
+        """Estimate the cost of `texts`."""
         if characters > LONG_TEXT and max(map(len, texts)) > LONG_TEXT:
             return sum(map(self._cost, texts))
         return TEXT_COST * len(texts) + characters
 
-    def join(self, request: Request) -> None:
+    def join(self, request: Waiting) -> None:
         """Put a request at the end."""
         self._queue.append(request)
         self.texts += len(request.texts)
@@ -96,8 +111,8 @@ class Line:
         self.cost += request.waiting_cost
         self.turns_cost += request.turn_cost
 
-    def look(self, at: Callable[[Request], None]) -> None:
-        """Show each request, and let go of those whose futures are done then."""
+    def visit(self, at: Callable[[Waiting], None]) -> None:
+        """Visit every request, and drop those whose futures are done after it."""
         for _ in range(len(self._queue)):
             request = self._queue.popleft()
             at(request)
@@ -106,17 +121,17 @@ class Line:
             else:
                 self._queue.append(request)
 
-    def cut(self, limit: int, overdue: float, drop: Callable[[Request], None]) -> Call | None:
-        """The next call, of about `limit` characters of work or one text that is more; None when nothing waits.
+    def take(self, limit: int, overdue: float, drop: Callable[[Waiting], None]) -> Batch | None:
+        """Return the next batch, of about `limit` characters of work or one longer text; None when nothing waits.
 
-        `drop` sees each request that was submitted before `overdue`, before it is taken. One whose future is done then,
-        withdrawn or failed, is left out.
+        `drop` is called with each request that was submitted before `overdue`, before it is taken. A request whose
+        future is done then, withdrawn or failed, is left out.
         """
         before = self.texts
         left_out = 0
-        # A request that does not fit whole goes to the end of the line: a short one then waits behind one call of a
-        # bulk request, not behind all of them. One that fits a call by itself waits for the next: to join its parts
-        # would cost more.
+        # A request that does not fit as a whole goes to the end of the queue: a short one then waits behind one batch
+        # of a bulk request, not behind all of them. One that fits a batch by itself waits for the next: to join its
+        # parts would cost more.
         slices: list[Slice] = []
         cost = characters = 0
         while self._queue:
@@ -148,19 +163,19 @@ class Line:
                 else:
                     self._queue.rotate(-1)
             break
-        return Call(slices, cost, characters, before - self.texts - left_out) if slices else None
+        return Batch(slices, cost, characters, before - self.texts - left_out) if slices else None
 
     def _cost(self, text: str) -> int:
         return TEXT_COST + len(text) * (self._long_text_factor if len(text) > LONG_TEXT else 1)
 
-    def _fitting(self, request: Request, room: int, *, at_least: int) -> tuple[int, int, int]:
-        """The end of as many waiting texts as fit, their cost and their characters."""
+    def _fitting(self, request: Waiting, room: int, *, at_least: int) -> tuple[int, int, int]:
+        """Return the end of the waiting texts that fit, their cost and their characters."""
         texts = request.texts[request.taken : request.taken + room // TEXT_COST + 1]
         costs = list(takewhile(room.__ge__, accumulate(map(self._cost, texts)))) or [self._cost(texts[0])][:at_least]
         stop = len(costs)
         return request.taken + stop, costs[-1] if costs else 0, sum(map(len, texts[:stop]))
 
-    def _take_all(self, request: Request) -> None:
+    def _take_all(self, request: Waiting) -> None:
         end = len(request.texts)
         self.texts -= end - request.taken
         self.characters -= request.waiting_characters
@@ -169,7 +184,7 @@ class Line:
         request.taken = end
         request.waiting_characters = request.waiting_cost = request.turn_cost = 0
 
-    def _take(self, request: Request, stop: int, characters: int, cost: int) -> None:
+    def _take(self, request: Waiting, stop: int, characters: int, cost: int) -> None:
         self.texts -= stop - request.taken
         self.characters -= characters
         self.cost -= cost
@@ -179,3 +194,31 @@ class Line:
         self.turns_cost -= request.turn_cost
         request.turn_cost = min(request.turn_cost, request.waiting_cost)
         self.turns_cost += request.turn_cost
+
+
+class Throughput:
+    """Estimated seconds for a character of work, learned from past batches and weighted towards the last ones.
+
+    Attributes:
+        cost_seconds: that the model needs.
+        pace_seconds: that pass by the clock while there is work. This is more where the model waits for its turn: for
+            the event loop, or for another model.
+    """
+
+    def __init__(self) -> None:
+        self._cost = float(TEACHING_COST)
+        self._seconds = self._passed = TEACHING_COST * FIRST_COST_SECONDS
+        self.cost_seconds = self.pace_seconds = FIRST_COST_SECONDS
+
+    def affordable(self, seconds: float) -> int:
+        """Return the characters of work that the model does in this time."""
+        return round(seconds / self.cost_seconds)
+
+    def learn(self, cost: int, seconds: float, passed: float) -> None:
+        """Note a batch of this cost: its own seconds, and those since the model was free for it."""
+        if cost >= TEACHING_COST:
+            self._cost = self._cost * MEMORY + cost
+            self._seconds = self._seconds * MEMORY + seconds
+            self._passed = self._passed * MEMORY + max(passed, seconds)
+            self.cost_seconds = self._seconds / self._cost
+            self.pace_seconds = self._passed / self._cost

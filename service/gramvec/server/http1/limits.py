@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gramvec.server.settings.settings import Settings
+from gramvec.server.settings import Settings
 
 # Bytes a second below which a body is too slow, once `body_timeout_seconds` have gone by.
 LEAST_RATE = 500

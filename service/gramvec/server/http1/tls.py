@@ -14,7 +14,7 @@ from gramvec.errors import InputError
 from gramvec.server.batching.task_free import TaskFree
 from gramvec.server.http1.connection import Connection
 from gramvec.server.http1.registry import Connections
-from gramvec.server.settings.settings import Settings, option
+from gramvec.server.settings import Settings, option
 
 log = logging.getLogger("gramvec.server")
 

@@ -13,8 +13,8 @@ from gramvec.server.http1 import Limits, Tls
 from gramvec.server.processes.channel import Message
 from gramvec.server.processes.orderly_server import Server
 from gramvec.server.processes.workers import HELD_SIGNALS, Parent
-from gramvec.server.state.attached import Reloaded
-from gramvec.server.state.loading import Wanted
+from gramvec.server.state.models import Wanted
+from gramvec.server.state.resources import Reloaded
 
 log = logging.getLogger("gramvec.server")
 

@@ -141,7 +141,7 @@ class Server:
 
     def _begin(self) -> None:
         loop = self.loop = asyncio.get_running_loop()
-        self._service.traffic.count_unsent = self.connections.unsent_bytes
+        self._service.memory.count_unsent = self.connections.unsent_bytes
         self._tasks = [loop.create_task(self._look_now_and_then()), loop.create_task(self._see_it_start())]
         self.on_begin(loop)
         if self._service.stopping:

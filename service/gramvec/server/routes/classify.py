@@ -9,12 +9,11 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from gramvec.embed.vectors import Vectors
 from gramvec.server.errors import too_large
-from gramvec.server.request import Request
+from gramvec.server.request import Request, with_job
 from gramvec.server.responses import JSON, Response, listed_paths, to_json
 from gramvec.server.schemas import Count, Direction, OneOrManyBody, Truncate
-from gramvec.server.state.attached import Attached
-from gramvec.server.state.served import usage_of, with_job
-from gramvec.server.state.traffic import ENTRY_BYTES
+from gramvec.server.state.memory_budget import ENTRY_BYTES
+from gramvec.server.state.resources import Attached
 
 # Scores of one request, in 110 MB: 0.8 s of a core for vectors of 300 columns, 1.6 s for 1,024 columns.
 MOST_SCORES = 2_000_000
@@ -93,13 +92,13 @@ async def predict_labels(request: Request, body: PredictRequest) -> Response:
     if len(given) * shown > MOST_ENTRIES:
         raise too_large(f"{len(given)} texts with {shown} labels are over {MOST_ENTRIES}; ask for fewer with top_k")
     served = service.admit(served_head.model)
-    texts = served.prepare(given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(given) * (4 * labels + shown * (ENTRY_BYTES + served_head.held.longest_label)))
     with request.admit(SECONDS_A_SCORE * len(given) * labels + SECONDS_AN_ENTRY * len(given) * shown) as job:
-        answer = await request.embed(served, texts)
-        units = answer.embeddings.units
+        embeddings, usage = await request.embed(served, texts)
+        units = embeddings.units
         encoded, unknown = await request.in_thread(job, lambda: _predicted(served_head, units, shown, body.alone))
-    usage = with_job(usage_of(served, answer), job)
+    usage = with_job(usage, job)
     headers = [(b"x-unknown-inputs", listed_paths([body.path(index) for index in unknown]))] if unknown else []
     return Response([encoded], JSON, usage, headers)
 

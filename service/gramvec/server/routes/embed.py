@@ -26,8 +26,7 @@ from gramvec.server.responses import (
 )
 from gramvec.server.routes.similarity import compare_texts
 from gramvec.server.schemas import EmbedRequest, SimilarityRequest
-from gramvec.server.state.served import usage_of
-from gramvec.server.state.traffic import NUMBER_BYTES
+from gramvec.server.state.memory_budget import NUMBER_BYTES
 
 RAW = "application/octet-stream"
 NPY = "application/x-npy"
@@ -42,18 +41,17 @@ async def embed_texts(request: Request, body: EmbedRequest) -> Response:
     `application/octet-stream` (raw little-endian rows, see the headers `x-shape` and `x-dtype`), `application/x-npy`,
     or `application/json; encoding=base64` (a list of such rows).
     """
-    served = request.service.admit(body.model)
+    served = request.model(body.model)
     embedder = served.embedder
     texts, dimensions, normalize = body.texts(), body.dimensions, body.normalize is not False
     request.check_count(len(texts))
     columns, width = embedder.columns(body.space, dimensions)  # before the model works, not after
     if body.precision not in (None, "float32"):
         check_precision(body.precision, normalize=normalize)
-    texts = served.prepare(texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    texts = request.prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(texts) * width * NUMBER_BYTES)
-    answer = await request.embed(served, texts)
-    usage = usage_of(served, answer)
-    vectors, finished = finishing(answer.embeddings.of_columns(columns), normalize, dimensions, body.precision)
+    embeddings, usage = await request.embed(served, texts)
+    vectors, finished = finishing(embeddings.of_columns(columns), normalize, dimensions, body.precision)
     accept = request.headers.get(b"accept", b"*/*")
     media_type = JSON if accept == b"*/*" else preferred(accept.decode("latin-1"))
     if media_type == JSON and vectors.size <= PIECE_NUMBERS:

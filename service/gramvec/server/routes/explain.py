@@ -8,10 +8,9 @@ from pydantic import ConfigDict, Field
 
 from gramvec.errors import InputError
 from gramvec.explain.contributions import MAX_CHARACTERS, MOST_PAIRS, TOP_K, explain
-from gramvec.server.request import Request
+from gramvec.server.request import Request, usage_of_job
 from gramvec.server.responses import JSON, Response, to_json
 from gramvec.server.schemas import WHOLE, Body
-from gramvec.server.state.served import usage_of_job
 
 # An explanation of the longest texts takes 0.3 s.
 LEAST_SECONDS = 0.001
@@ -108,11 +107,10 @@ async def explain_texts(request: Request, body: ExplainRequest) -> Response:
 
     The score is that of `/similarity`. Where the model has no bias, the contributions sum to it.
     """
-    service = request.service
-    served = service.admit(body.model)
+    served = request.model(body.model)
     inputs = body.inputs
     texts = [inputs.source_sentence, inputs.target_sentence]
-    served.prepare(texts, inputs.path, truncate=False)
+    request.prepare(served, texts, inputs.path, truncate=False)
     for index, text in enumerate(texts):
         if len(text) > MAX_CHARACTERS:
             path = inputs.path(index)

@@ -10,8 +10,8 @@ from gramvec import __version__
 from gramvec.server.errors import HttpError, unhealthy
 from gramvec.server.request import Request
 from gramvec.server.responses import Response, to_json
-from gramvec.server.state.attached import Attached
-from gramvec.server.state.served import Served
+from gramvec.server.state.models import Served
+from gramvec.server.state.resources import Attached
 
 MOST_LABELS_SHOWN = 1_000
 

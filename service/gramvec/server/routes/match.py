@@ -7,11 +7,10 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.server.errors import too_large
-from gramvec.server.request import Request
+from gramvec.server.request import Request, usage_of_job
 from gramvec.server.responses import JSON, Response, to_json
 from gramvec.server.schemas import Body, Count, Texts
-from gramvec.server.state.served import usage_of_job
-from gramvec.server.state.traffic import ENTRY_BYTES
+from gramvec.server.state.memory_budget import ENTRY_BYTES
 
 # In all texts of a request: a second of a core where each left text shares n-grams with each right one.
 MOST_CHARACTERS = 500_000
@@ -72,7 +71,7 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
     service = request.service
     request.check_count(len(body.left) + len(body.right))
     served = service.admit()
-    texts = served.prepare([*body.left, *body.right], body.path)
+    texts = request.prepare(served, [*body.left, *body.right], body.path)
     characters = request.check_characters(texts)
     top = min(body.top or 1, len(body.right))
     n_left, n_right = len(body.left), len(body.right)

@@ -15,8 +15,8 @@ from gramvec.server.request import Document, Request
 from gramvec.server.responses import JSON, Response, Rows, as_list, base64_of_each, in_pieces, to_json
 from gramvec.server.routes.embed import finishing
 from gramvec.server.schemas import EmbeddingsRequest
-from gramvec.server.state.served import Served, usage_of
-from gramvec.server.state.traffic import NUMBER_BYTES
+from gramvec.server.state.memory_budget import NUMBER_BYTES
+from gramvec.server.state.models import Served
 from gramvec.server.token_ids import Encoding, UnknownId
 
 # Splitting this many characters into words holds the loop for about 2 ms.
@@ -33,15 +33,14 @@ async def create_embeddings(request: Request, body: EmbeddingsRequest) -> Respon
 
     `usage` counts words: the text between white space.
     """
-    served = request.service.admit(body.model)
+    served = request.model(body.model)
     texts = body.texts()
     request.check_count(len(texts))
     check_dimensions(body.dimensions, served.embedder.dimension)
-    texts = _prepare(served, body)
+    texts = _prepare(request, served, body)
     request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
-    answer = await request.embed(served, texts)
-    usage = usage_of(served, answer)
-    vectors, finished = finishing(answer.embeddings, True, body.dimensions)
+    embeddings, usage = await request.embed(served, texts)
+    vectors, finished = finishing(embeddings, True, body.dimensions)
     encode = _numbering(_base64_entries if body.encoding_format == "base64" else _entries, finished)
     entries = as_list(await in_pieces(vectors, vectors.shape[1], encode))
     words = await count_words(texts)
@@ -111,9 +110,9 @@ def _base64_entries(start: int, rows: Rows) -> bytes:
     return b"[%b]" % b",".join([entry % numbered for numbered in enumerate(base64_of_each(rows), start)])
 
 
-def _prepare(served: Served, body: EmbeddingsRequest) -> list[str]:
+def _prepare(request: Request, served: Served, body: EmbeddingsRequest) -> list[str]:
     try:
-        return served.prepare(body.texts(), body.path)
+        return request.prepare(served, body.texts(), body.path)
     except InputError as error:
         # The message names a field that this route does not have.
         sentence = str(error).replace(" or pass truncate=true", "")

@@ -17,8 +17,8 @@ from gramvec.server.request import Request
 from gramvec.server.responses import JSON, Response, Usage, to_json
 from gramvec.server.routes.openai import count_words
 from gramvec.server.schemas import Body, Count, Direction, Texts, Truncate
-from gramvec.server.state.served import Served, usage_of
-from gramvec.server.state.traffic import ENTRY_BYTES
+from gramvec.server.state.memory_budget import ENTRY_BYTES
+from gramvec.server.state.models import Served
 
 T = TypeVar("T")
 
@@ -139,10 +139,10 @@ async def rerank_texts(request: Request, body: RerankRequest) -> Response:
 
     Of equal scores the earlier text comes first. Each text has one vector (a bi-encoder).
     """
-    served = request.service.admit(body.model)
+    served = request.model(body.model)
     request.check_count(1 + len(body.texts))
     given = [body.query, *body.texts]
-    texts = served.prepare(given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     order, scores, usage = await _ranked(request, served, texts, returned=bool(body.return_text))
 
     def encode() -> bytes:
@@ -162,10 +162,10 @@ async def rank_documents(request: Request, body: RankRequest) -> Response:
 
     `usage` counts words.
     """
-    served = request.service.admit(body.model)
+    served = request.model(body.model)
     documents = body.texts()
     request.check_count(1 + len(documents))
-    texts = served.prepare([body.query, *documents], body.path, truncate=body.truncation)
+    texts = request.prepare(served, [body.query, *documents], body.path, truncate=body.truncation)
     order, scores, usage = await _ranked(request, served, texts, returned=bool(body.return_documents))
     words = await count_words(texts)
 
@@ -194,8 +194,7 @@ async def _ranked(
 ) -> tuple[list[int], list[np.float32], Usage]:
     """Return the places and cosines of all but the first text, by falling cosine with the first."""
     request.reserve(len(texts) * ENTRY_BYTES + (sum(map(len, texts)) * 4 if returned else 0))
-    answer = await request.embed(served, texts)
-    embeddings = answer.embeddings
+    embeddings, usage = await request.embed(served, texts)
 
     def compare() -> tuple[list[int], list[np.float32]]:
         (scores,) = cosine_matrix(embeddings.take(slice(1)), embeddings.take(slice(1, None)))
@@ -203,7 +202,7 @@ async def _ranked(
         return order.tolist(), list(scores[order])
 
     order, scores = await _in_thread(request, compare, len(texts))
-    return order, scores, usage_of(served, answer)
+    return order, scores, usage
 
 
 async def _in_thread(request: Request, work: Callable[[], T], texts: int) -> T:

@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.server.errors import too_large
-from gramvec.server.request import Request
+from gramvec.server.request import Request, with_job
 from gramvec.server.responses import JSON, Response, to_json
 from gramvec.server.schemas import Count, Direction, OneOrManyBody, OneOrManyTexts, Truncate
-from gramvec.server.state.served import Served, usage_of, with_job
-from gramvec.server.state.traffic import ENTRY_BYTES
+from gramvec.server.state.memory_budget import ENTRY_BYTES
+from gramvec.server.state.models import Served
 
 if TYPE_CHECKING:
     from gramvec.search.hybrid import Hit
@@ -95,7 +95,7 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
         raise too_large(f"{len(given)} queries with {looked} rows each are more than {most} rows at once; ask less")
     served = service.admit(index.model)
     mixed = None if not hybrid else _mixed_by(served, held, hybrid, k)
-    texts = served.prepare(given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     check_k(looked)
     narrowing = held.narrowing(body.where)
     request.reserve(len(given) * k * ENTRY_BYTES)
@@ -103,15 +103,14 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
     look_seconds = SECONDS_A_ROW * len(held)
     hit_seconds = (SECONDS_A_MIXED_ROW if hybrid else SECONDS_A_HIT) * looked
     with request.admit((look_seconds + hit_seconds) * len(texts)) as job:
-        answer = await request.embed(served, texts)
-        usage = usage_of(served, answer)
+        embedded, usage = await request.embed(served, texts)
         asking = held.asked_with(served.embedder)
         results: list[list[dict[str, Any]]] = []
         view = await request.in_thread(job, partial(held.view, narrowing), 0.0)
         # Others have their turn between two pieces.
         for start in range(0, len(texts), PIECE_QUERIES):
             piece = texts[start : start + PIECE_QUERIES]
-            embeddings = answer.embeddings.take(slice(start, start + PIECE_QUERIES))
+            embeddings = embedded.take(slice(start, start + PIECE_QUERIES))
             weighting = None if asking is served.embedder else asking
             look = partial(_look, view, piece, embeddings, weighting, looked)
             found = await request.in_thread(job, look, look_seconds * len(piece))

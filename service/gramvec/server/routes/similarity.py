@@ -22,8 +22,7 @@ from gramvec.server.responses import (
     to_json,
 )
 from gramvec.server.schemas import LeftAndRight, Pairs, SimilarityParameters, SimilarityRequest
-from gramvec.server.state.served import usage_of
-from gramvec.server.state.traffic import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES
+from gramvec.server.state.memory_budget import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES
 
 # A matrix over 2 ms is computed in a thread.
 SECONDS_A_SCORE = 3e-7
@@ -37,20 +36,21 @@ async def compare_texts(request: Request, body: SimilarityRequest) -> Response:
 
     A text without a single known feature scores 0 with everything; the header `x-empty-inputs` names such texts.
     """
-    served = request.service.admit(body.model)
+    served = request.model(body.model)
     inputs = body.inputs
     if body.top_k is not None and not isinstance(inputs, LeftAndRight):
         raise InputError("top_k goes with inputs of left and right only; leave it out", field="top_k")
     texts = inputs.texts()
     request.check_count(len(texts))
     parameters = body.parameters or SimilarityParameters()
-    texts = served.prepare(texts, inputs.path, truncate=parameters.truncate, direction=parameters.truncation_direction)
+    texts = request.prepare(
+        served, texts, inputs.path, truncate=parameters.truncate, direction=parameters.truncation_direction
+    )
     n_left = 0 if isinstance(inputs, Pairs) else len(inputs.left) if isinstance(inputs, LeftAndRight) else 1
     request.reserve(_bytes_of(n_left, len(texts), body.top_k))
     rows, distinct = _distinct(texts)
-    answer = await request.embed(served, distinct)
-    usage = usage_of(served, answer)
-    embeddings = answer.embeddings.take(rows)
+    embedded, usage = await request.embed(served, distinct)
+    embeddings = embedded.take(rows)
 
     empty = np.flatnonzero(embeddings.feature_counts == 0)
     headers: Headers = []

@@ -7,10 +7,9 @@ from itertools import pairwise
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.lexical.sparse import SparseEmbedder, uniform
-from gramvec.server.request import Request
+from gramvec.server.request import Request, usage_of_job
 from gramvec.server.responses import JSON, Response, to_json
 from gramvec.server.schemas import Direction, OneOrManyBody, OneOrManyTexts, Truncate
-from gramvec.server.state.served import usage_of_job
 
 # In all texts of a request: half a second of a core, and 60 MB of JSON.
 MOST_CHARACTERS = 1_000_000
@@ -45,7 +44,7 @@ async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
     service, given = request.service, body.texts()
     request.check_count(len(given))
     served = service.admit()
-    texts = served.prepare(given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     characters = request.check_characters(texts)
     request.reserve(BYTES_A_CHARACTER * characters)
     with request.admit(SECONDS_A_CHARACTER * characters) as job:

@@ -14,10 +14,11 @@ from gramvec.errors import GramvecError
 from gramvec.server.batching.batcher import LOOP_SECONDS, Batcher
 from gramvec.server.batching.work_queue import WorkQueue
 from gramvec.server.errors import HttpError, not_reloaded, reload_given_up, reload_under_way, shortened, unhealthy
-from gramvec.server.settings.aliases import aliases_of
-from gramvec.server.settings.settings import Settings
-from gramvec.server.state.aside import aside
-from gramvec.server.state.attached import (
+from gramvec.server.settings import Settings, aliases_of
+from gramvec.server.state.background import in_background
+from gramvec.server.state.memory_budget import MemoryBudget
+from gramvec.server.state.models import Served, Wanted, close_but, label_of, load_models
+from gramvec.server.state.resources import (
     HEAD,
     INDEX,
     Attached,
@@ -26,9 +27,6 @@ from gramvec.server.state.attached import (
     open_attached,
     renewed_all,
 )
-from gramvec.server.state.loading import Wanted, close_but, label_of, load_models
-from gramvec.server.state.served import Served
-from gramvec.server.state.traffic import Traffic
 from gramvec.server.telemetry.logs import NO_USER_TEXT
 from gramvec.server.telemetry.metrics import Metrics
 from gramvec.server.token_ids import open_encodings
@@ -68,7 +66,7 @@ class Service:
         self.failure: str | None = None
         self.on_failure: Callable[[str], None] = log.error
         self.on_loaded: Callable[[], None] | None = None
-        self.traffic = Traffic(settings.max_bytes_in_flight)
+        self.memory = MemoryBudget(settings.max_bytes_in_flight)
         self.metrics = Metrics(settings.workers)
         self._work_queues: dict[str, WorkQueue] = {}
         self.reload: Callable[[], Awaitable[Reloaded]] = self.renew
@@ -96,7 +94,7 @@ class Service:
             loop_seconds=0.0 if embedder.batching.waits else LOOP_SECONDS,
             long_text_factor=embedder.batching.long_text_factor,
             deadline_seconds=self.settings.request_deadline_seconds,
-            on_call=self.metrics.calls_of(embedder.name),
+            on_batch=self.metrics.calls_of(embedder.name),
         )
         return Served(embedder, batcher, label_of(embedder), self.settings.truncate == "on")
 
@@ -106,7 +104,7 @@ class Service:
         A failure is kept in `failure`.
         """
         try:
-            embedders, attached = await aside(self._loaded, unwanted=lambda late: close_but(late[0], ()))
+            embedders, attached = await in_background(self._loaded, unwanted=lambda late: close_but(late[0], ()))
         except GramvecError as error:
             self._fail(str(error))
         except Exception as error:
@@ -165,7 +163,7 @@ class Service:
         before = self.attached
         patience = self.settings.reload_timeout_seconds
         try:
-            found, attached = await aside(
+            found, attached = await in_background(
                 lambda: renewed_all(self.settings, serving, before, wanted),
                 seconds=patience,
                 unwanted=lambda late: close_but(late[0], serving),
@@ -285,7 +283,7 @@ class Service:
 
         if self._document is None or (self._document.done() and self._document.exception() is not None):
             # In a thread, and once for all who wait; a client that leaves meanwhile ends nobody's waiting.
-            self._document = asyncio.ensure_future(aside(made))
+            self._document = asyncio.ensure_future(in_background(made))
         return await asyncio.shield(self._document)
 
     def _fail(self, reason: str) -> None:

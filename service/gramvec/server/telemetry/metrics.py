@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from gramvec.server.batching.execute import CallRecord
+from gramvec.server.batching.batcher import BatchResult
 from gramvec.server.responses import Usage
 from gramvec.server.telemetry.shared_counters import Key, SharedCounters
 
@@ -146,7 +146,7 @@ class Metrics:
         """Count a request that was refused for one of the reasons of `errors.reason_of`."""
         self._numbers[self.counters.row((REJECTED, reason), 1)] += 1
 
-    def calls_of(self, model: str) -> Callable[[CallRecord], None]:
+    def calls_of(self, model: str) -> Callable[[BatchResult], None]:
         """What a batcher is to call after each call of this model."""
         numbers = self._numbers
         row = self.counters.row
@@ -155,7 +155,7 @@ class Metrics:
         featurizing = row((FEATURIZED, model), SECONDS_WIDTH)
         totals = row((CALL_TOTALS, model), 4)
 
-        def observe_call(record: CallRecord) -> None:
+        def observe_call(record: BatchResult) -> None:
             numbers[texts + bisect_left(TEXTS, record.texts)] += 1
             numbers[texts + TEXTS_SUM] += record.texts
             numbers[seconds + bisect_left(SECONDS, record.seconds)] += 1

@@ -1,7 +1,9 @@
-"""Everything that can be set about the service: read once at start, never changed after."""
+"""Settings of the service, with defaults and validation. They are read once at the start and never change."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,13 +20,13 @@ from pydantic import (
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError, check_space_name
 from gramvec.server.batching.batcher import QUEUE_CHARACTERS
-from gramvec.server.settings.aliases import aliases_of
-from gramvec.server.settings.key_files import read_keys
-from gramvec.server.settings.named_files import named_files
-from gramvec.server.settings.origins import check_origins
-from gramvec.server.settings.token_files import token_files
 
 ENVIRONMENT_PREFIX = "GRAMVEC_"
+ANY_ORIGIN = "*"
+ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+MAX_ALIAS_CHARACTERS = 200
+# The key of the file of token ids that holds for all other names.
+OTHERS = ""
 NO_WORKERS_ON_CUDA = (
     "several workers share a model by a fork, which CUDA does not survive; set workers to 1 or device to cpu"
 )
@@ -284,6 +286,90 @@ class Settings(BaseModel):
         if self.device == "cuda" and self.workers > 1:
             raise ValueError(NO_WORKERS_ON_CUDA)
         return self
+
+
+def aliases_of(given: Sequence[str]) -> dict[str, str]:
+    """Return the model of each alias, in the given order.
+
+    Raises:
+        ValueError: one is not NAME=MODEL, names itself, or is given twice.
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        alias, _, model = one.partition("=")
+        if not (alias and model) or not one.isprintable() or " " in one:
+            raise ValueError(f"{one!r} is not an alias; write NAME=MODEL, as in text-embedding-3-small=gramvec-en")
+        if len(alias) > MAX_ALIAS_CHARACTERS:
+            raise ValueError(f"an alias has {len(alias)} characters, the limit is {MAX_ALIAS_CHARACTERS}; shorten it")
+        if alias == model:
+            raise ValueError(f"{alias!r} is an alias of itself; a model has its own name anyway, so leave it out")
+        if alias in found:
+            raise ValueError(f"the alias {alias!r} is given twice; leave one out")
+        found[alias] = model
+    return found
+
+
+def named_files(given: Sequence[str]) -> dict[str, Path]:
+    """Return the file of each name, in order. Raises ValueError for what is not NAME=FILE, or a name given twice."""
+    found: dict[str, Path] = {}
+    for one in given:
+        name, _, path = one.partition("=")
+        if not name or not path:
+            raise ValueError("must be NAME=FILE, as in things=things.gvi")
+        if name in found:
+            raise ValueError(f"gives two files the name {name!r}; choose another for one of them")
+        found[name] = Path(path)
+    return found
+
+
+def token_files(given: Sequence[str]) -> dict[str, Path]:
+    """Return the file of each model's name, or of OTHERS, in the given order. Raises ValueError."""
+    found: dict[str, Path] = {}
+    for one in given:
+        name, equals, path = one.partition("=")
+        if not equals:
+            name, path = OTHERS, one
+        elif not name:
+            raise ValueError("must be FILE or NAME=FILE, as in cl100k_base.tiktoken")
+        if not path:
+            raise ValueError("must be FILE or NAME=FILE, as in cl100k_base.tiktoken")
+        if name in found:
+            raise ValueError(
+                "gives two files to " + (f"the name {name!r}" if name else "all names") + "; leave one out"
+            )
+        found[name] = Path(path)
+    return found
+
+
+def read_keys(path: Path) -> list[str]:
+    """Return the keys of a file, one a line; empty lines and those that begin with # are skipped.
+
+    Raises:
+        ValueError: the file cannot be read, or holds no key.
+    """
+    try:
+        lines = path.read_text(encoding="ascii").split("\n")
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        # Not chained: its text has the bytes that were read.
+        raise ValueError(f"{path} is not ASCII; a key is printable ASCII without spaces") from None
+    stripped = [line.strip() for line in lines]
+    keys = [line for line in stripped if line and not line.startswith("#")]
+    if not keys:
+        raise ValueError(f"{path} holds no key; write one a line")
+    return keys
+
+
+def check_origins(origins: Sequence[str]) -> None:
+    """Raise ValueError for an origin that no browser would send (RFC 6454)."""
+    for origin in origins:
+        if origin != ANY_ORIGIN and not ORIGIN.fullmatch(origin):
+            raise ValueError(
+                f"{origin!r} is not an origin; give one as in https://example.org:8443, without a path, or *"
+            )
+        if origin != origin.lower():
+            raise ValueError(f"{origin!r} never matches, browsers send it as {origin.lower()!r}; write it so")
 
 
 def settings_from(values: dict[str, Any]) -> Settings:

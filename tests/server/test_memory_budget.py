@@ -11,15 +11,15 @@ import pytest
 
 from gramvec import Embedder
 from gramvec.errors import Overloaded
-from gramvec.server.settings.settings import Settings
-from gramvec.server.state.traffic import Traffic
+from gramvec.server.settings import Settings
+from gramvec.server.state.memory_budget import MemoryBudget
 from http_support import PATIENCE, RunningServer, running, until
 
 SETTINGS = Settings(max_bytes_in_flight=1_000_000, max_body_bytes=900_000, send_timeout_seconds=PATIENCE)
 
 
 def test_a_refusal_means_later_and_never_never() -> None:
-    traffic = Traffic(100)
+    traffic = MemoryBudget(100)
     traffic.reserve(250)  # larger than the limit, but nothing else is held
     with pytest.raises(Overloaded, match="hold 250 bytes, and 1 more would exceed 100") as refused:
         traffic.reserve(1)
@@ -35,7 +35,7 @@ def test_a_refusal_means_later_and_never_never() -> None:
 
 
 def held(server: RunningServer) -> int:
-    return server.service.traffic._reserved
+    return server.service.memory._reserved
 
 
 def embed(server: RunningServer, texts: list[str]) -> httpx.Response:
@@ -69,7 +69,7 @@ def test_answers_that_are_not_taken_are_counted(embedder: Embedder) -> None:
     )
     with running(SETTINGS, embedder) as server, server.connect() as slow:
         slow.sendall(request)  # and reads nothing of 7 MB, more than lies in sockets
-        until(lambda: server.service.traffic.count_unsent() > 500_000)
+        until(lambda: server.service.memory.count_unsent() > 500_000)
         refused = embed(server, ["a text"] * 150)
         assert refused.status_code == 429
         assert "yet to be taken" in refused.json()["error"]

@@ -1,4 +1,4 @@
-"""The models that a process serves: opened, checked, and opened again when their folders hold others."""
+"""Models that a process serves: opening, checking, and reopening when their folders change."""
 
 from __future__ import annotations
 
@@ -10,19 +10,32 @@ from gramvec.bundle.resolve import find_bundle
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, GramvecError, InputError
-from gramvec.server.settings.aliases import aliases_of
-from gramvec.server.settings.settings import Settings
-from gramvec.server.settings.token_files import OTHERS, token_files
+from gramvec.server.batching.batcher import Batcher
+from gramvec.server.settings import OTHERS, Settings, aliases_of, token_files
 from gramvec.server.token_ids import open_encodings
 
 MAX_LABEL_BYTES = 1024
 
 
+class Served(NamedTuple):
+    """A loaded model and the queue in front of it.
+
+    Attributes:
+        label: for `x-model`: name and first digits of the digest.
+        truncate: cut the texts of requests that do not say whether to.
+    """
+
+    embedder: Embedder
+    batcher: Batcher
+    label: bytes
+    truncate: bool = False
+
+
 def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> list[Embedder]:
-    """The models of the settings, in their order, each checked; `tell` hears what is being done.
+    """Load the models of the settings, in their order; `tell` is called with the current step.
 
     Raises:
-        GramvecError: one cannot be had, two have the same name, or an alias is of none; those already open are closed.
+        GramvecError: a model is unavailable, two have the same name, or an alias names none. Open models are closed.
     """
     opened: list[Embedder] = []
     try:
@@ -40,7 +53,7 @@ def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None
 
 
 def check_there(settings: Settings) -> None:
-    """Raise GramvecError for a model or a file of the settings that is not there, before anything is opened."""
+    """Raise GramvecError for a model or a file of the settings that is missing, before anything is opened."""
     for source in settings.model:
         find_bundle(source)
     for what, files in (("index", settings.indexes), ("head", settings.heads)):
@@ -51,7 +64,7 @@ def check_there(settings: Settings) -> None:
 
 
 def load_model(settings: Settings, source: str) -> Embedder:
-    """The model of this name or folder, checked. Raises GramvecError if it cannot be had."""
+    """Load the model of this name or folder. Raises GramvecError if it is unavailable."""
     return load(
         source,
         device=settings.device,
@@ -65,8 +78,8 @@ def load_model(settings: Settings, source: str) -> Embedder:
 def check_names(embedders: Sequence[Embedder]) -> None:
     """Raise BundleError if two models have one name, or one is too long.
 
-    A request could not say which of the two it means; and each answer carries a name in its head, of which clients and
-    proxies take 8 KB at most.
+    A request could not say which of the two it means, and each response carries a name in its head, of which clients
+    and proxies take at most 8 KB.
     """
     paths: dict[str, Path] = {}
     for embedder in embedders:
@@ -85,7 +98,7 @@ def check_names(embedders: Sequence[Embedder]) -> None:
 
 
 def check_aliases(settings: Settings, embedders: Sequence[Embedder]) -> None:
-    """Raise BundleError for an alias that is a model's own name, or of none of these; and for token ids of neither."""
+    """Raise BundleError for an alias that is a model's own name or names none of these, and for such token ids."""
     names = [embedder.name for embedder in embedders]
     served = f"served: {', '.join(map(repr, names))}"
     for alias, model in aliases_of(settings.alias).items():
@@ -99,13 +112,13 @@ def check_aliases(settings: Settings, embedders: Sequence[Embedder]) -> None:
 
 
 def label_of(embedder: Embedder) -> bytes:
-    """A model in the header `x-model`: its name and the first digits of its digest."""
-    # What a name may hold beside printable ASCII is escaped.
+    """Return the label of a model for the header `x-model`: its name and the first digits of its digest."""
+    # Characters other than printable ASCII are escaped.
     return b"%b@%b" % (embedder.name.encode("unicode-escape"), embedder.digest[:12].encode())
 
 
 class Change(NamedTuple):
-    """What a reload made of one model: its name, its bundle's digest, and whether that is another one than before."""
+    """Effect of a reload on one model or file: its name, its digest, and whether that has changed."""
 
     name: str
     digest: str
@@ -113,23 +126,23 @@ class Change(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """A model that another process has opened and checked: its digest, and the folder that it was in, without links."""
+    """A model that another process has opened and checked: its digest, and its folder without links."""
 
     digest: str
     folder: str
 
 
 def renewed(settings: Settings, serving: Sequence[Embedder], wanted: Sequence[Wanted] = ()) -> list[Embedder]:
-    """The models as the folders they came from hold them now: each is opened and checked; one that is the same is kept.
+    """Reopen every model from its folder; keep those that have not changed.
 
     Args:
         settings: how to open them.
-        serving: those open now; they stay open in any case.
-        wanted: what is to be found, model by model: what is served already is then kept without a look, and a link that
-            points elsewhere by now is not followed. Empty for whatever is there.
+        serving: the models open now; they stay open in any case.
+        wanted: the expected models, one by one. A model that is served already is then kept without a look, and a link
+            that has changed is not followed. Empty for whatever is there.
 
     Raises:
-        GramvecError: one cannot be had or is not the wanted one, or two have the same name; what was opened is closed.
+        GramvecError: a model is unavailable or not the wanted one, or two have the same name; new ones are closed.
     """
     found: list[Embedder] = []
     try:
@@ -154,19 +167,19 @@ def renewed(settings: Settings, serving: Sequence[Embedder], wanted: Sequence[Wa
 
 
 def changes(serving: Sequence[Embedder], found: Sequence[Embedder]) -> list[Change]:
-    """What a reload from the first to the second is, model by model."""
+    """Return the effect of a reload from the first to the second on each model."""
     return [Change(new.name, new.digest, new is not old) for old, new in zip(serving, found, strict=True)]
 
 
 def close_but(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:
-    """Close all of the first that are none of the second."""
+    """Close `embedders` except those in `kept`."""
     for embedder in embedders:
         if not any(embedder is other for other in kept):
             embedder.close()
 
 
 def check_whole(embedders: Iterable[Embedder]) -> None:
-    """Raise BundleError if a file that is being served was cut short: whoever reads what is gone is ended by SIGBUS."""
+    """Raise BundleError if a served file was cut short: reading the missing part ends a process by SIGBUS."""
     for embedder in embedders:
         weights = embedder.bundle.weights
         if weights is not None and weights.missing:
@@ -182,5 +195,5 @@ def _reopened(settings: Settings, path: Path) -> Embedder:
     except GramvecError:
         raise
     except Exception as error:
-        # Not one of ours, but no reason to stop serving either.
+        # An unexpected error is no reason to stop serving.
         raise BundleError(f"{path}: cannot be loaded ({type(error).__name__}: {error})") from error

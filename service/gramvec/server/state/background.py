@@ -1,4 +1,4 @@
-"""Work in a thread that nobody has to wait for: what it reads may take for ever, and a process has to end."""
+"""Blocking work in a daemon thread that can be abandoned: a read may never return, and the process has to end."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-async def aside(
+async def in_background(
     work: Callable[[], T], *, seconds: float | None = None, unwanted: Callable[[T], None] = lambda _: None
 ) -> T:
-    """What `work` returns or raises.
+    """Return the result of `work`, or raise its error.
 
-    Whoever waits may be cancelled; then the thread goes on by itself, does not keep the process, and what it returns is
-    given to `unwanted`.
+    If the caller is cancelled, or the time is over, the thread continues by itself and does not keep the process alive;
+    its result goes to `unwanted`.
 
     Raises:
-        TimeoutError: it has not returned after so many seconds; it goes on as above.
+        TimeoutError: the work has not returned after `seconds`.
     """
     own = _Work(work, unwanted)
     try:
         await asyncio.wait_for(own.done, seconds)
     except BaseException:
-        own.leave()
+        own.abandon()
         raise
     return own.result()
 
@@ -36,21 +36,21 @@ class _Work(Generic[T]):
         self._work = work
         self._unwanted = unwanted
         self._lock = threading.Lock()
-        self._left = False
+        self._abandoned = False
         self._results: list[T] = []
         self._error: BaseException | None = None
         self._loop = asyncio.get_running_loop()
         self.done: asyncio.Future[None] = self._loop.create_future()
-        threading.Thread(target=self._run, name="gramvec-aside", daemon=True).start()
+        threading.Thread(target=self._run, name="gramvec-background", daemon=True).start()
 
     def result(self) -> T:
         if self._error is not None:
             raise self._error
         return self._results[0]
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         with self._lock:
-            self._left = True
+            self._abandoned = True
             results, self._results = self._results, []
         for one in results:
             self._unwanted(one)
@@ -58,14 +58,14 @@ class _Work(Generic[T]):
     def _run(self) -> None:
         try:
             result = self._work()
-        except BaseException as error:  # raised again where somebody waits for it
+        except BaseException as error:  # raised again where the result is awaited
             self._error = error
         else:
             with self._lock:
                 self._results.append(result)
-                left = self._left
-            if left:
-                self.leave()
+                abandoned = self._abandoned
+            if abandoned:
+                self.abandon()
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._wake)
 

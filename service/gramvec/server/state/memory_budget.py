@@ -1,4 +1,4 @@
-"""How many bytes all requests of a process hold: bodies that are read, answers that clients have yet to take."""
+"""Memory budget for bodies and unsent responses of all requests in a process."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable
 
 from gramvec.errors import Overloaded
 
-# So much a request may hold uncounted: there are at most `max_connections` of them.
+# A request may hold this much uncounted: there are at most `max_connections` of them.
 UNCOUNTED_BYTES = 16 * 1024
-# A number of an answer: 12 in JSON, and twice 4 before.
+# A number of a response: 12 bytes in JSON, and twice 4 before.
 NUMBER_BYTES = 20
-# Of the best scores each is computed, looked through and let go of; each that is told takes 38 in JSON, and 8 before.
+# A best score while it is computed, and one that is returned: 38 bytes in JSON, and 8 before.
 SCORE_BYTES = 13
 ENTRY_BYTES = 46
 
 
-class Traffic:
-    """Counts what requests reserve and what lies unsent, and refuses what would be over the limit.
+class MemoryBudget:
+    """Count of the bytes that requests reserve and that lie unsent; refuses what would exceed the limit.
 
-    A request that is larger than the limit by itself is let in when nothing else is held, so that a refusal always
+    A request that is larger than the limit by itself is admitted when nothing else is held, so that a refusal always
     means "later", never "never".
 
     Args:
@@ -29,11 +29,11 @@ class Traffic:
         self._limit = limit
         self._reserved = 0
         self._unsent = 0
-        # Bytes of answers in the buffers of all connections, counted one by one: asked for near the limit only.
+        # Bytes of responses in the buffers of all connections, counted one by one and only near the limit.
         self.count_unsent: Callable[[], int] = int
 
     def reserve(self, size: int, own: int = 0) -> None:
-        """Count `size` bytes more for a request that holds `own` bytes already. Raises Overloaded."""
+        """Reserve `size` bytes more for a request that holds `own` bytes already. Raises Overloaded."""
         if self._reserved + self._unsent + size > self._limit:
             self._unsent = self.count_unsent()
             held = self._reserved + self._unsent
@@ -47,6 +47,6 @@ class Traffic:
         self._reserved += size
 
     def release(self, size: int) -> None:
-        """What was reserved is held no more by the request; its answer may lie unsent."""
+        """Release reserved bytes; they may lie in an unsent response."""
         self._reserved -= size
         self._unsent += size

@@ -1,7 +1,6 @@
-"""Indexes and heads: files that belong to a model, opened beside it, and opened again when they are others.
+"""Indexes and heads: files that belong to a model, opened beside it, and reopened when they change.
 
-What reads them is imported when there is one: `gramvec.search` brings numkong and readers of files, which nobody needs
-for vectors.
+Their readers are imported only where there is one: `gramvec.search` brings libraries that vectors do not need.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
-from gramvec.server.settings.settings import Settings
-from gramvec.server.state.loading import Change, Wanted, changes, close_but, renewed
+from gramvec.server.settings import Settings
+from gramvec.server.state.models import Change, Wanted, changes, close_but, renewed
 
 if TYPE_CHECKING:
     from gramvec.classify.head import Head
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Opened(NamedTuple):
-    """What a file holds, its digest, the name and digest of the model that it belongs to, and whether that is this."""
+    """An open file: its content, its digest, the name and digest of its model, and a test for that model."""
 
     held: Any
     digest: str
@@ -32,7 +31,13 @@ class Opened(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """files: of the settings, by name. opened: reads and checks a file. digest: of the file as it is now."""
+    """A kind of file.
+
+    Attributes:
+        files: returns those of the settings, by name.
+        opened: reads and checks a file.
+        digest: returns that of the file as it is now.
+    """
 
     name: str
     files: Callable[[Settings], dict[str, Path]]
@@ -42,7 +47,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Attached:
-    """A file under the name that requests give it, what it holds, and the name of the served model it belongs to."""
+    """A served file: the name that requests give it, its content, and the name of the model it belongs to."""
 
     kind: Kind
     name: str
@@ -56,10 +61,10 @@ class Attached:
 def open_attached(
     settings: Settings, embedders: Sequence[Embedder], tell: Callable[[str], None] = lambda _: None
 ) -> list[Attached]:
-    """The indexes, then the heads of the settings, each read once and checked; `tell` hears what is being done.
+    """Open the indexes, then the heads of the settings; `tell` is called with the current step.
 
     Raises:
-        InputError: one cannot be had, or its model is not among these.
+        InputError: a file is unavailable, or its model is not among these.
     """
     found = []
     for kind in KINDS:
@@ -75,17 +80,17 @@ def renewed_all(
     attached: Sequence[Attached],
     wanted: Sequence[Wanted] = (),
 ) -> tuple[list[Embedder], list[Attached]]:
-    """`renewed` models, and what is attached as the files hold it now; what is the same is kept.
+    """Reopen models and files; keep those that have not changed.
 
     Args:
         settings: how to open them.
         serving: the models open now.
-        attached: what is open with them.
-        wanted: as in `renewed`; the models first, then what is attached.
+        attached: the files open now.
+        wanted: as in `renewed`; the models first, then the files.
 
     Raises:
-        GramvecError: something cannot be had, is not the wanted one, or belongs to a model that is not among these.
-            Then nothing stays open that was not before.
+        GramvecError: a model or file is unavailable, is not the wanted one, or belongs to a model that is not among
+            these. Everything that was opened is closed.
     """
     found = renewed(settings, serving, wanted[: len(serving)])
     try:
@@ -98,7 +103,7 @@ def renewed_all(
 
 
 def _changes(before: Sequence[Attached], after: Sequence[Attached], kind: Kind) -> list[Change]:
-    """What a reload from the first to the second is, for each of a kind."""
+    """Return the effect of a reload from the first to the second on each file of a kind."""
     return [
         Change(new.name, new.digest, new is not old)
         for old, new in zip(before, after, strict=True)
@@ -163,7 +168,7 @@ KINDS = (INDEX, HEAD)
 
 
 class Reloaded(NamedTuple):
-    """What a reload made of each model, index and head."""
+    """Effect of a reload on each model, index and head."""
 
     models: list[Change]
     indexes: list[Change]
@@ -175,14 +180,14 @@ class Reloaded(NamedTuple):
         before: tuple[Sequence[Embedder], Sequence[Attached]],
         after: tuple[Sequence[Embedder], Sequence[Attached]],
     ) -> Reloaded:
-        """What is served after, beside what was served before."""
+        """Compare models and files before and after a reload."""
         return cls(changes(before[0], after[0]), *(_changes(before[1], after[1], kind) for kind in KINDS))
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Reloaded:
-        """What was told."""
+        """Return the effects from their JSON value."""
         return cls(*([Change(**one) for one in told[what]] for what in cls._fields))
 
     def told(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the effects as a JSON value."""
         return {what: [change._asdict() for change in some] for what, some in self._asdict().items()}

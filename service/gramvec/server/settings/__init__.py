@@ -1,1 +1,0 @@
-"""Settings of the service, with defaults and validation."""
