@@ -13,7 +13,7 @@ import gramvec
 from gramvec.bundle.bundle import open_bundle
 from gramvec.embed.verify import sample_texts
 from gramvec.runtime.native import NativeRuntime
-from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.runtime.ort import OnnxRuntime
 
 TEXTS = 2_000
 MODELS = Path(__file__).parents[1] / "models"

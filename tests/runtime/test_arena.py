@@ -15,8 +15,8 @@ pytestmark = pytest.mark.slow
 SCRIPT = """
 import os, resource, sys
 from pathlib import Path
-from gramvec.runtime import memory_limit as arena
-arena.SHARE = 400e6 / arena._memory()
+from gramvec.runtime import ort as arena
+arena.MEMORY_SHARE = 400e6 / arena._memory()
 import numpy as np
 import gramvec
 from gramvec.errors import BackendError

@@ -26,9 +26,9 @@ from conftest import ROOT, SHIPPED
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.runtime.cuda import MOST_TEXTS, CudaRuntime, rows_a_call
-from gramvec.runtime.golden import golden_difference
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.ort import CPU, CUDA, cuda_session, import_onnxruntime, why_no_cuda
+from gramvec.runtime.select import golden_difference
 from gramvec.text.batch import FeatureBatch
 
 pytestmark = [pytest.mark.cuda, pytest.mark.timeout(300)]

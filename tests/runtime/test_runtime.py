@@ -14,8 +14,7 @@ import gramvec
 from conftest import MODELS, ROOT
 from gramvec import native
 from gramvec.errors import BackendError, BundleError, DeviceError
-from gramvec.runtime.onnx import OnnxRuntime
-from gramvec.runtime.ort import CPU, CPU_BUILD, CUDA, cause_of, cuda_session, why_no_cuda
+from gramvec.runtime.ort import CPU, CPU_BUILD, CUDA, OnnxRuntime, cause_of, cuda_session, why_no_cuda
 from gramvec.runtime.select import RuntimeName
 from gramvec.text.batch import FeatureBatch
 

@@ -6,8 +6,7 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,7 @@ from gramvec.errors import BundleError, DeviceError, InputError
 from gramvec.explain.contributions import explain
 from gramvec.explain.neighbors import nearest_ngrams
 from gramvec.explain.occlusion import MOST_PIECES, shares
-from gramvec.runtime.onnx import OnnxRuntime
-from gramvec.runtime.sequences import PLACES, SequenceRuntime, taken
+from gramvec.runtime.ort import PLACES, OnnxRuntime, taken
 from gramvec.server.settings import Settings
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.spec import FeatureSpec
@@ -127,8 +125,8 @@ def test_the_bundle_says_what_it_is_and_gives_the_trainers_vectors(bundles: Path
     assert (graph.composition, graph.pooling, graph.activation) == MODELS[name][3]
     layers = graph.composition == "layers"
     assert (graph.stored is not None) == (embedder.bundle.weights is not None) == layers
-    assert type(embedder._runtime) is (OnnxRuntime if layers else SequenceRuntime)
     assert not [path.name for path in (bundles / name).glob("model.*.onnx")]  # the whole graph only
+    assert not graph.cpu and type(embedder._runtime) is OnnxRuntime
     assert (embedder.runtime, embedder.device) == ("onnx", "cpu")
     texts = [*texts_of(60, 2), "", "zzz", " ", "red " * 300, "re"]
     expected = encoder_function(encoder, embedder.bundle.featurizer)(texts)
@@ -257,6 +255,8 @@ def changed(folder: Path, **values: Any) -> None:
         ("dan", {"pooling": "max"}, "graph.pooling: max is not for graph.composition layers"),
         ("dan-4", {"composition": "bag"}, "graph.activation: sigmoid is not for graph.composition bag"),
         ("lstm", {"stored": {"file": "model.onnx.data", "rows": 12, "table": 0}}, "which has no graph.stored"),
+        ("dan", {"cpu": True}, "graph.cpu: only a bag has a model.cpu.onnx"),
+        ("lstm", {"cuda": True}, "graph: cuda: Extra inputs are not permitted"),
     ],
     ids=str,
 )
@@ -370,36 +370,25 @@ def test_a_vector_that_is_no_number_is_zeros(tmp_path: Path) -> None:
     embedder.close()
 
 
-class Recorded:
-    """A runtime that notes the calls that it gets, and answers with the sum of each text's rows."""
-
-    name, device, provider = "onnx", "cpu", "none"
-
-    def __init__(self) -> None:
-        self.calls: list[list[int]] = []
-
-    def run(self, batch: FeatureBatch) -> np.ndarray[Any, Any]:
-        self.calls.append(batch.counts.tolist())
-        parts: Sequence[Any] = np.split(batch.ids, batch.offsets[1:-1]) if len(batch) else []
-        return np.array([[part.sum(), len(part)] for part in parts], np.float32).reshape(-1, 2)
-
-
-def test_texts_of_about_one_length_go_together() -> None:
+def test_texts_of_about_one_length_go_together(bundles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = open_bundle(bundles / "rnn")
+    runtime = OnnxRuntime.of(bundle)
     rng = np.random.default_rng(1)
-    counts = np.append(rng.integers(0, 90, 300), [0, 5000, 1])
+    counts = np.append(rng.integers(0, 90, 300), [0, 4_000, 1])
     offsets = np.cumsum(np.append(0, counts)).astype(np.int64)
-    ids = rng.integers(0, 9, offsets[-1]).astype(np.int32)
-    recorded = Recorded()
-    runtime = SequenceRuntime(recorded)  # type: ignore[arg-type]
-    found = runtime.run(FeatureBatch(ids, offsets))
-    expected = [[ids[a:b].sum(), b - a] for a, b in pairwise(offsets)]
-    np.testing.assert_array_equal(found, expected)
-    calls = recorded.calls
+    ids = rng.integers(0, bundle.manifest.rows, offsets[-1]).astype(np.int32)
+    batch = FeatureBatch(ids, offsets)
+    calls: list[list[int]] = []
+    call = runtime._call
+    monkeypatch.setattr(runtime, "_call", lambda part: (calls.append(part.counts.tolist()), call(part))[1])
+    found = runtime.run(batch)
     assert [count for one in calls for count in one] == sorted(counts.tolist())
     assert all(max(one) * len(one) <= PLACES or len(one) == 1 for one in calls)
-    assert runtime.run(FeatureBatch(ids[:0], np.zeros(1, np.int64))).shape == (0, 2)
-    some = taken(FeatureBatch(ids, offsets), np.array([5, 2, 2]))
-    assert some.counts.tolist() == counts[[5, 2, 2]].tolist()
+    alone = np.concatenate([runtime.run(batch.part(i, i + 1)) for i in range(len(batch))])
+    np.testing.assert_allclose(found, alone, atol=1e-6)
+    assert runtime.run(FeatureBatch(ids[:0], np.zeros(1, np.int64))).shape == (0, 24)
+    assert taken(batch, np.array([5, 2, 2])).counts.tolist() == counts[[5, 2, 2]].tolist()
+    runtime.close()
 
 
 @pytest.mark.parametrize("name", MODELS)

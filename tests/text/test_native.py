@@ -22,7 +22,7 @@ from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
 from gramvec.runtime.int8 import ExactTable
 from gramvec.runtime.native import NativeRuntime, weights_and_step
-from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.runtime.ort import OnnxRuntime
 from gramvec.runtime.select import open_runtime
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.featurizer import Featurizer

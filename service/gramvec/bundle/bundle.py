@@ -22,7 +22,6 @@ from gramvec.bundle.finite import check_finite
 from gramvec.bundle.graph_check import check_graph
 from gramvec.bundle.manifest import (
     CPU_GRAPH,
-    CUDA_GRAPH,
     FORMAT,
     FORMAT_VERSION,
     GRAPH,
@@ -50,7 +49,6 @@ from gramvec.text.vocabulary import Vocabulary
 
 __all__ = [
     "CPU_GRAPH",
-    "CUDA_GRAPH",
     "DEFAULT_MODEL",
     "FORMAT",
     "FORMAT_VERSION",
@@ -114,11 +112,6 @@ class Bundle:
         """model.cpu.onnx, where the bundle has it."""
         return self.path / CPU_GRAPH if self.manifest.graph.cpu else None
 
-    @property
-    def cuda_graph_path(self) -> Path | None:
-        """model.cuda.onnx, where the bundle has it."""
-        return self.path / CUDA_GRAPH if self.manifest.graph.cuda else None
-
 
 def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None = None) -> Bundle:
     """Open and verify a bundle. `compiled` chooses the featurizer's pass, see Featurizer.
@@ -130,7 +123,7 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
         manifest, digest = folder.manifest()
         files = folder.verify(manifest)
     weights = _weights(path, manifest, files)
-    for name in [GRAPH] + [CPU_GRAPH] * manifest.graph.cpu + [CUDA_GRAPH] * manifest.graph.cuda:
+    for name in [GRAPH] + [CPU_GRAPH] * manifest.graph.cpu:
         check_graph(path / name, files.contents.pop(name), manifest)
     vocabulary = Vocabulary.read(path / VOCABULARY, files.contents[VOCABULARY])
     _check_counts(path, manifest, vocabulary)
@@ -256,5 +249,4 @@ def write_manifest(
 def manifest_bytes(manifest: Manifest) -> bytes:
     """Return the contents of a manifest.json; fields that a model has no use for are left out."""
     without: dict[str, Any] = {"lexical": True} if manifest.lexical is None else {}
-    without |= {} if manifest.graph.cuda else {"graph": {"cuda"}}
     return orjson.dumps(manifest.model_dump(exclude=without), option=orjson.OPT_INDENT_2) + b"\n"

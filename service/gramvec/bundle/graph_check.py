@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from pathlib import Path
 
-from gramvec.bundle.manifest import GRAPH, INPUTS, Manifest
+from gramvec.bundle.manifest import INPUTS, Manifest
 from gramvec.bundle.protobuf import MalformedError, Reader, count_packed, packed, signed
 from gramvec.errors import BundleError, quoted
 
@@ -35,10 +35,6 @@ OPERATORS_IN_ORDER = frozenset({
     "ReduceMax", "Relu", "RNN", "Shape", "Sigmoid", "Slice", "Squeeze", "Sub", "Tanh", "Unsqueeze", "Where",
 })  # fmt: skip
 INPUTS_IN_ORDER = ("ids", "offsets")
-# What it writes for a part of either, model.cpu.onnx and model.cuda.onnx: one step, or what is above a sum.
-OPERATORS_OF_PARTS = (OPERATORS_IN_ORDER - {"LSTM", "RNN"}) | {"Abs", "Gemm", "Round", "TopK"}
-INPUTS_OF_PARTS = ("ids", "offsets", "places", "counts")
-STATES_OF_PARTS = ("state", "cell", "pooled")
 # Those that may be of constants alone: of each number one.
 FOLDED = frozenset({"Add", "Cast", "Constant", "Div", "Identity", "Mul", "Neg", "Reciprocal", "Round", "Sqrt", "Sub"})
 DOMAINS = ("", "ai.onnx")
@@ -87,26 +83,22 @@ def check_graph(path: Path, data: bytes, manifest: Manifest) -> None:
         BundleError: naming `path`, for what is no graph, or one that may not be.
     """
     try:
-        _Graph(Reader(MOST_FIELDS), manifest, whole=path.name == GRAPH).check(memoryview(data))
+        _Graph(Reader(MOST_FIELDS), manifest).check(memoryview(data))
     except MalformedError as error:
         raise BundleError(f"{path}: no graph that a bundle may have: {error}; export the model again") from error
 
 
 class _Graph:
-    def __init__(self, reader: Reader, manifest: Manifest, *, whole: bool) -> None:
+    def __init__(self, reader: Reader, manifest: Manifest) -> None:
         self._reader = reader
         self._manifest = manifest
         in_order = manifest.graph.composition == "sequence"
         self._operators = OPERATORS_IN_ORDER if in_order else OPERATORS
         names: tuple[str, ...] = INPUTS_IN_ORDER if in_order else INPUTS
-        states: tuple[str, ...] = ()
-        if manifest.graph.beyond_rows is not None and not whole:
-            self._operators, names, states = OPERATORS_OF_PARTS, INPUTS_OF_PARTS, STATES_OF_PARTS
         # Of each its type and extents, None for one that a call gives.
         self._inputs: dict[str, tuple[int, list[int | None]]] = {
             name: (_INT32 if name == "ids" else _INT64, [None]) for name in names
         }
-        self._inputs |= {name: (_FLOAT, [None, manifest.dimension]) for name in states}
         self._defined: dict[str, int | None] = {}  # of each tensor how many numbers it has, where it is a constant
 
     def check(self, model: memoryview) -> None:

@@ -32,7 +32,6 @@ FORMAT = "gramvec-bundle"
 FORMAT_VERSION = 2
 GRAPH = "model.onnx"
 CPU_GRAPH = "model.cpu.onnx"
-CUDA_GRAPH = "model.cuda.onnx"
 VOCABULARY = "vocabulary.safetensors"
 MEMO = "memo.safetensors"
 LEXICAL = "lexical.safetensors"
@@ -162,9 +161,8 @@ class Graph(_Record):
     text's rows are read in their order. Of the last two nobody can say what a single row adds to a vector; of sequences
     `stored` says nothing, and of layers where the rows below them lie, if these have as many columns as a vector.
     pooling: how a text's rows become one vector; "last" and "max" are of sequences. activation: of the vector.
-    cpu: whether model.cpu.onnx is there, the same over the same weights for a CPU alone. Of a bag it adds int8 rows as
-    integers, up to 2^16 of them in a call; of layers it is what is above the sum, of sequences one step.
-    cuda: whether model.cuda.onnx is there, of layers and sequences alone: such parts, with products that are exact.
+    cpu: whether a bag has model.cpu.onnx, a graph over the same weights for a CPU that adds int8 rows as integers, up
+    to 2^16 rows a call.
     """
 
     opset: Annotated[int, Field(ge=1, le=10_000)]
@@ -176,7 +174,6 @@ class Graph(_Record):
     composition: Composition = "bag"
     stored: Stored | None = None
     cpu: bool = False
-    cuda: bool = False
 
     @property
     def beyond_rows(self) -> str | None:
@@ -266,6 +263,8 @@ def _contradiction(manifest: Manifest) -> str | None:
     graph, stored, d = manifest.graph, manifest.graph.stored, manifest.dimension
     if not _are_inputs(graph.inputs) or graph.output != OUTPUT:
         return f"graph.inputs and graph.output must be some of {', '.join(INPUTS)}, and {OUTPUT}"
+    if (wrong := _contradiction_of_composition(manifest)) is not None:
+        return wrong
     for name in _files_read(manifest):
         if name not in manifest.files:
             return f"files: {name} is not listed, and nothing is read that has no digest"
@@ -280,8 +279,7 @@ def _contradiction(manifest: Manifest) -> str | None:
     for index, golden in enumerate(manifest.golden):
         if not _are_columns(golden.vector, d):
             return f"golden.{index}.vector: not {d} float32 numbers"
-    wrong = _contradiction_of_composition(manifest)
-    return _contradiction_of(stored, manifest) if wrong is None and stored is not None else wrong
+    return None if stored is None else _contradiction_of(stored, manifest)
 
 
 def _are_inputs(names: list[str]) -> bool:
@@ -291,7 +289,7 @@ def _are_inputs(names: list[str]) -> bool:
 def _files_read(manifest: Manifest) -> list[str]:
     graph, stored = manifest.graph, manifest.graph.stored
     found = [GRAPH, VOCABULARY] + [LEXICAL] * (manifest.lexical is not None)
-    found += [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu + [CUDA_GRAPH] * graph.cuda
+    found += [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu
     return found + ([] if stored is None else [stored.file])
 
 
@@ -302,11 +300,11 @@ def _contradiction_of_composition(manifest: Manifest) -> str | None:
     if graph.composition == "bag":
         if graph.activation not in ("linear", "tanh"):
             return f"graph.activation: {graph.activation} is not for graph.composition bag"
-        return "graph.cuda: a bag has one graph for all devices" if graph.cuda else None
+        return None
+    if graph.cpu:
+        return "graph.cpu: only a bag has a model.cpu.onnx"
     if graph.composition == "sequence" and graph.stored is not None:
         return "graph.composition: sequence, which has no graph.stored"
-    if graph.composition == "layers" and graph.stored is None and (graph.cpu or graph.cuda):
-        return "graph.composition: layers, whose graph.cpu and graph.cuda go with graph.stored"
     if manifest.memo and graph.composition == "sequence":
         return "memo: rows of sums, and graph.composition is sequence"
     return None

@@ -11,9 +11,9 @@ from gramvec.bundle.bundle import Bundle
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, DeviceError, InputError
 from gramvec.runtime.base import Runtime
-from gramvec.runtime.golden import AGREEMENT, differences
 from gramvec.runtime.native import NativeRuntime
-from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.runtime.ort import OnnxRuntime
+from gramvec.runtime.select import AGREEMENT, differences
 
 SAMPLE = 2_000
 # Texts compared at a time.

@@ -22,8 +22,7 @@ from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.runtime.base import Batching, Sums, features_then_sums
 from gramvec.runtime.int8 import ExactTable, Floats, Int64s, added, cut
-from gramvec.runtime.ort import CUDA, cause_of, cuda_session, import_onnxruntime
-from gramvec.runtime.parts import check_rows
+from gramvec.runtime.ort import CUDA, cause_of, check_rows, cuda_session, import_onnxruntime
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.featurizer import Featurizer
 

@@ -31,7 +31,6 @@ class NativeRuntime:
     """A Runtime (see gramvec.runtime) over the table of a bundle, mapped from its file.
 
     width: the most bits of a processor's vectors that the loops may use, 512, 256 or 0; sums are the same to the bit.
-    below_layers: give what the layers of a model are above, not its vectors.
     Raises DeviceError if the loops were not built or the model is more than a sum of rows, BundleError if the bundle
     does not say where its table is.
     """
@@ -42,12 +41,12 @@ class NativeRuntime:
     # A long text costs no more than a short one: rows are added as they are read.
     batching = Batching()
 
-    def __init__(self, bundle: Bundle, *, width: int = 512, below_layers: bool = False) -> None:
+    def __init__(self, bundle: Bundle, *, width: int = 512) -> None:
         loops = native.loops
         if loops is None:
             raise DeviceError(f"runtime native: {native.MISSING}; or take runtime onnx")
         graph, mapped = bundle.manifest.graph, bundle.weights
-        if graph.beyond_rows is not None and not below_layers:
+        if graph.beyond_rows is not None:
             raise DeviceError(f"runtime native: {bundle.manifest.name} {graph.beyond_rows}; take runtime onnx")
         if mapped is None:
             raise BundleError(f"{bundle.path}: made before runtime native; export it again, or take runtime onnx")
@@ -62,7 +61,7 @@ class NativeRuntime:
             end += loops.BLOCK
         self._dimension = d
         self._rows = rows
-        self._tanh = graph.activation == "tanh" and not below_layers
+        self._tanh = graph.activation == "tanh"
         self._table: Any = loops.Table(
             mapped.data[mapped.begin : end],
             rows,

@@ -1,36 +1,194 @@
-"""onnxruntime, imported once it is wanted, and its sessions on a CPU and on CUDA: what cannot be had is said why."""
+"""ONNX Runtime: its sessions on a CPU and on CUDA, the bound on their memory, and the runtime over a bundle's graph.
+
+onnxruntime is imported when the first session is opened. What a graph asks for is known only when it runs, so sessions
+of this process share one arena of bounded size: a graph that asks for more fails with a sentence.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import io
+import logging
 import os
 import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import Any
 
-from gramvec.errors import BundleError, DeviceError, quoted
-from gramvec.runtime.memory_limit import bound_memory
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.bundle.bundle import Bundle
+from gramvec.errors import BackendError, BundleError, DeviceError, quoted
+from gramvec.runtime.base import Batching, Sums, features_then_sums
+from gramvec.text.batch import FeatureBatch
+from gramvec.text.featurizer import Featurizer
+
+log = logging.getLogger("gramvec.runtime")
+
+Floats = NDArray[np.float32]
+Int64s = NDArray[np.int64]
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 CPU_BUILD = "this onnxruntime is the CPU build (install gramvec[gpu] for a GPU)"
 NO_DRIVER = "no NVIDIA driver was found (libcuda.so.1 does not load)"
 
-# A table of 87 MB would otherwise take 128 on the device, and its scales as much again.
-CUDA_OPTIONS = {"arena_extend_strategy": "kSameAsRequested"}
-# What the CUDA provider is linked with; the other libraries that onnxruntime looks for are used by no graph of ours.
+# Otherwise a table of 87 MB takes 128 MB on the device, and its scales as much again.
+# TF32 would round the products of encoders that read in order to 10 bits.
+CUDA_OPTIONS = {"arena_extend_strategy": "kSameAsRequested", "use_tf32": "0"}
+# Libraries that the CUDA provider is linked with; gramvec's graphs use none of the others that onnxruntime looks for.
 LINKED = ("libcublasLt", "libcublas.", "libcudart", "libcurand")
 LONGEST_CAUSE = 200
-# What onnxruntime writes to stderr. Errors on CUDA are exceptions too, and told once.
+# Levels of onnxruntime's log on stderr. Errors on CUDA are exceptions too, and are reported once.
 ERRORS, SILENT = 3, 4
+# Share of the machine's memory that sessions may take. A text of 65,536 characters takes 2 GB at 300 columns.
+MEMORY_SHARE = 0.5
+
+# Every stock operator writes the gathered rows out before it adds them; over about 2,500 rows that copy leaves the
+# caches and the rate drops.
+ROWS_A_CALL = 2_500
+# model.cpu.onnx multiplies rows by a matrix of texts x rows: its cost grows with both, so a call has few texts.
+INTEGER_ROWS, INTEGER_TEXTS = 1_000, 16
+# Rows whose sum fits the int32 in which model.cpu.onnx adds them.
+MOST_INTEGER_ROWS = 2**16
+# One long text cannot be cut; after a call of over 20,000 rows the memory goes back to the system.
+ROWS_TO_SHRINK = 20_000
+# A character of a text of over 4,000 costs six times as much, because its rows leave the caches.
+LONG_TEXT_FACTOR = 6
+# Padded places a call of an encoder that reads in order: fewer cost calls; with more the states leave the caches.
+PLACES = 2_000
+
 _CAUSE = re.compile(
     r"\b(?:CUDA|CUBLAS|CUDNN|CURAND) failure [^;]*"
     r"|Available memory of \d+ is smaller than requested bytes of \d+"
     r"|Failed to allocate memory[^;]*"
 )
+_lock, _registered = Lock(), False
+
+# Inputs that a graph may have, by name.
+INPUTS: dict[str, Callable[[FeatureBatch], NDArray[Any]]] = {
+    "ids": lambda batch: batch.ids,
+    "offsets": lambda batch: batch.offsets,
+    "segments": lambda batch: np.repeat(np.arange(len(batch)), batch.counts),
+    "counts": lambda batch: batch.counts,
+}
+
+
+class OnnxRuntime:
+    """Runtime over a model.onnx, on a CPU or on CUDA.
+
+    The vectors of bags have the same bytes in any batch. Those of encoders that read rows in order have a cosine within
+    1e-6 of each other in any batch: a matrix product rounds by its shape.
+
+    Args:
+        graph: the model.onnx.
+        dimension: columns of its vectors.
+        cpu_graph: graph of the same vectors in integers, for texts of up to 2^16 rows.
+        in_order: whether the graph reads a text's rows in order, and so pads a call to its longest text.
+        device: "cpu" or "cuda".
+        rows: of the table, for a check of ids that CUDA does not make; None to leave it out.
+
+    Raises:
+        DeviceError: onnxruntime is missing or installed twice, or CUDA is unavailable.
+        BundleError: the graph cannot be loaded.
+    """
+
+    name = "onnx"
+
+    def __init__(
+        self,
+        graph: Path,
+        dimension: int,
+        *,
+        cpu_graph: Path | None = None,
+        in_order: bool = False,
+        device: str = "cpu",
+        rows: int | None = None,
+    ) -> None:
+        onnxruntime = import_onnxruntime()
+        self.device = device
+        self.batching = Batching(long_text_factor=LONG_TEXT_FACTOR) if device == "cpu" else Batching(waits=True)
+        self._dimension = dimension
+        self._graph = graph
+        self._in_order = in_order
+        self._rows = rows
+        open_session = cpu_session if device == "cpu" else cuda_session
+        self._session: Any = _checked(open_session(onnxruntime, cpu_graph or graph), cpu_graph or graph)
+        self.provider: str = self._session.get_providers()[0]
+        self._integers = cpu_graph is not None
+        self._for_long_texts: Any = None
+        self._shrink = onnxruntime.RunOptions()
+        self._shrink.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+
+    @classmethod
+    def of(cls, bundle: Bundle, device: str = "cpu") -> OnnxRuntime:
+        """Open a bundle's graph on a device; on a CPU that in integers, where the bundle has it."""
+        manifest = bundle.manifest
+        return cls(
+            bundle.graph_path,
+            manifest.dimension,
+            cpu_graph=bundle.cpu_graph_path if device == "cpu" else None,
+            in_order=manifest.graph.composition == "sequence",
+            device=device,
+            rows=None if device == "cpu" else manifest.table_rows,
+        )
+
+    def run(self, batch: FeatureBatch) -> Floats:
+        """Return the vectors of a batch; see Runtime.run."""
+        if self._rows is not None:
+            check_rows(batch, self._rows)
+        vectors = np.empty((len(batch), self._dimension), np.float32)
+        if self._in_order and len(batch) > 1:
+            order = np.argsort(batch.counts, kind="stable")
+            ordered = taken(batch, order)
+            for start, stop in _calls_by_places(ordered.counts):
+                vectors[order[start:stop]] = self._call(ordered.part(start, stop))
+            return vectors
+        for start, stop in self._calls_by_rows(batch.offsets):
+            vectors[start:stop] = self._call(batch.part(start, stop))
+        return vectors
+
+    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
+        """Return the sums of texts; see Runtime.embed."""
+        return features_then_sums(self, featurizer, texts)
+
+    def _calls_by_rows(self, offsets: Int64s) -> Iterator[tuple[int, int]]:
+        """Yield the first text and the end of each call; a long text has a call of its own."""
+        texts = len(offsets) - 1
+        rows, most = (INTEGER_ROWS, INTEGER_TEXTS) if self._integers else (ROWS_A_CALL, texts)
+        start = 0
+        while start < texts:
+            stop = max(start + 1, int(np.searchsorted(offsets, offsets[start] + rows, side="right")) - 1)
+            stop = min(stop, start + most)
+            yield start, stop
+            start = stop
+
+    def _call(self, part: FeatureBatch) -> Floats:
+        options = self._shrink if len(part.ids) > ROWS_TO_SHRINK and self.device == "cpu" else None
+        session = self._session
+        if session is None:
+            raise BackendError("the model is closed; load it again")
+        if self._integers and len(part.ids) > MOST_INTEGER_ROWS:
+            session = self._for_long_texts = self._for_long_texts or _checked(
+                cpu_session(import_onnxruntime(), self._graph), self._graph
+            )
+        feed = {one.name: INPUTS[one.name](part) for one in session.get_inputs()}
+        try:
+            (vectors,) = session.run(["vectors"], feed, options)
+        except Exception as error:  # onnxruntime raises its own classes, RuntimeError and ValueError
+            raise BackendError(f"onnxruntime failed on {self.device}: {cause_of(error)}") from error
+        found = np.asarray(vectors, np.float32)
+        if not np.isfinite(found).all():  # a state that grows with each word can overflow in a long text
+            found = np.where(np.isfinite(found).all(axis=1, keepdims=True), found, np.float32(0))
+        return found
+
+    def close(self) -> None:
+        """Release the session; later calls raise BackendError."""
+        self._session = self._for_long_texts = None
 
 
 def import_onnxruntime() -> ModuleType:
@@ -133,3 +291,61 @@ def _options(onnxruntime: ModuleType, severity: int = ERRORS) -> Any:
     options.enable_mem_pattern = False  # a plan for each shape of a batch would be kept for ever
     options.log_severity_level = severity
     return options
+
+
+def bound_memory(onnxruntime: ModuleType, options: Any) -> None:
+    """Let the sessions made with these options take their memory from one arena of this process, which is bounded."""
+    global _registered
+    with _lock:
+        if not _registered:
+            kind = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR
+            place = onnxruntime.OrtMemoryInfo("Cpu", kind, 0, onnxruntime.OrtMemType.DEFAULT)
+            settings = onnxruntime.OrtArenaCfg({"max_mem": int(MEMORY_SHARE * _memory())})
+            try:
+                onnxruntime.create_and_register_allocator(place, settings)
+            except Exception as error:  # the program around us has one of its own
+                log.debug("onnxruntime keeps its arena: %s", error)
+            _registered = True
+    options.add_session_config_entry("session.use_env_allocators", "1")
+
+
+def _memory() -> int:
+    """Bytes that this machine has, or the container that this process is in."""
+    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(found, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):  # no such bound, or the word "max"
+        return found
+
+
+def check_rows(batch: FeatureBatch, rows: int) -> None:
+    """Raise BackendError for an id beyond the table: CUDA returns zeros for it without an error."""
+    ids = batch.ids
+    if len(ids) and not (0 <= (low := int(ids.min())) <= (high := int(ids.max())) < rows):
+        raise BackendError(f"row {low if low < 0 else high} is not in the table of {rows} rows; load the model again")
+
+
+def taken(batch: FeatureBatch, texts: Int64s) -> FeatureBatch:
+    """Return the features of these texts of a batch, in this order."""
+    counts = batch.counts[texts]
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    places = np.arange(offsets[-1]) + np.repeat(batch.offsets[:-1][texts] - offsets[:-1], counts)
+    return FeatureBatch(batch.ids[places], offsets)
+
+
+def _calls_by_places(counts: Int64s) -> Iterator[tuple[int, int]]:
+    """Yield the first text and the end of each call, of at most PLACES padded places or one text; counts ascend."""
+    start = 0
+    while start < len(counts):
+        places = counts[start:] * np.arange(1, len(counts) - start + 1)
+        stop = start + max(1, int(np.searchsorted(places, PLACES, side="right")))
+        yield start, stop
+        start = stop
+
+
+def _checked(session: Any, graph: Path) -> Any:
+    outputs = {one.name for one in session.get_outputs()}
+    if "vectors" not in outputs or not {one.name for one in session.get_inputs()} <= set(INPUTS):
+        raise BundleError(f"{graph}: not a graph from {', '.join(INPUTS)} to vectors; export the model again")
+    return session

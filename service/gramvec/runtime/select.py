@@ -1,36 +1,46 @@
-"""Which runtime serves a bundle: the one asked for, or the fastest that gives the bundle's golden vectors here."""
+"""Choice of the runtime that serves a bundle: the one asked for, or the fastest that gives the golden vectors here."""
 
 from __future__ import annotations
 
 import logging
 from typing import Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gramvec import native
 from gramvec.bundle.bundle import Bundle
+from gramvec.bundle.resolve import MANIFEST
 from gramvec.errors import BackendError, BundleError, DeviceError
 from gramvec.runtime.base import Device, Runtime
 from gramvec.runtime.cuda import CudaRuntime
-from gramvec.runtime.golden import golden_difference, tolerance
-from gramvec.runtime.layers import LayersRuntime
 from gramvec.runtime.native import NativeRuntime
-from gramvec.runtime.onnx import OnnxRuntime
-from gramvec.runtime.ort import why_no_cuda
-from gramvec.runtime.sequences import SequenceRuntime, WholeOnCuda
-from gramvec.runtime.steps import StepRuntime
+from gramvec.runtime.ort import OnnxRuntime, why_no_cuda
 
 log = logging.getLogger("gramvec.runtime")
 
+Floats = NDArray[np.float32]
 RuntimeName = Literal["auto", "onnx", "native"]
+
+# Largest difference of a vector from its golden one, relative to the latter's length. Sums are made in the same order,
+# or are exact; tanh may round otherwise.
+AGREEMENT = 1e-5
+# Without the loops in C a bundle's memo is not used, and its int8 rows were rounded apart from those that are.
+AGREEMENT_WITHOUT_MEMO = 5e-2
 
 
 def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "auto") -> Runtime:
-    """The runtime `name` on `device`, whose vectors of the golden texts are the bundle's.
+    """Open a runtime that gives the bundle's golden vectors.
 
-    device "auto" is CUDA where that works, else the CPU; one line of the log says why. name "auto" is ONNX Runtime on
-    CUDA; on a CPU the native loop, or ONNX Runtime where the native loop cannot be had or gives other vectors. For
-    layers and sequences it is "onnx", which has their parts where these can be had, else the whole graph.
+    Args:
+        bundle: the model.
+        device: "auto" takes CUDA where that works, else the CPU; one line of the log says why.
+        name: "auto" takes ONNX Runtime on CUDA. On a CPU it takes the native loops, or ONNX Runtime for encoders with
+            layers or order, and where the loops are unavailable or give other vectors.
 
-    Raises DeviceError if what was asked for cannot be had, BundleError if the bundle does not suit it.
+    Raises:
+        DeviceError: the device or runtime is unavailable.
+        BundleError: the bundle does not suit it.
     """
     if name not in get_args(RuntimeName):
         raise DeviceError(f"runtime must be auto, onnx or native, not {name!r}")
@@ -42,8 +52,7 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
         return _checked(bundle, NativeRuntime(bundle))
     if device != "cpu" and (runtime := _on_cuda(bundle, required=device == "cuda")) is not None:
         return runtime
-    # Layers and sequences have one way, so that a copy in another process has the same bytes.
-    return _onnx(bundle) if name == "onnx" and bundle.manifest.graph.beyond_rows is None else _on_cpu(bundle)
+    return _checked(bundle, OnnxRuntime.of(bundle)) if name == "onnx" else _on_cpu(bundle)
 
 
 def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
@@ -67,29 +76,14 @@ def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
     return runtime
 
 
-def _cuda(bundle: Bundle) -> Runtime:
-    graph = bundle.manifest.graph
-    if graph.beyond_rows is None:
-        return CudaRuntime(bundle)
-    if graph.composition == "layers":
-        return LayersRuntime(bundle, "cuda")
-    return StepRuntime(bundle, "cuda") if graph.pooling == "last" else SequenceRuntime(WholeOnCuda(bundle))
-
-
 def _on_cpu(bundle: Bundle) -> Runtime:
     graph = bundle.manifest.graph
-    if graph.beyond_rows is not None and graph.cpu:
-        try:
-            return _checked(bundle, LayersRuntime(bundle) if graph.composition == "layers" else StepRuntime(bundle))
-        except (BundleError, DeviceError) as error:
-            log.log(logging.WARNING, "runtime auto: the whole graph, because %s", error)
-            return _onnx(bundle)
     try:
         return _checked(bundle, NativeRuntime(bundle))
     except (BundleError, DeviceError) as error:
         unfit = error
     try:
-        onnx = _onnx(bundle)
+        onnx = _checked(bundle, OnnxRuntime.of(bundle))
     except DeviceError:
         if native.loops is None:
             raise
@@ -100,10 +94,8 @@ def _on_cpu(bundle: Bundle) -> Runtime:
     return onnx
 
 
-def _onnx(bundle: Bundle) -> Runtime:
-    in_order = bundle.manifest.graph.composition == "sequence"
-    runtime = OnnxRuntime.of(bundle)
-    return _checked(bundle, SequenceRuntime(runtime) if in_order else runtime)
+def _cuda(bundle: Bundle) -> Runtime:
+    return CudaRuntime(bundle) if bundle.manifest.graph.beyond_rows is None else OnnxRuntime.of(bundle, "cuda")
 
 
 def _checked(bundle: Bundle, runtime: Runtime) -> Runtime:
@@ -126,3 +118,37 @@ def _checked(bundle: Bundle, runtime: Runtime) -> Runtime:
         f"{bundle.graph_path}: golden texts {why} (runtime {runtime.name} on {runtime.device}); copy or export the "
         "model again, or take another runtime or device"
     )
+
+
+def golden_difference(bundle: Bundle, runtime: Runtime) -> float:
+    """The largest difference of a golden vector from what the runtime makes of its text, see `differences`.
+
+    Raises BackendError if the runtime fails, BundleError if the golden vectors have another shape.
+    """
+    golden = bundle.manifest.golden
+    try:
+        expected = np.array([one.vector for one in golden], np.float32).reshape(len(golden), bundle.manifest.dimension)
+    except ValueError as error:
+        path = bundle.path / MANIFEST
+        raise BundleError(f"{path}: golden vectors of another shape; export the model again") from error
+    found = runtime.embed(bundle.memoised, [one.text for one in golden]).vectors
+    return float(differences(found, expected).max(initial=0.0))
+
+
+def tolerance(bundle: Bundle) -> float:
+    """How far from the golden vectors a runtime may be."""
+    without_memo = bundle.manifest.memo and not bundle.memoised.compiled
+    return AGREEMENT_WITHOUT_MEMO if without_memo else AGREEMENT
+
+
+def differences(found: Floats, expected: Floats) -> NDArray[np.float64]:
+    """float64[n]: the length of found - expected in each row, relative to that of expected; inf for a NaN.
+
+    Where a row of `expected` is zeros, so must be that of `found`, or the difference is inf.
+    """
+    wide = expected.astype(np.float64)
+    lengths = np.linalg.norm(wide, axis=1)
+    apart = np.linalg.norm(found - wide, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(apart == 0, 0.0, apart / lengths)
+    return np.where(np.isnan(relative), np.inf, relative)

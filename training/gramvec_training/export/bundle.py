@@ -29,7 +29,7 @@ from gramvec.bundle.bundle import (
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.row_vectors import weights_of
 from gramvec.lexical.sketch import LexicalSketch
-from gramvec.runtime.onnx import OnnxRuntime
+from gramvec.runtime.ort import OnnxRuntime
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.featurizer import Featurizer, can_be_memoised
 from gramvec.text.memo import Memo, longest_reach, ngrams_across, ngrams_by_end
