@@ -247,7 +247,7 @@ def read_manifest(path: Path, data: bytes) -> tuple[Manifest, str]:
         manifest = Manifest.model_validate(values)
     except ValidationError as error:
         raise BundleError(f"{path}: {_first(error)}; copy or export the model again") from error
-    if (wrong := _contradiction(manifest)) is not None:
+    if (wrong := _contradiction_of_composition(manifest) or _contradiction(manifest)) is not None:
         raise BundleError(f"{path}: {wrong}; copy or export the model again")
     return manifest, hashlib.sha256(data).hexdigest()
 
@@ -263,8 +263,6 @@ def _contradiction(manifest: Manifest) -> str | None:
     graph, stored, d = manifest.graph, manifest.graph.stored, manifest.dimension
     if not _are_inputs(graph.inputs) or graph.output != OUTPUT:
         return f"graph.inputs and graph.output must be some of {', '.join(INPUTS)}, and {OUTPUT}"
-    if (wrong := _contradiction_of_composition(manifest)) is not None:
-        return wrong
     for name in _files_read(manifest):
         if name not in manifest.files:
             return f"files: {name} is not listed, and nothing is read that has no digest"

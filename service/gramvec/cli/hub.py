@@ -41,7 +41,7 @@ def push(model: str, repository: str, revision: str | None, private: bool) -> No
     Example:
       gramvec push models/mine my-org/my-model
     """  # noqa: D301
-    from gramvec.hub.push import push as push_bundle
+    from gramvec.hub.models import push as push_bundle
 
     pushed = push_bundle(model, repository, revision=revision, private=private)
     click.echo(f"{repository}\t{pushed.digest}\t{pushed.commit}")
@@ -61,7 +61,7 @@ def pull(repository: str, folder: Path | None, digest: str | None, overwrite: bo
     Example:
       gramvec pull my-org/my-model@v1 models/mine --digest 8fbc77aa4c2d
     """  # noqa: D301
-    from gramvec.hub.pull import pull as pull_bundle
+    from gramvec.hub.models import pull as pull_bundle
 
     pulled = pull_bundle(repository, folder, digest=digest, overwrite=overwrite)
     click.echo(f"{pulled.name}\t{pulled.digest}\t{pulled.folder}")

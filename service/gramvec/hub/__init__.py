@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gramvec.hub.pull import Pulled, pull
-from gramvec.hub.push import Pushed, push
+from gramvec.hub.models import Pulled, Pushed, pull, push
 
 __all__ = ["Pulled", "Pushed", "pull", "push"]

@@ -1,0 +1,227 @@
+"""Bounded downloads from a model hub, which may be hostile or broken, and the hub's errors in one sentence each.
+
+Every answer is streamed and counted, and ends at the size that was announced or allowed. Compressed answers are
+refused, because their size is unknown. One deadline covers a whole pull, whatever the hub does between two bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, BinaryIO, TypeVar
+from urllib.parse import quote
+
+import orjson
+
+from gramvec.errors import BundleError, InputError, ServiceError, quoted
+
+TOKEN = "set HF_TOKEN, or log in with: hf auth login"  # noqa: S105 - says where one goes
+# Seconds for the questions before the first file, and for each byte of the files: 200 kB a second.
+LEAST_SECONDS, SECONDS_A_BYTE = 60.0, 5e-6
+IDLE_SECONDS = 20.0
+MOST_JSON_BYTES = 2 * 2**20
+MOST_REDIRECTS = 5
+
+_commit = re.compile(r"[0-9a-f]{40}").fullmatch
+Result = TypeVar("Result")
+
+
+def library() -> Any:
+    """Return the module huggingface_hub. Raises InputError that says how to install it."""
+    try:
+        return import_module("huggingface_hub")
+    except ImportError as error:
+        raise InputError("this needs huggingface_hub; install it with: pip install 'gramvec[hub]'") from error
+
+
+class Download:
+    """Files of one commit of a repository, with one deadline.
+
+    Args:
+        repository: ORG/NAME.
+        revision: a branch, a tag or a commit; "" for the main branch.
+
+    Raises:
+        InputError: the name is not valid, or there is no such repository or revision.
+        ServiceError: the hub is unreachable, refuses, or sends something else than an answer.
+    """
+
+    def __init__(self, repository: str, revision: str) -> None:
+        library()
+        constants = import_module("huggingface_hub.constants")
+        with refusals(repository):
+            import_module("huggingface_hub.utils").validate_repo_id(repository)
+        if constants.HF_HUB_OFFLINE:
+            raise ServiceError("HF_HUB_OFFLINE is set, so the hub is not asked; unset it")
+        self.repository = repository
+        self._endpoint: str = constants.ENDPOINT
+        self._deadline = time.monotonic() + LEAST_SECONDS
+        self._headers: dict[str, str] = import_module("huggingface_hub.utils").build_hf_headers(library_name="gramvec")
+        where = f"{self._endpoint}/api/models/{repository}"
+        if revision:
+            where += f"/revision/{quote(revision, safe='')}"
+        self.commit = self._within(lambda: self._commit_of(where))
+
+    def allow(self, size: int) -> None:
+        """Set the deadline for files of `size` bytes together."""
+        self._deadline = time.monotonic() + LEAST_SECONDS + size * SECONDS_A_BYTE
+
+    def file(self, name: str, path: Path, most: int, least: int = 0) -> None:
+        """Write a file of the commit to `path`.
+
+        Raises:
+            InputError: the repository has no such file.
+            BundleError: the file has not `least` to `most` bytes; no more than `most` are written.
+            ServiceError: the hub is unreachable, refuses, or is too slow.
+        """
+        url = f"{self._endpoint}/{self.repository}/resolve/{self.commit}/{quote(name)}"
+
+        def fetch() -> None:
+            with path.open("xb") as file:
+                self._stream(url, name, file, most, least)
+
+        self._within(fetch)
+
+    def _commit_of(self, url: str) -> str:
+        from io import BytesIO
+
+        answer = BytesIO()
+        self._stream(url, "the hub's answer", answer, MOST_JSON_BYTES)
+        try:
+            values = orjson.loads(answer.getvalue())
+        except orjson.JSONDecodeError:
+            values = None
+        found = values.get("sha") if isinstance(values, dict) else None
+        if not isinstance(found, str) or _commit(found) is None:
+            raise ServiceError(f"the hub does not name a commit of {quoted(self.repository)}; see to HF_ENDPOINT")
+        return found
+
+    def _stream(self, url: str, name: str, file: BinaryIO, most: int, least: int = 0) -> None:
+        import httpx
+
+        headers = {**self._headers, "accept-encoding": "identity"}
+        with (
+            self._reported(),
+            httpx.Client(timeout=IDLE_SECONDS, follow_redirects=True, max_redirects=MOST_REDIRECTS) as client,
+            client.stream("GET", url, headers=headers) as response,
+        ):
+            self._check_status(response.status_code, response.headers.get("x-error-code", ""))
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise ServiceError(f"the hub sends {name} compressed, which was not asked for; try again later")
+            announced = response.headers.get("content-length", "")
+            if announced.isdecimal() and not least <= int(announced[:20]) <= most:
+                raise self._wrong_size(name, announced[:20], most, least)
+            size = 0
+            for chunk in response.iter_raw():
+                size += len(chunk)
+                if size > most:
+                    raise self._wrong_size(name, f"over {most}", most, least)
+                if time.monotonic() > self._deadline:
+                    raise self._too_slow()
+                file.write(chunk)
+            if size < least:
+                raise self._wrong_size(name, str(size), most, least)
+
+    def _wrong_size(self, name: str, size: str, most: int, least: int) -> BundleError:
+        return BundleError(f"{self.repository}: {name} has {size} bytes, and may have {least} to {most}")
+
+    def _too_slow(self) -> ServiceError:
+        return ServiceError(f"the hub is too slow with {quoted(self.repository)}; try again later")
+
+    def _within(self, work: Callable[[], Result]) -> Result:
+        """Return what `work` returns in a thread, which is abandoned at the deadline.
+
+        A client's timeouts are for one read each, so they do not end an answer that comes a byte at a time.
+        """
+        results: SimpleQueue[tuple[Result | None, BaseException | None]] = SimpleQueue()
+
+        def run() -> None:
+            try:
+                results.put((work(), None))
+            except BaseException as error:
+                results.put((None, error))
+
+        Thread(target=run, name="gramvec-pull", daemon=True).start()
+        try:
+            result, error = results.get(timeout=max(0.0, self._deadline - time.monotonic()))
+        except Empty:
+            raise self._too_slow() from None
+        if error is not None:
+            raise error
+        return result  # type: ignore[return-value]
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        import httpx
+
+        try:
+            yield
+        except httpx.TimeoutException as error:
+            raise self._too_slow() from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ServiceError(_unreachable(error)) from error
+
+    def _check_status(self, status: int, code: str) -> None:
+        if status == 200:
+            return
+        name = quoted(self.repository)
+        if code == "GatedRepo":
+            raise ServiceError(f"{name} asks you to agree to terms; do so on its page, and {TOKEN}")
+        if code == "RevisionNotFound":
+            raise InputError(f"{name} has no such revision; give a branch, a tag or a commit")
+        if code == "EntryNotFound":
+            raise MissingFileError(f"{name} is not a gramvec model: a file of one is not there")
+        if code == "RepoNotFound" or status == 404:
+            raise InputError(f"there is no model {name} on the hub, or not for you; {TOKEN}")
+        raise _http(name, status)
+
+
+class MissingFileError(InputError):
+    """The repository lacks a file."""
+
+
+@contextmanager
+def refusals(repository: str) -> Iterator[None]:
+    """Raise huggingface_hub's errors in this block as InputError (the name is at fault) or ServiceError."""
+    errors: Any = import_module("huggingface_hub.errors")
+
+    try:
+        yield
+    except (errors.HTTPError, OSError, errors.HFValidationError) as error:
+        raise _in_words(repository, error, errors) from error
+
+
+def _in_words(repository: str, error: Exception, errors: Any) -> InputError | ServiceError:
+    """Return our error for one of the library's; these inherit from each other, so the first that fits counts."""
+    name = quoted(repository)
+    found: list[tuple[type[Exception], type[InputError | ServiceError], str]] = [
+        (errors.HFValidationError, InputError, f"{name} is no name of a repository; give it as in ORG/NAME"),
+        (errors.LocalTokenNotFoundError, ServiceError, f"the hub wants to know who you are; {TOKEN}"),
+        (errors.OfflineModeIsEnabled, ServiceError, "HF_HUB_OFFLINE is set, so the hub is not asked; unset it"),
+        (errors.RevisionNotFoundError, InputError, f"{name} has no such revision; give a branch, a tag or a commit"),
+        (errors.RepositoryNotFoundError, InputError, f"there is no model {name} on the hub, or not for you; {TOKEN}"),
+    ]
+    for kind, ours, sentence in found:
+        if isinstance(error, kind):
+            return ours(sentence)
+    if isinstance(error, errors.HfHubHTTPError):
+        return _http(name, error.response.status_code)
+    return ServiceError(_unreachable(error))
+
+
+def _http(name: str, status: int) -> ServiceError:
+    if status == 401:
+        return ServiceError(f"the hub does not know your token; {TOKEN}", status=status)
+    if status == 403:
+        return ServiceError(f"your token may not do that to {name}; make one that may write to it", status=status)
+    return ServiceError(f"the hub answered {status} for {name}; try again later", status=status)
+
+
+def _unreachable(error: Exception) -> str:
+    return f"the hub cannot be reached ({type(error).__name__}); see to the network, or to HF_ENDPOINT"

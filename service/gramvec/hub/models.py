@@ -1,0 +1,146 @@
+"""Models to and from a hub: `push` commits a bundle's files, `pull` downloads, verifies and only then installs them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from gramvec.bundle.bundle import Manifest, open_bundle, staged_folder
+from gramvec.bundle.copy import check_target
+from gramvec.bundle.manifest import MOST_BYTES as MOST_MANIFEST_BYTES
+from gramvec.bundle.manifest import read_manifest
+from gramvec.bundle.resolve import MANIFEST
+from gramvec.embed.loading import load
+from gramvec.errors import BundleError, InputError
+from gramvec.hub.download import Download, library, refusals
+
+CARD = "README.md"
+FENCE = b"---\n"
+# Metadata of the hub before a card; the card itself has the length that the manifest says.
+MOST_METADATA_BYTES = 64 * 2**10
+# Left free beside a download.
+SPARE_BYTES = 64 * 2**20
+
+_license = re.compile(r"[A-Za-z0-9.+-]{1,40}").fullmatch
+
+
+class Pushed(NamedTuple):
+    """Digest of a pushed bundle, and the commit that holds it."""
+
+    digest: str
+    commit: str
+
+
+class Pulled(NamedTuple):
+    """A pulled model: its name, the bundle's digest, the commit that it was, and its folder."""
+
+    name: str
+    digest: str
+    commit: str
+    folder: Path
+
+
+def push(
+    name_or_path: str | os.PathLike[str], repository: str, *, revision: str | None = None, private: bool = False
+) -> Pushed:
+    """Upload a bundle to a repository ORG/NAME, which is created where there is none.
+
+    The card gets the hub's metadata before it, which `pull` removes; every other file is uploaded unchanged.
+
+    Args:
+        name_or_path: of the bundle, which is verified first.
+        repository: ORG/NAME.
+        revision: the branch to commit to; None for the main one.
+        private: make a new repository private.
+
+    Raises:
+        BundleError: the bundle is damaged.
+        InputError: huggingface_hub is not installed, or the name is not valid.
+        ServiceError: the hub is unreachable, or refuses.
+    """
+    hub = library()
+    bundle = open_bundle(name_or_path)
+    adds = []
+    for name in (*bundle.manifest.files, MANIFEST):
+        path = bundle.path / name
+        content = _with_metadata(path.read_bytes(), bundle.manifest) if name == CARD else str(path)
+        adds.append(hub.CommitOperationAdd(path_in_repo=name, path_or_fileobj=content))
+    with refusals(repository):
+        api = hub.HfApi(library_name="gramvec")
+        api.create_repo(repository, private=private, exist_ok=True)
+        made = api.create_commit(
+            repository, adds, commit_message=f"{bundle.manifest.name} {bundle.digest[:12]}", revision=revision
+        )
+    return Pushed(bundle.digest, made.oid)
+
+
+def pull(given: str, folder: Path | None = None, *, digest: str | None = None, overwrite: bool = False) -> Pulled:
+    """Download a bundle, verify all of it with its golden texts, and only then move it to its folder.
+
+    Args:
+        given: ORG/NAME, or ORG/NAME@REVISION for a branch, a tag or a commit.
+        folder: destination; None for models/NAME.
+        digest: the first digits, at least 12, of the bundle that is wanted; another is refused before its download.
+        overwrite: replace a model in the folder.
+
+    Raises:
+        InputError: huggingface_hub is not installed, there is no such model, or the folder is in use.
+        BundleError: it is another bundle, or a damaged one.
+        ServiceError: the hub is unreachable, too slow, or refuses.
+    """
+    if digest is not None and (len(digest) < 12 or set(digest.lower()) - set("0123456789abcdef")):
+        raise InputError("a digest is given by its first 12 to 64 hexadecimal digits")
+    library()
+    repository, _, revision = given.partition("@")
+    folder = folder or Path("models") / repository.rpartition("/")[2]
+    check_target(folder, overwrite=overwrite)
+    download = Download(repository, revision)
+    with staged_folder(folder) as stage:
+        download.file(MANIFEST, stage / MANIFEST, MOST_MANIFEST_BYTES)
+        where = Path(f"{repository}@{download.commit[:12]}") / MANIFEST
+        manifest, found = read_manifest(where, (stage / MANIFEST).read_bytes())
+        if digest is not None and not found.startswith(digest.lower()):
+            raise BundleError(f"{repository} holds the bundle {found[:12]}, not {digest[:64]}; name its revision")
+        size = sum(record.bytes for record in manifest.files.values())
+        _check_room(size, folder)
+        download.allow(size)
+        for name, record in manifest.files.items():
+            more = MOST_METADATA_BYTES if name == CARD else 0
+            download.file(name, stage / name, record.bytes + more, record.bytes)
+            if name == CARD:
+                (stage / name).write_bytes(_without_metadata((stage / name).read_bytes(), record.bytes))
+        with closing(load(stage, device="cpu")) as embedder:
+            name = embedder.name
+    return Pulled(name, found, download.commit, folder)
+
+
+def _check_room(size: int, folder: Path) -> None:
+    wanted, free = size + SPARE_BYTES, shutil.disk_usage(folder.parent).free
+    if wanted > free:
+        raise InputError(f"the model needs {wanted / 1e6:.0f} MB, and {folder.parent} has {free / 1e6:.0f} MB free")
+
+
+def _with_metadata(card: bytes, manifest: Manifest) -> bytes:
+    """Return the card with the metadata by which the hub lists it; a card that has some stays unchanged."""
+    if card.startswith(FENCE):
+        return card
+    found = str(manifest.provenance.get("licence", ""))
+    data = library().ModelCardData(
+        license=found.lower() if _license(found) else None,
+        library_name="gramvec",
+        pipeline_tag="sentence-similarity",
+        tags=["gramvec", "sentence-embeddings", "character-ngrams", manifest.kind],
+        model_name=manifest.name,
+    )
+    return b"".join([FENCE, data.to_yaml().encode(), b"\n", FENCE, b"\n", card])
+
+
+def _without_metadata(content: bytes, size: int) -> bytes:
+    """Return the last `size` bytes where metadata stand before them; else all, for the digest to judge."""
+    if len(content) <= size or not content.startswith(FENCE):
+        return content
+    return content[len(content) - size :]

@@ -1,0 +1,231 @@
+"""`gramvec pull` from a hub that never answers, drips, lies about sizes, or sends nonsense: one sentence, in time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import MODELS
+from gramvec.errors import BundleError, GramvecError, InputError, ServiceError
+
+pytest.importorskip("huggingface_hub", reason="needs the extra `hub`")
+
+from gramvec.hub import download
+from gramvec.hub.models import pull
+
+COMMIT = "a" * 40
+SIF = MODELS / "sif"
+Answer = Callable[["Handler"], None]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """A hub whose answers a test replaces, by the last part of the path; "api" is the question for the commit."""
+
+    protocol_version = "HTTP/1.1"
+    answers: dict[str, Answer]
+    sent: dict[str, int]
+    seen: list[tuple[str, str | None]]
+    stopped: threading.Event
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        name = "api" if self.path.startswith("/api/") else self.path.split("/")[-1]
+        self.seen.append((self.path, self.headers.get("authorization")))
+        try:
+            self.answers.get(name, Handler.usual)(self)
+        except OSError:  # the client has gone, as it should
+            self.close_connection = True
+
+    def usual(self) -> None:
+        if self.path.startswith("/api/"):
+            self.whole(json.dumps({"sha": COMMIT}).encode())
+        else:
+            self.whole((SIF / self.path.split("/")[-1]).read_bytes())
+
+    def whole(self, data: bytes, **headers: str) -> None:
+        self.begin({"content-length": str(len(data)), **headers})
+        self.write(data)
+
+    def begin(self, headers: dict[str, str], status: int = 200) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def write(self, data: bytes) -> None:
+        self.wfile.write(data)
+        self.sent[self.path] = self.sent.get(self.path, 0) + len(data)
+
+    def without_end(self, block: bytes) -> None:
+        self.begin({"transfer-encoding": "chunked"})
+        while not self.stopped.is_set():
+            self.write(b"%x\r\n%b\r\n" % (len(block), block))
+
+    def drip(self, headers: bool) -> None:
+        if not headers:
+            size = (SIF / "model.onnx.data").stat().st_size  # more than an answer with a commit may have
+            self.begin({"content-length": str(size)} if "data" in self.path else {"content-length": "1000"})
+        while not self.stopped.wait(0.1):
+            self.wfile.write(b"X-A: b\r\n" if headers else b" ")
+            self.wfile.flush()
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Handler]]:
+    class Own(Handler):
+        pass
+
+    Own.answers, Own.sent, Own.seen, Own.stopped = {}, {}, [], threading.Event()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Own)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setattr(download, "LEAST_SECONDS", 2.0)
+    monkeypatch.setattr(download, "SECONDS_A_BYTE", 1e-7)
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    yield Own
+    Own.stopped.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def refused(tmp_path: Path, kind: type[GramvecError], sentence: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(kind, match=sentence) as caught:
+        pull("org/sif", tmp_path / "models" / "sif")
+    assert time.monotonic() - began < 30
+    assert str(caught.value).isprintable() and "hf_secret" not in str(caught.value)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def never(handler: Handler) -> None:
+    handler.stopped.wait(60)
+
+
+def test_a_sound_hub(hub: type[Handler], tmp_path: Path) -> None:
+    pulled = pull("org/sif", tmp_path / "sif")
+    assert (
+        pulled.commit == COMMIT
+        and (tmp_path / "sif" / "manifest.json").read_bytes() == (SIF / "manifest.json").read_bytes()
+    )
+
+
+@pytest.mark.parametrize("name", ["api", "manifest.json", "model.onnx.data"])
+@pytest.mark.parametrize(
+    "answer",
+    [never, lambda handler: handler.drip(headers=True), lambda handler: handler.drip(headers=False)],
+    ids=["never", "headers in drops", "a body in drops"],
+)
+def test_a_hub_without_end_is_left_at_the_deadline(
+    hub: type[Handler], tmp_path: Path, name: str, answer: Answer
+) -> None:
+    hub.answers[name] = answer
+    refused(tmp_path, ServiceError, "too slow")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "most"),
+    [("api", BundleError, 2 << 20), ("manifest.json", BundleError, 8 << 20), ("model.onnx", BundleError, 1 << 20)],
+)
+def test_no_more_is_taken_than_was_announced(
+    hub: type[Handler], tmp_path: Path, name: str, kind: type[GramvecError], most: int
+) -> None:
+    hub.answers[name] = lambda handler: handler.without_end(b" " * (1 << 16))
+    refused(tmp_path, kind, "bytes, and may have")
+    # What the sockets hold was sent, too.
+    assert max(sent for path, sent in hub.sent.items() if name in path or name == "api") < most + (16 << 20)
+
+
+def test_a_length_beyond_what_may_be_is_refused_before_the_body(hub: type[Handler], tmp_path: Path) -> None:
+    hub.answers["manifest.json"] = lambda handler: handler.begin({"content-length": str(3 << 30)})
+    refused(tmp_path, BundleError, "manifest.json has 3221225472 bytes, and may have 0 to 8388608")
+
+
+def test_a_compressed_answer_is_refused(hub: type[Handler], tmp_path: Path) -> None:
+    bomb = gzip.compress(bytes(64 << 20))
+    hub.answers["api"] = lambda handler: handler.whole(bomb, **{"content-encoding": "gzip"})
+    refused(tmp_path, ServiceError, "compressed, which was not asked for")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b'{"sha": null}',
+        b'{"sha": "../../../../evil"}',
+        b'{"sha": "AAAA"}',
+        b"[" * 100_000,
+        b"\xff",
+    ],
+)
+def test_a_commit_is_40_hexadecimal_digits(hub: type[Handler], tmp_path: Path, answer: bytes) -> None:
+    hub.answers["api"] = lambda handler: handler.whole(answer)
+    refused(tmp_path, ServiceError, "does not name a commit of org/sif")
+    assert len(hub.seen) == 1
+
+
+def test_a_file_that_ends_early(hub: type[Handler], tmp_path: Path) -> None:
+    def cut(handler: Handler) -> None:
+        handler.begin({"content-length": str((SIF / "model.onnx").stat().st_size)})
+        handler.write(b"x" * 100)
+        handler.close_connection = True
+
+    hub.answers["model.onnx"] = cut
+    refused(tmp_path, ServiceError, "cannot be reached")
+
+
+def test_paths_and_many_files_of_a_manifest(hub: type[Handler], tmp_path: Path) -> None:
+    manifest = json.loads((SIF / "manifest.json").read_bytes())
+    record = manifest["files"]["model.onnx"]
+    for files, sentence in (
+        ({"../../evil": record}, "not? a?.*plain name"),
+        ({f"f{i}": record for i in range(100)}, "items"),
+    ):
+        hub.answers["manifest.json"] = lambda handler, files=files: handler.whole(
+            json.dumps({**manifest, "files": {**manifest["files"], **files}}).encode()
+        )
+        refused(tmp_path, BundleError, sentence)
+
+
+def test_redirects_end_and_take_no_token_to_another_host(hub: type[Handler], tmp_path: Path) -> None:
+    hub.answers["api"] = lambda handler: handler.begin({"location": handler.path, "content-length": "0"}, 302)
+    refused(tmp_path, ServiceError, "cannot be reached")
+    assert len(hub.seen) == download.MOST_REDIRECTS + 1
+    hub.seen.clear()
+    del hub.answers["api"]
+
+    def elsewhere(handler: Handler) -> None:
+        host = handler.headers["host"]
+        if host.startswith("127"):
+            url = f"http://localhost:{host.split(':')[1]}{handler.path}"
+            handler.begin({"location": url, "content-length": "0"}, 302)
+        else:
+            handler.usual()
+
+    hub.answers["model.onnx"] = elsewhere
+    pull("org/sif", tmp_path / "sif")
+    assert [token for path, token in hub.seen if path.endswith("model.onnx")] == ["Bearer hf_secret", None]
+
+
+def test_names_and_offline(hub: type[Handler], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="is no name of a repository"):
+        pull("a/b/c", tmp_path / "x")
+    hub.answers["manifest.json"] = lambda handler: handler.begin(
+        {"x-error-code": "EntryNotFound", "content-length": "0"}, 404
+    )
+    refused(tmp_path, InputError, "is not a gramvec model")
+    assert not hub.seen[-1][0].startswith("/api")
