@@ -194,7 +194,7 @@ def test_tables_line_up() -> None:
         (["sif.toml", "--sizes", "5"], 1, "[sif] varies a"),
         (["ngrams.toml", "-a", "1"], 1, "[training] varies its n-grams"),
         (["ngrams.toml", "--mean-of", "sts99"], 1, "The config scores no sts99; there are tiny, tiny/"),
-        (["none.toml"], 1, "There is no config"),
+        (["none.toml"], 1, "no such config"),
         (["no-dev.toml"], 1, "names no development sets"),
         (["ngrams.toml", "--out", "freq.txt"], 1, "is a file; give --out a folder"),
     ],

@@ -260,7 +260,7 @@ def test_bad_calls_exit_with_2(arguments: list[str], message: str) -> None:
 
 def test_failures_exit_with_1_and_one_sentence(folder: Path, words_run: Path) -> None:
     nowhere = folder / "nowhere"
-    assert "There is no config" in sentence(call("fit", nowhere))
+    assert "no such config" in sentence(call("fit", nowhere))
     assert "There is no file" in sentence(call("fit", "--pairs", nowhere, "--out", folder / "f1"))
     assert "is not empty" in sentence(call("fit", folder / "words.toml", "--data", folder, "--out", words_run))
     assert "is a file" in sentence(call("fit", "--pairs", folder / "pairs.tsv", "--out", folder / "pairs.tsv"))

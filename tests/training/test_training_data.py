@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gramvec.errors import InputError
+from gramvec_training.config import load_config
 from gramvec_training.readers.lines import read_texts
 from gramvec_training.readers.pairs import read_groups, read_pairs, read_paraphrases, read_ppdb
 from gramvec_training.readers.vectors import read_frequencies, read_vectors
@@ -160,3 +161,25 @@ def test_frequencies_from_centibels(tmp_path: Path) -> None:
 def test_bad_frequencies_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_frequencies(write(tmp_path / "f.txt", data))
+
+
+def test_a_config_takes_and_changes_the_sources_of_a_corpus_file(tmp_path: Path) -> None:
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "open.toml").write_text(
+        '[[texts]]\npath = "a.txt"\nlicence = "CC0"\ncap = 9\n[[texts]]\npath = "b.txt"\nlicence = "CC0"\n'
+    )
+    (tmp_path / "c.toml").write_text(
+        'corpora = "corpora/open.toml"\n[model]\nname = "x"\nkind = "gramvec"\n'
+        '[distillation]\nteacher = "t"\nsteps = 1\n'
+        '[[texts]]\npath = "c.txt"\n[[texts]]\npath = "a.txt"\ncap = 3\n'
+    )
+    texts = load_config(tmp_path / "c.toml").texts
+    assert [(str(one.path), one.licence, one.cap) for one in texts] == [
+        ("a.txt", "CC0", 3), ("b.txt", "CC0", None), ("c.txt", "not stated", None),
+    ]  # fmt: skip
+    (tmp_path / "c.toml").write_text('corpora = ["a", "b"]\n')
+    with pytest.raises(InputError, match="corpora is not a file name in quotes, got .'a', 'b'.; name one file"):
+        load_config(tmp_path / "c.toml")
+    (tmp_path / "c.toml").write_text('corpora = "none.toml"\n')
+    with pytest.raises(InputError, match=r"none\.toml: no such config"):
+        load_config(tmp_path / "c.toml")

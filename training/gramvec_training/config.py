@@ -242,31 +242,59 @@ def _without_folders(value: Any) -> Any:
 
 
 def load_config(path: Path) -> Config:
-    """Read a TOML config. Raises InputError, one sentence naming the file and the key, for whatever is wrong in it.
+    """Read a TOML config.
 
-    `base = "other.toml"`, before the first section, names a config beside it that this one changes: sections are
-    merged key by key, but [encoder] and lists such as [[data]] take the place of the other's.
+    Two keys before the first section name files beside the config. `base = "other.toml"` is a config that this one
+    changes: sections are merged key by key; [encoder] and lists such as [[data]] replace those of the base.
+    `corpora = "corpora/open.toml"` is a file of [[texts]] or [[data]], to which the config's own are added; one with
+    the same path changes the keys that it names.
+
+    Raises:
+        InputError: A file is missing, is not TOML, or has a key or value that is not valid; the message names both.
     """
     return parse_config(_values(path, ()), source=str(path))
 
 
 def _values(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"There is no config {path}; the shipped ones are in training/configs.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The config {path} cannot be read: {error}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"The config {path} is not TOML: {error}.") from error
-    base = values.pop("base", None)
+    values = _read_toml(path)
+    base, corpora = values.pop("base", None), values.pop("corpora", None)
+    for key, named in (("base", base), ("corpora", corpora)):
+        if not isinstance(named, str | None):
+            raise InputError(
+                f"{path}: {key} is not a file name in quotes, got {named!r}; name one file beside the config"
+            )
+    if corpora is not None:
+        values = _with_corpora(_read_toml(path.parent / corpora), values)
     if base is None:
         return values
-    if not isinstance(base, str):
-        raise InputError(f"{path}: base names another config in quotes (given: {base!r}).")
     if path in above:
-        raise InputError(f"{path}: base leads back to this config.")
+        raise InputError(f"{path}: base leads back to this config; name another one")
     return _merged(_values(path.parent / base, (*above, path)), values)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such config; the shipped ones are in training/configs") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: the config cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from error
+
+
+def _with_corpora(corpora: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with the sources of a corpus file, changed and extended by the config's own."""
+    merged = dict(values)
+    for section, sources in corpora.items():
+        own = values.get(section, [])
+        if not isinstance(sources, list) or not isinstance(own, list):
+            merged.setdefault(section, sources)  # the config's validation names what is wrong
+            continue
+        changes = {str(one.get("path")): one for one in own}
+        known = [{**one, **changes.pop(str(one.get("path")), {})} for one in sources]
+        merged[section] = [*known, *changes.values()]
+    return merged
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
