@@ -1,4 +1,4 @@
-"""How a model is learned: by the margin loss, from a teacher, or by SIF's closed form; and what it starts from."""
+"""Training configs: objectives, the whole config, and its TOML files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SifWeights = Literal["sif", "idf", "none"]
 
 
 class Training(Schedule):
-    """The margin loss; `batch` counts pairs. See Schedule for how it is brought down."""
+    """Settings of the margin loss; `batch` counts pairs."""
 
     margin: Positive = 0.4
     negatives: Sampling = "max"
@@ -54,7 +54,9 @@ class Training(Schedule):
 
 
 class Spelling(Strict):
-    """Words beside the texts of a distillation: a misspelt one is drawn to its own, and away from others spelt alike.
+    """Words learned beside the texts of a distillation.
+
+    A misspelled word is drawn to its correct word and pushed away from other words of similar spelling.
 
     Each step has `groups` words of the `count` most frequent in the file `words` (of four letters or more), each with
     those most alike, `near` in all, and of each word a misspelt copy: one of `copies`. The loss beside the texts' is
@@ -73,7 +75,7 @@ class Spelling(Strict):
 
 
 class Distillation(Schedule):
-    """Learning from a teacher's vectors of [[texts]]; `batch` counts texts."""
+    """Settings of distillation from a teacher's vectors of [[texts]]; `batch` counts texts."""
 
     teacher: str  # a sentence-transformers model's folder, an installed package that carries one, or a bundle
     relation: Penalty = 0.5  # weight of the batch's cosines beside the vectors themselves
@@ -118,7 +120,7 @@ class Sif(Strict):
 
 
 class Start(Strict):
-    """The bundle that training goes on from, and how many rows the new texts may add to its table.
+    """The bundle of a warm start, and how many rows the new texts may add to its table.
 
     `bundle` is a folder or a name. A new row goes to an n-gram or word that the training texts hold `min_count` times
     and the bundle lacks, the most frequent first.
@@ -220,13 +222,13 @@ class Config(Strict):
 
     @property
     def composition(self) -> EncoderSettings:
-        """The settings of the encoder: [encoder], or the bag that [model] describes."""
+        """Return the settings of the encoder: [encoder], or the bag that [model] describes."""
         if self.encoder is not None:
             return self.encoder
         return BagSettings(pooling=self.model.pooling, activation=self.model.activation, bias=self.model.bias)
 
     def public(self) -> dict[str, Any]:
-        """The config as JSON types for records that travel: of absolute paths the file's name alone."""
+        """Return the config as JSON types for published records; absolute paths are cut to the file name."""
         values: dict[str, Any] = _without_folders(self.model_dump())
         return values
 
@@ -306,7 +308,7 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse_config(values: dict[str, Any], *, source: str) -> Config:
-    """The config that nested values spell; `source` names them in errors."""
+    """Validate nested values as a config; `source` names them in error messages."""
     try:
         return Config.model_validate(values)
     except ValidationError as error:
@@ -327,7 +329,9 @@ def _sentence(error: ValidationError) -> str:
 
 @dataclass(frozen=True)
 class How:
-    """How a run is carried out: nothing here changes what it gives but `device` and `threads`, in the last bits.
+    """Options of a run that are not part of its config.
+
+    Only `device` and `threads` change the result, in the last bits.
 
     save_every: seconds between checkpoints. cache: where teachers' vectors are kept from run to run.
     """

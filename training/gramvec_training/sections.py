@@ -1,4 +1,7 @@
-"""What every section of a config shares: it is frozen, and a key that it does not know is an error."""
+"""Sections of a training config: schedules, data sources, features, encoders, export.
+
+Every section is frozen and refuses unknown keys.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class Strict(BaseModel):
-    """A section of a config."""
+    """A frozen section of a config that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -28,7 +31,7 @@ Every = PositiveCount | Literal["quarter"]
 
 
 class Schedule(Strict):
-    """Either `steps` or `epochs`; `batch` counts examples.
+    """Optimizer, learning rate and length of training: either `steps` or `epochs`; `batch` counts examples.
 
     The L2 terms are 0.5 * l2 * ||theta - centre||^2, added to the batch's mean loss, as in the authors' code (the
     papers' formulas have no 0.5). They and the optimisers are lazy on the table: see gramvec_training.fitting. The
@@ -76,7 +79,7 @@ OnBad = Literal["skip", "refuse"]
 
 
 class DataSet(Strict):
-    """A file of paraphrases, or of texts with labels, and its share of an epoch; see gramvec_training.data."""
+    """A file of paraphrases, or of texts with labels, and its share of an epoch."""
 
     path: Path
     licence: str = "not stated"
@@ -90,12 +93,14 @@ class DataSet(Strict):
 
     @property
     def name(self) -> str:
-        """The file's name up to its first dot."""
+        """Return the file name up to its first dot."""
         return self.path.name.split(".", 1)[0]
 
 
 class TextSource(Strict):
-    """A file of texts. `columns` takes the columns of a TSV file, `words` the first word of each line of a counts file,
+    """A file of texts.
+
+    Layout `columns` reads the columns of a TSV file, `words` the first word of each line of a counts file,
     `similarity` the texts of score<TAB>text<TAB>text lines, from a file or from all .tsv files of a folder.
 
     `sentences` cuts a line where a sentence ends. Texts shorter than two characters (but for words) or longer than
@@ -114,19 +119,19 @@ class TextSource(Strict):
 
     @property
     def name(self) -> str:
-        """The file's name up to its first dot."""
+        """Return the file name up to its first dot."""
         return self.path.name.split(".", 1)[0]
 
 
 class Dev(Strict):
-    """Development sets (folders of score<TAB>text<TAB>text files), scored at the end and every so many steps."""
+    """Development sets (folders of score<TAB>text<TAB>text files), scored at the end and every `every` steps."""
 
     sets: tuple[Path, ...] = ()
     every: Every | None = None
 
 
 class Select(Strict):
-    """The model that is kept: of those after every so many steps, the one with the best score on a development set.
+    """Model selection: of the models at every `every` steps, keep the one with the best score on a development set.
 
     `set` is a file of score<TAB>text<TAB>text lines, or a folder of them, whose mean counts. The papers: every quarter
     of an epoch, Spearman, on an annotated sample of PPDB or on a set of words.
@@ -162,7 +167,9 @@ FeatureKind = Literal["word", "1", "2", "3", "4", "5", "6"]
 
 
 class ModelSettings(Strict):
-    """What is built. `dimension` is a vector's, `width` a table row's, the same where it is left out.
+    """Name, kind and sizes of the model.
+
+    `dimension` is the width of a vector, `width` that of a table row; by default both are equal.
 
     `initial` is the half-width of the table's uniform first values, "glorot" for sqrt(6 / (rows + width)), or "rows"
     for 0.5 / rows (the character embeddings of charCNN and charLSTM).
@@ -182,12 +189,12 @@ class ModelSettings(Strict):
 
     @property
     def table_width(self) -> int:
-        """Columns of the table."""
+        """Return the number of columns of the table."""
         return self.width or self.dimension
 
 
 class FeatureSettings(Strict):
-    """What a text is made of; see gramvec.text.FeatureSpec."""
+    """Features of a text; the fields are those of gramvec.text.spec.FeatureSpec."""
 
     orders: tuple[PositiveCount, ...] = (2, 3, 4)
     words: bool = False
@@ -197,7 +204,7 @@ class FeatureSettings(Strict):
 
 
 class VocabularyLimits(Strict):
-    """Which features get a row: seen `min_count` times (the paper's C), and so many, the most frequent first."""
+    """Limits of the vocabulary: features that occur `min_count` times (the paper's C), the most frequent first."""
 
     min_count: PositiveCount = 1
     max_ngrams: PositiveCount | None = None
@@ -207,7 +214,7 @@ class VocabularyLimits(Strict):
 
 
 class BagSettings(Strict):
-    """A bag of rows, which is what [model] says where there is no [encoder].
+    """A bag of rows; the default where a config has no [encoder].
 
     With `presence` a feature that occurs twice counts once, as in the authors' code of CHARAGRAM; the paper's equation
     counts it twice, and so does the service, so such a model stays with its trainer.
@@ -221,27 +228,27 @@ class BagSettings(Strict):
 
 
 class WeightedSettings(Strict):
-    """The mean of the words' rows, which are fixed, each times a number that is learned."""
+    """Mean of fixed word vectors, each times a learned number."""
 
     kind: Literal["weighted"]
 
 
 class TwoLayerSettings(Strict):
-    """CHARAGRAM with a second layer: a sum of rows, h, a matrix, h."""
+    """CHARAGRAM with a second layer: sum of rows, activation, matrix, activation."""
 
     kind: Literal["two-layer"]
     activation: Activation = "tanh"
 
 
 class ProjectionSettings(Strict):
-    """The mean of the words' rows and one layer: PARAGRAM-PHRASE's PP-proj."""
+    """Mean of the words' rows and one layer: PP-proj of PARAGRAM-PHRASE."""
 
     kind: Literal["projection"]
     activation: LayerActivation = "linear"
 
 
 class DanSettings(Strict):
-    """Deep averaging network: the mean of the words' rows and some layers."""
+    """Deep averaging network: mean of the words' rows and one to four layers."""
 
     kind: Literal["dan"]
     layers: Annotated[int, Field(ge=1, le=4)] = 1
@@ -249,27 +256,27 @@ class DanSettings(Strict):
 
 
 class RnnSettings(Strict):
-    """A plain recurrent network over words or characters, whose last state is the vector."""
+    """Plain recurrent network over words or characters; the vector is its last state."""
 
     kind: Literal["rnn"]
     activation: Literal["tanh", "linear", "relu"] = "tanh"
 
 
 class IrnnSettings(Strict):
-    """iRNN: linear, begun at the identity, its last state divided by the length; so it begins as the average."""
+    """iRNN: linear, initialized at the identity, last state divided by the length; it starts as the average."""
 
     kind: Literal["irnn"]
 
 
 class LstmSettings(Strict):
-    """An LSTM with peepholes (Gers et al., 2003) over words or characters, with or without its output gate."""
+    """LSTM with peepholes (Gers et al., 2003) over words or characters, with or without an output gate."""
 
     kind: Literal["lstm"]
     output_gate: bool = True
 
 
 class CharCnnSettings(Strict):
-    """Convolutions over characters, the maximum over places, and a layer.
+    """Convolutions over characters, the maximum over positions, and a layer.
 
     filters: "a" is 175 each of 2, 3 and 4 characters, "b" 25, 50, 75, 100, 125 and 150 of 1 to 6 (Kim et al., 2015);
     `scale` times as many of each. Without `layer` the filters' maxima are the vector. dropout: of what goes into it.
@@ -285,7 +292,7 @@ class CharCnnSettings(Strict):
 
     @property
     def counts(self) -> tuple[tuple[int, int], ...]:
-        """(characters, filters) of each width."""
+        """Return (width in characters, number of filters) for each width."""
         usual = {"a": ((2, 175), (3, 175), (4, 175)), "b": tuple((width, 25 * width) for width in range(1, 7))}
         return tuple((width, max(1, round(count * self.scale))) for width, count in usual[self.filters])
 
@@ -307,7 +314,7 @@ SEQUENCES = (RnnSettings, IrnnSettings, LstmSettings, CharCnnSettings)
 
 
 class Export(Strict):
-    """What is done to the finished table, see gramvec_training.export.shape, and how the bundle stores it."""
+    """Changes of the finished table (see gramvec_training.export.adapt) and its storage in the bundle."""
 
     precision: Precision = "float32"
     scales: dict[FeatureKind, Positive] = Field(default_factory=dict)  # of words, and of n-grams by order

@@ -1,4 +1,4 @@
-"""Types that several rooms share."""
+"""Array types of training, files written atomically, and digests of files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Similarity = Callable[[Sequence[str], Sequence[str]], npt.NDArray[np.floating[An
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file under another name beside `path`, flush it to the disk, and rename it over `path`."""
+    """Write a file under a temporary name beside `path`, flush it to disk, and rename it to `path`."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as handle:
@@ -40,7 +40,10 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 @functools.cache
 def digest(path: Path) -> str:
-    """64 hex digits: the SHA-256 of a file, or of the names and digests of all files below a folder but Python's own.
+    """Return the SHA-256, 64 hex digits, of a file, or of the names and digests of the files below a folder.
+
+    Python's own files are left out. The result is cached for the process, so a file that changes later keeps its
+    digest.
 
     Read once in a process: whoever writes the file again does not ask again.
     """

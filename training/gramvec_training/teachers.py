@@ -1,4 +1,4 @@
-"""The teacher's dimensions to the student's, by principal axes."""
+"""Teachers of distillation: transformers and bundles, their cached vectors, and the projection to the student."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FLOOR = 1e-4  # of the largest variance: directions with less are not blown up f
 
 @dataclass(frozen=True)
 class Projection:
-    """The teacher's dimensions to the student's: the leading principal axes of the teacher's vectors, not centred.
+    """The leading principal axes of the teacher's vectors, not centered.
 
     `axes` float32[k, d]; `kept` is the share of the vectors' squared length that lies in them.
     """
@@ -33,17 +33,17 @@ class Projection:
     kept: float
 
     def on(self, device: torch.device) -> Tensor:
-        """The axes float32[k, d] on a device, for `projected`."""
+        """Return the axes float32[k, d] on a device, as `projected` takes them."""
         return torch.from_numpy(self.axes).to(device)
 
 
 def projected(vectors: Tensor, axes: Tensor) -> Tensor:
-    """Unit vectors float32[n, k] of vectors [n, d] of any type, where both lie."""
+    """Return the unit vectors float32[n, k] of vectors [n, d] of any type, on their device."""
     return functional.normalize(vectors.float() @ axes.T, dim=1)
 
 
 def principal_projection(vectors: Halves, dimension: int, *, whitening: float = 0.0) -> Projection:
-    """The leading axes of all vectors float16[n, d]; the identity if `dimension` is d, so that nothing is turned.
+    """Compute the leading axes of all vectors float16[n, d]; the identity if `dimension` is d.
 
     whitening: each axis is divided by its variance to the power of half of this: 0 keeps their variances, and 1 makes
     them equal. Directions of less than 1e-4 of the largest variance count as of that.
@@ -66,7 +66,11 @@ BUNDLE_BLOCK_TEXTS = 16_384  # between two reports of progress
 
 
 class BundleTeacher:
-    """The vectors of a gramvec bundle, a name or a folder. Raises BundleError where there is none."""
+    """Teacher that embeds with a gramvec bundle, given by name or folder.
+
+    Raises:
+        BundleError: There is none.
+    """
 
     precision = "float32"
 
@@ -75,7 +79,9 @@ class BundleTeacher:
         self.digest = self._embedder.digest
 
     def vectors(self, texts: Sequence[str], *, progress: Callable[[int], object] = lambda done: None) -> Halves:
-        """float16[n, d], of length 1 or zero, in the order of the texts; `progress` is told how many are done."""
+        """Return vectors float16[n, d], of length 1 or zero, in the order of the texts; call `progress` with the
+        number done.
+        """
         vectors = np.empty((len(texts), self._embedder.dimension), np.float16)
         for start in range(0, len(texts), BUNDLE_BLOCK_TEXTS):
             block = texts[start : start + BUNDLE_BLOCK_TEXTS]
@@ -97,13 +103,14 @@ TeacherPrecision = Literal["float32", "bfloat16", "float16"]
 
 
 class TransformerTeacher:
-    """The vectors of one teacher, cached in `cache`/<digest of the teacher>-<precision of its sums>.
+    """Vectors of a sentence-transformers model, cached in `cache`/<digest of the model>-<precision>.
 
     model: a sentence-transformers model's folder, or the name of an installed package that carries one in its
     folder `model`. Nothing is loaded until a text is not in the cache, and nothing is fetched from a network.
     digest: of the model's files. precision: in which it computes on this device; vectors of two are not mixed.
 
-    Raises InputError where there is no such model.
+    Raises:
+        InputError: There is no such model.
     """
 
     def __init__(self, model: str | Path, cache: Path, *, device: torch.device = CPU, threads: int = 1) -> None:
@@ -117,9 +124,10 @@ class TransformerTeacher:
         self._encoder: Any = None
 
     def vectors(self, texts: Sequence[str], *, progress: Callable[[int], object] = lambda done: None) -> Halves:
-        """float16[n, d], of length 1, in the order of the texts; `progress` is told how many are done.
+        """Return unit vectors float16[n, d] in the order of the texts; call `progress` with the number done.
 
-        Raises InputError where sentence-transformers is not installed and a text is not in the cache.
+        Raises:
+            InputError: Sentence-transformers is not installed and a text is not in the cache.
         """
         wanted = keys_of(texts)
         keys, vectors = self._read()
@@ -135,7 +143,7 @@ class TransformerTeacher:
         return vectors[found]
 
     def compute(self, texts: Sequence[str], *, progress: Callable[[int], object] = lambda done: None) -> None:
-        """Add the vectors of these texts to the cache, block after block."""
+        """Add the vectors of these texts to the cache, block by block."""
         for start in range(0, len(texts), BLOCK_TEXTS):
             block = sorted(texts[start : start + BLOCK_TEXTS], key=len)
             keys = keys_of(block)
@@ -155,7 +163,7 @@ class TransformerTeacher:
         return np.concatenate(keys), np.concatenate(vectors) if vectors else np.zeros((0, 1), np.float16)
 
     def _encode(self, texts: Sequence[str]) -> Halves:
-        """Texts sorted by length; batches of about TOKENS_A_BATCH tokens."""
+        """Encode texts sorted by length in batches of about TOKENS_A_BATCH tokens."""
         if self._encoder is None:
             self._encoder = _load(self.model, self._device, self.precision, self._threads)
         tokens = TOKENS_A_BATCH[self._device.type]
@@ -175,15 +183,16 @@ class TransformerTeacher:
 
 
 def keys_of(texts: Sequence[str]) -> TextKeys:
-    """uint64[n, 2]: BLAKE2b of each text, 16 bytes."""
+    """Return uint64[n, 2]: the 16-byte BLAKE2b digest of each text."""
     data = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
     return np.frombuffer(data, np.uint64).reshape(-1, 2)
 
 
 def model_folder(model: str | Path) -> Path:
-    """The folder of a sentence-transformers model, or the one that the package of this name carries.
+    """Return the folder of a sentence-transformers model, or the one that the installed package of this name carries.
 
-    Raises InputError where there is none.
+    Raises:
+        InputError: There is none.
     """
     path = Path(model)
     if (path / "modules.json").is_file():
@@ -213,7 +222,7 @@ def _digest(folder: Path) -> str:
 
 
 def precision_on(device: torch.device) -> TeacherPrecision:
-    """In which a teacher computes there.
+    """Return the precision that a teacher computes in on this device.
 
     bfloat16 is 2.6 times as fast as float32 on a CPU that has it, at a mean cosine of 0.999 to it; a CPU that has it
     not is several times slower with it. A GPU has float16 at full speed, which is nearer to float32.
@@ -240,7 +249,7 @@ def _load(folder: Path, device: torch.device, precision: TeacherPrecision, threa
 
 
 class Teacher(Protocol):
-    """Vectors of texts. `digest` says which teacher it is, `precision` in which it computes."""
+    """Source of target vectors; `digest` identifies the teacher, `precision` its arithmetic."""
 
     @property
     def digest(self) -> str: ...  # noqa: D102
@@ -248,14 +257,17 @@ class Teacher(Protocol):
     def precision(self) -> str: ...  # noqa: D102
 
     def vectors(self, texts: Sequence[str], *, progress: Callable[[int], object] = ...) -> npt.NDArray[np.float16]:
-        """float16[n, d], of length 1 or zero, in the order of the texts; `progress` is told how many are done."""
+        """Return vectors float16[n, d], of length 1 or zero, in the order of the texts; call `progress` with the
+        number done.
+        """
         ...
 
 
 def open_teacher(model: str, cache: Path, *, device: torch.device, threads: int) -> Teacher:
-    """A sentence-transformers model where `model` is one, else the bundle of that name or folder.
+    """Open a sentence-transformers model, or else the bundle of that name or folder.
 
-    Raises InputError where it is neither.
+    Raises:
+        InputError: It is neither.
     """
     try:
         return TransformerTeacher(model, cache, device=device, threads=threads)

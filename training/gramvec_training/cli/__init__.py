@@ -1,4 +1,4 @@
-"""The command gramvec-train: one file a group of commands, the only room that imports click.
+"""The command gramvec-train; libraries that are slow to import are imported inside the commands.
 
 It imports every room, inside the commands where a library is slow to import. A new command is a file here.
 """

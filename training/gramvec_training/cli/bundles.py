@@ -1,5 +1,5 @@
 # ruff: noqa: D301  (click takes a real backspace as "do not wrap")
-"""The command `gramvec-train convert`."""
+"""The commands `gramvec-train convert`, `adapt` and `lexical`, which rewrite bundles."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def lexical(
 
 
 def _texts(texts: tuple[Path, ...], config: Path | None, data: Path) -> tuple[Iterable[str], dict[str, Any]]:
-    """The texts, and what is said of them."""
+    """Return the texts and their description."""
     from gramvec_training.config import load_config
     from gramvec_training.data.corpus import collect_texts
     from gramvec_training.readers.lines import read_texts

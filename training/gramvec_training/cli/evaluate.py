@@ -1,5 +1,5 @@
 # ruff: noqa: D301  (click takes a real backspace as "do not wrap")
-"""The options of `evaluate` for other families than similarity, and what they name, opened."""
+"""The commands `gramvec-train evaluate`, `report` and `card`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class Named:
-    """The values of these options, under their names."""
+    """Values of the options for tasks beside similarity."""
 
     matching: tuple[Path, ...]
     columns: tuple[str, ...]
@@ -70,7 +70,7 @@ class Named:
     peers: tuple[str, ...]
 
     def check(self, *, with_sets: bool) -> None:
-        """Raise UsageError where one of them needs another, or there is nothing to score on."""
+        """Raise UsageError where an option needs another one, or nothing is named to score on."""
         if not (with_sets or self.matching or self.retrieval or self.classification or self.spelling):
             families = "--matching, --retrieval, --classification or --spelling"
             raise click.UsageError(f"Name what to score on: --sets, {families}.")
@@ -81,14 +81,18 @@ class Named:
 
 
 def family_options(command: Callable[P, R]) -> Callable[P, R]:
-    """The options of Named, by its names."""
+    """Add the options of Named to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def open_families(named: Named, seed: int) -> Families:
-    """The sets, read. Raises InputError for what cannot be used."""
+    """Read the sets.
+
+    Raises:
+        InputError: A set cannot be used.
+    """
     from gramvec_training.evaluate.classification import read_classification_set
     from gramvec_training.evaluate.matching import find_matching_sets
     from gramvec_training.evaluate.ranking import find_retrieval_sets, read_spelling_set, read_words
@@ -111,7 +115,7 @@ def open_families(named: Named, seed: int) -> Families:
 
 
 def open_peers(names: Sequence[str]) -> dict[str, ModelForTexts]:
-    """The peers by name; those of `all` whose library is missing are named on stderr. Raises InputError else."""
+    """Open the baselines by name; those of `all` whose library is missing are named on stderr."""
     from gramvec_training.evaluate.baselines import installed_peers, open_peer
 
     peers: dict[str, ModelForTexts] = {}
@@ -131,7 +135,7 @@ def score_all(
     families: Families,
     typos: Typos,
 ) -> None:
-    """Add to the models' reports (in the order of `scored`) their families, and a report for each peer."""
+    """Add task scores to the models' reports, in the order of `scored`, and a report for each baseline."""
     from tqdm import tqdm
 
     from gramvec_training.evaluate.baselines import of_scored
@@ -364,7 +368,7 @@ def card(
 
 
 def _model(name: str, device: str, components: int | None, sides: ComponentSides, space: Space) -> ScoredModel:
-    """A run folder's model or a bundle's, by the folder's files or the bundle's name."""
+    """Open a run folder's model, or a bundle's."""
     import gramvec
     from gramvec_training.evaluate.backend import served_model, without_components_of_sets
     from gramvec_training.runs.run_dir import is_begun, load_run
@@ -399,7 +403,7 @@ def _typos(percentages: tuple[int, ...], misspellings: Sequence[Path], seed: int
 
 
 def _check_places(json_path: Path | None, markdown_path: Path | None, plot: Path | None, *, with_sets: bool) -> None:
-    """Refuse, before anything is scored, what could not be written at the end."""
+    """Refuse, before anything is scored, outputs that cannot be written at the end."""
     from gramvec.errors import InputError
 
     if json_path is not None and json_path == markdown_path:

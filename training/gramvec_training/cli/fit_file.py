@@ -1,5 +1,5 @@
 # ruff: noqa: D301  (click takes a real backspace as "do not wrap")
-"""A person's own file, or pipe, of pairs or of texts with labels: looked through, and the config that trains on it."""
+"""Training on a user's own file or pipe of pairs or labeled texts, and SIF on own vectors."""
 
 from __future__ import annotations
 
@@ -42,10 +42,12 @@ def own_config(
     overwrite: bool,
     resume: bool,
 ) -> tuple[Config, Path, bool]:
-    """The config, the run's folder, and whether that is still to be cleared: what a pipe gives lies there already.
+    """Return the config, the run's folder, and whether the folder is still to be cleared.
 
-    Raises InputError where there is no such file, no usable row in it or one that is refused, or no place for what a
-    pipe gives, and BundleError where there is no bundle `start`.
+    Raises:
+        InputError: There is no such file, no usable row in it or one that is refused, or no place for what a pipe
+            gives.
+        BundleError: There is no bundle `start`.
     """
     from gramvec_training.readers.lines import is_piped
 
@@ -75,7 +77,7 @@ def own_config(
 
 
 def given_as(own: Path) -> str:
-    """The file as a command shows it; "-" for any pipe."""
+    """Return the file as a command shows it; "-" for any pipe."""
     from gramvec_training.readers.lines import is_piped
     from gramvec_training.runs.adhoc_config import shown
 
@@ -100,7 +102,7 @@ def _spooled(pipe: Path, name_from: Path, start: str | None, out: Path | None, *
 def _check(
     source: Path, start: str | None, *, layout: FileLayout | None, bad_rows: OnBad, labelled: bool = False
 ) -> None:
-    """Read the file once and find the bundle to go on from; on a terminal, say what was found."""
+    """Read the file once and open the bundle of a warm start; on a terminal, report what was found."""
     from gramvec.bundle.resolve import find_bundle
     from gramvec_training.readers.labels import read_label_texts
     from gramvec_training.readers.pairs import read_paraphrases
@@ -121,9 +123,10 @@ Learn = Literal["weights", "rows"]
 
 
 def weighs(pairs: Path | None, start: str | None, learn: Learn | None, layout: FileLayout | None) -> bool:
-    """Whether weights are to be learned: as `learn` says, or where there is a start and the file has labels.
+    """Return whether n-gram weights are learned: as `learn` says, or where there is a start and the file has labels.
 
-    Raises InputError where the file is missing or no text.
+    Raises:
+        InputError: The file is missing or no text.
     """
     from gramvec_training.readers.lines import is_piped
     from gramvec_training.readers.pairs import holds_labels
@@ -140,7 +143,11 @@ def weighs(pairs: Path | None, start: str | None, learn: Learn | None, layout: F
 def learn_weights(
     pairs: Path | None, start: str | None, bundle: Path | None, bad_rows: OnBad, refused: list[str]
 ) -> None:
-    """Learn, write the bundle and print the report. Raises UsageError for options that do not go with it."""
+    """Learn the weights, write the bundle and print the report.
+
+    Raises:
+        UsageError: An option does not go with it.
+    """
     from gramvec_training.evaluate.matching import pair_report
     from gramvec_training.readers.lines import is_piped, spool
     from gramvec_training.runs.ngram_weights import learn_ngram_weights

@@ -33,7 +33,7 @@ _RESEARCH = ("count", "head", "label", "papers", "parameters", "sweep", "tokens"
 
 
 class _Commands(click.Group):
-    """The commands; one that has moved or has another name answers with where it is."""
+    """Command group; a command that has moved or changed its name answers with the new one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -190,7 +190,7 @@ def fit(
 def _check_together(
     config: Path | None, pairs: Path | None, labelled: Path | None, layout: FileLayout | None, *, both: bool
 ) -> None:
-    """Raise UsageError for arguments of `fit` that exclude each other; both: --resume and --overwrite."""
+    """Raise UsageError for arguments of `fit` that exclude each other; `both` is --resume and --overwrite."""
     if sum(one is not None for one in (config, pairs, labelled)) > 1:
         raise click.UsageError("Give one of CONFIG, --pairs and --labelled, not both.")
     only_with_a_file = given_options("layout", "start", "bad_rows", "held_out", "epochs", "rate")

@@ -1,4 +1,4 @@
-"""What the commands of gramvec-train share: options, notes and failures on stderr, and running a config."""
+"""Shared parts of the commands: options, log lines and errors on stderr, and running a config."""
 
 from __future__ import annotations
 
@@ -59,22 +59,22 @@ _TRAINING_OPTIONS = (
 
 
 def training_options(command: Callable[P, R]) -> Callable[P, R]:
-    """The options of every command that trains: resume, overwrite, save_every, device, threads."""
+    """Add the options of every command that trains: resume, overwrite, save_every, device, threads."""
     for option in reversed(_TRAINING_OPTIONS):
         command = option(command)
     return command
 
 
 class Notes(logging.Handler):
-    """What the modules below log, as plain lines on stderr."""
+    """Log handler that prints plain lines to stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record."""
+        """Print one record."""
         click.echo(self.format(record), err=True)
 
 
 def one_sentence(command: Callable[P, R]) -> Callable[P, R]:
-    """Failures that gramvec raises on purpose end the command with their one sentence and exit code 1."""
+    """End the command with one line on stderr and exit code 1 for errors that gramvec raises on purpose."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -98,7 +98,7 @@ def one_sentence(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def given_options(*names: str) -> list[str]:
-    """Of these parameters of the running command, those that the caller gave, as options with their values."""
+    """Return those of the named parameters that the caller gave, as options with their values."""
     context = click.get_current_context()
     words: list[str] = []
     for parameter in context.command.params:
@@ -109,12 +109,12 @@ def given_options(*names: str) -> list[str]:
 
 
 def start_clock() -> None:
-    """The command begins now; see `seconds_taken`."""
+    """Record the start of the command for `seconds_taken`."""
     click.get_current_context().find_root().meta[_BEGAN] = time.monotonic()
 
 
 def seconds_taken() -> float:
-    """Wall seconds since the command began, which whoever typed it has waited."""
+    """Return the wall seconds since the command began."""
     began: float = click.get_current_context().find_root().meta[_BEGAN]
     return time.monotonic() - began
 
@@ -166,7 +166,7 @@ def carry_out(
     overwrite: bool,
     bundle: Path | None = None,
 ) -> None:
-    """Begin or continue the run in `folder` and report it, then write its bundle where one is wanted.
+    """Start or continue the run in `folder` and report it, then write its bundle if one is wanted.
 
     Without `wanted` the config is the begun run's.
     """
@@ -194,7 +194,7 @@ def carry_out(
 
 
 def run(begun: Begun, folder: Path, how: How, *, again: str) -> dict[str, Any]:
-    """The record of a run that is carried out now; stopped, it says how to go on: `again` follows "Continue"."""
+    """Carry out a run and return its record; when stopped, print how to continue, which `again` completes."""
     from gramvec_training.fit.loop import TrainingInterrupted
     from gramvec_training.runs.train import carry_out
 
@@ -217,7 +217,7 @@ def _report(record: dict[str, Any], folder: Path) -> None:
 
 
 def report_held_out(record: dict[str, Any]) -> None:
-    """Print the tables of a record's held-out texts and pairs, and say so where the model has become worse."""
+    """Print the tables of a record's held-out texts and pairs, with a note where the model has become worse."""
     from gramvec_training.evaluate.classification import label_report
     from gramvec_training.evaluate.tasks import report
 

@@ -1,4 +1,4 @@
-"""The training texts, turned into ids once, and batches cut from them without a loop over texts."""
+"""Training texts: collected from the sources of a config, featurized once, and cut into batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gramvec_training.shared import Bools, Ids, Ints
 
 
 class FeatureArrays(Protocol):
-    """What a featurizer returns: flat `ids` int32[rows] and `offsets` int64[n + 1]."""
+    """Output of a featurizer: flat `ids` int32[rows] and `offsets` int64[n + 1]."""
 
     @property
     def ids(self) -> Ids:
@@ -29,7 +29,7 @@ class FeatureArrays(Protocol):
 
     @property
     def offsets(self) -> Ints:
-        """Where each text's ids begin, and the number of all ids."""
+        """Start of each text's ids, and the number of all ids."""
         ...
 
 
@@ -38,7 +38,7 @@ Featurize = Callable[[Sequence[str]], FeatureArrays]
 
 @dataclass(frozen=True)
 class Batch:
-    """The bags of a batch, numbered within its own few rows.
+    """Bags of a batch, with ids that count within the batch's own rows.
 
     `rows` int64[u]: the distinct rows of the table that the batch touches, ascending. `ids` int32[m]: positions in
     `rows`. `offsets` int32[n + 1]: where each text's ids begin. `texts` int64[n]: the texts' numbers in the corpus.
@@ -51,7 +51,7 @@ class Batch:
 
 
 class Corpus:
-    """All texts as flat ids and offsets: 4 bytes a feature and 8 a text, and as much again while it is made.
+    """All texts as flat ids and offsets: 4 bytes a feature and 8 a text, twice that while it is built.
 
     A million distinct pairs of 69 n-grams a side take 0.6 GB; of sentences of 120 characters, orders 2 to 4, 2.9 GB.
     """
@@ -66,7 +66,7 @@ class Corpus:
         cls, texts: Sequence[str], featurize: Featurize, rows: int, *, chunk: int = 4096,
         progress: Callable[[int], object] = lambda done: None,
     ) -> Corpus:  # fmt: skip
-        """Featurize `texts` for a table of `rows` rows; `progress` is told the number of texts after each chunk."""
+        """Featurize `texts` for a table of `rows` rows; call `progress` with the number of texts after each chunk."""
         ids: list[Ids] = []
         lengths: list[Ints] = []
         for start in range(0, len(texts), chunk):
@@ -85,11 +85,11 @@ class Corpus:
 
     @property
     def counts(self) -> Ints:
-        """int64[texts]: the number of features of each text."""
+        """Return int64[texts]: the number of features of each text."""
         return np.diff(self.offsets)
 
     def cut(self, texts: Ints) -> tuple[Ids, Ids]:
-        """`ids` int32[m] into the table and `offsets` int32[n + 1] of the texts with these numbers, in this order."""
+        """Return `ids` int32[m] into the table and `offsets` int32[n + 1] of the numbered texts, in the given order."""
         starts = self.offsets[texts]
         lengths = self.offsets[texts + 1] - starts
         offsets = np.zeros(len(texts) + 1, dtype=np.int64)
@@ -98,7 +98,7 @@ class Corpus:
         return self.ids[flat], offsets.astype(np.int32)
 
     def batch(self, texts: Ints, kept: Callable[[Ids], Bools] | None = None) -> Batch:
-        """The batch of the texts with these numbers, its rows found without sorting the ids.
+        """Return the batch of the numbered texts; its rows are found without sorting the ids.
 
         kept: int32[m] ids -> bool[m], which features stay; None for all.
         """
@@ -114,7 +114,7 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """64 hex digits over ids and offsets: two corpora with one digest train the same model."""
+        """Return 64 hex digits over ids and offsets; equal digests train the same model."""
         state = hashlib.sha256(self.offsets.tobytes())
         state.update(np.ascontiguousarray(self.ids).data)
         return state.hexdigest()
@@ -130,11 +130,15 @@ _SPAN_FROM = 5  # words that a text has at least if a span is cut from it
 def collect_texts(
     sources: Sequence[TextSource], data: Path, *, seed: int, spans: int = 0, limit: int | None = None
 ) -> tuple[list[str], dict[str, int]]:
-    """Distinct texts of all sources, those marked `first` before the others, each part shuffled, and counts by name.
+    """Return the distinct texts of all sources, `first` sources before the others, and counts by source name.
+
+    Each of the two parts is shuffled.
 
     spans: from so many texts, drawn at random, a phrase of two to six words is cut and added. limit: keep the first so
     many of all. A text counts for the first source that has it, a cut phrase for "spans".
-    Raises InputError, naming the file, where one is missing or gives no text.
+
+    Raises:
+        InputError: At the file: one is missing or gives no text.
     """
     rng = random.Random(seed)
     origin: dict[str, str] = {}
@@ -162,9 +166,10 @@ def collect_texts(
 
 
 def source_texts(source: TextSource, data: Path) -> list[str]:
-    """All texts of a source that are neither too short nor too long, repeated ones too, in the order of its file.
+    """Return all texts of a source within its length limits, repeated ones too, in file order.
 
-    Raises InputError where the file is missing or gives no text.
+    Raises:
+        InputError: The file is missing or gives no text.
     """
     path = data / source.path
     shortest, longest = 1 if source.layout == "words" else 2, source.max_characters or sys.maxsize

@@ -1,4 +1,6 @@
-"""Misspelt copies of training texts.
+"""Misspelled copies of training texts and words, and words of similar spelling.
+
+The robustness scores (evaluate/similarity.py) use another generator, so that no model is trained on its test.
 
 The generator that scores robustness (evaluation/robustness.py) is another one, so that no model is trained on its test.
 """
@@ -28,7 +30,7 @@ SHORTEST = 3  # of two letters, half of the misspellings are other words
 def misspelt(
     texts: Sequence[str], rng: np.random.Generator, *, share: float, known: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """A copy of each text in which about `share` of the longer words, and at least one, are misspelt.
+    """Return a copy of each text in which about `share` of the longer words, at least one, are misspelled.
 
     `known` gives real misspellings of a lower-case word, used for half of the words that have any; the other words
     lose, gain, change, double or swap a letter, each as likely. A text without a word of three letters is unchanged.
@@ -52,7 +54,7 @@ def _misspelt(text: str, rng: np.random.Generator, share: float, known: Mapping[
 
 
 def misspelt_word(word: str, rng: np.random.Generator, *, known: Mapping[str, Sequence[str]]) -> str:
-    """A misspelling of a word: half of the time a real one where `known` has any, else one or two errors.
+    """Return a misspelling of a word: in half of the cases one of `known`, else one or two random errors.
 
     An error is a letter lost, gained, changed, doubled or swapped, or a spelling that sounds alike. The word itself may
     come out, as one of a letter does.
@@ -83,7 +85,7 @@ def _edited(word: str, rng: np.random.Generator) -> str:
 
 
 def _sounding(word: str, rng: np.random.Generator) -> str:
-    """The word with one spelling for another that sounds alike, where it has any that may be taken."""
+    """Replace one spelling in the word by another that sounds alike, if there is any."""
     for i in rng.permutation(len(SOUNDS)).tolist():
         one, other = SOUNDS[int(i)]
         if one in word:
@@ -110,7 +112,9 @@ WORDS_A_BLOCK = 1_000  # 200 MB of cosines with 50,000 words
 
 
 def spelt_alike(words: Sequence[str], near: int) -> Ints:
-    """int64[words, near]: the places of the words that share most n-grams with each, itself among them, in any order.
+    """Return int64[words, near]: for each word the places of the words that share most n-grams with it.
+
+    The word itself is among them; the order is not defined.
 
     n-grams of 2 to 4 weigh less the more words have them. Of fewer words than `near`, all.
     """
@@ -128,5 +132,5 @@ def spelt_alike(words: Sequence[str], near: int) -> Ints:
 def copies_of(
     words: Sequence[str], copies: int, rng: np.random.Generator, *, known: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """All words misspelt once, then all of them again, `copies` times; see misspelt_word."""
+    """Misspell every word once, then all of them again, `copies` times."""
     return [misspelt_word(word, rng, known=known) for _ in range(copies) for word in words]

@@ -1,4 +1,4 @@
-"""What an epoch is made of: how many pairs each source of paraphrases gives, drawn anew from a seed."""
+"""Samplers: the pairs of each epoch by source or label, and what is held out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gramvec_training.shared import Ints
 
 @dataclass(frozen=True)
 class SourceGroups:
-    """The groups of one source as numbers of texts.
+    """Groups of one source, as numbers of texts.
 
     `members` int64[texts in groups]; `offsets` int64[groups + 1]; each group has two or more distinct texts.
     An epoch takes `pairs_per_group` pairs of each group, and of all these at most `cap`.
@@ -33,17 +33,17 @@ class SourceGroups:
 
     @property
     def groups(self) -> int:
-        """The number of groups."""
+        """Return the number of groups."""
         return len(self.offsets) - 1
 
     @property
     def pairs_per_epoch(self) -> int:
-        """How many pairs `draw` gives."""
+        """Return the number of pairs that `draw` returns."""
         available = self.groups * self.pairs_per_group
         return available if self.cap is None else min(available, self.cap)
 
     def draw(self, rng: np.random.Generator, *, shuffle: bool = True) -> Ints:
-        """int64[pairs_per_epoch, 2]: numbers of texts; the groups without replacement, a pair's sides distinct.
+        """Draw int64[pairs_per_epoch, 2] numbers of texts: groups without replacement, distinct sides.
 
         Without `shuffle` the drawn groups are in the order of their file.
         """
@@ -62,18 +62,18 @@ class SourceGroups:
 
 @dataclass(frozen=True)
 class LabelGroups(SourceGroups):
-    """The texts of each label: an epoch takes each of them once, with another one of its label.
+    """Texts by label: an epoch pairs each text once with another one of its label.
 
     The only text of a label is its own partner, and so among the others' negatives. `pairs_per_group` has no meaning.
     """
 
     @property
     def pairs_per_epoch(self) -> int:
-        """How many pairs `draw` gives: one for each text."""
+        """Return the number of pairs that `draw` returns: one for each text."""
         return len(self.members) if self.cap is None else min(len(self.members), self.cap)
 
     def draw(self, rng: np.random.Generator, *, shuffle: bool = True) -> Ints:
-        """int64[pairs_per_epoch, 2]: a text, and another one of its label, uniformly."""
+        """Draw int64[pairs_per_epoch, 2]: each text with another one of its label, uniformly."""
         chosen = rng.permutation(len(self.members))[: self.pairs_per_epoch]
         if not shuffle:
             chosen.sort()
@@ -87,7 +87,7 @@ class LabelGroups(SourceGroups):
 
 @dataclass(frozen=True)
 class Mixture:
-    """Several sources and the seed of all draws. The same seed gives the same epochs.
+    """Several sources and the seed of all draws; the same seed gives the same epochs.
 
     Without `shuffle_first_epoch` the first epoch is the sources one after the other, each in the order of its file,
     which for PPDB is from the surest pair to the least.
@@ -103,11 +103,14 @@ class Mixture:
 
     @property
     def pairs_per_epoch(self) -> int:
-        """How many pairs `epoch` gives."""
+        """Return the number of pairs that `epoch` returns."""
         return sum(source.pairs_per_epoch for source in self.sources)
 
     def epoch(self, number: int) -> Ints:
-        """int64[pairs_per_epoch, 2] of one epoch (from 0), shuffled over the sources but for the first where asked."""
+        """Draw int64[pairs_per_epoch, 2] for an epoch counted from 0, shuffled over the sources.
+
+        The first epoch stays in order where `shuffle_first_epoch` is false.
+        """
         rng = np.random.default_rng([self.seed, number])
         shuffle = number > 0 or self.shuffle_first_epoch
         pairs = np.concatenate([source.draw(rng, shuffle=shuffle) for source in self.sources])
@@ -120,7 +123,7 @@ LEAST_ROWS = 10  # a data set of fewer has none to spare
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Pairs of texts, and `meanings` int64[n]: pairs with one number share a text, directly or through others."""
+    """Held-out pairs, and `meanings` int64[n]: pairs that share a text, directly or through others, have one number."""
 
     left: list[str]
     right: list[str]
@@ -131,14 +134,14 @@ class HeldOut:
 
 
 def read_kept(one: DataSet, data: Path, seed: int) -> tuple[list[Group], BadRows]:
-    """The groups of a data set that are trained on, and its bad rows; see gramvec_training.readers."""
+    """Read the groups of a data set that are trained on, and its bad rows."""
     groups, bad = read_paraphrases(data / one.path, layout=one.layout, on_bad=one.bad_rows)
     held = _held(groups, one.held_out, seed)[0]
     return [group for group, out in zip(groups, held, strict=True) if not out], bad
 
 
 def read_held_out(sets: Sequence[DataSet], data: Path, seed: int) -> HeldOut:
-    """The first two wordings of every group that `read_kept` leaves out of these data sets."""
+    """Read the first two wordings of every group that `read_kept` leaves out of these data sets."""
     pairs = HeldOut([], [], np.zeros(0, np.int64))
     for one in sets:
         if one.held_out:
@@ -154,7 +157,7 @@ def read_held_out(sets: Sequence[DataSet], data: Path, seed: int) -> HeldOut:
 
 
 def _held(groups: Sequence[Group], share: float, seed: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-    """Which groups are held out, bool[n], and the meaning of each, int64[n].
+    """Return bool[n], which groups are held out, and int64[n], the meaning of each.
 
     Groups that share a text are held out together or not at all: no held-out text is ever trained on.
     """
@@ -189,7 +192,7 @@ _KEPT = 2  # texts of a label that are never held out: what is left can still be
 
 @dataclass(frozen=True)
 class LabelTexts:
-    """Texts, and of each the numbers of its labels, ascending: one, or all that the file gives it."""
+    """Texts, and for each the ascending numbers of all its labels."""
 
     texts: list[str]
     labels: list[tuple[int, ...]]
@@ -199,17 +202,17 @@ class LabelTexts:
 
     @property
     def classes(self) -> npt.NDArray[np.int64]:
-        """int64[n]: the number of each text's label, -1 where it has several."""
+        """Return int64[n]: the label number of each text, -1 where it has several."""
         return np.array([one[0] if len(one) == 1 else -1 for one in self.labels], np.int64)
 
     def of(self, places: Sequence[int]) -> LabelTexts:
-        """Those at these places."""
+        """Return the texts at these places."""
         return LabelTexts([self.texts[i] for i in places], [self.labels[i] for i in places])
 
 
 @dataclass(frozen=True)
 class LabelSplit:
-    """The texts of a file in three parts; no text is in two of them. names: the labels, by number."""
+    """Texts of a file in three parts without overlap; `names` are the labels, by number."""
 
     names: tuple[str, ...]
     train: LabelTexts
@@ -218,7 +221,7 @@ class LabelSplit:
 
 
 def split_labels(rows: Sequence[Labelled], share: float, seed: int) -> LabelSplit:
-    """Hold out `share` of the texts of every label, one half to choose by and the other to report.
+    """Hold out `share` of the texts of every label: one half for model selection, the other for the report.
 
     Rows whose texts differ in case and white space alone are one text; it has the labels of all of them. A label keeps
     two texts at least, so that one with two or fewer has none held out; nor have files of fewer than ten texts.
@@ -240,7 +243,9 @@ def split_labels(rows: Sequence[Labelled], share: float, seed: int) -> LabelSpli
 
 
 def _held_labels(found: LabelTexts, labels: int, share: float, seed: int) -> npt.NDArray[np.int64]:
-    """int64[held]: places of texts, label after label, so that every other one is half of each label."""
+    """Return int64[held]: places of held-out texts, label after label, so that every other place is half of each
+    label.
+    """
     if not share or len(found) < LEAST_ROWS:
         return np.zeros(0, np.int64)
     share = min(share, 2 * MOST / len(found))

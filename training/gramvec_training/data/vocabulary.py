@@ -1,4 +1,4 @@
-"""How often n-grams and words stand in texts, as the featurizer's own stages see them."""
+"""Vocabularies: counts of n-grams and words by the featurizer's stages, limits, warm starts, and memo counts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHUNK_TEXTS = 50_000
 
 
 def count_words(texts: Iterable[str], spec: FeatureSpec) -> Counter[str]:
-    """How often each word stands in texts of any number, of which so many are held at a time."""
+    """Count the words of any number of texts, holding only a chunk of texts in memory."""
     counts: Counter[str] = Counter()
     given = iter(texts)
     while chunk := list(islice(given, CHUNK_TEXTS)):
@@ -41,7 +41,7 @@ def count_words(texts: Iterable[str], spec: FeatureSpec) -> Counter[str]:
 
 
 def count_documents(texts: Sequence[str], featurize: Featurize, rows: int, *, chunk: int = 4096) -> Ints:
-    """int64[rows]: in how many of the texts the feature of each row stands."""
+    """Return int64[rows]: the number of texts that have the feature of each row."""
     counts = np.zeros(rows, dtype=np.int64)
     for start in range(0, len(texts), chunk):
         features = featurize(texts[start : start + chunk])
@@ -52,7 +52,7 @@ def count_documents(texts: Sequence[str], featurize: Featurize, rows: int, *, ch
 
 
 def frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary | None:
-    """A vocabulary of single characters: only its alphabet and table are of use."""
+    """Return a vocabulary of single characters; only its alphabet and table are used."""
     seen: Counter[str] = Counter()
     for text in texts:
         seen.update(compose(text))
@@ -70,7 +70,7 @@ def frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary |
 
 
 def count_ngrams(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) -> dict[str, int]:
-    """How often each n-gram of the spec's orders and the alphabet's characters stands in the texts."""
+    """Count the n-grams of the spec's orders over the alphabet's characters."""
     keys, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
     for chars in _chunks(texts, alphabet, "counting n-grams"):
         found, valid = ngram_keys(chars, spec.orders, alphabet.bits)
@@ -96,7 +96,7 @@ def _merge(
 
 
 def words_of(texts: Sequence[str], alphabet: Vocabulary) -> Counter[str]:
-    """How often each word of the alphabet's characters stands in the texts."""
+    """Count the words made of the alphabet's characters."""
     counts: Counter[str] = Counter()
     outside = 0x10FFFF  # a code point that Unicode promises never to assign stands for id 0
     letters = np.append(outside, alphabet.alphabet).astype(np.uint32)
@@ -116,7 +116,7 @@ def _chunks(texts: Sequence[str], alphabet: Vocabulary, title: str) -> Iterator[
 
 
 def most_frequent(counts: dict[str, int], min_count: int, most: int | None) -> list[tuple[str, int]]:
-    """Those with at least so many, by descending count and then by text, and of these the first so many."""
+    """Return the first `most` entries with at least `min_count`, by descending count and then by text."""
     kept = [(text, count) for text, count in counts.items() if count >= min_count]
     kept.sort(key=lambda pair: (-pair[1], pair[0]))
     return kept[:most]
@@ -132,7 +132,7 @@ def build_vocabulary(
     max_words: int | None = None,
     words: Iterable[str] | None = None,
 ) -> Vocabulary:
-    """The n-grams and words of the texts that occur at least `min_count` times, rows by descending count.
+    """Build the vocabulary of n-grams and words that occur `min_count` times, rows by descending count.
 
     max_ngrams, max_words: keep only so many, the most frequent; equal counts go by text, so that the result
     depends on nothing but the arguments. max_ngrams_each: the same for the n-grams of each order (the k of CHARAGRAM,
@@ -142,7 +142,8 @@ def build_vocabulary(
     characters are kept where the alphabet is too large for the longest order (65,535 characters up to order 4, 4,095
     for 5, 1,023 for 6).
 
-    Raises InputError if nothing is left to keep.
+    Raises:
+        InputError: Nothing is left to keep.
     """
     entries = _counted(texts, spec, min_count, max_ngrams, max_ngrams_each, max_words, words)
     return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
@@ -157,7 +158,7 @@ def _counted(
     max_words: int | None = None,
     words: Iterable[str] | None = None,
 ) -> list[Entry]:
-    """The entries of `build_vocabulary`, by row."""
+    """Return the entries of `build_vocabulary`, by row."""
     kept = list(texts)
     given = None if words is None else list(words)
     alphabet = frequent_characters([*kept, *(given or ())], spec)
@@ -182,7 +183,7 @@ def _counted(
 
 
 def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data: Path) -> Vocabulary:
-    """The vocabulary of these texts within the config's limits; `data` is the folder of its word vectors."""
+    """Build the vocabulary of these texts within the config's limits; `data` is the folder of its word vectors."""
     limits = config.vocabulary
     words = None
     if limits.words_of_vectors:
@@ -203,7 +204,7 @@ def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data
 def extended_vocabulary(
     start: Start, known: Vocabulary, texts: Iterable[str], spec: FeatureSpec, *, renew: bool = False
 ) -> Vocabulary:
-    """The bundle's rows in their order, then new ones for `texts`; the unknown word's row, if any, stays last.
+    """Return the bundle's rows in their order, then new rows for `texts`; a row of unknown words stays last.
 
     Where nothing is new it is `known` itself, unless `renew` asks for the characters of this Unicode version.
     """
@@ -246,14 +247,14 @@ Counts = Mapping[str, int]
 
 
 class Repeated(NamedTuple):
-    """How often each chunk and each edge is in some texts. A chunk has no white space, an edge has."""
+    """Counts of chunks (without white space) and of edges (with white space) in some texts."""
 
     chunks: Counts
     edges: Counts
 
 
 def count_repeated(texts: Iterable[str], spec: FeatureSpec) -> Repeated:
-    """The chunks and edges of the texts, normalised by the spec."""
+    """Count the chunks and edges of the texts, normalized by the spec."""
     chunks: Counter[str] = Counter()
     edges: Counter[str] = Counter()
     reach = max(spec.orders, default=0) - 2

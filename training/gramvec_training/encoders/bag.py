@@ -1,4 +1,4 @@
-"""The bag of table rows: CHARAGRAM, PARAGRAM-PHRASE and SIF, which differ in pooling, activation and what is added."""
+"""Encoders that pool table rows: bags, weighted words, averages with layers, and CHARAGRAM with two layers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Bag(Encoder):
         self.register_buffer("components", components)  # [k, d]
 
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
-        """See Encoder."""
+        """Return the vectors float32[n, d] of a batch."""
         rows = self.table if table is None else table  # [rows, d]
         if self.settings.presence:
             ids, offsets = distinct(ids, offsets)
@@ -50,7 +50,7 @@ class Bag(Encoder):
 
 
 def distinct(ids: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
-    """The bags with each feature once, ascending."""
+    """Return the bags with each feature once, ascending."""
     counts = offsets.diff()
     texts = torch.arange(len(counts), device=ids.device).repeat_interleave(counts.long())
     most = int(ids.max()) + 1 if len(ids) else 1
@@ -67,7 +67,7 @@ def bag_of(
     activation: Activation,
     components: Floats | None = None,
 ) -> Bag:
-    """A bag with these weights: table float32[rows, d], bias float32[d], components float32[k, d]."""
+    """Build a bag of these weights: table float32[rows, d], bias float32[d], components float32[k, d]."""
     settings = BagSettings(pooling=pooling, activation=activation, bias=bias is not None)
     encoder = Bag(
         torch.from_numpy(table), settings, components=None if components is None else torch.from_numpy(components)
@@ -93,18 +93,18 @@ class Weighted(Encoder):
         self.table = nn.Parameter(table)  # [rows, d + 1]
 
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
-        """See Encoder."""
+        """Return the vectors float32[n, d] of a batch."""
         rows = self.table if table is None else table
         weighted = rows[:, :-1].detach() * rows[:, -1:]  # [rows, d]
         return functional.embedding_bag(ids, weighted, offsets, mode="mean", include_last_offset=True)  # [n, d]
 
     def parameter_counts(self) -> dict[str, int]:
-        """See Encoder; the given vectors are no parameters."""
+        """Return the number of learned entries; the fixed vectors are not parameters."""
         return {"table": len(self.table)}
 
 
 def folded(table: Floats) -> Floats:
-    """float32[rows, d], the rows a_w v_w of a table of the above: a bag with the same vectors has these."""
+    """Return the rows a_w v_w, float32[rows, d], of a bag with the same vectors."""
     return table[:, :-1] * table[:, -1:]
 
 
@@ -135,7 +135,7 @@ class Average(Encoder):
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(dimension)) for _ in widths[1:])  # [d]
 
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
-        """See Encoder."""
+        """Return the vectors float32[n, dimension] of a batch."""
         rows = self.table if table is None else table  # [rows, width]
         x = functional.embedding_bag(ids, rows, offsets, mode="mean", include_last_offset=True)  # [n, width]
         for matrix, bias in zip(self.matrices, self.biases, strict=True):
@@ -159,7 +159,7 @@ class TwoLayer(Encoder):
         self.second_bias = nn.Parameter(torch.zeros(self.dimension))  # [d]
 
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
-        """See Encoder."""
+        """Return the vectors float32[n, d] of a batch."""
         rows = self.table if table is None else table  # [rows, d]
         h = ACTIVATIONS[self.settings.activation]
         x = functional.embedding_bag(ids, rows, offsets, mode="sum", include_last_offset=True)  # [n, d]

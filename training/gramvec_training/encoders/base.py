@@ -1,4 +1,4 @@
-"""What every encoder is: a torch module with a table, whose rows are learned lazily, and other parameters, densely."""
+"""Base class of encoders, random initial values, and batches of sequences packed by step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Arrays = Mapping[str, npt.NDArray[np.float32]]
 
 
 class Encoder(nn.Module, ABC):
-    """Features of texts -> vectors.
+    """Torch module from the features of texts to vectors; its table is learned lazily, other parameters densely.
 
     The features are what the FeatureSpec of the model makes them: a bag of rows, or the rows of a text's words or
     characters in their order. An encoder sees them as flat ids with offsets and pads them for itself if it has to;
@@ -28,22 +28,28 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
-        """Vectors float32[n, dimension] of n texts; `ids` [m] index `table`, or the own one; `offsets` [n + 1]."""
+        """Return vectors float32[n, dimension]; `ids` [m] index `table` (by default the own one), `offsets` is [n +
+        1].
+        """
 
     def dense(self) -> dict[str, nn.Parameter]:
-        """The parameters besides the table, by name."""
+        """Return the parameters besides the table, by name."""
         return {name: parameter for name, parameter in self.named_parameters() if name != "table"}
 
     def parameter_counts(self) -> dict[str, int]:
-        """The number of entries of each parameter, by name; the table is "table"."""
+        """Return the number of entries of each parameter, by name; the table is "table"."""
         return {name: parameter.numel() for name, parameter in self.named_parameters()}
 
     def arrays(self) -> dict[str, npt.NDArray[np.float32]]:
-        """Everything that the encoder is made of, by name, float32: what a run folder stores and an export reads."""
+        """Return all float32 arrays of the encoder by name, as a run folder stores them."""
         return {name: value.detach().cpu().numpy() for name, value in self.state_dict().items()}
 
     def take(self, arrays: Arrays) -> None:
-        """Take over what `arrays` gave. Raises RuntimeError where a name or a shape is another."""
+        """Load the arrays that `arrays` returned.
+
+        Raises:
+            RuntimeError: A name or a shape differs.
+        """
         self.load_state_dict({name: torch.from_numpy(np.asarray(value)) for name, value in arrays.items()})
 
 
@@ -56,13 +62,15 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def glorot(rows: int, columns: int, generator: torch.Generator) -> Tensor:
-    """float32[rows, columns], uniform within sqrt(6 / (rows + columns)) (Glorot and Bengio, 2010)."""
+    """Draw float32[rows, columns], uniform within sqrt(6 / (rows + columns)) (Glorot and Bengio, 2010)."""
     half = (6 / (rows + columns)) ** 0.5
     return torch.empty(rows, columns).uniform_(-half, half, generator=generator)
 
 
 def normal(*shape: int, generator: torch.Generator) -> Tensor:
-    """float32 of this shape, normal with standard deviation 0.1: how the authors' library begins LSTMs and DANs."""
+    """Draw float32 of this shape, normal with standard deviation 0.1, as the authors' library initializes LSTMs and
+    DANs.
+    """
     return torch.empty(*shape).normal_(0, 0.1, generator=generator)
 
 
@@ -70,7 +78,7 @@ LONGEST = 4_096  # a text is read up to this position: what bounds the memory of
 
 
 class Steps(NamedTuple):
-    """The positions of n texts by step: the first of each, then the second of those that have one, and so on.
+    """Positions of n texts by step: the first of each, then the second of those that have one, and so on.
 
     Within a step the longer texts come first, so the texts of a step are the first ones of the step before. places
     int64[m]: of each, its index in the flat ids. sizes: how many texts each step has. last int64[n]: of each text, in
@@ -85,7 +93,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def of(cls, offsets: Tensor, *, backwards: bool = False) -> Steps:
-        """Of texts whose ids begin at `offsets` [n + 1]; backwards: each from its last position to its first."""
+        """Pack texts whose ids begin at `offsets` [n + 1]; `backwards` reads each from its last position."""
         bounds = offsets.cpu().numpy().astype(np.int64)
         lengths = np.minimum(np.diff(bounds), LONGEST)
         order = np.argsort(-lengths, kind="stable")
@@ -105,7 +113,7 @@ class Steps(NamedTuple):
         return cls(at, sizes.tolist(), ends, ranks)
 
     def last_of(self, states: Tensor) -> Tensor:
-        """float32[n, h]: of each text its last state, of float32[m, h]; zeros for an empty one."""
+        """Return the last state float32[n, h] of each text from states float32[m, h]; zeros for an empty text."""
         if not len(states):
             return states.new_zeros(len(self.last), states.shape[1])
         found = states[self.last.clamp(min=0)]
@@ -113,7 +121,7 @@ class Steps(NamedTuple):
 
 
 def projected(rows: Tensor, ids: Tensor, matrix: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    """Values float32[v, k] and int64[m], which of them each position has: rows[ids] @ matrix + bias.
+    """Return values float32[v, k] and int64[m], the value of each position: rows[ids] @ matrix + bias.
 
     A position's product depends on its row alone, so each row is multiplied once: a batch of words has some thirty
     different characters in thousands of positions. Where there are more rows than positions, each position is.

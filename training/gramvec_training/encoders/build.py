@@ -1,4 +1,4 @@
-"""From settings to an encoder: a new one, or a finished one of the arrays that it was stored as."""
+"""New and restored encoders, and functions from texts to vectors and cosines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gramvec_training.shared import Encode, Floats, Similarity
 
 
 def build_encoder(settings: EncoderSettings, table: Tensor, dimension: int, generator: torch.Generator) -> Encoder:
-    """A new encoder over the first values of its table, float32[rows, width], with vectors of `dimension` columns.
+    """Build a new encoder over the initial table float32[rows, width], with vectors of `dimension` columns.
 
     The generator draws all other first values. A bag, weighted words, two layers and iRNN have vectors as
     wide as their rows.
@@ -48,7 +48,11 @@ def build_encoder(settings: EncoderSettings, table: Tensor, dimension: int, gene
 
 
 def restored_encoder(settings: EncoderSettings, arrays: Arrays, dimension: int) -> Encoder:
-    """The encoder that `Encoder.arrays` gave. Raises RuntimeError where they are another encoder's."""
+    """Rebuild the encoder from the arrays of `Encoder.arrays`.
+
+    Raises:
+        RuntimeError: The arrays belong to another encoder.
+    """
     table = torch.from_numpy(np.zeros(arrays["table"].shape, np.float32))  # on pages of 2 MB, where torch's are of 4 KB
     if isinstance(settings, BagSettings):
         components = torch.zeros(arrays["components"].shape) if "components" in arrays else None
@@ -63,7 +67,7 @@ _CHUNK = 512  # texts that are featurized at a time
 
 
 def encoder_function(encoder: Encoder, featurize: Featurize) -> Encode:
-    """An encoder, as its parameters are when it is called: n texts to float32[n, d]."""
+    """Return a function from n texts to float32[n, d] by the encoder's current parameters."""
 
     @torch.no_grad()
     def encode_chunk(texts: Sequence[str]) -> Floats:
@@ -82,7 +86,7 @@ def encoder_function(encoder: Encoder, featurize: Featurize) -> Encode:
 
 
 def known_vectors(encode: Encode, featurize: Featurize) -> Encode:
-    """The same vectors, or zero for a text without a known feature."""
+    """Return the same function with zero vectors for texts without a known feature."""
 
     def known(texts: Sequence[str]) -> Floats:
         vectors = encode(texts)
@@ -93,7 +97,7 @@ def known_vectors(encode: Encode, featurize: Featurize) -> Encode:
 
 
 def unit_vectors(encode: Encode, featurize: Featurize) -> Encode:
-    """The same vectors at length 1, or zero for a text without a known feature."""
+    """Return the same function with vectors of length 1, zero for texts without a known feature."""
     known = known_vectors(encode, featurize)
 
     def unit(texts: Sequence[str]) -> Floats:
@@ -105,7 +109,7 @@ def unit_vectors(encode: Encode, featurize: Featurize) -> Encode:
 
 
 def cosines(encode: Encode, featurize: Featurize) -> Similarity:
-    """The cosine of each left text with its right one, float32[n]; 0 where a side has no known feature."""
+    """Return a function to the cosine float32[n] of left and right texts; 0 where a side has no known feature."""
     unit = unit_vectors(encode, featurize)
 
     def similarity(left: Sequence[str], right: Sequence[str]) -> Floats:

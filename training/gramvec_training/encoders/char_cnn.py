@@ -43,7 +43,7 @@ class CharCnn(Encoder):
         self.bias = nn.Parameter(torch.zeros(dimension)) if settings.layer else None  # [d]
 
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
-        """See Encoder."""
+        """Return the vectors float32[n, dimension] of a batch."""
         rows = self.table if table is None else table  # [rows, width]
         maxima = [
             _maxima(rows @ filters, ids, offsets, wide)
@@ -65,7 +65,9 @@ def _uniform(rows: int, columns: int, fans: int, generator: torch.Generator) -> 
 
 
 def _maxima(products: Tensor, ids: Tensor, offsets: Tensor, wide: int) -> Tensor:
-    """float32[n, filters]: of each text the maximum over its places; products float32[rows, wide * filters]."""
+    """Return float32[n, filters]: the maximum over the places of each text; products are float32[rows, wide *
+    filters].
+    """
     filters = products.shape[1] // wide
     parts = torch.cat([products.view(-1, filters), products.new_zeros(1, filters)])  # row * wide + j; the last is zero
     steps, characters = _places(offsets, wide)
@@ -77,7 +79,7 @@ def _maxima(products: Tensor, ids: Tensor, offsets: Tensor, wide: int) -> Tensor
 
 
 def _places(offsets: Tensor, wide: int) -> tuple[Steps, Tensor]:
-    """The places of every text, in step, and int64[m, wide] the indices of their characters, -1 behind the end."""
+    """Return the places of every text by step, and int64[m, wide] indices of their characters, -1 behind the end."""
     bounds = offsets.cpu().numpy().astype(np.int64)
     lengths = np.minimum(np.diff(bounds), LONGEST)
     counts = np.maximum(lengths - wide + 1, 1)
@@ -91,7 +93,7 @@ def _places(offsets: Tensor, wide: int) -> tuple[Steps, Tensor]:
 
 
 class _Maxima(Function):
-    """The maximum over each text's places of the sum of a place's parts; of equal places the first has the gradient."""
+    """Maximum over each text's places of the sum of a place's parts; the first of equal places has the gradient."""
 
     @staticmethod
     def forward(ctx: Any, parts: Tensor, places: Tensor, sizes: list[int]) -> Tensor:

@@ -1,4 +1,4 @@
-"""The loops over steps of RNNs and LSTMs, forwards and backwards, written out.
+"""RNN, iRNN and LSTM with peepholes; their loops over steps, forward and backward, are written out.
 
 torch.nn.LSTM has no peepholes, and a loop over steps that autograd follows keeps a dozen tensors a step and walks them
 one by one. Here each step is one matrix product and a few operations in place, and the gradients of the matrices are
@@ -24,7 +24,7 @@ _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 def lstm(
     values: Tensor, ids: Tensor, recurrent: Tensor, peepholes: Tensor, sizes: list[int], *, output_gate: bool
 ) -> Tensor:
-    """The states float32[m, h] of an LSTM with peepholes (Gers et al., 2003), from a state and a cell of zeros.
+    """Return the states float32[m, h] of an LSTM with peepholes (Gers et al., 2003), from zero state and cell.
 
     values: float32[v, 4h], what the input adds to the gates, bias included: input gate, forget gate, candidate, output
     gate; ids: int64[m], which of them each position has, in the order of Steps, and sizes those of its steps.
@@ -37,7 +37,8 @@ def lstm(
 
 
 def rnn(values: Tensor, ids: Tensor, recurrent: Tensor, sizes: list[int], *, activation: str) -> Tensor:
-    """The states float32[m, h] of h_t = f(values[ids_t] + h_(t-1) recurrent), h_0 = 0; f linear, tanh or relu.
+    """Return the states float32[m, h] of h_t = f(values[ids_t] + h_(t-1) recurrent), h_0 = 0; f is linear, tanh or
+    relu.
 
     values: float32[v, h], the bias included; recurrent: float32[h, h]; ids and sizes as of `lstm`.
     """
@@ -46,7 +47,7 @@ def rnn(values: Tensor, ids: Tensor, recurrent: Tensor, sizes: list[int], *, act
 
 
 def _spans(sizes: list[int]) -> Iterator[tuple[int, int, int]]:
-    """Of each step: where it begins and ends, and where the step before begins (-1 of the first)."""
+    """Return for each step its start, its end, and the start of the previous step (-1 for the first)."""
     begin, before = 0, -1
     for size in sizes:
         yield begin, begin + size, before
@@ -54,7 +55,7 @@ def _spans(sizes: list[int]) -> Iterator[tuple[int, int, int]]:
 
 
 def _of_step_before(sizes: list[int], states: Tensor) -> Tensor:
-    """float32[m - sizes[0], h]: of each position but those of the first step, the state of its text a step before."""
+    """Return float32[m - sizes[0], h]: for each position after the first step, the text's previous state."""
     parts = [states[before : before + end - begin] for begin, end, before in _spans(sizes) if before >= 0]
     return torch.cat(parts) if parts else states[:0]
 
@@ -199,11 +200,11 @@ class Rnn(Encoder):
 
     @property
     def averages(self) -> bool:
-        """Whether the last state is divided by the length."""
+        """Return whether the last state is divided by the length."""
         return isinstance(self.settings, IrnnSettings)
 
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
-        """See Encoder."""
+        """Return the vectors float32[n, dimension] of a batch."""
         steps = Steps.of(offsets)
         rows = self.table if table is None else table  # [rows, width]
         values, at = projected(rows, ids[steps.places], self.inputs, self.bias)
@@ -233,7 +234,7 @@ class Lstm(Encoder):
         self.bias = nn.Parameter(torch.zeros(blocks * dimension))  # [4d]
 
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
-        """See Encoder."""
+        """Return the vectors float32[n, dimension] of a batch."""
         steps = Steps.of(offsets)
         rows = self.table if table is None else table  # [rows, width]
         values, at = projected(rows, ids[steps.places], self.inputs, self.bias)

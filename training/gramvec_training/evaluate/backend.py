@@ -1,4 +1,4 @@
-"""Scores of finished models, clean and misspelt: bundles as they are served, runs as their trainer computes them."""
+"""Models under evaluation: vectors, cosines, nearest texts; and the report of similarity scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ ComponentSides = Literal["both", "each"]
 
 @dataclass(frozen=True)
 class ScoredModel:
-    """What can be scored. encode: vectors, zero where nothing of a text is known; facts: for its report."""
+    """A model to score.
+
+    `encode` returns zero vectors for texts without a known feature; `facts` go to the report.
+    """
 
     name: str
     featurizer: Featurizer
@@ -32,7 +35,7 @@ class ScoredModel:
 
 @dataclass(frozen=True)
 class Typos:
-    """Which noise to add: the percentages of words that are misspelt, real misspellings of words, and the seed."""
+    """Noise to add: percentages of misspelled words, real misspellings of words, and the seed."""
 
     percentages: tuple[int, ...] = ()
     known: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -40,7 +43,7 @@ class Typos:
 
 
 def served_model(embedder: Embedder) -> ScoredModel:
-    """A bundle as it is served."""
+    """Return a bundle as it is served."""
 
     def encode(texts: Sequence[str]) -> Floats:
         return embedder.raw(embedder.prepare(texts, truncate=True)).vectors
@@ -50,7 +53,9 @@ def served_model(embedder: Embedder) -> ScoredModel:
 
 
 def without_components_of_sets(model: ScoredModel, components: int, sides: ComponentSides) -> ScoredModel:
-    """The model with the first components of each set taken out of that set's vectors, as SIF is scored in the paper.
+    """Return the model with the first components of each set removed from that set's vectors.
+
+    SIF's paper scores this way.
 
     sides: "both" takes them from the left and the right texts together (Algorithm 1), "each" from either by themselves
     (the authors' code). What a text's vector is then depends on the set it stands in: for figures alone, never served.
@@ -76,7 +81,7 @@ def without_components_of_sets(model: ScoredModel, components: int, sides: Compo
 def evaluate_models(
     models: Sequence[ScoredModel], labels: Sequence[str], sets: Sequence[SimilaritySet], typos: Typos | None = None
 ) -> dict[str, dict[str, Any]]:
-    """The report of each model, by its label.
+    """Return the report of each model, by its label.
 
     `name` and the model's facts; `tasks` and `notes` of sets.score_sets; `coverage` of coverage.coverage; and with
     `typos`, percentage -> the tasks with so many of their words misspelt. Sets of single words are never misspelt.
@@ -108,7 +113,7 @@ SCORES_A_BLOCK = 8_000_000  # 64 MB of float64: queries times texts that are hel
 
 
 class TextComparison(Protocol):
-    """A measure of likeness between texts; higher is more alike.
+    """A similarity measure between texts; higher is more alike.
 
     `encode` gives the vectors that it compares, or is None where it compares the texts themselves.
     """
@@ -117,11 +122,11 @@ class TextComparison(Protocol):
     def encode(self) -> EncodeRows | None: ...  # noqa: D102
 
     def pairs(self, left: Sequence[str], right: Sequence[str]) -> Doubles:
-        """float64[n]: how alike left[i] and right[i] are."""
+        """Return float64[n]: the similarity of left[i] and right[i]."""
         ...
 
     def nearest(self, queries: Sequence[str], texts: Sequence[str], k: int) -> Ints:
-        """int64[queries, min(k, texts)]: the positions of the most alike texts, best first; equals by position."""
+        """Return int64[queries, min(k, texts)]: positions of the most similar texts, best first, ties by position."""
         ...
 
 
@@ -129,13 +134,13 @@ ModelForTexts = Callable[[Sequence[str]], TextComparison]
 
 
 class Cosines:
-    """A Comparison by the cosine of vectors. `encode` gives rows of length 1, or zero."""
+    """TextComparison by the cosine of vectors; `encode` returns rows of length 1 or zero."""
 
     def __init__(self, encode: EncodeRows) -> None:
         self.encode = encode
 
     def pairs(self, left: Sequence[str], right: Sequence[str]) -> Doubles:
-        """See Comparison.pairs. A text is encoded once, however many pairs it is in."""
+        """Return float64[n]: the cosines; each distinct text is encoded once."""
         places = {text: place for place, text in enumerate(dict.fromkeys([*left, *right]))}
         vectors = self.encode(list(places))
         a, b = (vectors[[places[text] for text in side]] for side in (left, right))
@@ -144,18 +149,18 @@ class Cosines:
         return np.asarray(np.einsum("ij,ij->i", a, b, dtype=np.float64))
 
     def nearest(self, queries: Sequence[str], texts: Sequence[str], k: int) -> Ints:
-        """See Comparison.nearest."""
+        """Return int64[queries, min(k, texts)] by cosine, best first."""
         return nearest_rows(self.encode(queries), self.encode(texts), k)
 
 
 def fixed(encode: EncodeRows) -> ModelForTexts:
-    """A model that is the same whatever the texts at hand are."""
+    """Return a model that does not depend on the texts at hand."""
     comparison = Cosines(encode)
     return lambda texts: comparison
 
 
 def nearest_rows(asked: UnitRows, known: UnitRows, k: int) -> Ints:
-    """int64[asked, min(k, known)]: for each of the first vectors the places of the nearest of the second."""
+    """Return int64[asked, min(k, known)]: the places of the nearest known vectors of each asked one."""
     columns = known.T.tocsr() if _is_sparse(known) else np.ascontiguousarray(known.T)
     size = max(1, SCORES_A_BLOCK // max(columns.shape[1], 1))
 
@@ -168,9 +173,12 @@ def nearest_rows(asked: UnitRows, known: UnitRows, k: int) -> Ints:
 
 
 def most_alike(blocks: Iterator[Doubles], k: int) -> Ints:
-    """int64[rows, min(k, columns)]: the places of each row's highest scores, best first, equals by place.
+    """Return int64[rows, min(k, columns)]: the places of each row's highest scores, best first, ties by place.
 
-    blocks: float64[some rows, columns] one after another. Raises InputError where a score is not a number.
+    blocks: float64[some rows, columns] one after another.
+
+    Raises:
+        InputError: A score is not a number.
     """
     found = []
     for block in blocks:
@@ -193,7 +201,7 @@ def _highest(scores: Doubles, k: int) -> Ints:
 
 
 def unit(vectors: UnitRows) -> UnitRows:
-    """The rows brought to length 1, those of zeros left alone; an array, or a scipy.sparse matrix of rows."""
+    """Return the rows at length 1, zero rows unchanged; an array or a scipy.sparse matrix."""
     if _is_sparse(vectors):
         from scipy import sparse
 

@@ -1,4 +1,7 @@
-"""The simplest rivals, each in a few lines of what people already use: TF-IDF, RapidFuzz, model2vec, a transformer.
+"""Baselines, each in the few lines a user would write: TF-IDF, RapidFuzz, model2vec, a transformer.
+
+Each library is imported when its baseline is opened. A new baseline is a function here and a line in `PEERS` or
+`OF_A_FOLDER`.
 
 What is measured is what such a user would write. The libraries are not needed for anything else, so each is imported
 when its peer is made. A new peer is a function here and a line in `PEERS` or `OF_A_FOLDER`.
@@ -38,18 +41,19 @@ from gramvec_training.shared import Doubles, Ints
 
 
 class NotInstalledError(InputError):
-    """A peer's library is not installed."""
+    """A baseline's library is not installed."""
 
 
 def of_scored(model: ScoredModel) -> ModelForTexts:
-    """One of ours, a bundle as it is served or a run."""
+    """Wrap a bundle or a run as a model for any texts."""
     return fixed(lambda texts: unit(model.encode(texts)))
 
 
 def open_peer(name: str) -> ModelForTexts:
-    """The peer of a name: one of PEERS, or one of OF_A_FOLDER, `=` and its folder.
+    """Open a baseline by name: one of PEERS, or one of OF_A_FOLDER, `=` and its folder.
 
-    Raises InputError for another name, a library that is not installed, and a folder that holds no such model.
+    Raises:
+        InputError: Another name, a library that is not installed, and a folder that holds no such model.
     """
     kind, equals, folder = name.partition("=")
     if kind in PEERS and not equals:
@@ -61,7 +65,7 @@ def open_peer(name: str) -> ModelForTexts:
 
 
 def installed_peers() -> tuple[dict[str, ModelForTexts], list[str]]:
-    """(each of PEERS whose library is there, a sentence for each that is not)."""
+    """Return the PEERS whose library is installed, and a note for each of the others."""
     models: dict[str, ModelForTexts] = {}
     notes = []
     for name, make in PEERS.items():
@@ -73,7 +77,7 @@ def installed_peers() -> tuple[dict[str, ModelForTexts], list[str]]:
 
 
 def _weighed_by_texts(space: Space) -> Callable[[str], ModelForTexts]:
-    """A bundle whose lexical sketch is weighed by the texts at hand."""
+    """Return a bundle whose lexical sketch is weighted by the texts at hand."""
 
     def opened(name: str) -> ModelForTexts:
         embedder = load(name, device="cpu")
@@ -88,7 +92,7 @@ def _weighed_by_texts(space: Space) -> Callable[[str], ModelForTexts]:
 
 
 def _indexed(name: str) -> ModelForTexts:
-    """A bundle's space both, as an index of the texts weighs it."""
+    """Return a bundle's space both, weighted by an index of the texts."""
     embedder = load(name, device="cpu", space="both")
 
     def model(texts: Sequence[str]) -> TextComparison:
@@ -99,13 +103,13 @@ def _indexed(name: str) -> ModelForTexts:
 
 
 def _hybrid(name: str) -> ModelForTexts:
-    """`gramvec search --hybrid 0.5` in an index of the texts."""
+    """Return the ranking of `gramvec search --hybrid 0.5` in an index of the texts."""
     embedder = load(name, device="cpu")
     return lambda texts: _Hybrid(embedder, texts)
 
 
 def _token_set() -> ModelForTexts:
-    """RapidFuzz: the edit distance of what two texts have and have not in common, as sorted words."""
+    """Return RapidFuzz's token set ratio."""
     comparison = _TokenSetRatio(_library("rapidfuzz.fuzz", "rapidfuzz"), _library("rapidfuzz.process", "rapidfuzz"))
     return lambda texts: comparison
 
@@ -133,7 +137,7 @@ def _model2vec(folder: str) -> ModelForTexts:
 
 
 class _Hybrid:
-    """A Comparison by cosines, and of the nearest also by the n-grams that they share, half and half."""
+    """TextComparison by cosines, reranked by shared n-grams, half and half."""
 
     encode = None
 
@@ -144,13 +148,13 @@ class _Hybrid:
         self._lexical = lexical
 
     def pairs(self, left: Sequence[str], right: Sequence[str]) -> Doubles:
-        """See Comparison.pairs."""
+        """Return float64[n]: the mean of cosine and n-gram overlap."""
         cosines = self._embedder.pair_similarity(*([one[:MOST_CHARACTERS] for one in side] for side in (left, right)))
         shared = [overlap(self._lexical, a, [b])[0] for a, b in zip(left, right, strict=True)]
         return np.asarray((cosines + np.array(shared)) / 2, np.float64)
 
     def nearest(self, queries: Sequence[str], texts: Sequence[str], k: int) -> Ints:
-        """See Comparison.nearest."""
+        """Return int64[queries, min(k, texts)], best first."""
         asked, known = (self._embedder.embed(side, truncate=True) for side in (queries, texts))
         found = []
         for query, vector, rows in zip(queries, asked, nearest_rows(asked, known, max(k, CANDIDATES)), strict=True):
@@ -160,7 +164,7 @@ class _Hybrid:
 
 
 class _TokenSetRatio:
-    """A Comparison by rapidfuzz.fuzz.token_set_ratio, 0 to 100."""
+    """TextComparison by rapidfuzz.fuzz.token_set_ratio, 0 to 100."""
 
     encode = None
 
@@ -169,11 +173,11 @@ class _TokenSetRatio:
         self._process = process
 
     def pairs(self, left: Sequence[str], right: Sequence[str]) -> Doubles:
-        """See Comparison.pairs."""
+        """Return float64[n]: the ratio of each pair."""
         return np.array([self._scorer(a, b) for a, b in zip(left, right, strict=True)], np.float64)
 
     def nearest(self, queries: Sequence[str], texts: Sequence[str], k: int) -> Ints:
-        """See Comparison.nearest."""
+        """Return int64[queries, min(k, texts)] by ratio, best first."""
         size = max(1, SCORES_A_BLOCK // max(len(texts), 1))
 
         def blocks() -> Iterator[Doubles]:
@@ -185,7 +189,7 @@ class _TokenSetRatio:
 
 
 def _sparse() -> ModelForTexts:
-    """What `gramvec match` compares: n-grams weighed by the texts at hand."""
+    """Return the comparison of `gramvec match`: n-grams weighted by the texts at hand."""
     _library("scipy.sparse", "scipy")
 
     def model(texts: Sequence[str]) -> TextComparison:
@@ -206,12 +210,12 @@ def _tfidf(**settings: Any) -> ModelForTexts:
 
 
 def _of_ngrams(shortest: int, longest: int) -> ModelForTexts:
-    """Character n-grams inside of words, 1 + log of their count, times the inverse document frequency at hand."""
+    """Return TF-IDF over character n-grams inside words: 1 + log of the count, times the inverse document frequency."""
     return _tfidf(analyzer="char_wb", ngram_range=(shortest, longest), sublinear_tf=True)
 
 
 def _remembered(encode: EncodeRows) -> EncodeRows:
-    """The same vectors, each text's computed once."""
+    """Return the same function with each text's vector computed once."""
     known: dict[str, npt.NDArray[np.float32]] = {}
 
     def remembering(texts: Sequence[str]) -> npt.NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""What a model of each kind is, what it is bad at, and the config of its paper: sentences of the card."""
+"""Model cards: the figures computed through the bundle, and the Markdown of the card."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ PAPER_CONFIGS = {
 
 
 def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_bytes: int) -> str:
-    """Markdown: what the model is, its scores, neighbours, data with licences, recipe and limits.
+    """Return the card as Markdown: model, scores, neighbors, data with licenses, recipe and limits.
 
     `record` is a run's; with its key `evaluation` (see bundle_card.assess) every figure is of the finished bundle,
     else the scores are those that the trainer computed. `table_bytes` is the size of the stored table.
@@ -117,7 +117,7 @@ def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_by
 
 
 def _not_the_papers(record: Mapping[str, Any]) -> list[str]:
-    """Where a system of the papers was learned otherwise than there: that it was, and what would be the papers' way."""
+    """Return a note where a system was trained otherwise than in its paper, with the paper's config."""
     kind = str(record["kind"])
     taught = record.get("teacher") or (record.get("vectors") or {}).get("teacher")
     if not taught or kind not in PAPER_CONFIGS:
@@ -320,7 +320,7 @@ _FOR_PEOPLE = (CARD,)
 
 @dataclass(frozen=True)
 class Candidates:
-    """The words among which neighbours are sought, and in a few words where they are from."""
+    """Words among which neighbors are sought, and a short description of their source."""
 
     words: Sequence[str]
     origin: str
@@ -333,7 +333,7 @@ def assess(
     typos: Typos,
     candidates: Candidates,
 ) -> dict[str, Any]:
-    """All figures of a card, as values for JSON, each computed through the bundle."""
+    """Compute all figures of a card through the bundle; return JSON values."""
     models = [embedder] if beside is None else [embedder, beside]
     labels = [str(index) for index in range(len(models))]
     reports = evaluate_models([served_model(one) for one in models], labels, sets, typos)
@@ -363,8 +363,11 @@ def assess(
 def renew(embedder: Embedder, evaluation: Mapping[str, Any]) -> Manifest:
     """Replace the bundle's card and manifest, whole or not at all; every other file keeps its bytes.
 
-    The evaluation takes the place of the trainer's own scores in the manifest's provenance. Raises InputError where
-    the bundle does not say how it was made, BundleError where its folder holds what its manifest does not list.
+    The evaluation takes the place of the trainer's own scores in the manifest's provenance.
+
+    Raises:
+        InputError: The bundle does not say how it was made.
+        BundleError: Its folder holds what its manifest does not list.
     """
     manifest = embedder.manifest
     check_renewable(embedder)
@@ -385,7 +388,7 @@ def renew(embedder: Embedder, evaluation: Mapping[str, Any]) -> Manifest:
 
 
 def check_renewable(embedder: Embedder) -> None:
-    """Raise what `renew` would, before the scoring rather than after."""
+    """Raise what `renew` would raise, before anything is scored."""
     manifest, path = embedder.manifest, embedder.bundle.path
     missing = [key for key in ("config", "command", "data", "rows") if key not in manifest.provenance]
     if missing:

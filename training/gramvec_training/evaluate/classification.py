@@ -1,4 +1,4 @@
-"""Classes of texts from a few or from many examples: nearest neighbour, centroid of five, logistic regression.
+"""Classification: nearest example, centroids and logistic regression, on sets and on a run's held-out labels.
 
 A set is a file of `label<TAB>text` lines, of which a fifth of each class is scored and the rest learned from; or a
 folder of two such files, one whose name ends in `train.tsv` and one in `test.tsv` (either may be .gz).
@@ -27,7 +27,7 @@ SCORED = 5  # of a file alone, one text in so many of each class
 
 @dataclass(frozen=True)
 class ClassifiedTexts:
-    """Texts and the number of the class of each, int64[n]."""
+    """Texts and the class number of each, int64[n]."""
 
     texts: list[str]
     labels: Ints
@@ -38,7 +38,7 @@ class ClassifiedTexts:
 
 @dataclass(frozen=True)
 class ClassificationSet:
-    """What is learned from and what is scored; the classes' labels by number. Each class has a text in `train`."""
+    """Training and test texts, and label names by number; each class has a training text."""
 
     name: str
     classes: tuple[str, ...]
@@ -48,7 +48,7 @@ class ClassificationSet:
 
 @dataclass(frozen=True)
 class ClassificationScores:
-    """Accuracies, 0 to 1: the label of the nearest example, the nearest mean of five examples, logistic regression.
+    """Accuracies, 0 to 1: nearest example, nearest mean of five examples, logistic regression.
 
     The last two are None for a comparison without vectors.
     """
@@ -59,10 +59,11 @@ class ClassificationScores:
 
 
 def read_classification_set(path: Path, *, seed: int = 1) -> ClassificationSet:
-    """The set of a file or a folder; `seed` draws what is scored of a file alone.
+    """Read the set of a file or a folder; `seed` draws the test part of a single file.
 
-    Raises InputError, naming file and line, for a line without a tab, a label of the test file that the training file
-    has not, and a set that has fewer than two classes or nothing to score.
+    Raises:
+        InputError: At file and line: a line without a tab, a label of the test file that the training file has
+            not, and a set that has fewer than two classes or nothing to score.
     """
     if not path.is_dir():
         labels, texts = _labelled(path)
@@ -86,8 +87,7 @@ def read_classification_set(path: Path, *, seed: int = 1) -> ClassificationSet:
 def learn_classes(
     one: ClassificationSet, model: ModelForTexts, *, seed: int = 1
 ) -> Callable[[Sequence[str]], ClassificationScores]:
-    """Learns from `train`, for which the model is made; what it gives back scores the texts of `test`, as they are or
-    misspelt.
+    """Learn from `train`; return a function that scores the texts of `test`, clean or misspelled.
 
     seed: of the examples that centroids are made of.
     """
@@ -115,7 +115,7 @@ def learn_classes(
 def logistic_regression(
     vectors: UnitRows, labels: Ints, classes: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """(weights float64[d, classes], biases float64[classes]) of a multinomial logistic regression, by L-BFGS.
+    """Return weights float64[d, classes] and biases float64[classes] of multinomial logistic regression, by L-BFGS.
 
     It minimises the sum of the cross-entropies plus ||weights||^2 / 2, as scikit-learn's does with C = 1.
     """
@@ -142,7 +142,7 @@ def _accuracy(said: npt.NDArray[np.integer[Any]], true: Ints) -> float:
 
 
 def _centroids(vectors: UnitRows, labels: Ints, classes: int, seed: int) -> list[UnitRows]:
-    """float64[classes, d] for each draw: the mean of five examples of each class, of length 1."""
+    """Yield float64[classes, d] for each draw: unit means of five examples of each class."""
     rng = np.random.default_rng(seed)
     members = [np.flatnonzero(labels == number) for number in range(classes)]
     return [
@@ -201,7 +201,7 @@ _TIE = 0.01  # of the margin beside accuracies in per cent, of which one text of
 
 
 def label_accuracies(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode) -> dict[str, float | None]:
-    """Accuracies x 100 over `asked`; any label that the file gives a text is right, and without a known feature none.
+    """Return accuracies x 100 over `asked`; any label of a text counts as right, none without a known feature.
 
     unit: n texts to float32[n, d], each of length 1 or zero. nearest: the labels of the nearest text of `train`;
     centroid: the nearest mean of a label's texts; logistic: multinomial logistic regression with C = 1, None where
@@ -222,7 +222,7 @@ def label_accuracies(train: LabelTexts, asked: LabelTexts, labels: int, unit: En
 
 
 def label_score(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode) -> float:
-    """What a model is chosen by: the mean of `nearest` and `centroid`, and among equals the margin of the centroids."""
+    """Return the selection score: the mean of `nearest` and `centroid`, ties broken by the margin of the centroids."""
     known, vectors = unit(train.texts), unit(asked.texts)
     cosines = vectors @ _centroids_labels(known, train, labels).T  # [n, labels]
     by_mean = np.argmax(cosines, axis=1).tolist()
@@ -236,7 +236,7 @@ def label_score(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode)
 
 
 def label_cosines(texts: LabelTexts, labels: int, unit: Encode) -> tuple[Floats, Floats]:
-    """(within, without) float64[labels] each: the mean cosine of two texts of a label, and of one with texts of others.
+    """Return (within, without) float64[labels]: mean cosine of two texts of a label, and with texts of others.
 
     Texts without a known feature are left out. NaN where a label has fewer than two texts, or there are no others.
     """
@@ -256,7 +256,7 @@ def label_cosines(texts: LabelTexts, labels: int, unit: Encode) -> tuple[Floats,
 
 
 def label_report(result: dict[str, Any]) -> str:
-    """A text table of a record's `labels`: how many texts were asked, and `label_accuracies` of `before` and `after`.
+    """Return a text table of a record's `labels`: the number of texts, and accuracies `before` and `after`.
 
     `before` is None where training did not go on from a model.
     """
@@ -276,13 +276,13 @@ def label_report(result: dict[str, Any]) -> str:
 
 
 def _memberships(texts: LabelTexts) -> tuple[Ints, Ints]:
-    """(places int64[m], labels int64[m]): a text with two labels is there twice."""
+    """Return places int64[m] and labels int64[m]; a text with two labels occurs twice."""
     rows = np.repeat(np.arange(len(texts)), [len(one) for one in texts.labels])
     return rows, np.array([number for one in texts.labels for number in one], np.int64)
 
 
 def _centroids_labels(vectors: Floats, texts: LabelTexts, labels: int) -> Floats:
-    """float32[labels, d], each of length 1 or, where a label has no known text, zero."""
+    """Return float32[labels, d]: unit centroids, zero for a label without a known text."""
     rows, own = _memberships(texts)
     sums = np.zeros((labels, vectors.shape[1]), np.float32)
     np.add.at(sums, own, vectors[rows])
@@ -296,6 +296,6 @@ def _nearest(vectors: Floats, known: Floats, train: LabelTexts) -> list[tuple[in
 
 
 def _share(asked: LabelTexts, vectors: Floats, said: Sequence[tuple[int, ...]]) -> float:
-    """Percentage of the asked texts with a known feature that have one of the labels said, among all asked."""
+    """Return the percentage of all asked texts that have a known feature and one of the predicted labels."""
     right = np.array([not {*own}.isdisjoint(one) for own, one in zip(asked.labels, said, strict=True)], bool)
     return float(100 * np.mean(right & vectors.any(axis=1)))

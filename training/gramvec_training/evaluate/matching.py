@@ -1,4 +1,4 @@
-"""Two tables of records and the pairs that people labelled, read from a folder of CSV files.
+"""Matching of two tables: labeled pairs in CSV files, F1 at the best threshold, recall among the nearest.
 
 The layout is the one of DeepMatcher's benchmark (Mudgal et al., 2018): `left.csv` and `right.csv` with a column `id`
 and others; `train.csv`, `valid.csv` and `test.csv` with the columns `left`, `right` and `match` (0 or 1). Its own names
@@ -42,7 +42,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class PairPlaces:
-    """Labelled pairs: `left` and `right` int64[n], rows of the two tables; `match` bool[n]."""
+    """Labeled pairs: `left` and `right` int64[n] rows of the two tables, `match` bool[n]."""
 
     left: Ints
     right: Ints
@@ -61,7 +61,7 @@ class PairPlaces:
 
 @dataclass(frozen=True)
 class MatchingSet:
-    """Two tables as texts, a row each, and the pairs that people labelled."""
+    """Two tables as texts, one a row, and labeled pairs."""
 
     name: str
     columns: tuple[str, ...]
@@ -74,7 +74,7 @@ class MatchingSet:
 
 @dataclass(frozen=True)
 class _Names:
-    """How a layout calls the two tables and the three columns of a labelled pair."""
+    """File and column names of a layout."""
 
     left_table: str
     right_table: str
@@ -90,9 +90,12 @@ _LAYOUTS = (
 
 
 def find_matching_sets(folder: Path, columns: Mapping[str, Sequence[str]] | None = None) -> list[MatchingSet]:
-    """The sets below a folder, by name, or the one that it is. Raises InputError where there is none.
+    """Find the sets below a folder, by name, or the one that it is.
 
     columns: name of a set -> what is compared of it; COLUMNS has those of the benchmark's sets.
+
+    Raises:
+        InputError: There is none.
     """
     wanted = {**COLUMNS, **(columns or {})}
     if any((folder / names.left_table).is_file() for names in _LAYOUTS):
@@ -104,10 +107,11 @@ def find_matching_sets(folder: Path, columns: Mapping[str, Sequence[str]] | None
 
 
 def read_matching_set(folder: Path, columns: Sequence[str] | None = None) -> MatchingSet:
-    """One set. columns: what is compared, in this order; without them every column that both tables have.
+    """Read one set; `columns` are compared in this order, by default all that both tables have.
 
-    Raises InputError, naming file and line, for a file that is missing, a column that is not there, an id that occurs
-    twice or in no table, a label other than 0 and 1, and splits that lack matches or other pairs.
+    Raises:
+        InputError: At file and line: a file that is missing, a column that is not there, an id that occurs
+            twice or in no table, a label other than 0 and 1, and splits that lack matches or other pairs.
     """
     names = next((one for one in _LAYOUTS if (folder / one.left_table).is_file()), _LAYOUTS[0])
     paths = (folder / names.left_table, folder / names.right_table)
@@ -183,7 +187,7 @@ RECALLS = (1, 10)
 
 @dataclass(frozen=True)
 class MatchingScores:
-    """F1, precision and recall (0 to 1) on the test pairs at `threshold`, which was best on train and valid together.
+    """F1, precision and recall (0 to 1) on the test pairs at the `threshold` that is best on train and valid.
 
     `fitted_f1` is the F1 there. `recalls`: k -> of the left rows with a match among the labelled pairs of all splits,
     the mean share of their matches that are among the k most alike rows of the whole right table. A right row of the
@@ -201,7 +205,7 @@ class MatchingScores:
 def score_matching(
     one: MatchingSet, model: ModelForTexts, *, left: Sequence[str] | None = None, recalls: Sequence[int] = RECALLS
 ) -> MatchingScores:
-    """The scores of a model, made for the two tables' texts. left: the left table's as they are typed, if otherwise."""
+    """Score a model made for the two tables' texts; `left` replaces the left table's texts, for example misspelled."""
     typed = one.left if left is None else left
     comparison = model([*typed, *one.right])
 
@@ -215,10 +219,12 @@ def score_matching(
 
 
 def best_threshold(scores: Doubles, match: Bools) -> tuple[float, float]:
-    """(threshold, F1): where `score >= threshold` as the answer "match" has the highest F1, the highest such threshold.
+    """Return (threshold, F1): the highest threshold with the best F1 for the answer `score >= threshold`.
 
     It lies in the middle between two scores. scores: float64[n]; match: bool[n], at least one of them true.
-    Raises InputError where nothing matches or a score is not a number.
+
+    Raises:
+        InputError: Nothing matches or a score is not a number.
     """
     if not match.any() or not np.isfinite(scores).all():
         raise InputError("A threshold needs at least one pair that matches, and scores that are numbers.")
@@ -231,7 +237,7 @@ def best_threshold(scores: Doubles, match: Bools) -> tuple[float, float]:
 
 
 def f1_at(threshold: float, scores: Doubles, match: Bools) -> tuple[float, float, float]:
-    """(F1, precision, recall) of the answer `score >= threshold`; 0 where nothing is found."""
+    """Return (F1, precision, recall) of the answer `score >= threshold`; 0 where nothing is found."""
     said = scores >= threshold
     true = int(np.count_nonzero(said & match))
     if not true:
@@ -241,7 +247,7 @@ def f1_at(threshold: float, scores: Doubles, match: Bools) -> tuple[float, float
 
 
 def _between(ranked: Doubles, last: int) -> float:
-    """A threshold with ranked[last] above it or at it, and the next lower score below it."""
+    """Return a threshold at or below ranked[last] and above the next lower score."""
     if last + 1 == len(ranked):
         return float(ranked[last])
     middle = (ranked[last] + ranked[last + 1]) / 2
@@ -274,7 +280,7 @@ def _recalls(
 def pair_scores(
     cosines: npt.NDArray[np.floating[Any]], labels: Doubles, parts: Ints, *, binary: bool
 ) -> dict[str, float]:
-    """Of labels that are binary `f1`, `precision`, `recall` in percent and `threshold`; else `pearson`, `spearman`.
+    """Return `f1`, `precision`, `recall` in percent and `threshold` for binary labels, else `pearson` and `spearman`.
 
     cosines, labels: [n]. parts: int64[n]; the pairs of a part are judged at the threshold that is best for all others,
     so that none has a say in its own; `threshold` is the best one for all.
@@ -294,7 +300,7 @@ def pair_scores(
 
 
 def pair_report(report: dict[str, Any]) -> str:
-    """A text table of `pairs` and, for each model under `scores`, what `pair_scores` gave."""
+    """Return a text table of `pairs` and, for each model under `scores`, its `pair_scores`."""
     columns = ("f1", "precision", "recall", "threshold") if report["binary"] else ("pearson", "spearman")
     heads = {"f1": "F1", "pearson": "Pearson", "spearman": "Spearman"}
     lines = [f"{report['pairs']:,} labelled pairs".ljust(26) + "".join(f"{heads.get(one, one):>11}" for one in columns)]

@@ -1,4 +1,4 @@
-"""Documents for queries: nDCG at 10.
+"""Ranking: retrieval by nDCG@10, and correction of misspelled words.
 
 A set is a folder of `corpus.tsv` (id, and texts that are joined: a title, an abstract), `queries.tsv` (id, text) and
 `qrels.tsv` (query, document, grade: 0 for no answer, 1 and more for better and better ones), all without a header.
@@ -22,7 +22,7 @@ DEPTH = 10
 
 @dataclass(frozen=True)
 class RetrievalSet:
-    """Documents, queries, and for each query the grades, 1 and more, of the documents (by position) that answer it."""
+    """Documents, queries, and for each query the grades, 1 and more, of its relevant documents by position."""
 
     name: str
     documents: list[str]
@@ -31,7 +31,11 @@ class RetrievalSet:
 
 
 def find_retrieval_sets(folder: Path) -> list[RetrievalSet]:
-    """The sets below a folder, by name, or the one that it is. Raises InputError where there is none."""
+    """Find the sets below a folder, by name, or the one that it is.
+
+    Raises:
+        InputError: There is none.
+    """
     if (folder / "corpus.tsv").is_file():
         return [read_retrieval_set(folder)]
     found = sorted(path.parent for path in folder.glob("*/corpus.tsv"))
@@ -41,10 +45,12 @@ def find_retrieval_sets(folder: Path) -> list[RetrievalSet]:
 
 
 def read_retrieval_set(folder: Path) -> RetrievalSet:
-    """One set; queries without a document are left out.
+    """Read one set; queries without a relevant document are left out.
 
-    Raises InputError, naming file and line, for a file that is missing, a line with too few columns, an id that occurs
-    twice or is not known, and a grade that is not a whole number; and for a set without a query that has a document.
+    Raises:
+        InputError: At file and line: a file that is missing, a line with too few columns, an id that occurs
+            twice or is not known, and a grade that is not a whole number; and for a set without a query that has a
+            document.
     """
     documents = _texts(folder / "corpus.tsv")
     queries = _texts(folder / "queries.tsv")
@@ -68,13 +74,13 @@ def read_retrieval_set(folder: Path) -> RetrievalSet:
 
 
 def score_retrieval(one: RetrievalSet, model: ModelForTexts, *, depth: int = DEPTH) -> float:
-    """nDCG at `depth`, 0 to 1, mean over the queries; the model is made for the documents."""
+    """Return nDCG at `depth`, 0 to 1, mean over the queries; the model is made for the documents."""
     places = model(one.documents).nearest(one.queries, one.documents, depth)
     return float(np.mean([ndcg(row, grades, depth) for row, grades in zip(places.tolist(), one.grades, strict=True)]))
 
 
 def ndcg(ranking: Sequence[int], grades: Mapping[int, int], depth: int) -> float:
-    """Normalised discounted cumulative gain (Järvelin and Kekäläinen, 2002), as trec_eval has it: 0 to 1.
+    """Return normalized discounted cumulative gain (Järvelin and Kekäläinen, 2002) as in trec_eval, 0 to 1.
 
     The sum of grade / log2(rank + 1) over the first `depth` of the ranking, by that of the best ranking.
     """
@@ -103,7 +109,7 @@ NEAREST = (1, 3, 10)
 
 @dataclass(frozen=True)
 class SpellingSet:
-    """Misspelt words and, by its position in `words`, the word that each stands for.
+    """Misspelled words and, by its position in `words`, the correct word of each.
 
     `seen` bool[n]: whether a model may have learned from this very misspelling.
     """
@@ -117,7 +123,7 @@ class SpellingSet:
 
 @dataclass(frozen=True)
 class SpellingScores:
-    """k -> the share, 0 to 1, of the misspelt words whose word is among the k nearest: of all, and of those not seen.
+    """k -> share, 0 to 1, of misspelled words whose word is among the k nearest: of all, and of those not seen.
 
     The second is empty where nothing was seen, or all was.
     """
@@ -127,9 +133,10 @@ class SpellingScores:
 
 
 def read_words(path: Path, count: int) -> list[str]:
-    """The first `count` distinct words, in lower case; what follows a space or a tab on a line is not read.
+    """Read the first `count` distinct words in lower case; the rest of a line after a space or tab is ignored.
 
-    Raises InputError where there are fewer.
+    Raises:
+        InputError: There are fewer.
     """
     words: dict[str, None] = {}
     for number, raw in numbered_lines(path):
@@ -152,10 +159,12 @@ def read_spelling_set(
     most: int | None = None,
     seed: int = 1,
 ) -> SpellingSet:
-    """The lines whose word is in `words`, without regard to case; of these at most `most`, drawn by `seed`.
+    """Read the lines whose word is in `words`, ignoring case; at most `most`, drawn by `seed`.
 
-    seen: lower-case word -> misspellings that a model may have learned from. Raises InputError where no line is left,
-    and for a line without a tab.
+    seen: lower-case word -> misspellings that a model may have learned from.
+
+    Raises:
+        InputError: No line is left, and for a line without a tab.
     """
     places = {word: place for place, word in enumerate(words)}
     known = {(word, wrong.lower()) for word, listed in (seen or {}).items() for wrong in listed}
@@ -176,7 +185,7 @@ def read_spelling_set(
 
 
 def score_spelling(one: SpellingSet, model: ModelForTexts, *, nearest: Sequence[int] = NEAREST) -> SpellingScores:
-    """The scores of a model, made for the words."""
+    """Score a model made for the words."""
     asked = list(dict.fromkeys(one.misspelt))
     places = model(one.words).nearest(asked, one.words, max(nearest)).tolist()
     of_text = dict(zip(asked, places, strict=True))

@@ -1,4 +1,4 @@
-"""The tables of matching, retrieval, classification and spelling: a set a row, a model a column."""
+"""Reports: text and Markdown tables, JSON, and plots of scores and runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CellText = Callable[[TaskScores], str]
 
 
 def number(value: float | None) -> str:
-    """A score times 100 with one digit, or - where it is undefined."""
+    """Return a score times 100 with one digit, or "-" where it is undefined."""
     return "-" if value is None else f"{value:.1f}"
 
 
@@ -52,7 +52,7 @@ _TABLES: tuple[tuple[str, str, CellText], ...] = (
 
 
 def family_tables(reports: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
-    """(title, rows) of each table that the reports' `families` fill; the first row is the header."""
+    """Return (title, rows) of each table that the reports' `families` fill; the first row is the header."""
     found = {label: report["families"] for label, report in reports.items() if "families" in report}
     first: Mapping[str, Any] = next(iter(found.values()), {})
     return [(title, _rows(found, family, cell)) for family, title, cell in _TABLES if family in first]
@@ -78,29 +78,29 @@ _COVERAGE = "Known n-grams / known words, and texts of which nothing is known"
 
 
 def to_json(reports: Mapping[str, ModelReport]) -> bytes:
-    """The reports as indented JSON, the same bytes for the same scores."""
+    """Return the reports as indented JSON, the same bytes for the same scores."""
     return orjson.dumps(dict(reports), option=orjson.OPT_INDENT_2) + b"\n"
 
 
 def table(reports: Mapping[str, ModelReport]) -> str:
-    """Plain text: `pearson/spearman` of each set, mean and pooled; typos and coverage where they were measured."""
+    """Return a text table: `pearson/spearman` of each set, mean and pooled; typos and coverage where measured."""
     return "\n\n".join(f"{title}\n{_aligned(rows)}" for title, rows in _parts(reports))
 
 
 def markdown(reports: Mapping[str, ModelReport]) -> str:
-    """The same tables as Markdown, each under its heading."""
+    """Return the same tables as Markdown, each under its heading."""
     return "\n\n".join(f"## {title}\n\n{markdown_table(rows)}" for title, rows in _parts(reports)) + "\n"
 
 
 def markdown_table(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
-    """Rows of cells, the first the header; the first column to the left, the others to the right unless `left`."""
+    """Return rows of cells as Markdown, the first row as header; the first column is left-aligned."""
     ruler = ["---", *["---" if left else "---:"] * (len(rows[0]) - 1)]
     cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [cells[0], ruler, *cells[1:]])
 
 
 def mean_rows(reports: Mapping[str, ModelReport]) -> TableRows:
-    """Rows of each task's mean Pearson x 100, clean and, where it was scored so, misspelt; the first is the header."""
+    """Return rows of each task's mean Pearson x 100, clean and misspelled; the first row is the header."""
     first = next(iter(reports.values()))
     rows: TableRows = [["", *reports]]
     for task in first["tasks"]:
@@ -113,7 +113,7 @@ def mean_rows(reports: Mapping[str, ModelReport]) -> TableRows:
 
 
 def win_rows(reports: Mapping[str, ModelReport]) -> TableRows:
-    """Rows of each model's wins over each other, the papers' count of sets; the first is the header.
+    """Return rows of each model's wins over each other, the papers' count of sets; the first row is the header.
 
     Equal scores are nobody's win, nor is a score that is not there.
     """
@@ -135,7 +135,7 @@ def win_rows(reports: Mapping[str, ModelReport]) -> TableRows:
 
 
 def share(value: float | None) -> str:
-    """A share in [0, 1] as a percentage, or - where there is none."""
+    """Return a share in [0, 1] as a percentage, or "-" for None."""
     return "-" if value is None else f"{value:.1%}"
 
 
@@ -189,7 +189,11 @@ def _cell(result: ModelReport) -> str:
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """The record of a finished run. Raises InputError where there is none or it is damaged."""
+    """Read the record of a finished run.
+
+    Raises:
+        InputError: The record is missing or damaged.
+    """
     path = folder / "run.json"
     try:
         record = orjson.loads(path.read_bytes())
@@ -203,7 +207,7 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def scores_over_steps(record: Mapping[str, Any], measure: Measure = "pearson") -> dict[str, list[tuple[int, float]]]:
-    """The log of a record's development scores x 100: task, and task/set -> (step, score), where it is defined."""
+    """Return task, and task/set -> (step, score x 100) from the log of a record's development scores."""
     curves: dict[str, list[tuple[int, float]]] = {}
     for step, tasks in record.get("dev") or []:
         for task, found in tasks.items():
@@ -215,7 +219,7 @@ def scores_over_steps(record: Mapping[str, Any], measure: Measure = "pearson") -
 
 
 def summary(record: dict[str, Any], measure: Measure = "pearson") -> str:
-    """The run's size and time, its loss at the beginning, the end and the lowest, and each task's best and last.
+    """Return the run's size, time and loss (first, last, lowest), and each task's best and last score.
 
     The best is the papers' oracle: it was chosen on the set itself.
     """
@@ -249,12 +253,12 @@ _INCHES = 3.6  # the height of every panel
 
 
 def check_matplotlib() -> None:
-    """Raise InputError, saying what to install, where figures cannot be drawn."""
+    """Raise InputError, saying what to install, where matplotlib is missing."""
     _figure(1)
 
 
 def plot_scores(reports: Mapping[str, Mapping[str, Any]], path: Path) -> None:
-    """Bars of each task's mean Pearson x 100, a colour a model; below, the same against the share misspelt."""
+    """Plot bars of each task's mean Pearson x 100, one color a model; below, against the share misspelled."""
     reports = dict(zip(_short(reports), reports.values(), strict=True))
     tasks = list(next(iter(reports.values()))["tasks"])
     noisy = [list(report["typos"].values()) for report in reports.values() if report.get("typos")]
@@ -274,9 +278,10 @@ def plot_scores(reports: Mapping[str, Mapping[str, Any]], path: Path) -> None:
 
 
 def plot_run(record: Mapping[str, Any], path: Path, measure: Measure = "pearson") -> None:
-    """The loss over steps and, where it was measured, each development task's score over steps.
+    """Plot the loss and the development scores over steps.
 
-    Raises InputError where the record has neither.
+    Raises:
+        InputError: The record has neither.
     """
     losses = record.get("loss") or []
     scores = {task: curve for task, curve in scores_over_steps(record, measure).items() if "/" not in task}
@@ -300,9 +305,10 @@ def plot_run(record: Mapping[str, Any], path: Path, measure: Measure = "pearson"
 
 
 def plot_runs(records: Mapping[str, Mapping[str, Any]], path: Path, measure: Measure = "pearson") -> None:
-    """The development scores over steps of several runs, by their labels, in one panel: a curve a run and task.
+    """Plot the development scores over steps of several runs, one curve a run and task.
 
-    Raises InputError, naming them, where some have none.
+    Raises:
+        InputError: At them: some have none.
     """
     labels = dict(zip(records, _short(records), strict=True))
     found = {label: scores_over_steps(record, measure) for label, record in records.items()}
@@ -320,7 +326,7 @@ def plot_runs(records: Mapping[str, Mapping[str, Any]], path: Path, measure: Mea
 def plot_curves(
     curves: Mapping[str, Sequence[tuple[float, float]]], path: Path, *, x: str, y: str, logarithmic: bool = False
 ) -> None:
-    """A curve of (x, y) points for each name; a curve of one point is drawn as a level."""
+    """Plot a curve of (x, y) points for each name; a curve of one point is a horizontal line."""
     figure = _figure(1)
     axes = figure.axes[0]
     for number, (name, points) in enumerate(curves.items()):
@@ -358,7 +364,7 @@ def _legend(axes: Any) -> None:
 
 
 def _short(labels: Iterable[str]) -> list[str]:
-    """The last part of each path, where these are distinct."""
+    """Return the last part of each path, where these are distinct."""
     given = list(labels)
     names = [Path(label).name for label in given]
     return names if len(set(names)) == len(names) and all(names) else given

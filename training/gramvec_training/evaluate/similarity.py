@@ -1,4 +1,6 @@
-"""Similarity sets: Pearson and Spearman of predicted against human scores.
+"""Similarity sets: correlation with human scores, coverage, misspelled copies, candidate words for neighbors.
+
+A set is a file of `score<TAB>text<TAB>text` rows, a task a folder of sets.
 
 A set is a file of `score<TAB>text<TAB>text` rows, a task a folder of sets.
 """
@@ -29,7 +31,7 @@ _LAYOUT = "each line is a score, a tab, a text, a tab and a text"
 
 @dataclass(frozen=True)
 class SimilaritySet:
-    """Human scores of pairs of texts; `task` is the folder's name and `name` the file's."""
+    """Human scores of text pairs; `task` is the folder's name and `name` the file's."""
 
     task: str
     name: str
@@ -39,10 +41,13 @@ class SimilaritySet:
 
 
 def find_sets(folders: Sequence[Path]) -> tuple[list[SimilaritySet], list[str]]:
-    """The sets below each folder (task folders, or one task folder itself) or file, by name, and notes.
+    """Find the sets of task folders or files, by name; return them with notes.
 
     Files that were found by walking and whose first line is not of the layout are left out, with a note for each
-    folder of them. Raises InputError where a path is missing, a later line is bad, or no set is found.
+    folder of them.
+
+    Raises:
+        InputError: A path is missing, a later line is bad, or no set is found.
     """
     sets: list[SimilaritySet] = []
     notes: list[str] = []
@@ -66,7 +71,11 @@ def find_sets(folders: Sequence[Path]) -> tuple[list[SimilaritySet], list[str]]:
 
 
 def read_set(path: Path) -> SimilaritySet:
-    """One set. Raises InputError naming the first line that is not `score<TAB>text<TAB>text`."""
+    """Read one set.
+
+    Raises:
+        InputError: A line is not `score<TAB>text<TAB>text`; the message names the first.
+    """
     scores: list[float] = []
     left: list[str] = []
     right: list[str] = []
@@ -83,7 +92,7 @@ def read_set(path: Path) -> SimilaritySet:
 
 
 def correlations(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Pearson's r and Spearman's rho, in [-1, 1]; NaN for both where all of `predicted` are equal or one is NaN."""
+    """Return Pearson's r and Spearman's rho in [-1, 1]; NaN for both where `predicted` is constant or has NaN."""
     values = np.asarray(predicted, dtype=np.float64)
     if not np.isfinite(values).all() or np.ptp(values) == 0:
         return math.nan, math.nan
@@ -93,7 +102,7 @@ def correlations(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[n
 
 
 def score_sets(sets: Sequence[SimilaritySet], similarity: Similarity) -> dict[str, Any]:
-    """Scores of one model, Pearson and Spearman times 100, as nested values for JSON.
+    """Return the scores of one model, Pearson and Spearman times 100, as nested JSON values.
 
     `tasks`: task -> `sets` (set -> pairs, pearson, spearman), `mean` over the sets (the papers' way; an undefined
     correlation counts as 0) and `pooled` over all pairs of the task (MTEB's way). `notes`: sentences on what is
@@ -125,7 +134,7 @@ def score_sets(sets: Sequence[SimilaritySet], similarity: Similarity) -> dict[st
 
 
 def logged(scores: dict[str, Any]) -> dict[str, Any]:
-    """Of what `score_sets` gave, what a log keeps: task -> `mean` and `sets`, Pearson and Spearman to three digits."""
+    """Return task -> `mean` and `sets` of `score_sets`, Pearson and Spearman to three digits."""
 
     def rounded(result: dict[str, Any]) -> dict[str, float | None]:
         return {
@@ -171,7 +180,7 @@ _CHUNK = 2_000  # texts at a time, so that the n-gram keys of a large set fit in
 
 
 def coverage(sets: Sequence[SimilaritySet], featurizer: Featurizer) -> dict[str, dict[str, Any]]:
-    """What is known of each task's texts, counting every occurrence.
+    """Return what is known of each task's texts, counting every occurrence.
 
     Task -> `texts`; `texts_unknown`, those without any known feature; `ngrams_known` and `words_known`, shares in
     [0, 1] of all n-grams of the model's orders and of all words and symbols, None for a model that has none.
@@ -239,14 +248,14 @@ SHORTEST = 3
 
 
 def of_sentences(sets: Sequence[SimilaritySet]) -> list[SimilaritySet]:
-    """The sets but those of single words, where a misspelling leaves too little to judge a model by."""
+    """Return the sets without those of single words, which misspellings leave too little of."""
     return [one for one in sets if any(" " in text.strip() for text in [*one.left, *one.right])]
 
 
 def misspelt_sets(
     sets: Sequence[SimilaritySet], share: float, known: Mapping[str, Sequence[str]], *, seed: int = 1
 ) -> list[SimilaritySet]:
-    """The sets with about `share` (0 to 1) of the words of three letters and more misspelt, on both sides.
+    """Return the sets with about `share` (0 to 1) of the words of three letters and more misspelled, on both sides.
 
     One kind of mistake a word, each kind as likely; "real" takes a misspelling of `known` and, where there is none,
     another kind. The same arguments give the same sets.
@@ -261,7 +270,7 @@ def misspelt_sets(
 
 
 def misspelt(text: str, share: float, known: Mapping[str, Sequence[str]], rng: np.random.Generator) -> str:
-    """The text with each word of three letters and more misspelt with probability `share`."""
+    """Misspell each word of three letters and more with probability `share`."""
     words = text.split(" ")
     for index, word in enumerate(words):
         if len(word) >= SHORTEST and word.isascii() and word.isalpha() and rng.random() < share:
@@ -297,7 +306,7 @@ CANDIDATES = 50_000
 
 
 def candidate_words(embedders: Iterable[Embedder], sets: Sequence[SimilaritySet]) -> list[str]:
-    """Words to look among: the most frequent of each model's vocabulary, at most 50,000, and those of the sets."""
+    """Return words to search: the most frequent of each vocabulary, at most 50,000, and those of the sets."""
     words: dict[str, None] = {}
     for embedder in embedders:
         own = [entry.text for entry in embedder.bundle.vocabulary.entries() if entry.kind == "word"]
@@ -311,7 +320,7 @@ def candidate_words(embedders: Iterable[Embedder], sets: Sequence[SimilaritySet]
 
 
 def listed_words(path: Path) -> list[str]:
-    """The 50,000 most frequent words of a file of frequencies, see read_frequencies."""
+    """Return the 50,000 most frequent words of a file of frequencies."""
     frequencies = read_frequencies(path)
     words = _spelt(sorted(frequencies, key=lambda word: (-frequencies[word], word)))[:CANDIDATES]
     if not words:
@@ -320,5 +329,5 @@ def listed_words(path: Path) -> list[str]:
 
 
 def _spelt(words: Iterable[str]) -> list[str]:
-    """Those of two characters and more that are letters, with hyphens between them at most."""
+    """Return the words of at least two letters, hyphens between them allowed."""
     return [word for word in words if len(word) > 1 and word.replace("-", "").isalpha() and word[0] != "-" != word[-1]]

@@ -1,4 +1,4 @@
-"""All families of one model: nested values for JSON, in percent, clean and misspelt."""
+"""All tasks of one model as nested JSON values in percent, clean and misspelled; and a run's held-out pairs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Families:
-    """What is scored beside similarity. Raises InputError where two sets of one family have the same name."""
+    """Sets of the tasks beside similarity.
+
+    Raises:
+        InputError: Two sets of one task have the same name.
+    """
 
     matching: Sequence[MatchingSet] = ()
     retrieval: Sequence[RetrievalSet] = ()
@@ -44,7 +48,7 @@ class Families:
 
 @dataclass(frozen=True)
 class _Task:
-    """A set to score: `open` takes a model and gives what scores it on the texts, as they are or misspelt."""
+    """A set to score: `open` takes a model and returns a function that scores it, clean or misspelled."""
 
     family: str
     name: str
@@ -59,7 +63,7 @@ def score_families(
     *,
     progress: Callable[[str], object] = lambda at: None,
 ) -> TaskReport:
-    """Family -> set -> its scores; every score in percent but a threshold.
+    """Return task -> set -> scores, in percent except thresholds.
 
     `typos` of a set: percentage -> the scores with so many words misspelt of the left table, of the queries, or of the
     texts that are scored; what is on the other side is spelt as it was. `progress` is told of each set before it is
@@ -78,7 +82,7 @@ def score_families(
 
 
 def score_similarity(sets: Sequence[SimilaritySet], model: ModelForTexts, typos: Typos | None = None) -> TaskReport:
-    """`tasks`, `notes` and, with typos, `typos` of a model that is made for each set's texts."""
+    """Return `tasks`, `notes` and, with typos, `typos` of a model made for each set's texts."""
 
     def alike(left: Sequence[str], right: Sequence[str]) -> Any:
         return model([*left, *right]).pairs(left, right)
@@ -168,7 +172,7 @@ def _percent(shares: Mapping[int, float]) -> dict[str, float]:
 
 
 def retrieval(pairs: HeldOut, unit: Encode) -> dict[str, float]:
-    """How well a model finds each left text's right side among all right sides.
+    """Return how well a model finds each left text's right side among all right sides.
 
     unit: n texts to float32[n, d], each of length 1 or zero. Right sides of the same meaning do not compete.
 
@@ -188,7 +192,9 @@ def retrieval(pairs: HeldOut, unit: Encode) -> dict[str, float]:
 
 
 def report(result: dict[str, Any]) -> str:
-    """A text table of a record's `held_out`: `pairs`, and `retrieval` of the model `before` (or None) and `after`."""
+    """Return a text table of a record's `held_out`: `pairs`, and `retrieval` of the model `before` (or None) and
+    `after`.
+    """
     columns = {name: result[name] for name in ("before", "after") if result[name] is not None}
     rows = [
         ("right side found first, %", "top1", ".1f"),

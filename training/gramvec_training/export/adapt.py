@@ -1,4 +1,4 @@
-"""Two changes to a finished linear table that cost nothing to serve: scales of feature kinds, and partial whitening.
+"""Changes of finished tables and bundles: scales, whitening, weights by own texts, lexical columns.
 
 A student fits its teacher with every row it has; rows of rarer kinds of feature are noisier, and shrinking them a
 little helps on texts that it was not trained on. The factors are chosen on development sets and written in the config.
@@ -36,12 +36,14 @@ FLOOR = 1e-4  # of the largest variance: directions with less are not blown up f
 
 
 def kind_of(entry: Entry) -> str:
-    """What a scale is given for: "word" (the unknown word's row too), or an n-gram's order, such as "4"."""
+    """Return the kind of feature that a scale is for: "word" (also for unknown words), or an n-gram's order such as
+    "4".
+    """
     return str(len(entry.text)) if entry.kind == "ngram" else "word"
 
 
 def scaled(table: Floats, entries: Sequence[Entry], scales: Mapping[str, float]) -> Floats:
-    """The table float32[rows, d] with each row times the scale of its kind; kinds without one stay as they are.
+    """Return the table float32[rows, d] with each row times the scale of its kind; other kinds are unchanged.
 
     Without any it is the table itself.
     """
@@ -52,7 +54,7 @@ def scaled(table: Floats, entries: Sequence[Entry], scales: Mapping[str, float])
 
 
 def whitening_transform(vectors: Floats, strength: float) -> Floats:
-    """float32[d, d]: a symmetric map that divides each principal direction by its standard deviation ** strength.
+    """Return a symmetric map float32[d, d] that divides each principal axis by its standard deviation ** strength.
 
     vectors: float32[n, d] of a sample of texts, brought to length 1 here and not centred. strength 0 changes nothing, 1
     whitens fully (Mu and Viswanath, 2018, remove the leading directions instead; this bends the spectrum).
@@ -79,12 +81,14 @@ def adapt(
     edges: int = 10_000,
     name: str | None = None,
 ) -> tuple[Manifest, int]:
-    """Write the model of the bundle `source`, weighed by these texts, to the folder `path`, whole or not at all.
+    """Write the bundle `source`, weighted by these texts, to the folder `path`, whole or not at all.
 
     Gives the new manifest and the number of texts. A feature that none of them has keeps its row. The memo is made for
     these texts, `chunks` and `edges` as in `convert`.
 
-    Raises BundleError for a source that is no bag of rows, InputError for no texts, or an `a` that is not above 0.
+    Raises:
+        BundleError: A source that is not a bag of rows.
+        InputError: No texts, or an `a` that is not above 0.
     """
     if not a > 0:
         raise InputError(f"a must be above 0, not {a}", field="a")
@@ -124,7 +128,7 @@ def adapt(
 
 
 def feature_weights(featurizer: Featurizer, texts: Sequence[str], rows: int, a: float) -> Floats:
-    """float32[rows]: a / (a + p) of each row, where p is the share of the texts that have it; 1 where none has."""
+    """Return float32[rows]: a / (a + p) for each row, p the share of the texts that have it; 1 where none has."""
     shares = count_documents(texts, featurizer, rows) / max(len(texts), 1)
     return (a / (a + shares)).astype(np.float32)
 
@@ -141,11 +145,14 @@ def add_lexical(
     provenance: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> tuple[Manifest, int]:
-    """Write the bundle `source` with lexical.safetensors to the folder `path`, whole or not at all.
+    """Write the bundle `source` with lexical columns to the folder `path`, whole or not at all.
 
-    orders, columns, scale, a: see gramvec.lexical. provenance: what is said of the texts. Lexical columns of
-    the source are replaced. Gives the new manifest and the number of texts.
-    Raises BundleError for a source that cannot be read, InputError for no texts and for settings that cannot be.
+    orders, columns, scale, a: see gramvec.lexical. provenance: what is said of the texts. Lexical columns of the
+    source are replaced. Gives the new manifest and the number of texts.
+
+    Raises:
+        BundleError: A source that cannot be read.
+        InputError: No texts and for settings that cannot be.
     """
     bundle = open_bundle(source)
     weights, count = NgramWeights.of_texts(texts, orders, a=a)
@@ -157,7 +164,7 @@ def add_lexical(
 def with_lexical(
     bundle: Bundle, path: Path, lexical: LexicalSketch, said: Mapping[str, Any], *, name: str | None = None
 ) -> Manifest:
-    """Write a bundle with this lexical sketch, and `said` in its provenance, to the folder; every other file stays."""
+    """Write a bundle with this lexical sketch, and `said` in its provenance; every other file is unchanged."""
     manifest = bundle.manifest
     with staged_folder(path) as folder:
         for file in manifest.files:

@@ -1,4 +1,4 @@
-"""The weights of a bundle back in float32, each row a feature's own."""
+"""Bundles written from encoders: weights, memo, golden texts, parity with the trainer."""
 
 from __future__ import annotations
 
@@ -44,10 +44,13 @@ from gramvec_training.shared import Floats
 
 
 def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
-    """The table float32[rows, d] and the bias float32[d], or None, of a bundle of any precision, without its memo.
+    """Return the table float32[rows, d] and the bias float32[d] or None of a bundle, without its memo.
 
     int8 rows are multiplied by their scales, and columns by theirs; suffixes are taken out of rows that hold them.
-    Common components were removed when the bundle was written. Raises BundleError where the bundle is no bag of rows.
+    Common components were removed when the bundle was written.
+
+    Raises:
+        BundleError: The bundle is not a bag of rows.
     """
     stored = stored_of(bundle)
     weights = weights_of(bundle)
@@ -55,7 +58,11 @@ def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
 
 
 def stored_of(bundle: Bundle) -> Stored:
-    """Where and how the table of a bag of rows lies in its bundle. Raises BundleError where it is none."""
+    """Return where the table of a bag of rows lies in its bundle.
+
+    Raises:
+        BundleError: The bundle is not a bag of rows.
+    """
     stored = bundle.manifest.graph.stored
     if stored is None or bundle.manifest.graph.beyond_rows is not None:
         raise BundleError(f"{bundle.path}: is no bag of rows, and only a bag's weights can be taken up again")
@@ -82,7 +89,7 @@ FREQUENT, FAR = 16, 4
 
 
 def texts_of_every_kind(featurizer: Featurizer, texts: Sequence[str] = GOLDEN_TEXTS) -> list[str]:
-    """These texts, and a long one from the whole of the vocabulary and the memo, which has rows of every kind.
+    """Return the texts and a long one, made of the vocabulary and the memo, that has rows of every kind.
 
     featurizer: as the model is served, with its memo.
     """
@@ -91,7 +98,7 @@ def texts_of_every_kind(featurizer: Featurizer, texts: Sequence[str] = GOLDEN_TE
 
 
 def runtime_of(folder: Path, graph: Graph, dimension: int) -> OnnxRuntime:
-    """ONNX Runtime over the graphs that were written into a folder."""
+    """Open ONNX Runtime on the graphs of a folder that is being written."""
     integers = graph.cpu and graph.beyond_rows is None
     return OnnxRuntime(folder / GRAPH, dimension, cpu_graph=folder / CPU_GRAPH if integers else None)
 
@@ -99,7 +106,7 @@ def runtime_of(folder: Path, graph: Graph, dimension: int) -> OnnxRuntime:
 def made_golden(
     runtime: OnnxRuntime, featurizer: Featurizer, memoised: Featurizer, texts: Sequence[str]
 ) -> list[Golden]:
-    """The texts with the rows of their features, each by itself, and the vectors that the runtime makes of them."""
+    """Return golden texts: each with the rows of its features and the vector that the runtime computes."""
     batch, vectors = featurizer(texts), runtime.run(memoised(texts))
     rows = [batch.ids[first:last].tolist() for first, last in zip(batch.offsets[:-1], batch.offsets[1:], strict=True)]
     return [
@@ -109,7 +116,7 @@ def made_golden(
 
 
 def _long_text(featurizer: Featurizer) -> str:
-    """Words, n-grams, chunks and edges by turns, again and again until there are LONG_ROWS rows."""
+    """Return words, n-grams, chunks and edges in turn, repeated until there are LONG_ROWS rows."""
     vocabulary, memo = featurizer.vocabulary, featurizer.memo
     kinds: list[Sequence[str]] = [vocabulary.word_texts, vocabulary.ngram_texts]
     kinds += [] if memo is None else memo.decoded(vocabulary)
@@ -120,7 +127,7 @@ def _long_text(featurizer: Featurizer) -> str:
 
 
 def _some(entries: Sequence[str]) -> Sequence[str]:
-    """The most frequent, and a few from all of the table: each of those brings 64 KB of it into memory."""
+    """Return the most frequent entries and a few from all of the table; each of those reads 64 KB of it."""
     rest = entries[FREQUENT:]
     return [*entries[:FREQUENT], *rest[:: max(1, len(rest) // FAR)][:FAR], *rest[-1:]]
 
@@ -132,19 +139,19 @@ _BLOCK = 8_192
 
 
 class ChosenChunks(NamedTuple):
-    """What a memo is made of, most frequent first."""
+    """Chunks and edges of a memo, the most frequent first."""
 
     chunks: Sequence[str] = ()
     edges: Sequence[str] = ()
 
 
 def can_have_memo(spec: FeatureSpec, *, sums: bool) -> bool:
-    """Whether chunks have sums that a text's vector can be made of; `sums`: whether it is made of a sum at all."""
+    """Return whether a model can have a memo; `sums` tells whether its vectors are made of sums."""
     return sums and can_be_memoised(spec)
 
 
 def choose(repeated: Repeated, featurizer: Featurizer, *, chunks: int, edges: int) -> ChosenChunks:
-    """The chunks and edges whose rows save the most look-ups, most frequent first, at most so many of each.
+    """Return the chunks and edges whose rows save the most look-ups, the most frequent first.
 
     One saves its rows less one each time: of the n-grams that end in one character the longest is a row. Those with a
     character that the vocabulary lacks are left out.
@@ -168,7 +175,7 @@ def choose(repeated: Repeated, featurizer: Featurizer, *, chunks: int, edges: in
 
 
 def memo_of(chosen: ChosenChunks, featurizer: Featurizer, table: Floats) -> tuple[Memo, Floats]:
-    """The memo, and the table float32[rows + chunks + edges, d] that goes with it.
+    """Return the memo, and the table float32[rows + chunks + edges, d] that goes with it.
 
     table: float32[rows, d], each row a feature's own. N-grams get their suffixes, and the rows of chunks and edges,
     added in float64, follow.
@@ -240,8 +247,9 @@ def export_bundle(
     memo: chunks and edges that get a row with the sum of their features; for encoders of sums alone.
     lexical: what makes the columns that say which n-grams stand in a text; None for none.
 
-    Raises InputError if the arguments do not fit together, or if the graph's vectors differ from the encoder's by more
-    than 1e-6 (1 - cosine).
+    Raises:
+        InputError: The arguments do not fit together, or if the graph's vectors differ from the encoder's by more than
+            1e-6 (1 - cosine).
     """
     parts = graphed(encoder)
     if len(parts.table) != len(vocabulary):
@@ -315,7 +323,7 @@ def _run_in_float32(
 
 
 def _largest_distance(found: Floats, expected: Floats) -> float:
-    """The largest 1 - cosine of two rows, in float64; two zero rows are equal, zero and non-zero differ by 1."""
+    """Return the largest 1 - cosine of two rows in float64: 0 for two zero rows, 1 for zero against non-zero."""
     a, b = found.astype(np.float64), np.asarray(expected, np.float64)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     cosines = np.einsum("ij,ij->i", a, b) / np.where(lengths > 0, lengths, 1)
@@ -324,7 +332,7 @@ def _largest_distance(found: Floats, expected: Floats) -> float:
 
 
 def saved_lexical(folder: Path, lexical: LexicalSketch | None) -> LexicalRecord | None:
-    """Write lexical.safetensors into a folder, and give what the manifest says of it; None for None."""
+    """Write the lexical weights into a folder; return their manifest record, or None for None."""
     if lexical is None:
         return None
     lexical.weights.save(folder / LEXICAL)

@@ -1,4 +1,4 @@
-"""A bundle written again: in another precision, with a memo, or with the graphs that are written today."""
+"""Conversion of bundles: another precision, a new memo, or the current format and graphs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def convert(
     edges: int = 0,
     name: str | None = None,
 ) -> Manifest:
-    """Write the model of the bundle `source` to the folder `path`, whole or not at all; gives the new manifest.
+    """Write the model of the bundle `source` to the folder `path`, whole or not at all; return the new manifest.
 
     A bundle of format 1 becomes one of today's format; its weights and vectors stay to the byte.
 
@@ -54,7 +54,9 @@ def convert(
     source's. Where neither precision nor memo changes, so are all bytes of the weights, unless they are int8 rows of
     scales without a step, which are rounded anew; graphs and golden texts are written anew in any case.
 
-    Raises BundleError for a source that cannot be read, InputError for a memo of a model that takes means.
+    Raises:
+        BundleError: A source that cannot be read.
+        InputError: A memo of a model that takes means.
     """
     if is_format_1(source):
         upgrade(source, path, name=name)
@@ -97,7 +99,7 @@ def convert(
 
 
 def _can_stay(bundle: Bundle) -> bool:
-    """Whether the weights are as they would be written today."""
+    """Return whether the weights are stored as they would be written today."""
     graph = bundle.manifest.graph
     return (
         graph.stored is not None

@@ -1,4 +1,4 @@
-"""A graph as it is written down: nodes, constants inside, and arrays that lie in the file of weights."""
+"""ONNX graphs of bags: nodes, small constants in the graph, and arrays in the file of weights."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Writer:
     apart: set[str] = field(default_factory=set)
 
     def node(self, operator: str, inputs: Sequence[str], output: str, *more: str, **attributes: Any) -> str:
-        """A node of one output, whose name is given back; `more` outputs come before it."""
+        """Add a node; return the name of its last output, before which the outputs `more` come."""
         self.nodes.append(helper.make_node(operator, list(inputs), [*more, output], name=output, **attributes))
         return output
 
     def constant(self, name: str, value: Any, dtype: Any = np.int64) -> str:
-        """An initializer that lies in the graph."""
+        """Add an initializer that is stored in the graph, and return its name."""
         self.tensors[name] = numpy_helper.from_array(np.asarray(value, dtype), name)
         return name
 
@@ -117,7 +117,7 @@ def write_graph(
     precision: Precision,
     layers: Layers = (),
 ) -> Graph:
-    """Write the weights and their graphs into `folder`; returns the manifest's record of them.
+    """Write the weights and their graphs into `folder`; return the manifest's record of them.
 
     table: float32[rows, d]; bias: float32[d] or None; pooling "sum" | "mean"; activation "linear" | "tanh",
     with layers any of ACTIVATIONS.
@@ -146,7 +146,7 @@ def write_graph(
 
 
 def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()) -> Graph:
-    """Write model.onnx, and model.cpu.onnx where there can be one, over the weights that `graph` says lie in `folder`.
+    """Write model.onnx, and model.cpu.onnx if possible, over the weights that `graph` locates in `folder`.
 
     dimension: of the table. layers: see write_graph. Returns the record of what was written, in which `stored` is left
     where vectors have as many columns as the table. graph.stored must not be None.
@@ -199,7 +199,7 @@ def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()
 
 
 def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
-    """Write model.cpu.onnx over the weights that `graph` says lie in `folder`; False where it cannot be had."""
+    """Write model.cpu.onnx over the weights that `graph` locates in `folder`; return False if it is not possible."""
     stored = graph.stored
     if stored is None or stored.scales is None or graph.pooling != "sum":
         return False
@@ -250,7 +250,7 @@ def _writer(nodes: list[Any]) -> Any:
 
 
 def _write_end(node: Any, weights: dict[str, NDArray[Any]], last: str, graph: Graph, layers: Layers = ()) -> None:
-    """Columns, bias and activation, as runtime native does them and in its order; then the layers."""
+    """Add columns, bias and activation in the order of runtime native, then the layers."""
     assert graph.stored is not None
     if graph.stored.columns is not None:
         weights["columns"] = np.array(graph.stored.columns, np.float32)
@@ -314,7 +314,7 @@ def _external(name: str, kind: int, shape: list[int], file: str, offset: int, si
 def _write_weights(
     path: Path, rows: NDArray[Any], scales: Floats | None, columns: Floats | None, bias: Floats | None
 ) -> Stored:
-    """Write the rows, and their scales behind them; returns where they are."""
+    """Write the rows, and their scales behind them; return where they are."""
     places: list[int] = []
     with path.open("wb") as file:
         for array in (rows, scales):
@@ -339,7 +339,7 @@ def _scales(folder: Path, stored: Stored) -> Floats:
 
 
 def quantised(table: Floats, columns: Floats | np.float32 = _ONE) -> tuple[NDArray[np.int8], Floats]:
-    """int8[rows, d] in -127..127 and float32[rows, 1]: table / columns, float32[d] or a number, is about the product.
+    """Return int8[rows, d] in -127..127 and float32[rows, 1]; their product approximates table / columns.
 
     Each scale is 1 to 128 times one step, the 128th part of the largest; all are 0 for a table of zeros.
     """
@@ -359,6 +359,6 @@ def quantised(table: Floats, columns: Floats | np.float32 = _ONE) -> tuple[NDArr
 
 
 def column_scales(table: Floats) -> Floats:
-    """float32[d]: the root mean square of each column, 1 for one of zeros."""
+    """Return float32[d]: the root mean square of each column, 1 for a column of zeros."""
     squares = np.sqrt(np.einsum("ij,ij->j", table, table, dtype=np.float64) / len(table))
     return np.where(squares > 0, squares, 1).astype(np.float32)

@@ -1,4 +1,6 @@
-"""The ONNX graphs of encoders that read a text's rows in their order: stock operators only.
+"""ONNX graphs of encoders that read rows in order, and the choice of the graph for every encoder.
+
+The graphs use stock operators only.
 
     places    = starts + step where a text is long enough, else behind the end     int64[steps, n + 1]
     rows      = table[(ids, 0)[places]]                                            float32[steps, n + 1, width]
@@ -41,7 +43,7 @@ OPEN = 50.0  # the bias of an output gate that is not there: sigmoid(50) is 1 in
 
 
 def write_recurrent_graph(folder: Path, encoder: Rnn | Lstm, *, table: Floats, precision: Precision) -> Graph:
-    """Write model.onnx and model.onnx.data into `folder`; returns the manifest's record of the graph.
+    """Write model.onnx and model.onnx.data into `folder`; return the manifest's record of the graph.
 
     precision: of the table in the file; everything else is float32. int8 has one float32 scale a row.
     """
@@ -88,10 +90,13 @@ def write_recurrent_graph(folder: Path, encoder: Rnn | Lstm, *, table: Floats, p
 
 
 def write_char_cnn_graph(folder: Path, encoder: CharCnn, *, table: Floats, precision: Precision) -> Graph:
-    """Write model.onnx and model.onnx.data into `folder`; returns the manifest's record of the graph.
+    """Write model.onnx and model.onnx.data into `folder`; return the manifest's record of the graph.
 
     The products of the table and the filters are stored in place of these: for the characters of a language one or two
-    megabytes. Raises InputError for another precision than float32.
+    megabytes.
+
+    Raises:
+        InputError: Another precision than float32.
     """
     if precision != "float32":
         raise InputError(
@@ -151,7 +156,7 @@ def _record(precision: Precision, pooling: Any, activation: Any) -> Graph:
 
 
 def _write_lengths(w: Writer) -> None:
-    """offsets [n + 1] -> starts and lengths [n], and how many ids there are."""
+    """Add starts and lengths [n] from offsets [n + 1], and the number of ids."""
     w.constant("zero", [0])
     w.constant("minus_one", [-1])
     w.constant("second", [1])
@@ -165,7 +170,7 @@ def _write_lengths(w: Writer) -> None:
 
 
 def _write_steps(w: Writer, lengths: str, *, least: int) -> None:
-    """longest [1], at least so many, and steps int64[longest]."""
+    """Add longest [1], at least `least`, and steps int64[longest]."""
     w.constant("least", [least])
     w.node("Concat", [lengths, "least"], "lengths_and_least", axis=0)
     w.node("ReduceMax", ["lengths_and_least"], "longest", keepdims=1)
@@ -176,7 +181,7 @@ def _write_steps(w: Writer, lengths: str, *, least: int) -> None:
 
 
 def _lstm_weights(w: Writer, arrays: Arrays, *, output_gate: bool) -> tuple[str, str, str]:
-    """W, R and B as the operator has them: input gate, output gate, forget gate, candidate; and the peepholes."""
+    """Add W, R, B and the peepholes in the operator's order: input gate, output gate, forget gate, candidate."""
     d = arrays["recurrent"].shape[0]
 
     def in_order(blocks: Floats, absent: float) -> Floats:
@@ -201,7 +206,7 @@ def _rnn_weights(w: Writer, arrays: Arrays) -> tuple[str, str, str]:
 
 
 def _write_maxima(w: Writer, table: Floats, filters: Floats, wide: int) -> str:
-    """The name of the largest sums of one width, float32[n, filters]: characters [n, steps + widest - 1]."""
+    """Add the largest sums of one width; return their name, float32[n, filters]."""
     products = (table @ filters).reshape(len(table), wide, -1)
     last = ""
     for j in range(wide):
@@ -225,7 +230,7 @@ def _write_maxima(w: Writer, table: Floats, filters: Floats, wide: int) -> str:
 
 @dataclass(frozen=True)
 class Graphed:
-    """An encoder as its graph has it: `table` float32[rows, width], and what writes the graph.
+    """An encoder's `table` float32[rows, width], and the function that writes its graph.
 
     sums: whether a vector is a function of the sum of the text's rows, so that rows may stand for sums of others.
     in_order: whether the order of the rows counts.
@@ -237,16 +242,19 @@ class Graphed:
     in_order: bool = False
 
     def write(self, folder: Path, precision: Precision, *, table: Floats | None = None) -> Graph:
-        """Write model.onnx and its data; `table` is another than the encoder's, with further rows, say."""
+        """Write model.onnx and its data; `table` replaces the encoder's, for example with further rows."""
         rows = self.table if table is None else table
         return self.writer(folder, table=rows, precision=precision)
 
 
 def graphed(encoder: Encoder) -> Graphed:
-    """An encoder as its graph has it. Raises InputError for weights with NaN or infinity, and for what has no graph.
+    """Return the table and the graph writer of an encoder.
 
     The common components of a bag (SIF, Algorithm 1, with u fixed here and not computed from the sentences at hand) are
     removed from the rows, which for a sum or mean of them is the same.
+
+    Raises:
+        InputError: The weights hold NaN or infinity, or the encoder has no graph.
     """
     arrays = encoder.arrays()
     if not all(np.isfinite(one).all() for one in arrays.values()):

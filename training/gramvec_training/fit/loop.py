@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM, noted instead of obeyed at once."""
+"""The training loop: signals, checkpoints, development scores, and the choice of the kept model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gramvec_training.shared import write_atomically
 
 @contextmanager
 def noted_signals() -> Iterator[list[int]]:
-    """The signals caught so far; a second one acts as it would have without us."""
+    """Collect SIGINT and SIGTERM in the returned list; a second signal acts as usual."""
     caught: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -57,7 +57,7 @@ def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """The state that `save_checkpoint` wrote, on the CPU.
+    """Load the state that `save_checkpoint` wrote, on the CPU.
 
     Raises InputError where the file is missing, damaged or of another version. No code in the file is run.
     """
@@ -74,7 +74,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Log:
-    """Scores that are written down: `score` gives values for JSON of the encoder as it is."""
+    """Scores written to the run's record: `score` returns JSON values for the current encoder."""
 
     score: Callable[[Encoder], Any]
     every: Every
@@ -82,7 +82,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Selection:
-    """Of the models after every so many steps, and after the last, the one with the highest `score` is kept.
+    """Model selection: of the models at every `every` steps and at the end, keep the one with the highest `score`.
 
     Of equal ones the first. A score that is not a number is below all others.
     """
@@ -92,7 +92,7 @@ class Selection:
 
 
 def is_due(every: Every, done: int, steps: int, steps_per_epoch: int) -> bool:
-    """Whether to look after `done` of so many steps: at every so many, and after the last.
+    """Return whether a score is due after `done` of `steps` steps.
 
     The quarters of an epoch are its first steps by which a quarter, two, three and all of it are done; an epoch of
     fewer than four steps has fewer.
@@ -108,7 +108,7 @@ LOG_EVERY = 100  # steps over which one entry of the loss log is the mean
 
 
 class TrainingInterrupted(GramvecError):
-    """Training was stopped by a signal after a checkpoint was written."""
+    """Training stopped by a signal, after a checkpoint was written."""
 
     def __init__(self, step: int, steps: int, signal_number: int) -> None:
         super().__init__(f"Stopped at step {step:,} of {steps:,}; a checkpoint is written.")
@@ -118,7 +118,7 @@ class TrainingInterrupted(GramvecError):
 
 @dataclass
 class History:
-    """What a run did: steps, examples, wall seconds over all its parts, and the logs as (step, value).
+    """Outcome of a run: steps, examples, wall seconds over all its parts, and logs of (step, value).
 
     selection: the scores that the kept model was chosen by; kept: the step after which it was that model.
     """
@@ -142,13 +142,16 @@ def fit(
     log: Log | None = None,
     selection: Selection | None = None,
 ) -> History:
-    """Train to the last step, writing `checkpoint` every `save_every` seconds and when stopped; none at the end.
+    """Train to the last step; write `checkpoint` every `save_every` seconds and when stopped.
 
     Resumed from the checkpoint, the model ends with the bytes of an uninterrupted run on the same machine with the
-    same number of threads. `identity` names config and data: a checkpoint of another is refused with InputError.
-    None is written at the end: a run that fails later goes on from the last one, `save_every` seconds back at most.
-    With a `selection` the trainer ends with the best model, not with the last.
-    Raises Interrupted after SIGINT or SIGTERM, and InputError where the loss is not finite.
+    same number of threads. `identity` names config and data: a checkpoint of another is refused with InputError. None
+    is written at the end: a run that fails later goes on from the last one, `save_every` seconds back at most. With a
+    `selection` the trainer ends with the best model, not with the last.
+
+    Raises:
+        Interrupted: SIGINT or SIGTERM.
+        InputError: The loss is not finite.
     """
     run = _Fit(trainer, checkpoint, identity, log, selection)
     if resume:
@@ -186,7 +189,7 @@ def fit(
 
 
 class _Fit:
-    """What a run has done and found so far, and its checkpoint."""
+    """Progress of a run, and its checkpoint."""
 
     def __init__(
         self, trainer: Trainer, checkpoint: Path, identity: str, log: Log | None, selection: Selection | None
@@ -202,7 +205,7 @@ class _Fit:
         self._selection = selection
 
     def take(self, examples: Examples) -> float | None:
-        """Learn from the examples of a step; gives the mean loss of the steps since it was last written down."""
+        """Learn from the examples of a step; return the mean loss since it was last logged, if it is due."""
         history = self.history
         self._window += self.trainer.take(examples)
         history.steps, history.examples = examples.step + 1, history.examples + examples.count
@@ -247,7 +250,7 @@ class _Fit:
 
 
 def _examples(objective: Objective, steps: range) -> Iterator[Examples]:
-    """What the steps learn from; where the objective allows it, the next is cut in a thread while one is learned."""
+    """Yield the examples of the steps; where the objective allows it, a thread prepares the next ones."""
     if not objective.ahead:
         yield from map(objective.examples_at, steps)
         return

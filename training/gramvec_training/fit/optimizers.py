@@ -21,7 +21,7 @@ CHUNK_ROWS = 512
 
 
 class LazyOptimiser(ABC):
-    """What the lazy optimisers share: rows as a leaf, L2, clipping, and updates that stay in the cache.
+    """Base class of lazy optimizers: rows as a leaf, L2, clipping, and updates that stay in the cache.
 
     `l2` adds l2 * (row - centre) to the gradient of the touched rows, that is 0.5 * l2 * ||row - centre||^2 to the
     loss: `centre` "zero" (CHARAGRAM) or "initial", the values of the table when the optimiser was made
@@ -46,12 +46,12 @@ class LazyOptimiser(ABC):
         self._steps = 0
 
     def leaf(self, rows: Tensor) -> Tensor:
-        """A copy, float32[u, d], of the rows int64[u], which are distinct; gradients are taken with respect to it."""
+        """Return a copy float32[u, d] of the distinct rows int64[u], with respect to which gradients are taken."""
         return self._table.index_select(0, rows).requires_grad_()
 
     @torch.no_grad()
     def step(self, rows: Tensor, leaf: Tensor, gradient: Tensor, rate: float) -> None:
-        """Update the rows int64[u] from their `leaf` and its gradient, float32[u, d] each; `leaf` is used up."""
+        """Update the rows int64[u] from `leaf` and its gradient, float32[u, d] each; `leaf` is overwritten."""
         if self._l2:
             pulled = leaf if self._initial is None else leaf - self._initial.index_select(0, rows)
             gradient = gradient.add(pulled, alpha=self._l2)
@@ -67,11 +67,11 @@ class LazyOptimiser(ABC):
     def _update(self, rows: Tensor, values: Tensor, gradient: Tensor, rate: float) -> None: ...
 
     def state(self) -> dict[str, Tensor | int | None]:
-        """Everything that a resumed run needs: moments [rows, d], the initial table where it is used, the steps."""
+        """Return moments [rows, d], the initial table where it is used, and the number of steps."""
         return {**self._moments, "initial": self._initial, "steps": self._steps}
 
     def restore(self, state: dict[str, Tensor | int | None]) -> None:
-        """Take up what `state` gave for a table of the same shape."""
+        """Load what `state` returned for a table of the same shape."""
         for name, moment in self._moments.items():
             value = state[name]
             assert isinstance(value, Tensor)
@@ -166,7 +166,7 @@ class LazySgd(LazyOptimiser):
 
 
 def optimiser_for(table: Tensor, schedule: Schedule, *, l2: float, centre: Centre) -> LazyOptimiser:
-    """The schedule's optimiser over one table, float32[rows, d]."""
+    """Return the schedule's optimizer over one table float32[rows, d]."""
     shared: dict[str, Any] = {"l2": l2, "centre": centre, "clip": schedule.clip}
     if schedule.optimiser == "sgd":
         return LazySgd(table, momentum=schedule.momentum, **shared)
@@ -178,5 +178,5 @@ def optimiser_for(table: Tensor, schedule: Schedule, *, l2: float, centre: Centr
 
 
 def rate_at(step: int, steps: int, rate: float, decay: Decay) -> float:
-    """The learning rate of a step, counted from 0: constant, or falling on a line from `rate` to 0 after `steps`."""
+    """Return the learning rate of a step counted from 0: constant, or falling linearly from `rate` to 0."""
     return rate * (1 - step / steps) if decay == "linear" else rate

@@ -19,13 +19,13 @@ from gramvec_training.shared import Floats
 
 
 def word_weights(words: Sequence[str], frequencies: Mapping[str, float], a: float) -> Floats:
-    """a / (a + p(w)) of each word, float32[n], in (0, 1] (Algorithm 1, line 2); a word without a frequency has 1."""
+    """Return a / (a + p(w)), float32[n] in (0, 1], of each word (Algorithm 1, line 2); 1 without a frequency."""
     p = np.array([frequencies.get(word.lower(), 0.0) for word in words], dtype=np.float64)
     return np.asarray(a / (a + p), dtype=np.float32)
 
 
 def idf_weights(containing: npt.NDArray[np.int64], documents: int) -> Floats:
-    """log((1 + N) / (1 + N_w)), float32[n], of N documents, int64[n] of which hold each word (equation 7)."""
+    """Return log((1 + N) / (1 + N_w)), float32[n], of N documents, int64[n] of which have each word (equation 7)."""
     return np.asarray(np.log((1 + documents) / (1 + containing)), dtype=np.float32)
 
 
@@ -38,7 +38,7 @@ def word_table(
     unknown: str | None = None,
     symbols: bool = True,
 ) -> tuple[Vocabulary, Floats]:
-    """Vocabulary and table, float32[rows, d], of the lower-cased words, the most frequent first.
+    """Return vocabulary and table float32[rows, d] of the lower-cased words, the most frequent first.
 
     unknown: the word whose vector is the last row, that of unknown words. symbols: see Vocabulary.build.
 
@@ -65,10 +65,12 @@ def word_table(
 
 
 def common_components(sentences: Floats, components: int) -> Floats:
-    """The first right singular vectors of the sentence matrix, not centred: float32[k, d], orthonormal rows.
+    """Return the first right singular vectors of the sentence matrix, not centered: float32[k, d], orthonormal.
 
-    (Algorithm 1, line 4, where k = 1.) The sign of each is chosen so that its largest entry is positive. Raises
-    InputError where the sentences span fewer than k dimensions.
+    (Algorithm 1, line 4, where k = 1.) The sign of each is chosen so that its largest entry is positive.
+
+    Raises:
+        InputError: The sentences span fewer than k dimensions.
     """
     matrix = sentences.astype(np.float64)
     values, vectors = np.linalg.eigh(matrix.T @ matrix)  # ascending
@@ -83,5 +85,5 @@ def common_components(sentences: Floats, components: int) -> Floats:
 
 
 def remove_components(vectors: Floats, components: Floats) -> Floats:
-    """v - (v u^T) u, float32[n, d], for vectors float32[n, d] and orthonormal rows u (Algorithm 1, line 6)."""
+    """Return v - (v u^T) u, float32[n, d], for vectors float32[n, d] and orthonormal rows u (Algorithm 1, line 6)."""
     return np.asarray(vectors - (vectors @ components.T) @ components, dtype=np.float32)

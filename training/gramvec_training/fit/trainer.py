@@ -1,4 +1,4 @@
-"""Where torch computes."""
+"""One training step on a device: forward, backward, and the lazy and dense optimizers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from gramvec_training.objectives.base import Examples, Objective, moved
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto` is CUDA where torch has it, else the CPU. Raises DeviceError where `cuda` is asked for and not there."""
+    """Return the torch device; `auto` is CUDA where torch has it, else the CPU.
+
+    Raises:
+        DeviceError: `cuda` is asked for and unavailable.
+    """
     if name == "cuda" and not torch.cuda.is_available():
         raise DeviceError(
             f"torch {torch.__version__} finds no CUDA device here; choose --device cpu or install a CUDA build."
@@ -25,14 +29,14 @@ def choose_device(name: str) -> torch.device:
 
 
 def settle(device: torch.device, threads: int) -> None:
-    """Set torch to this number of CPU threads and, on CUDA, to operations that give the same bits each time."""
+    """Set the number of CPU threads and, on CUDA, deterministic operations."""
     torch.set_num_threads(threads)
     if device.type == "cuda":
         torch.use_deterministic_algorithms(True, warn_only=True)
 
 
 class Trainer:
-    """An encoder that learns an objective. The step number alone decides the batch, the draws and the rate."""
+    """An encoder that learns an objective."""
 
     def __init__(self, encoder: Encoder, objective: Objective, device: torch.device) -> None:
         self.encoder = encoder
@@ -59,7 +63,7 @@ class Trainer:
         self._only_row = torch.zeros(1, dtype=torch.int64, device=device)
 
     def take(self, examples: Examples) -> Tensor:
-        """Learn from what `Objective.examples_at` gave; gives the loss, on the device and without a gradient."""
+        """Learn from the examples of a step; return the loss, on the device and without a gradient."""
         objective, batch, schedule = self.objective, examples.batch, self.objective.schedule
         rows, ids, offsets = (moved(one, self.device) for one in (batch.rows, batch.ids, batch.offsets))
 
@@ -87,18 +91,18 @@ class Trainer:
             return vectors
 
     def values(self) -> dict[str, Tensor]:
-        """All that is learned, by name: the parameters themselves, not copies."""
+        """Return all learned parameters by name, not copied."""
         return {"table": self.encoder.table.detach()} | {name: one.detach() for name, one in self._dense.items()}
 
     @torch.no_grad()
     def take_values(self, values: dict[str, Tensor]) -> None:
-        """Take over what `values` gave."""
+        """Load what `values` returned."""
         self.encoder.table.copy_(values["table"])
         for name, parameter in self._dense.items():
             parameter.copy_(values[name])
 
     def state(self) -> dict[str, Any]:
-        """Parameters and optimisers: with the number of steps done, all that the following steps depend on."""
+        """Return parameters and optimizer states, on which later steps depend besides the step number."""
         return {
             "values": self.values(),
             "table": None if self._table is None else self._table.state(),
@@ -107,7 +111,7 @@ class Trainer:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `state` gave."""
+        """Load what `state` returned."""
         self.take_values(state["values"])
         if self._table is not None:
             self._table.restore(state["table"])

@@ -1,4 +1,4 @@
-"""What every objective is: which texts each step learns from, and the loss of their vectors."""
+"""Base class of objectives: the examples of each step, and the loss of their vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gramvec_training.sections import Schedule
 
 @dataclass(frozen=True)
 class Examples:
-    """What one step learns from: a batch of texts, how many examples it counts as, and what the loss wants besides."""
+    """Examples of one step: a batch of texts, the number of examples, and extra inputs of the loss."""
 
     step: int
     batch: Batch
@@ -25,7 +25,7 @@ class Examples:
 
 
 class Objective(ABC):
-    """The step number alone decides the batch, the draws and the rate.
+    """A loss with its examples; the step number alone decides the batch, the draws and the rate.
 
     schedule: how the encoder's parameters are learned. steps: of the whole run; steps_per_epoch: of one pass.
     l2_own: the weight of the L2 term, towards zero, on the objective's own parameters.
@@ -40,25 +40,25 @@ class Objective(ABC):
 
     @abstractmethod
     def examples_at(self, step: int) -> Examples:
-        """What a step, counted from 0, learns from."""
+        """Return the examples of a step counted from 0."""
 
     @abstractmethod
     def loss(self, vectors: Tensor, examples: Examples) -> Tensor:
-        """The loss, a scalar, of the vectors float32[n, d] of a batch's texts."""
+        """Return the scalar loss of the vectors float32[n, d] of a batch's texts."""
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """Parameters of its own that are learned with the encoder's, by name: those of a head, say."""
+        """Return the objective's own learned parameters by name, such as those of a head."""
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Besides the parameters, all that the following steps depend on: tensors and numbers."""
+        """Return the tensors and numbers, besides the parameters, that later steps depend on."""
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:  # noqa: B027 - most have nothing to take up
-        """Take up what `state` gave."""
+        """Load what `state` returned."""
 
 
 def moved(array: npt.NDArray[Any], device: torch.device) -> Tensor:
-    """A tensor on the device; to CUDA from pinned memory, so that the copy does not wait for what runs there."""
+    """Return a tensor on the device; pinned memory keeps the copy to CUDA from waiting."""
     tensor = torch.from_numpy(array)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor

@@ -1,4 +1,4 @@
-"""Learning from a teacher: a text's vector is drawn to the teacher's, the batch's cosines to the teacher's."""
+"""Distillation from a teacher's vectors, alone or with misspelled words beside the texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gramvec_training.teachers import Projection, projected
 
 
 def distillation_loss(student: Tensor, teacher: Tensor, *, relation: float) -> Tensor:
-    """mean(1 - cos(s_i, t_i)) + relation * mean((cos(s_i, s_j) - cos(t_i, t_j))^2); a scalar.
+    """Return mean(1 - cos(s_i, t_i)) + relation * mean((cos(s_i, s_j) - cos(t_i, t_j))^2), a scalar.
 
     `student` float32[b, d] of any length; `teacher` float32[b, d] unit vectors. The second term is over all pairs of
     the batch and weighted by `relation`.
@@ -34,7 +34,7 @@ def distillation_loss(student: Tensor, teacher: Tensor, *, relation: float) -> T
 
 
 class TeacherObjective(Objective):
-    """Draws a student to a teacher's vectors. Each epoch goes through all items, texts and copies, in a new order.
+    """Distillation of texts; each epoch visits all items, texts and copies, in a new order.
 
     `rows` int64[items]: the teacher's row of each item, which are the corpus's first; `teacher` float16[rows, d]. Items
     without a known feature are left out. `dropout` float32[rows of the table]: with which probability each occurrence
@@ -68,7 +68,7 @@ class TeacherObjective(Objective):
         self._order = self._known
 
     def examples_at(self, step: int) -> Examples:
-        """The items of a step; `targets` float16[n, d] are the teacher's vectors of them."""
+        """Return the items of a step; `targets` float16[n, d] are their teacher vectors."""
         items = self._items_at(step)
         return Examples(step, self._batch_at(step, items), len(items), self._teacher[self._rows[items]])
 
@@ -88,7 +88,7 @@ class TeacherObjective(Objective):
         return lambda ids: rng.random(len(ids), np.float32) >= dropout[ids]
 
     def loss(self, vectors: Tensor, examples: Examples) -> Tensor:
-        """The distillation loss against the teacher's projected vectors."""
+        """Return the distillation loss against the teacher's projected vectors."""
         assert examples.targets is not None
         targets = projected(moved(examples.targets, vectors.device), self._axes)  # [n, d]
         return distillation_loss(vectors, targets, relation=self.settings.relation)
@@ -96,7 +96,7 @@ class TeacherObjective(Objective):
 
 @dataclass(frozen=True)
 class SpellingWords:
-    """Words that a corpus has behind its texts: all words, then all of them misspelt, `settings.copies` times.
+    """Words behind the texts of a corpus: all words, then all of them misspelled, `settings.copies` times.
 
     first: the corpus's number of the first. alike int64[words, near]: which are spelt alike. teacher float16[words, d].
     """
@@ -108,7 +108,7 @@ class SpellingWords:
 
 
 def spelling_loss(copies: Tensor, words: Tensor, *, temperature: float) -> Tensor:
-    """mean_i of -log(exp(cos(c_i, w_i) / t) / sum_j exp(cos(c_i, w_j) / t)); a scalar (van den Oord et al. 2018).
+    """Return mean_i of -log(exp(cos(c_i, w_i) / t) / sum_j exp(cos(c_i, w_j) / t)) (van den Oord et al., 2018).
 
     `copies` and `words` float32[n, d] of any length: the i-th copy is of the i-th word. Only the copies are moved: the
     words stay what their own loss makes of them.
@@ -118,14 +118,14 @@ def spelling_loss(copies: Tensor, words: Tensor, *, temperature: float) -> Tenso
 
 
 class SpellingObjective(TeacherObjective):
-    """Draws a student to a teacher's vectors, and misspelt words to their own; see Spelling for the loss."""
+    """Distillation of texts with the spelling loss of words beside them."""
 
     def __init__(self, words: SpellingWords, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self._words = words
 
     def examples_at(self, step: int) -> Examples:
-        """The texts of a step, then words, then a copy of each; `targets` are of texts and words."""
+        """Return the texts of a step, then words, then a copy of each; `targets` are of texts and words."""
         texts, words = self._items_at(step), self._words
         count = len(words.alike)
         rng = np.random.default_rng([self.settings.seed, step, 2**31])
@@ -136,7 +136,7 @@ class SpellingObjective(TeacherObjective):
         return Examples(step, self._batch_at(step, items), len(texts), targets)
 
     def loss(self, vectors: Tensor, examples: Examples) -> Tensor:
-        """The distillation loss of the texts, and that of the words."""
+        """Return the distillation loss of the texts plus the loss of the words."""
         assert examples.targets is not None
         settings = self._words.settings
         targets = projected(moved(examples.targets, vectors.device), self._axes)  # [texts + words, d]

@@ -25,9 +25,11 @@ _DIGITS = (ord("0"), ord("9"))
 
 @dataclass(frozen=True)
 class NgramCounts:
-    """counts: scipy.sparse float64[texts, n], how often each n-gram stands in each text. places: int64[n], each
-    n-gram's place among the weights of a sketch, ascending. shares: float64[n], of the texts that hold it, above 0.
-    traits: float64[n, t], what it is made of; those that share a place are averaged.
+    """N-gram counts of some texts.
+
+    counts: scipy.sparse float64[texts, n]. places: int64[n], ascending, of each n-gram among a sketch's weights.
+    shares: float64[n], above 0, of the texts that have it. traits: float64[n, t], averaged over n-grams that share a
+    place.
     """
 
     counts: Any
@@ -37,7 +39,7 @@ class NgramCounts:
 
     @classmethod
     def of(cls, lexical: LexicalSketch, texts: Sequence[str]) -> NgramCounts:
-        """Of these texts; in time linear in their characters, some 100 bytes for each n-gram of each text."""
+        """Count the n-grams of texts, in time linear in their characters and 100 bytes for each n-gram of each text."""
         from scipy import sparse  # half a second, which --help need not wait
 
         size = 1 << WEIGHT_BITS
@@ -72,7 +74,7 @@ def _number_of_traits(lexical: LexicalSketch) -> int:
 
 
 def _described(lexical: LexicalSketch, texts: Sequence[str]) -> tuple[Ints, Ints, Doubles]:
-    """(int64[m], int64[m], float64[m, t]): text, place and traits of each n-gram of the texts."""
+    """Return int64[m] text, int64[m] place and float64[m, t] traits of each n-gram of the texts."""
     given = code_points(texts)
     chars = characters(given, lexical.spaces)
     found = hashed_features(given, chars, lexical.letter, lexical.orders)
@@ -101,7 +103,7 @@ def _described(lexical: LexicalSketch, texts: Sequence[str]) -> tuple[Ints, Ints
 
 
 def _within(marked: npt.NDArray[np.bool_], first: Ints, last: Ints) -> Ints:
-    """int64: how many characters from each first to before each last are marked."""
+    """Return int64: the number of marked characters from each `first` to before each `last`."""
     sums = np.append(0, np.cumsum(marked))
     return np.asarray(sums[last] - sums[first], np.int64)
 
@@ -117,7 +119,7 @@ _TINY = 1e-30
 
 @dataclass(frozen=True)
 class TextPairs:
-    """Rows of counted texts, left and right int64[n], and what is said of each pair, labels float64[n].
+    """Rows of counted texts, left and right int64[n], and the label float64[n] of each pair.
 
     binary: whether labels are 0 and 1.
     """
@@ -128,17 +130,17 @@ class TextPairs:
     binary: bool
 
     def of(self, chosen: Ints) -> TextPairs:
-        """These of the pairs."""
+        """Return the chosen pairs."""
         return TextPairs(self.left[chosen], self.right[chosen], self.labels[chosen], self.binary)
 
 
 def first_weights(counts: NgramCounts) -> Doubles:
-    """float64[n]: the weights without labels, a / (a + share)."""
+    """Return float64[n]: the weights a / (a + share) before labels are used."""
     return np.asarray(SIF_A / (SIF_A + counts.shares))
 
 
 def learned_weights(counts: NgramCounts, pairs: TextPairs) -> Doubles:
-    """float64[n]: the weights that the labels teach; the same for the same pairs in the same order."""
+    """Return float64[n]: weights learned from the labels; deterministic for pairs in the same order."""
     traits, number = counts.traits, len(counts.shares)
     squares = counts.counts.multiply(counts.counts).tocsr()
     shared = _shared(counts, pairs)
@@ -176,7 +178,7 @@ def learned_weights(counts: NgramCounts, pairs: TextPairs) -> Doubles:
 
 
 def pair_cosines(counts: NgramCounts, weights: Doubles, pairs: TextPairs) -> Doubles:
-    """float64[n]: the cosine of each pair's texts with these weights; 0 for a text without n-grams."""
+    """Return float64[n]: the cosine of each pair's texts with these weights; 0 for a text without n-grams."""
     squares = counts.counts.multiply(counts.counts).tocsr()
     return _cosines(weights**2, squares, _shared(counts, pairs), pairs)[0]
 
@@ -186,7 +188,7 @@ def _shared(counts: NgramCounts, pairs: TextPairs) -> Any:
 
 
 def _cosines(u: Doubles, squares: Any, shared: Any, pairs: TextPairs) -> tuple[Doubles, Doubles, Doubles]:
-    """(cosines, products of both lengths, squared lengths of all texts), u: the squares of the weights."""
+    """Return cosines, products of both lengths, and squared lengths of all texts; u is the squared weights."""
     lengths = np.maximum(squares @ u, _TINY)
     products = np.sqrt(lengths[pairs.left] * lengths[pairs.right])
     return shared @ u / products, products, lengths
@@ -202,7 +204,7 @@ def _standard(labels: Doubles) -> Doubles:
 
 
 class _Adam:
-    """Kingma and Ba (2015), algorithm 1."""
+    """Adam (Kingma and Ba, 2015, algorithm 1)."""
 
     def __init__(self, size: int) -> None:
         self._first, self._second, self._steps = np.zeros(size), np.zeros(size), 0

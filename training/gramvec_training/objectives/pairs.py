@@ -1,4 +1,4 @@
-"""The margin loss of PARAGRAM-PHRASE and CHARAGRAM (Wieting et al., 2016)."""
+"""The margin loss over pairs of paraphrases (Wieting et al., 2016), and the choice of its negatives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def margin_loss(
     lengths: Tensor | None = None,
     epsilon: float = 0.0,
 ) -> Tensor:
-    """Mean over the pairs of the two hinges; a scalar.
+    """Return the mean over the pairs of the two hinges, a scalar.
 
     max(0, margin - cos(x1, x2) + cos(x1, t1)) + max(0, margin - cos(x1, x2) + cos(x2, t2)).
     (CHARAGRAM's supplement, the equation of section 1, without the L2 term, which the optimiser adds.)
@@ -74,7 +74,7 @@ def choose_negatives(
     generator: torch.Generator | None = None,
     classes: Tensor | None = None,
 ) -> Tensor:
-    """int64[2b]: the negative of each of the 2b phrases (b left, then b right), or -1 where no phrase is left.
+    """Return int64[2b]: the negative of each of the 2b phrases (b left, then b right), -1 where there is none.
 
     `phrases` float32[2b, d] are unit vectors; `texts` int64[2b] are equal where the texts are equal. `classes`
     int64[2b] are the labels of the texts where they have any: no negative is of the phrase's own one, and a phrase of
@@ -116,7 +116,7 @@ def mega_batch_negatives(
     generator: torch.Generator | None = None,
     classes: Ints | None = None,
 ) -> Ints:
-    """The negatives of pairs of texts, sought among all of them, with the encoder as it is: int64[2, m].
+    """Return int64[2, m]: the negatives of pairs, sought among all their texts with the encoder's current weights.
 
     `pairs` int64[m, 2] are numbers of texts of the corpus, and so is what comes back, for the left and the right
     sides, with -1 for none; `classes` int64[texts] are the labels of the corpus: see `choose_negatives`.
@@ -139,7 +139,7 @@ def mega_batch_negatives(
 
 
 class PairObjective(Objective):
-    """The margin loss over pairs. A batch is its left phrases, its right ones, then the negatives of a mega-batch.
+    """The margin loss over pairs; a batch holds left phrases, right phrases, then the negatives of a mega-batch.
 
     The negatives are sought in the batch itself, whose phrases need not be repeated, or, with settings.mega_batch
     above 1, among so many batches of an epoch together, with the encoder as it is when the first of these is taken.
@@ -166,7 +166,7 @@ class PairObjective(Objective):
         self._negatives = np.zeros((2, 0), dtype=np.int64)
 
     def pairs_at(self, step: int, batches: int = 1) -> Ints:
-        """int64[b, 2]: the numbers of the texts of a step's pairs, or of so many steps' of its epoch."""
+        """Return int64[b, 2]: the text numbers of a step's pairs, or of `batches` steps of its epoch."""
         epoch, position = divmod(step, self.steps_per_epoch)
         if epoch != self._epoch:
             self._epoch, self._pairs = epoch, self.mixture.epoch(epoch)
@@ -174,7 +174,7 @@ class PairObjective(Objective):
         return self._pairs[start : min(start + batches * batch, self.steps_per_epoch * batch)]
 
     def examples_at(self, step: int) -> Examples:
-        """The pairs of a step; `targets` int64[2b] are the numbers of their negatives, -1 for none, of a mega-batch."""
+        """Return the pairs of a step; `targets` int64[2b] number the negatives of a mega-batch, -1 for none."""
         pairs = self.pairs_at(step)
         texts = np.concatenate([pairs[:, 0], pairs[:, 1]])
         if self.settings.mega_batch == 1:
@@ -184,7 +184,7 @@ class PairObjective(Objective):
         return Examples(step, self.corpus.batch(texts), len(pairs), negatives)
 
     def loss(self, vectors: Tensor, examples: Examples) -> Tensor:
-        """The margin loss, its negatives chosen with the current parameters, or with those of the mega-batch."""
+        """Return the margin loss with negatives chosen by the current parameters or by the mega-batch."""
         settings, texts = self.settings, examples.batch.texts
         unit = functional.normalize(vectors, dim=1)  # [n, d]
         phrases = 2 * examples.count
@@ -212,15 +212,15 @@ class PairObjective(Objective):
         )
 
     def state(self) -> dict[str, Any]:
-        """The negatives of the mega-batch that is under way."""
+        """Return the negatives of the current mega-batch."""
         return {"sought_at": self._sought_at, "negatives": torch.from_numpy(self._negatives)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `state` gave."""
+        """Load what `state` returned."""
         self._sought_at, self._negatives = state["sought_at"], state["negatives"].numpy()
 
     def _mega_batch_at(self, step: int) -> Ints:
-        """int64[2b]: the numbers of the texts that are the negatives of a step's phrases; -1 for none."""
+        """Return int64[2b]: the text numbers of the negatives of a step's phrases, -1 for none."""
         settings = self.settings
         within = step % self.steps_per_epoch % settings.mega_batch
         if self._sought_at != step - within:

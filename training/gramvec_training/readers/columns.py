@@ -1,4 +1,4 @@
-"""Rows of a table, tab-separated or CSV, and which of their columns are wanted: by a header's names, or the first ones.
+"""Rows of TSV, CSV and JSON lines files, and the choice of their columns by header or position.
 
 A file whose name ends in .csv (or .csv.gz) has a header, quotes and commas (RFC 4180). One that ends in .jsonl or
 .ndjson has an object a line, and the names of the first one are its header. In any other a line is a row without
@@ -29,7 +29,7 @@ _MOSTLY = 0.9  # of labels: one that is wrong is named, and does not make a colu
 
 
 class TableRow(NamedTuple):
-    """The number of its line, from 1, its values without white space around them, and why it cannot be read, if so."""
+    """Line number from 1, stripped values, and the reason why the row cannot be read, if any."""
 
     number: int
     values: list[str]
@@ -37,7 +37,7 @@ class TableRow(NamedTuple):
 
 
 class ChosenColumns(NamedTuple):
-    """The places of the wanted columns, of the score if any, and whether scores of 0 say that a row is no example."""
+    """Places of the two wanted columns and of the score, and whether a score of 0 marks a row to leave out."""
 
     wanted: tuple[int, int]
     score: int | None = None
@@ -45,9 +45,10 @@ class ChosenColumns(NamedTuple):
 
 
 def table_rows(path: Path) -> Iterator[TableRow]:
-    """The rows of a file, the header of a CSV or JSON file among them.
+    """Yield the rows of a file, including the header of a CSV or JSON file.
 
-    Raises InputError where the file is missing or no text, and where a CSV header names one column, or one twice.
+    Raises:
+        InputError: The file is missing or no text, and where a CSV header names one column, or one twice.
     """
     if form_of(path) in NAMED:
         yield from _csv_rows(path) if form_of(path) == "csv" else _json_rows(path)
@@ -80,7 +81,7 @@ def _csv_rows(path: Path) -> Iterator[TableRow]:
 
 
 def _json_rows(path: Path) -> Iterator[TableRow]:
-    """What is no text and no number, or is missing, is an empty value."""
+    """Yield rows of JSON objects; a value that is missing or neither text nor number is empty."""
     names: list[str] | None = None
     for number, raw in bounded_lines(path):
         if raw is None:
@@ -121,7 +122,7 @@ def _csv_header(path: Path) -> list[str]:
 def chosen_columns(
     rows: Iterator[TableRow], bad: BadRows, first: Names, second: Names, *, labels: bool = False
 ) -> tuple[ChosenColumns, Iterator[TableRow]]:
-    """Where the two wanted columns are, whose names are among `first` and `second`, and the rows below the header.
+    """Return the places of the two columns named in `first` and `second`, and the rows below the header.
 
     Without a header with such names they are the first two that do not hold numbers alone, where a CSV file has a
     header and where the first or third of three columns, in a tab-separated file, are scores. What was found is said.
@@ -166,7 +167,7 @@ def chosen_columns(
 def split_header(
     rows: Iterator[TableRow], path: Path, first: Names, second: Names
 ) -> tuple[list[str] | None, Iterator[TableRow]]:
-    """The first row's values, where it is a header, and the rows below; see `chosen_columns`."""
+    """Return the values of the header row, if there is one, and the rows below; see `chosen_columns`."""
     top = next(rows, None)
     if top is None:
         return None, rows
@@ -176,19 +177,19 @@ def split_header(
 
 
 def header_of(path: Path) -> str:
-    """What people are told of where the names of the columns are from."""
+    """Return the phrase that tells a user where the column names come from."""
     return "the first object names the columns" if form_of(path) == "jsonl" else "line 1 is a header"
 
 
 def is_zero(chosen: ChosenColumns, values: Sequence[str]) -> bool:
-    """Whether a row is marked as no example."""
+    """Return whether a row's score marks it as no example."""
     if not chosen.zero_is_not or chosen.score is None or chosen.score >= len(values):
         return False
     return is_number(values[chosen.score]) and float(values[chosen.score]) == 0
 
 
 def named_places(header: Sequence[str], first: Names, second: Names) -> tuple[int, int] | None:
-    """Where the columns of a header are that have a name of the first and of the second sort; None without both."""
+    """Return the places of the first header names in `first` and in `second`, or None without both."""
     names = [name.lower() for name in header]
     left = next((place for place, name in enumerate(names) if name in first), None)
     right = next((place for place, name in enumerate(names) if name in second), None)
@@ -196,7 +197,7 @@ def named_places(header: Sequence[str], first: Names, second: Names) -> tuple[in
 
 
 def is_number(value: str) -> bool:
-    """Whether a value is one, other than NaN."""
+    """Return whether a value parses as a number other than NaN."""
     try:
         return float(value) == float(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Texts, or pairs of texts, with a label each: label<TAB>text or label<TAB>text<TAB>text, CSV or JSON lines."""
+"""Labeled texts or pairs of texts: label<TAB>text or label<TAB>text<TAB>text, CSV or JSON lines."""
 
 from __future__ import annotations
 
@@ -19,30 +19,33 @@ _TEXTS = frozenset({"text", "texts", "utterance", "sentence", "query", "question
 
 
 class Labelled(NamedTuple):
-    """A label as it is spelt, and one text or two."""
+    """A label and one or two texts."""
 
     label: str
     texts: tuple[str, ...]
 
 
 def read_labelled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labelled], BadRows]:
-    """The rows of a file, plain or gzip: as many texts each as the first usable row has, one or two.
+    """Read the rows of a file, plain or gzip; each has as many texts as the first usable row, one or two.
 
     A header that names a column `label`, `intent`, `category` or the like and one `text`, `utterance`, `query` or the
     like, or two such as `premise` and `hypothesis`, is recognised, says which columns these are, and is no row; a CSV
     or JSON file has one in any case, and of it the first two columns are read where the names say nothing. Bad rows
     (another number of columns, an empty one, not UTF-8, longer than 16 MiB) are skipped and counted, or refused with
     InputError.
-    Raises InputError where the file is missing or holds no usable row.
+
+    Raises:
+        InputError: The file is missing or holds no usable row.
     """
     return _read(path, on_bad, frozenset({2, 3}), _REMEDY)
 
 
 def read_label_texts(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labelled], BadRows]:
-    """The rows of a file with one text each, as `read_labelled`; a third column of numbers is said and not used.
+    """Read rows with one text each, like `read_labelled`; a third column of numbers is reported and ignored.
 
-    Also raises InputError where nothing can be learned from the labels: where there is one alone, none has two texts,
-    or there are fewer texts than labels, as where the text comes first.
+    Raises:
+        InputError: Nothing can be learned from the labels: where there is one alone, none has two texts, or there are
+            fewer texts than labels, as where the text comes first.
     """
     found, bad = _read(path, on_bad, frozenset({2}), _TEXT_REMEDY)
     texts: dict[str, set[str]] = {}
@@ -58,7 +61,7 @@ def read_label_texts(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labell
 
 
 def same_text(text: str) -> str:
-    """What texts share that differ in case and white space alone."""
+    """Return the text in lower case with single spaces, equal for texts that differ only in these."""
     return " ".join(text.lower().split())
 
 

@@ -1,4 +1,4 @@
-"""Rows of text files, plain or gzip, with an account of the rows that cannot be used."""
+"""Lines of text files, plain or gzip or from a pipe, and an account of the rows that cannot be used."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ TOO_LONG = f"longer than {MAX_LINE_BYTES >> 20} MiB"
 
 
 def near(path: Path) -> Path:
-    """The path from the working folder, where it lies below it."""
+    """Return the path relative to the working folder, if it lies below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 @dataclass
 class BadRows:
-    """The rows of one file that were not used: reason -> line numbers, counted from 1.
+    """Unusable rows of one file: reason -> line numbers from 1.
+
+    `said` holds further remarks on how the file was read, such as its header.
 
     said: what else people should know of how the file was read, a sentence each: its header, its scores.
     """
@@ -43,26 +45,30 @@ class BadRows:
     said: list[str] = field(default_factory=list)
 
     def note(self, line: int, reason: str, *, on_bad: OnBad, remedy: str) -> None:
-        """Count one bad row; raises InputError naming file and line where `on_bad` is "refuse"."""
+        """Count one bad row, or refuse it where `on_bad` is "refuse".
+
+        Raises:
+            InputError: `on_bad` is "refuse"; the message names file and line.
+        """
         if on_bad == "refuse":
             raise InputError(f"{near(self.path)} line {line}: {reason}; {remedy}")
         self.lines.setdefault(reason, []).append(line)
 
     def say(self, sentence: str) -> None:
-        """Add a sentence, without the file's name, to `said`."""
+        """Add a remark, without the file's name, to `said`."""
         self.said.append(f"{near(self.path)}: {sentence}")
 
     def notes(self) -> list[str]:
-        """All lines for people: `said`, and the summary where rows were skipped."""
+        """Return all lines for the user: `said`, and the summary where rows were skipped."""
         return [*self.said, *([self.summary()] if self.total else [])]
 
     @property
     def total(self) -> int:
-        """The number of bad rows."""
+        """Return the number of bad rows."""
         return sum(len(numbers) for numbers in self.lines.values())
 
     def summary(self, *, of_file: bool = True) -> str:
-        """One line for people, such as "my.tsv: 3 rows skipped: 2 one column (lines 4, 9), 1 not UTF-8 (line 7)".
+        """Return a line such as "my.tsv: 3 rows skipped: 2 one column (lines 4, 9), 1 not UTF-8 (line 7)".
 
         Without `of_file` it begins with the number of rows.
         """
@@ -78,9 +84,10 @@ class BadRows:
 
 
 def open_binary(path: Path) -> io.BufferedReader:
-    """The bytes of a plain or gzip file; gzip is known by its first two bytes, not by its name.
+    """Open a plain or gzip file for reading; gzip is recognized by its first two bytes, not by its name.
 
-    Raises InputError, naming the path, where there is no such file or it cannot be read.
+    Raises:
+        InputError: At the path: there is no such file or it cannot be read.
     """
     try:
         with path.open("rb") as handle:
@@ -93,7 +100,7 @@ def open_binary(path: Path) -> io.BufferedReader:
 
 
 def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
-    r"""(line number from 1, bytes) of every line, split on "\n" alone; None for a line longer than 16 MiB.
+    r"""Yield (line number from 1, bytes) for every line, split only on "\n"; None for a line longer than 16 MiB.
 
     One "\r" at the end of a line and a byte-order mark at the start of the file are dropped. Raises InputError where
     the file is missing, UTF-16 or no text, or its gzip data is damaged.
@@ -113,7 +120,7 @@ def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
 
 
 def check_head(name: str, head: bytes) -> None:
-    """Raises InputError where what begins with these bytes is UTF-16, or neither text nor gzip."""
+    """Refuse data that begins like UTF-16, or like neither text nor gzip, with InputError."""
     if not head.startswith(_GZIP_MAGIC):
         _check_text(name, head[:_HEAD_BYTES])
 
@@ -129,7 +136,7 @@ def _check_text(name: Path | str, head: bytes) -> None:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """What `bounded_lines` gives; also raises InputError for a line longer than 16 MiB."""
+    """Yield the lines of `bounded_lines`, and raise InputError for a line longer than 16 MiB."""
     for number, line in bounded_lines(path):
         if line is None:
             raise InputError(f"{near(path)} line {number} is {TOO_LONG}; split it.")
@@ -137,10 +144,11 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_rows(path: Path, *, columns: int) -> Iterator[tuple[int, list[str]]]:
-    """(line number from 1, values) of every line that is not empty; values are divided by tabs.
+    """Yield (line number from 1, values separated by tabs) for every line that is not empty.
 
-    Raises InputError, naming the line, for one with fewer than `columns` values and one that is not UTF-8, and what
-    `numbered_lines` raises.
+    Raises:
+        InputError: At the line: one with fewer than `columns` values and one that is not UTF-8, and what
+            `numbered_lines` raises.
     """
     for number, raw in numbered_lines(path):
         if not raw:
@@ -155,7 +163,7 @@ def read_rows(path: Path, *, columns: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_texts(path: Path) -> Iterator[str]:
-    """Raw text, one a line: stripped, blank lines and lines that are not UTF-8 left out."""
+    """Yield one stripped text a line; blank lines and lines that are not UTF-8 are left out."""
     for _, raw in numbered_lines(path):
         try:
             text = raw.decode("utf-8").strip()
@@ -170,14 +178,15 @@ _PART = 1 << 20
 
 
 def is_piped(path: Path) -> bool:
-    """Whether it is "-", for standard input, or no file that could be read again, such as bash's <(zcat my.tsv.gz)."""
+    """Return whether the path is "-" or another input that can be read only once, such as <(zcat my.tsv.gz)."""
     return path == STDIN or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def spool(path: Path, target: Path) -> None:
-    """Write all that the pipe gives to the file `target`, whole or not at all.
+    """Copy a pipe to the file `target`, whole or not at all.
 
-    Raises InputError for more than 4 GiB, and, as soon as it is seen, for UTF-16 and what is no text.
+    Raises:
+        InputError: More than 4 GiB, and, as soon as it is seen, for UTF-16 and what is no text.
     """
     name = "standard input" if path == STDIN else str(path)
     if path == STDIN:

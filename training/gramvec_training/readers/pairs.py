@@ -1,4 +1,6 @@
-"""Paraphrases: pairs and groups, tab-separated or CSV, and PPDB's own format.
+"""Paraphrases as pairs and groups (TSV, CSV, PPDB), and pairs with labels.
+
+A group holds the wordings of one meaning; a pair is a group of two.
 
 A group is the wordings of one meaning; a pair is a group of two.
 """
@@ -44,7 +46,7 @@ RIGHT = frozenset(
 
 
 def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:
-    """Groups of two from `a<TAB>b` rows, or of two columns of a CSV file; other columns are not read.
+    """Read groups of two from `a<TAB>b` rows, or from two columns of a CSV file.
 
     A header and a column of scores are recognised and said, see `readers.columns`; rows with a score of 0 among scores
     of 0 and 1 are left out. Bad rows (one column, an empty side, identical sides, not UTF-8, longer than 16 MiB) are
@@ -67,12 +69,12 @@ def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadR
 
 
 def too_few(values: list[str], chosen: ChosenColumns) -> str:
-    """Why a row without the wanted columns is bad."""
+    """Return the reason for a row that lacks the wanted columns."""
     return "one column" if len(values) == 1 else f"fewer than {max(chosen.wanted) + 1} columns"
 
 
 def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:
-    """Groups of two or more wordings, one group a row, separated by tabs; repeated wordings count once.
+    """Read groups of two or more wordings separated by tabs; repeated wordings count once.
 
     Bad rows as in `read_pairs`; an empty column between others is left out without making the row bad.
     """
@@ -90,7 +92,7 @@ def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Bad
 
 
 def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:
-    """Groups of two from PPDB rows `LHS ||| phrase ||| paraphrase ||| features ||| alignment ||| entailment`.
+    """Read groups of two from PPDB rows `LHS ||| phrase ||| paraphrase ||| features ||| alignment ||| entailment`.
 
     Three fields are enough (PPDB 1.0 has no entailment). Bad rows as in `read_pairs`.
     """
@@ -110,9 +112,10 @@ def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRo
 def read_paraphrases(
     path: Path, *, layout: FileLayout | None = None, on_bad: OnBad = "skip"
 ) -> tuple[list[Group], BadRows]:
-    """Groups from any of the three layouts; without `layout`, `*.groups.tsv[.gz]` is groups and all else pairs.
+    """Read groups of any layout; without `layout`, `*.groups.tsv[.gz]` are groups and all else pairs.
 
-    Raises InputError where the file is missing or holds no usable row.
+    Raises:
+        InputError: The file is missing or holds no usable row.
     """
     if layout is None:
         layout = "groups" if path.name.removesuffix(".gz").endswith(".groups.tsv") else "pairs"
@@ -155,7 +158,7 @@ _LOOKED_AT = 1_000
 
 
 class LabelledPairs(NamedTuple):
-    """left, right: texts; labels: float64[n], 0 and 1 alone if `binary`, else scores of any range."""
+    """Texts `left` and `right`, and labels float64[n]: 0 and 1 if `binary`, else scores of any range."""
 
     left: list[str]
     right: list[str]
@@ -164,9 +167,10 @@ class LabelledPairs(NamedTuple):
 
 
 def holds_labels(path: Path) -> bool:
-    """Whether the first thousand rows have a column of labels, and not one label alone.
+    """Return whether the first thousand rows have a column with at least two different labels.
 
-    Raises InputError where the file is missing or no text.
+    Raises:
+        InputError: The file is missing or no text.
     """
     chosen, rows = chosen_columns(table_rows(path), BadRows(path), LEFT, RIGHT, labels=True)
     if chosen.score is None:
@@ -175,11 +179,13 @@ def holds_labels(path: Path) -> bool:
 
 
 def read_labelled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabelledPairs, BadRows]:
-    """The pairs of a file. Labels are binary where those of its first hundred rows are 0 or 1.
+    """Read labeled pairs; the labels are binary where those of the first hundred rows are 0 or 1.
 
     Bad rows (too few columns, an empty side, not UTF-8, longer than 16 MiB) are skipped and counted, or refused.
-    Raises InputError, naming the line, for a label that is no number, or another than 0 and 1 where they are binary;
-    and for a file without labels.
+
+    Raises:
+        InputError: At the line: a label that is no number, or another than 0 and 1 where they are binary; and
+            for a file without labels.
     """
     bad = BadRows(path)
     chosen, rows = chosen_columns(table_rows(path), bad, LEFT, RIGHT, labels=True)

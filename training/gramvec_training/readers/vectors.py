@@ -1,4 +1,4 @@
-"""Word vectors: as text, as an array of NumPy with a list of words beside it, or in an installed package."""
+"""Readers of word vectors, word frequencies and lists of misspellings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gramvec_training.shared import Floats
 
 
 def vectors_at(path: Path, data: Path = Path()) -> Path:
-    """Where a config's word vectors are: below `data`, or the folder of an installed package of that name.
+    """Return the path of a config's word vectors: below `data`, or the folder of an installed package.
 
     Gives data / path where there is neither, which `read_vectors` refuses.
     """
@@ -29,14 +29,15 @@ def vectors_at(path: Path, data: Path = Path()) -> Path:
 
 
 def read_vectors(path: Path) -> tuple[list[str], Floats]:
-    """Words and their vectors, float32[n, d], in file order; a repeated word keeps its first row.
+    """Read words and their vectors float32[n, d] in file order; a repeated word keeps its first row.
 
     Text has one word and its numbers a line. A first line of two whole numbers is taken as counts (word2vec's header).
     A word may hold spaces: the last d columns are the numbers. A file ending in .npy is an array [n, d] of floats,
     whose words are the lines of the file of the same name ending in .txt. A folder, such as a package's, holds one .npy
     file and, in a .parquet file of one column (which needs pyarrow) or a .txt file, its words.
 
-    Raises InputError, naming the file and the line, for what is none of these or holds a number that is not finite.
+    Raises:
+        InputError: At the file and the line: what is none of these or holds a number that is not finite.
     """
     if path.is_dir():
         return _from_folder(path)
@@ -131,11 +132,13 @@ def _from_text(path: Path) -> tuple[list[str], Floats]:
 
 
 def read_frequencies(path: Path) -> dict[str, float]:
-    """p(w), in (0, 1), of lower-cased words; words that fall together by lower-casing are added.
+    """Read p(w), in (0, 1), of lower-cased words; words that are equal in lower case are added.
 
     Two formats: `word count` a line, where p is the count over the sum of all counts (SIF's own file), and
-    `word<TAB>centibels`, where no value is above zero and p = 10^(centibels / 100) (wordfreq's file). Raises
-    InputError naming the line that is neither.
+    `word<TAB>centibels`, where no value is above zero and p = 10^(centibels / 100) (wordfreq's file).
+
+    Raises:
+        InputError: Naming the line that is neither.
     """
     values: list[tuple[str, float]] = []
     for number, raw in numbered_lines(path):
@@ -169,9 +172,10 @@ def _added(values: list[tuple[str, float]]) -> dict[str, float]:
 
 
 def read_misspellings(paths: Sequence[Path]) -> dict[str, list[str]]:
-    """Lower-case word -> its misspellings, from files of `word<TAB>misspelling` rows; other rows are left out.
+    """Read lower-case word -> misspellings from `word<TAB>misspelling` rows; other rows are left out.
 
-    Raises InputError for a file that is missing or has no such row.
+    Raises:
+        InputError: A file that is missing or has no such row.
     """
     found: dict[str, list[str]] = {}
     for path in paths:

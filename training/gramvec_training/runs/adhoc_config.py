@@ -1,4 +1,4 @@
-"""Configs made of command line options, for people who have a file and no config."""
+"""Configs made from command line options, for users with a file and no config."""
 
 from __future__ import annotations
 
@@ -35,10 +35,13 @@ def pairs_config(
     name_from: Path,
     labelled: bool = False,
 ) -> Config:
-    """A config for one file of paraphrases, or of texts with labels, named after the file or folder `name_from`.
+    """Return a config for one file of paraphrases or labeled texts, named after `name_from`.
 
     charagram-phrase with the paper's settings, or, with `start`, the bundle of that name or folder trained further,
-    its table drawn back to where it was. Raises BundleError where there is no such bundle.
+    its table drawn back to where it was.
+
+    Raises:
+        BundleError: There is no such bundle.
     """
     share = held_out if held_out is not None else _HELD_OUT_LABELLED if labelled else _HELD_OUT
     data = [{"path": pairs.resolve(), "layout": layout, "labelled": labelled, "bad_rows": bad_rows, "held_out": share}]
@@ -94,7 +97,7 @@ def sif_config(
     sample: int,
     max_words: int | None,
 ) -> Config:
-    """SIF over a run's words or a file of vectors."""
+    """Return a config of SIF over a run's words or a file of vectors."""
     return parse_config(
         {
             "model": {"name": name, "kind": "sif", "pooling": "mean", "activation": "linear", "bias": False},
@@ -120,7 +123,7 @@ def _text_layout(path: Path) -> str:
 
 
 def texts_config(texts: tuple[Path, ...], teacher: str, *, dimension: int, epochs: int) -> Config:
-    """A student of n-grams and words, on files of texts; named after the first file."""
+    """Return a config of a student of n-grams and words on files of texts, named after the first file."""
     return parse_config(
         {
             "model": {
@@ -140,23 +143,27 @@ def texts_config(texts: tuple[Path, ...], teacher: str, *, dimension: int, epoch
 
 
 def with_teacher(config: Config, teacher: str) -> Config:
-    """The config with another teacher. Raises InputError where it is not one of distillation."""
+    """Return the config with another teacher.
+
+    Raises:
+        InputError: The config is not one of distillation.
+    """
     if config.distillation is None:
         raise InputError("The config has no [distillation]; train it with gramvec-train fit.")
     return config.model_copy(update={"distillation": config.distillation.model_copy(update={"teacher": teacher})})
 
 
 def model_name(path: Path) -> str:
-    """The name of a model that is named after a file or folder: its letters and digits up to the first dot."""
+    """Return a model name made of a file's or folder's letters and digits up to the first dot."""
     stem = path.name.split(".", 1)[0].lower()
     return "".join(one if one.isascii() and one.isalnum() else "-" for one in stem).strip("-") or "mine"
 
 
 def command_line(*words: str) -> str:
-    """A gramvec-train command as it may be pasted."""
+    """Return a gramvec-train command that can be pasted."""
     return shlex.join(["gramvec-train", *words])
 
 
 def shown(path: Path) -> str:
-    """A path as a record may show it: where a file lies on this machine is nobody's business."""
+    """Return a path as a published record shows it, without private folders."""
     return path.name if path.is_absolute() else path.as_posix()

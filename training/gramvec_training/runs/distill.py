@@ -1,4 +1,4 @@
-"""A [distillation] run: texts, a teacher's vectors of them, and misspelt copies."""
+"""A [distillation] run: texts, their teacher vectors, and misspelled copies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PROJECTION_TEXTS = 200_000  # the axes are steady to the third digit from a tent
 
 
 def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
-    """Collect the texts, have the teacher's vectors of them, and featurize them and their misspelt copies once."""
+    """Collect the texts, get their teacher vectors, and featurize them and their misspelled copies once."""
     config, data = begun.config, begun.data
     settings = config.distillation
     assert settings is not None
@@ -111,7 +111,11 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
 
 
 def _words(settings: Spelling, data: Path) -> list[str]:
-    """The most frequent words of letters alone and of four at least. Raises InputError for fewer than are compared."""
+    """Return the most frequent words of at least four letters.
+
+    Raises:
+        InputError: There are fewer than are compared.
+    """
     frequencies = read_frequencies(data / settings.words)
     known = [word for word in frequencies if word.isalpha() and len(word) >= SHORTEST_WORD]
     words = sorted(known, key=lambda word: -frequencies[word])[: settings.count]

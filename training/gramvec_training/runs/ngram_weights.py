@@ -1,4 +1,4 @@
-"""A bundle whose n-grams are weighed by labelled pairs, in parts that are held out in turn."""
+"""Lexical weights learned from labeled pairs, with cross-validated scores."""
 
 from __future__ import annotations
 
@@ -33,12 +33,15 @@ _SEED = 1
 def learn_ngram_weights(
     source: Path, start: str, bundle: Path, *, on_bad: OnBad = "skip", name: str | None = None
 ) -> tuple[Manifest, dict[str, Any]]:
-    """Write the bundle `start` with n-grams weighed by the labelled pairs of a file to the folder `bundle`; the report.
+    """Write the bundle `start` with n-gram weights learned from labeled pairs to `bundle`; return manifest and report.
 
     What a text means stays as it is, and so do the orders, columns and scale of the bundle's lexical columns. The
     report has the scores of pairs by the model as it was and by weights that have not seen the pairs' left text: they
     are learned five times, each time without a fifth of the left texts, and then from all.
-    Raises InputError for a file that cannot be used, BundleError for the bundle.
+
+    Raises:
+        InputError: A file that cannot be used.
+        BundleError: The bundle.
     """
     pairs, bad = read_labelled_pairs(source, on_bad=on_bad)
     for line in bad.notes():
@@ -91,7 +94,7 @@ def _check(pairs: LabelledPairs, source: Path) -> None:
 
 
 def _parts(left: Ints) -> Ints:
-    """int64[n]: which of five parts each pair is in; pairs with one left text are in one."""
+    """Return int64[n]: the fold of each pair, out of five; pairs with the same left text share a fold."""
     drawn = np.random.default_rng(_SEED).permutation(int(left.max()) + 1) % PARTS
     return np.asarray(drawn[left], np.int64)
 
@@ -111,7 +114,7 @@ def _before(start: str, pairs: LabelledPairs, *, with_lexical: bool) -> dict[str
 
 
 def _lexical(unlearned: LexicalSketch, counts: NgramCounts, learned: Any) -> LexicalSketch:
-    """The weights in 255ths of one that hardly an n-gram has more than; an unknown one weighs as the rarest do."""
+    """Return the sketch with weights in 255ths of a bound that few exceed; unknown n-grams weigh as the rarest."""
     rarest = counts.shares == counts.shares.min()
     weights = np.full(1 << WEIGHT_BITS, float(np.exp(np.log(learned[rarest]).mean())))
     weights[counts.places] = learned
@@ -125,7 +128,7 @@ def _scored(lexical: LexicalSketch, texts: list[str], pairs: TextPairs, parts: I
 
 
 def _cosines(lexical: LexicalSketch, texts: list[str], pairs: TextPairs) -> Floats:
-    """As they are served: of sketches, not of the n-grams themselves."""
+    """Return cosines as they are served: of sketches, not of the n-grams themselves."""
     sketches = lexical.joined(texts, np.zeros((len(texts), 0), np.float32))[0]
     lengths = np.linalg.norm(sketches, axis=1, keepdims=True)
     units = sketches / np.where(lengths > 0, lengths, 1)

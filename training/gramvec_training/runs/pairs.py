@@ -1,4 +1,4 @@
-"""A [training] run: paraphrases, read, sampled and featurized, and the margin loss."""
+"""A [training] run over paraphrases or over labeled texts: read, held out, sampled and featurized."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _data_record(one: DataSet, groups: list[Group], bad: BadRows, source: Source
 def _held_out_record(
     config: Config, training: Training, data: Path, started: Started | None, encoder: Encoder, featurizer: Featurizer
 ) -> dict[str, Any]:
-    """What a run's record says of the held-out pairs; nothing where there are none.
+    """Return the record of the held-out pairs; empty without any.
 
     `before` is the retrieval of the bundle with its own features, None without one; `after` that of the encoder.
     """
@@ -148,8 +148,10 @@ _MOST_TO_CHOOSE = 20_000  # texts that a model is chosen beside, at every epoch;
 
 
 def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
-    """Read the file, hold some of each label out, and featurize the others once. Raises InputError where no two can be
-    paired or nothing is of another label.
+    """Read the file, hold out some texts of each label, and featurize the others once.
+
+    Raises:
+        InputError: No two texts can be paired, or no text has another label.
     """
     config, (one,) = begun.config, begun.config.data
     training = config.training
@@ -218,13 +220,13 @@ def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
 
 
 def _digest(split: LabelSplit) -> str:
-    """64 hex digits over the labels, and over what the model is chosen by."""
+    """Return 64 hex digits over the labels and the texts for model selection."""
     values = [split.names, split.train.labels, split.chosen_by.texts, split.chosen_by.labels]
     return hashlib.sha256(orjson.dumps(values)).hexdigest()
 
 
 def _notes(one: DataSet, split: LabelSplit) -> list[str]:
-    """What people should know of their labels, a line each."""
+    """Return remarks on the labels for the user, one a line."""
     counts = np.bincount([number for labels in split.train.labels for number in labels], minlength=len(split.names))
     several = sum(len(labels) > 1 for labels in split.train.labels)
     lone = [split.names[number] for number in np.flatnonzero(counts == 1).tolist()]
@@ -240,7 +242,7 @@ def _notes(one: DataSet, split: LabelSplit) -> list[str]:
 
 
 def _unlike(one: DataSet, names: Sequence[str], texts: LabelTexts, started: Started) -> str | None:
-    """A warning where the model finds texts of a label hardly alike, and would unlearn what it knows; or None."""
+    """Return a warning where texts of a label are hardly alike to the starting model, or None."""
     within, without = label_cosines(texts, len(names), unit_vectors(started.encode(), started.bundle.featurizer))
     hardly = np.flatnonzero(within - without < _HARDLY)
     if not len(hardly):

@@ -1,4 +1,4 @@
-"""What a way of learning prepares before the first step."""
+"""Everything that a training run needs before its first step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run folder: all that a run leaves behind, from which a bundle is exported.
+"""The run folder: everything that a run leaves behind, from which a bundle is exported.
 
 config.json, vocab.bin, texts.txt (texts for the export's parity check) and repeated.tsv (counts for its memo) are
 written before training; checkpoint.pt while it runs, and no longer, as input.tsv, which a pipe gave; weights.npz, the
@@ -46,7 +46,7 @@ _MOST_REPEATED = 200_000  # chunks, and as many edges
 
 @dataclass(frozen=True)
 class Begun:
-    """What a run is to do: its config, the folder of its data, and the command that began it."""
+    """A started run: its config, the folder of its data, and the command that started it."""
 
     config: Config
     data: Path
@@ -55,7 +55,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A finished run."""
+    """A finished run: config, data folder, vocabulary, encoder and record."""
 
     folder: Path
     config: Config
@@ -67,7 +67,7 @@ class FinishedRun:
 
 
 def spec_of(config: Config) -> FeatureSpec:
-    """The FeatureSpec that a config asks for."""
+    """Return the FeatureSpec of a config."""
     features = config.features
     return FeatureSpec(
         orders=features.orders,
@@ -79,7 +79,7 @@ def spec_of(config: Config) -> FeatureSpec:
 
 
 def begin_run(folder: Path, config: Config, data: Path, *, command: str) -> Begun:
-    """Make the folder and write its config, the data folder that its paths are relative to, and the command."""
+    """Create the folder; write its config, data folder and command."""
     begun = Begun(config, data.resolve(), command)
     folder.mkdir(parents=True, exist_ok=True)
     values = {"command": command, "data": str(begun.data), "config": config.model_dump(mode="json")}
@@ -88,7 +88,11 @@ def begin_run(folder: Path, config: Config, data: Path, *, command: str) -> Begu
 
 
 def begun_run(folder: Path) -> Begun:
-    """What `begin_run` wrote. Raises InputError where there is none."""
+    """Read what `begin_run` wrote.
+
+    Raises:
+        InputError: The folder holds no run.
+    """
     path = folder / _CONFIG
     try:
         values = orjson.loads(path.read_bytes())
@@ -100,20 +104,22 @@ def begun_run(folder: Path) -> Begun:
 
 
 def is_begun(folder: Path) -> bool:
-    """Whether a folder is that of a run, finished or not."""
+    """Return whether a folder holds a run, finished or not."""
     return (folder / _CONFIG).is_file()
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether the run in a folder came to its end."""
+    """Return whether the run in a folder is finished."""
     return (folder / _RECORD).is_file()
 
 
 def make_way(folder: Path, *, overwrite: bool) -> None:
-    """See that a new run may be written to a folder; with `overwrite`, remove what an earlier run left there.
+    """Prepare a folder for a new run; with `overwrite`, remove what an earlier run left there.
 
-    Files that no run wrote stay. Raises InputError, saying what to do, where there is anything but the beginnings of
-    a run, which hold nothing learned.
+    Files that no run wrote stay.
+
+    Raises:
+        InputError: Saying what to do, where there is anything but the beginnings of a run, which hold nothing learned.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; give --out a folder.")
@@ -129,7 +135,7 @@ def make_way(folder: Path, *, overwrite: bool) -> None:
 
 
 def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repeated: Repeated) -> None:
-    """Write the vocabulary, the texts one a line (line breaks inside become spaces), and what is repeated most."""
+    """Write the vocabulary, the texts one a line (line breaks become spaces), and the memo counts."""
     partial = folder / f".{_VOCABULARY}.{os.getpid()}.partial"
     vocabulary.save(partial)
     partial.replace(folder / _VOCABULARY)
@@ -144,7 +150,9 @@ def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repe
 
 
 def finish_run(folder: Path, arrays: Arrays, record: dict[str, Any]) -> None:
-    """Write the arrays that the encoder is made of, the record that marks the run as finished.
+    """Write the encoder's arrays, then the record that marks the run as finished.
+
+    The checkpoint and a pipe's copy are removed.
 
     The checkpoint goes, and what came through a pipe.
     """
@@ -155,7 +163,11 @@ def finish_run(folder: Path, arrays: Arrays, record: dict[str, Any]) -> None:
 
 
 def load_run(folder: Path) -> FinishedRun:
-    """A finished run. Raises InputError where there is none, it is not finished, or a file of it is damaged."""
+    """Load a finished run.
+
+    Raises:
+        InputError: There is no run, it is not finished, or a file of it is damaged.
+    """
     config = begun_run(folder).config
     if not is_finished(folder):
         raise InputError(
@@ -179,7 +191,7 @@ def load_run(folder: Path) -> FinishedRun:
 
 
 def versions() -> dict[str, str]:
-    """The versions that a record names."""
+    """Return the versions of the libraries for a record."""
     return {
         "gramvec": gramvec.__version__,
         "python": platform.python_version(),

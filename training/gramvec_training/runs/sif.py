@@ -1,4 +1,4 @@
-"""A [sif] run: words with vectors, their weights, and common components of sentences. Nothing is left to learn."""
+"""A [sif] run: word vectors, their weights, and common components of sentences; nothing is trained."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gramvec_training.shared import Floats
 
 
 def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
-    """Weigh the words' vectors, and take the common components from the texts."""
+    """Weight the words' vectors, and compute the common components from the texts."""
     start = time.monotonic()
     config, data = begun.config, begun.data
     sif, settings = config.sif, config.composition
@@ -77,7 +77,7 @@ def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
 
 
 def _unknown_word(words: Sequence[str]) -> str:
-    """The word that stands for those without a vector, as in the authors' code: UUUNKKK, or else the last."""
+    """Return the word that stands for those without a vector, as in the authors' code: UUUNKKK, or else the last."""
     return UNKNOWN_WORD if UNKNOWN_WORD in words else words[-1]
 
 
@@ -89,7 +89,7 @@ def _weights(
     data: Path,
     unknown: str | None,
 ) -> Floats:
-    """float32[rows]; the row of unknown words has the weight of the word whose vector it is."""
+    """Return float32[rows]; the row of unknown words has the weight of the word whose vector it is."""
     words = [entry.text or str(unknown) for entry in vocabulary.entries()]
     if sif.weights == "none":
         return np.ones(len(words), np.float32)
@@ -100,7 +100,7 @@ def _weights(
 
 
 def word_vectors(source: Path) -> tuple[list[str], Floats, dict[str, Any]]:
-    """Words, vectors float32[n, d], and where they are from, for the record."""
+    """Return words, vectors float32[n, d], and their source for the record."""
     if not is_begun(source):
         words, vectors = read_vectors(source)
         return words, vectors, {"file": source.name}

@@ -29,7 +29,7 @@ Prepare = Callable[[Begun, Path, How], Plan]
 
 
 def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
-    """Train the model of a begun run's config into its folder; gives the record, with the development scores.
+    """Train the model of a started run into its folder; return the record with the development scores.
 
     Raises Interrupted after SIGINT or SIGTERM, with a checkpoint written; InputError, BundleError and DeviceError for
     what cannot be trained.
@@ -88,12 +88,12 @@ def _preparation(config: Config) -> Prepare:
 
 
 def _scores(sets: Sequence[SimilaritySet], encoder: Encoder, featurizer: Featurizer) -> dict[str, Any]:
-    """The scores of an encoder as it is now, see evaluation.score_sets."""
+    """Return the scores of the encoder's current weights."""
     return score_sets(sets, cosines(encoder_function(encoder, featurizer), featurizer))
 
 
 def _log(dev: Dev, sets: Sequence[SimilaritySet], featurizer: Featurizer) -> Log | None:
-    """The mean of each task and the score of each of its sets, every so many steps."""
+    """Return the log: the mean of each task and the score of each set, every `every` steps."""
     if not sets or dev.every is None:
         return None
     return Log(lambda encoder: logged(_scores(sets, encoder, featurizer)), dev.every)
@@ -108,14 +108,14 @@ def _selection(select: Select, sets: Sequence[SimilaritySet], featurizer: Featur
 
 
 def _identity(config: Config, *digests: str) -> str:
-    """64 hex digits over a config and the digests of what it is trained on: what a checkpoint belongs to."""
+    """Return 64 hex digits over the config and the digests of its data, to which a checkpoint belongs."""
     state = hashlib.sha256(orjson.dumps(config.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS))
     state.update(" ".join(digests).encode())
     return state.hexdigest()
 
 
 def run_model(run: FinishedRun, device: str = "cpu") -> ScoredModel:
-    """The model of a run as its trainer computes it, with the table in float32."""
+    """Return the model of a run as its trainer computes it, with the table in float32."""
     featurizer = Featurizer(spec_of(run.config), run.vocabulary)
     encoder = run.encoder.to(choose_device(device))
     encode = encoder_function(encoder, featurizer)

@@ -1,4 +1,4 @@
-"""Training that goes on from a bundle: its weights in float32 again, and rows for what the new texts add."""
+"""Warm starts from a bundle: its weights in float32, and new rows for what the texts add; initial weights."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OF_A_TEACHER = ("teacher", "texts", "steps", "seconds")
 
 @dataclass(frozen=True)
 class Started:
-    """What a bundle holds: `table` float32[rows, d] and `bias` float32[d] or None, as the graph has them."""
+    """Weights of a bundle: `table` float32[rows, d] and `bias` float32[d] or None."""
 
     bundle: Bundle
     table: Floats
@@ -41,26 +41,27 @@ class Started:
 
     @property
     def settings(self) -> BagSettings:
-        """The encoder's."""
+        """Return the settings of the encoder."""
         graph = self.bundle.manifest.graph
         pooling: Pooling = "mean" if graph.pooling == "mean" else "sum"
         return BagSettings(pooling=pooling, activation=graph.activation, bias=self.bias is not None)
 
     def encode(self) -> Encode:
-        """Texts to vectors by the bundle's own features and weights."""
+        """Return a function from texts to vectors by the bundle's own features and weights."""
         return encoder_function(self.bag(self.table), self.bundle.featurizer)
 
     def bag(self, table: Floats) -> Bag:
-        """An encoder like the bundle's with another table."""
+        """Return an encoder like the bundle's with another table."""
         own = self.settings
         return bag_of(table, self.bias, pooling=own.pooling, activation=own.activation)
 
 
 def open_start(start: Start) -> tuple[Bundle, Stored]:
-    """The bundle, and what it says of its weights.
+    """Open the bundle; return it with the location of its weights.
 
-    Raises BundleError where it is missing, damaged or no bag of rows, and InputError where it is not the one with
-    `start.digest`.
+    Raises:
+        BundleError: It is missing, damaged or not a bag of rows.
+        InputError: It is not the one with `start.digest`.
     """
     bundle = open_bundle(start.bundle)
     if start.digest is not None and bundle.digest != start.digest:
@@ -72,16 +73,17 @@ def open_start(start: Start) -> tuple[Bundle, Stored]:
 
 
 def read_start(start: Start) -> Started:
-    """Open the bundle and read its weights, in a second for a table of 300 MB. Raises what `open_start` does."""
+    """Open the bundle and read its weights; a table of 300 MB takes a second."""
     bundle, _ = open_start(start)
     return Started(bundle, *read_weights(bundle))
 
 
 def begin_from(config: Config) -> Started | None:
-    """The bundle of the config's [start], read and found to fit the config; None without one.
+    """Return the bundle of the config's [start], checked against the config; None without a [start].
 
-    Raises BundleError where it is missing, damaged or no bag of rows, and InputError where it is not the one with
-    `start.digest`, or the config asks for another model than the bundle's.
+    Raises:
+        BundleError: It is missing, damaged or not a bag of rows.
+        InputError: It is not the one with `start.digest`, or the config asks for another model than the bundle's.
     """
     if config.start is None:
         return None
@@ -91,12 +93,12 @@ def begin_from(config: Config) -> Started | None:
 
 
 def continued_encoder(started: Started, seed: int, vocabulary: Vocabulary) -> Bag:
-    """The encoder with the weights of the bundle, and first values, by the seed, for the rows that it lacks."""
+    """Return the encoder with the bundle's weights, and initial values by the seed for new rows."""
     return started.bag(started_table(started, vocabulary, seed))
 
 
 def origin_record(started: Started | None) -> dict[str, Any]:
-    """What a run's record says of the bundle that it went on from."""
+    """Return the record of the bundle that a run started from."""
     if started is None:
         return {}
     manifest = started.bundle.manifest
@@ -128,7 +130,7 @@ def _check_fits(started: Started, config: Config) -> None:
 
 
 def started_table(started: Started, vocabulary: Vocabulary, seed: int) -> Floats:
-    """The bundle's rows where `vocabulary` has them, float32[rows, d].
+    """Return float32[rows, d]: the bundle's rows where `vocabulary` has them, initial values elsewhere.
 
     A new word begins as the unknown word's row where the bundle has one, so that texts keep their vectors; any other
     new row is uniform within sqrt(6 / (rows + d)), drawn by the seed.
@@ -158,7 +160,7 @@ UNKNOWN_WORD = "UUUNKKK"  # what the files of PARAGRAM vectors call the row of u
 def begun_vocabulary(
     config: Config, started: Started | None, texts: Sequence[str], spec: FeatureSpec, data: Path
 ) -> Vocabulary:
-    """The vocabulary of the texts, or that of the bundle which training goes on from with what the texts add."""
+    """Return the vocabulary of the texts, or the bundle's vocabulary extended by them."""
     if config.start is None or started is None:
         return vocabulary_for(config, texts, spec, data)
     renew = started.bundle.spec.unicode != spec.unicode
@@ -166,7 +168,7 @@ def begun_vocabulary(
 
 
 def begun_encoder(config: Config, started: Started | None, seed: int, vocabulary: Vocabulary, data: Path) -> Encoder:
-    """The encoder with its first values, or with those of the bundle which training goes on from."""
+    """Return the encoder with its initial values, or with those of the bundle of a warm start."""
     if started is not None:
         return continued_encoder(started, seed, vocabulary)
     generator = torch.Generator().manual_seed(seed)
@@ -175,7 +177,7 @@ def begun_encoder(config: Config, started: Started | None, seed: int, vocabulary
 
 
 def _first_table(model: ModelSettings, vocabulary: Vocabulary, data: Path, generator: torch.Generator) -> torch.Tensor:
-    """float32[rows, d], uniform, and word vectors from a file where one is named."""
+    """Return float32[rows, d], uniform, with word vectors from a file where one is named."""
     rows, width = len(vocabulary), model.table_width
     half = _half_width(model.initial, rows, width)
     table = torch.empty(rows, width).uniform_(-half, half, generator=generator)
