@@ -119,7 +119,7 @@ def test_a_pair_has_a_label_too(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "new.txt").write_text("the red\tmy blue\nthe red\tmy dog\n")
     said = call("label", tmp_path / "h", "--texts", tmp_path / "new.txt").stdout.splitlines()
     assert [line.split("\t")[0] for line in said] == ["same", "other"]
-    assert "new.txt line 1 is no pair" in sentence(call("label", tmp_path / "h", "--texts", folder / "new.txt"))
+    assert "new.txt line 1: not a pair" in sentence(call("label", tmp_path / "h", "--texts", folder / "new.txt"))
 
 
 def test_scores_as_five_classes_by_hand() -> None:
@@ -158,7 +158,7 @@ def test_a_pair_has_a_score(folder: Path, tmp_path: Path, learned: tuple[str, ..
     assert [line.split("\t")[1:] for line in said] == [["the red", "my blue"], ["the red", "my dog"]]
     near, far = (float(line.split("\t")[0]) for line in said)
     assert 0 <= far < 1.5 < 3.5 < near <= 5 or not learned
-    assert "new.txt line 1 is no pair" in sentence(call("label", tmp_path / "h", "--texts", folder / "new.txt"))
+    assert "new.txt line 1: not a pair" in sentence(call("label", tmp_path / "h", "--texts", folder / "new.txt"))
     record = orjson.loads((tmp_path / "h" / "head.json").read_bytes())
     (tmp_path / "h" / "head.json").write_bytes(orjson.dumps({**record, "scores": [5, 5]}))
     assert "is damaged" in sentence(call("label", tmp_path / "h", "--texts", tmp_path / "new.tsv"))
@@ -167,9 +167,9 @@ def test_a_pair_has_a_score(folder: Path, tmp_path: Path, learned: tuple[str, ..
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1\ta\tb\n2\tc\td\n", "There are 2 usable rows; give 10 scored pairs at least"),
-        ("3\ta\tb\n" * 12, "All 12 rows have the score 3; give pairs of different scores"),
-        ("a\tb\n" * 12, "holds no usable row (12 rows skipped: 12 2 columns"),
+        ("1\ta\tb\n2\tc\td\n", "there are 2 usable rows; give 10 scored pairs at least"),
+        ("3\ta\tb\n" * 12, "all 12 rows have the score 3; give pairs of different scores"),
+        ("a\tb\n" * 12, "no usable row (12 rows skipped: 12 2 columns"),
     ],
 )
 def test_what_cannot_be_scored_is_said_first(folder: Path, tmp_path: Path, text: str, message: str) -> None:
@@ -184,7 +184,7 @@ def test_one_file_is_learned_from(folder: Path, tmp_path: Path) -> None:
     for given in ((), (*labelled, *scored)):
         done = call("head", folder / "b", *given, "--out", tmp_path / "h")
         assert done.exit_code == 2
-        assert "Give a file to learn from, as --labelled or as --scored." in done.stderr
+        assert "give a file to learn from, as --labelled or as --scored" in done.stderr
 
 
 def test_a_pair_whose_order_counts(folder: Path, tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_stopped_head_goes_on_to_the_same_bytes(
     first = learn("stopped")
     monkeypatch.undo()
     assert first.exit_code == 128 + signal.SIGTERM
-    assert "The same command goes on." in first.stderr
+    assert "the same command continues" in first.stderr
     assert {path.name for path in (tmp_path / "stopped").iterdir()} == {"checkpoint.pt"}
     assert learn("stopped").stdout == learn("whole").stdout
     assert (tmp_path / "stopped" / "head.npz").read_bytes() == (tmp_path / "whole" / "head.npz").read_bytes()
@@ -269,11 +269,11 @@ def test_no_row_is_in_two_parts() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\tx\n" * 3 + "b\ty\n", "There are 4 usable rows; give 10 labelled texts at least"),
-        ("a\tx\n" * 12, "All 12 rows have the label 'a'; give texts of two labels"),
-        ("".join(f"label{n}\ttext\n" for n in range(12)), "There are 12 labels in 12 rows, too many to learn"),
+        ("a\tx\n" * 3 + "b\ty\n", "there are 4 usable rows; give 10 labelled texts at least"),
+        ("a\tx\n" * 12, "all 12 rows have the label 'a'; give texts of two labels"),
+        ("".join(f"label{n}\ttext\n" for n in range(12)), "there are 12 labels in 12 rows, too many to learn"),
         ("".join(f"{n}.5\tone\tother\n" for n in range(12)), "if they are scores, give the file as --scored"),
-        ("no tab\n" * 12, "holds no usable row"),
+        ("no tab\n" * 12, "no usable row"),
     ],
 )
 def test_what_cannot_be_learned_is_said_first(folder: Path, tmp_path: Path, text: str, message: str) -> None:
@@ -287,7 +287,7 @@ def test_a_folder_with_other_files_or_a_head_is_left_alone(folder: Path, tmp_pat
     (tmp_path / "thesis.txt").write_text("x")
     given = ["--labelled", folder / "texts.tsv", "--epochs", "1"]
     assert "holds other files than a head" in sentence(call("head", folder / "b", *given, "--out", tmp_path))
-    assert "is a file" in sentence(call("head", folder / "b", *given, "--out", tmp_path / "thesis.txt"))
+    assert "not a folder but a file" in sentence(call("head", folder / "b", *given, "--out", tmp_path / "thesis.txt"))
     assert call("head", folder / "b", *given, "--out", tmp_path / "h").exit_code == 0
     assert "holds a head already" in sentence(call("head", folder / "b", *given, "--out", tmp_path / "h"))
     assert call("head", folder / "b", *given, "--out", tmp_path / "h", "--overwrite").exit_code == 0
@@ -304,8 +304,8 @@ def test_a_model_that_changed_and_a_damaged_head_are_said(folder: Path, tmp_path
     (tmp_path / "h" / "head.json").write_text("{}")
     assert "is damaged" in sentence(call(*label))
     (tmp_path / "h" / "head.json").unlink()
-    assert "There is no head in" in sentence(call(*label))
+    assert "no head here" in sentence(call(*label))
     (tmp_path / "h" / "checkpoint.pt").write_bytes(b"x")
     (tmp_path / "h" / "head.npz").unlink()
-    assert "is damaged; start the run anew with --overwrite" in sentence(call("head", tmp_path / "b", *given))
+    assert "is damaged; start over with --overwrite" in sentence(call("head", tmp_path / "b", *given))
     assert call("head", tmp_path / "b", *given, "--overwrite").exit_code == 0

@@ -117,7 +117,7 @@ def test_a_stopped_sweep_continues_where_it_was(folder: Path) -> None:
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 143
-    assert "Continue with the same command and --resume" in said
+    assert "continue with the same command and --resume" in said
     assert call("sweep", folder / "long.toml", *options, "--out", stopped, "--resume").exit_code == 0
     for cell in ("orders-2_each-20", "orders-2-3_each-20"):
         tables = [load_run(folder / run / cell).encoder.arrays()["table"].tobytes() for run in ("whole", "stopped")]
@@ -193,10 +193,10 @@ def test_tables_line_up() -> None:
         (["sif.toml", "--resume", "--overwrite"], 2, "not both"),
         (["sif.toml", "--sizes", "5"], 1, "[sif] varies a"),
         (["ngrams.toml", "-a", "1"], 1, "[training] varies its n-grams"),
-        (["ngrams.toml", "--mean-of", "sts99"], 1, "The config scores no sts99; there are tiny, tiny/"),
+        (["ngrams.toml", "--mean-of", "sts99"], 1, "the config scores no sts99; there are tiny, tiny/"),
         (["none.toml"], 1, "no such config"),
         (["no-dev.toml"], 1, "names no development sets"),
-        (["ngrams.toml", "--out", "freq.txt"], 1, "is a file; give --out a folder"),
+        (["ngrams.toml", "--out", "freq.txt"], 1, "not a folder but a file; give --out a folder"),
     ],
 )
 def test_bad_calls(

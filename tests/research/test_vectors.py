@@ -57,7 +57,7 @@ def test_pairs_are_those_of_the_slow_reference(texts: list[list[str]], window: i
         patch.setattr(cooccurrence, "_BLOCK", block)
         patch.setattr(cooccurrence, "_TEXTS", 3)
         if len(kept) < 2:
-            with pytest.raises(InputError, match="Fewer than two words"):
+            with pytest.raises(InputError, match="fewer than two words"):
                 count_cooccurrences(iter(texts), window=window, min_count=least)
             return
         found = count_cooccurrences(iter(texts), window=window, min_count=least)
@@ -137,7 +137,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 def test_bad_calls_say_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one two\n")
-    assert "There is no file" in sentence(call("vectors", tmp_path / "none.txt", "-o", tmp_path / "v.npy"))
+    assert "no such file" in sentence(call("vectors", tmp_path / "none.txt", "-o", tmp_path / "v.npy"))
     assert "give more text" in sentence(call("vectors", tmp_path / "a.txt", "-o", tmp_path / "v.npy"))
     (tmp_path / "empty.txt").write_text("")
     assert "give more text" in sentence(call("vectors", tmp_path / "empty.txt", "-o", tmp_path / "v.npy"))

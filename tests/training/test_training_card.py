@@ -192,7 +192,7 @@ def test_what_has_no_card_is_refused_in_one_sentence(bundle: Path, sets: Path, t
     bare = export(tmp_path / "models" / "bare", {"seed": 1})
     assert "no record of how it was made" in sentence("card", bare, "--sets", sets)
     assert "no model" in sentence("card", tmp_path / "nowhere", "--sets", sets)
-    assert "There is no folder" in sentence("card", bundle, "--sets", tmp_path / "nowhere")
+    assert "no such folder" in sentence("card", bundle, "--sets", tmp_path / "nowhere")
     (bundle / "notes.txt").write_text("mine")
     assert "notes.txt: not a file of the bundle; move it elsewhere" in sentence("card", bundle, "--sets", sets)
     assert (bundle / "notes.txt").read_text() == "mine"

@@ -132,7 +132,7 @@ def small(path: Path, precision: Precision) -> Bundle:
 
 
 def test_a_model_of_words_has_no_memo(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="paragram-phrase cannot have a memo"):
+    with pytest.raises(InputError, match="paragram-phrase: cannot have a memo"):
         convert("paragram-phrase", tmp_path / "p", texts=TEXTS, chunks=10)
     assert not (tmp_path / "p").exists()
     file = tmp_path / "texts.txt"

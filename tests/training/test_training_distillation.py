@@ -93,7 +93,7 @@ def test_texts_are_collected_once_with_caps_and_spans(tmp_path: Path) -> None:
     (span,) = set(with_spans) - expected
     assert span in "Four five six seven eight"
     assert counts["spans"] == 1
-    with pytest.raises(InputError, match=r"lines\.txt gives no text that is wanted"):
+    with pytest.raises(InputError, match=r"lines\.txt: gives no text that is wanted"):
         collect_texts([TextSource(path=Path("lines.txt"), max_characters=3)], tmp_path, spans=0, seed=1)
 
 
@@ -123,7 +123,7 @@ def test_a_config_names_one_way_to_train() -> None:
 
 
 def test_a_missing_teacher_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no sentence-transformers model at nowhere; give its folder"):
+    with pytest.raises(InputError, match="nowhere: no sentence-transformers model; give its folder"):
         TransformerTeacher("nowhere", tmp_path)
 
 

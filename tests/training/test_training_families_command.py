@@ -135,17 +135,17 @@ def test_misspellings_that_were_seen_are_not_used_for_typos(bundle: Path, data: 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"--matching": "nowhere"}, "No matching set is in"),
-        ({"--retrieval": "nowhere"}, "No retrieval set is in"),
-        ({"--classification": "nowhere"}, "There is no file"),
-        ({"--spelling": "nowhere"}, "There is no file"),
-        ({"--words": "nowhere"}, "There is no file"),
-        ({"--frequent": "4"}, "has 3 different words, not 4"),
-        ({"--seen": "nowhere"}, "There is no file"),
+        ({"--matching": "nowhere"}, "no matching set"),
+        ({"--retrieval": "nowhere"}, "no retrieval set"),
+        ({"--classification": "nowhere"}, "no such file"),
+        ({"--spelling": "nowhere"}, "no such file"),
+        ({"--words": "nowhere"}, "no such file"),
+        ({"--frequent": "4"}, "3 different words, not 4"),
+        ({"--seen": "nowhere"}, "no such file"),
         ({"--columns": "m"}, "--columns 'm' is not a set's name"),
         ({"--columns": "x=name"}, "no matching set 'x'"),
-        ({"--columns": "m=name,colour"}, "left.csv has no column 'colour'"),
-        ({"--peer": "nobody"}, "There is no peer 'nobody'"),
+        ({"--columns": "m=name,colour"}, "left.csv: no column 'colour'"),
+        ({"--peer": "nobody"}, "--peer 'nobody': no such baseline"),
         ({"--json": "nowhere/s.json"}, "cannot be written (there is no folder"),
     ],
 )
@@ -163,14 +163,14 @@ def test_wrong_input_is_one_sentence(bundle: Path, data: Path, change: dict[str,
 def test_two_sets_of_one_name_are_refused(bundle: Path, data: Path) -> None:
     put(data / "other/classes.tsv", (data / "classes.tsv").read_text())
     words = ["--classification", data / "classes.tsv", "--classification", data / "other/classes.tsv"]
-    assert "Two sets for classification are called 'classes'" in sentence(call("evaluate", bundle, *words))
+    assert "two sets for classification are called 'classes'" in sentence(call("evaluate", bundle, *words))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["x"], "Name what to score on: --sets, --matching"),
-        (["--matching", "y"], "Name MODELS, or a rival with --peer"),
+        (["x"], "name what to score on: --sets, --matching"),
+        (["--matching", "y"], "name MODELS, or a rival with --peer"),
         (["x", "--spelling", "y"], "--spelling and --words belong together"),
         (["x", "--words", "y", "--matching", "z"], "--spelling and --words belong together"),
         (["x", "--sets", "y", "--columns", "a=b"], "--columns belongs to --matching"),

@@ -117,7 +117,7 @@ def test_a_stopped_and_resumed_run_ends_with_the_same_bytes(
         return take(examples)
 
     stopped.take = take_and_stop  # type: ignore[method-assign]
-    with pytest.raises(TrainingInterrupted, match=f"Stopped at step {stop} of 120") as caught:
+    with pytest.raises(TrainingInterrupted, match=f"stopped at step {stop} of 120") as caught:
         fit(stopped, tmp_path / "c.pt", identity="x")
     assert caught.value.signal_number == signal.SIGTERM
 
@@ -148,13 +148,13 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path: Path) -> None:
 
 
 def test_missing_and_damaged_checkpoints_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="There is no checkpoint"):
+    with pytest.raises(InputError, match="no such checkpoint"):
         fit(trainer(), tmp_path / "c.pt", identity="x", resume=True)
     fit(trainer(steps=2), tmp_path / "c.pt", identity="x", save_every=0)
     data = (tmp_path / "c.pt").read_bytes()
     for damaged in (b"", b"rubbish", data[: len(data) // 2]):
         (tmp_path / "c.pt").write_bytes(damaged)
-        with pytest.raises(InputError, match=r"c\.pt is damaged"):
+        with pytest.raises(InputError, match=r"c\.pt: the checkpoint is damaged"):
             fit(trainer(), tmp_path / "c.pt", identity="x", resume=True)
 
 

@@ -76,22 +76,22 @@ def test_an_installed_package_is_found_by_its_name(tmp_path: Path, monkeypatch: 
     assert vectors_at(Path("no_such_package"), tmp_path) == tmp_path / "no_such_package"
     assert vectors_at(Path("json"), tmp_path) == tmp_path / "json"
     parquet.write_table(pyarrow.table({"a": WORDS, "b": WORDS}), data / "index.parquet")
-    with pytest.raises(InputError, match="is not one column of words"):
+    with pytest.raises(InputError, match="not one column of words"):
         read_vectors(found)
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda folder: (folder / "v.npy").write_bytes(b"no array"), "is not an array of NumPy"),
-        (lambda folder: np.save(folder / "v.npy", np.zeros((5, 4), object)), "is not an array of NumPy"),
+        (lambda folder: (folder / "v.npy").write_bytes(b"no array"), "not an array of NumPy"),
+        (lambda folder: np.save(folder / "v.npy", np.zeros((5, 4), object)), "not an array of NumPy"),
         (lambda folder: np.save(folder / "v.npy", VECTORS[0]), "word vectors are floats, a row a word"),
         (lambda folder: np.save(folder / "v.npy", VECTORS.astype(int)), "word vectors are floats, a row a word"),
-        (lambda folder: np.save(folder / "v.npy", VECTORS[:4]), "has 4 rows and v.txt 5 words"),
-        (lambda folder: np.save(folder / "v.npy", VECTORS * np.nan), "row 0 holds a number that is not finite"),
-        (lambda folder: (folder / "v.txt").write_bytes(b"\xff\n" * 5), "is not UTF-8"),
-        (lambda folder: (folder / "v.txt").unlink(), "There is no file"),
-        (lambda folder: (folder / "v.npy").unlink(), "There is no file"),
+        (lambda folder: np.save(folder / "v.npy", VECTORS[:4]), "4 rows and v.txt 5 words"),
+        (lambda folder: np.save(folder / "v.npy", VECTORS * np.nan), "row 0: a number that is not finite"),
+        (lambda folder: (folder / "v.txt").write_bytes(b"\xff\n" * 5), "not UTF-8"),
+        (lambda folder: (folder / "v.txt").unlink(), "no such file"),
+        (lambda folder: (folder / "v.npy").unlink(), "no such file"),
     ],
 )
 def test_bad_arrays_are_named(tmp_path: Path, spoil: Callable[[Path], object], message: str) -> None:
@@ -143,11 +143,11 @@ def test_a_word_and_a_tag_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"a\tb\tc\n", "line 1 has 3 columns"),
-        (b"a\tb\nword\n", "line 2 has 1 columns"),
-        (b"a\t\n", "line 1 has 2 columns"),
-        (b"\xff\tb\n", "line 1 is not UTF-8"),
-        (b"# nothing else\n\n", "holds no sentence"),
+        (b"a\tb\tc\n", "line 1: 3 columns"),
+        (b"a\tb\nword\n", "line 2: 1 columns"),
+        (b"a\t\n", "line 1: 2 columns"),
+        (b"\xff\tb\n", "line 1: not UTF-8"),
+        (b"# nothing else\n\n", "no sentence"),
     ],
 )
 def test_bad_tagged_files_are_named(tmp_path: Path, text: bytes, message: str) -> None:
@@ -165,7 +165,7 @@ def test_labelled_texts_and_pairs(tmp_path: Path) -> None:
     path.write_text("NEUTRAL\ta man\ta boy\n")
     assert read_labelled(path)[0] == [Labelled("NEUTRAL", ("a man", "a boy"))]
     path.write_text("only\n")
-    with pytest.raises(InputError, match=r"holds no usable row \(1 row skipped: 1 1 column"):
+    with pytest.raises(InputError, match=r"no usable row \(1 row skipped: 1 1 column"):
         read_labelled(path)
     with pytest.raises(InputError, match="line 1: 1 column; write a label"):
         read_labelled(path, on_bad="refuse")
@@ -215,7 +215,7 @@ def test_bad_rows_of_scored_pairs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 2: 2 columns; write a score, a tab, a text"):
         read_scored(path, on_bad="refuse")
     path.write_text("a\tb\n")
-    with pytest.raises(InputError, match=r"holds no usable row \(1 row skipped: 1 2 columns"):
+    with pytest.raises(InputError, match=r"no usable row \(1 row skipped: 1 2 columns"):
         read_scored(path)
 
 

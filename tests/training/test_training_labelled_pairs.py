@@ -156,7 +156,7 @@ def test_a_file_with_labels_is_recognised(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("a\tb\tyes", "line 121: the label is 'yes', and others are 0 or 1; mend it, or give --learn rows"),
+    [("a\tb\tyes", "line 121: the label is 'yes', and others are 0 or 1; fix it, or give --learn rows"),
      ("a\tb\t2", "line 121: the label is '2', and"), ("a\tb\tnan", "line 121: the label is 'nan', and")],
 )  # fmt: skip
 def test_a_wrong_label_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
@@ -178,7 +178,7 @@ def test_too_few_labels_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="3 scored pairs; give 10 or more"):
         learn_ngram_weights(written(tmp_path / "b.tsv", rows), "gramvec-en", tmp_path / "m")
     (tmp_path / "c.tsv").write_text("a b\tc d\n")
-    with pytest.raises(InputError, match="has no column of labels"):
+    with pytest.raises(InputError, match="no column of labels"):
         learn_ngram_weights(tmp_path / "c.tsv", "gramvec-en", tmp_path / "m")
 
 
@@ -206,6 +206,6 @@ def test_what_does_not_go_with_labels_is_said(tmp_path: Path) -> None:
     assert "give --from BUNDLE and --export FOLDER" in result.stderr
     result = call("fit", "--pairs", path, "--from", "gramvec-en", "--export", tmp_path / "m", "--epochs", "2")
     assert result.exit_code == 2
-    assert "--epochs does not go with labels; leave it out, or give --learn rows" in result.stderr
+    assert "--epochs: does not go with labels; leave it out, or give --learn rows" in result.stderr
     result = call("fit", "--labelled", path, "--learn", "rows")
     assert "--learn goes with --pairs" in result.stderr

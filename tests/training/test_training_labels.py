@@ -78,7 +78,7 @@ def test_bad_objects_are_counted_by_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 2: no JSON object; write a label"):
         read_label_texts(tmp_path / "a.jsonl", on_bad="refuse")
     (tmp_path / "b.jsonl").write_text('{"text": "cars"}\n')
-    with pytest.raises(InputError, match="line 1 has fewer than two members"):
+    with pytest.raises(InputError, match="line 1: fewer than two members"):
         read_label_texts(tmp_path / "b.jsonl")
 
 
@@ -263,12 +263,12 @@ def test_without_holding_out_nothing_is_chosen(intents: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "There is no file my.tsv"),
-        ("alone\n", "holds no usable row (1 row skipped: 1 1 column (line 1)); write a label, a tab and a text"),
+        (None, "my.tsv: no such file"),
+        ("alone\n", "no usable row (1 row skipped: 1 1 column (line 1)); write a label, a tab and a text"),
         ("a\tcars\na\tvans\n", "every row has the label 'a'; give texts of two labels or more"),
         ("a\tcars\nb\tvans\n", "no label has two different texts"),
         ("a\tcars\na\tCars \nb\tvans\n", "no label has two different texts"),
-        ("cars go\ta\nvans go\ta\nbuy it\tb\n", "has more labels than texts; write the label first"),
+        ("cars go\ta\nvans go\ta\nbuy it\tb\n", "more labels than texts; write the label first"),
         ("a\tcars\nb\n", "every row has the label 'a'"),
     ],
 )
@@ -300,7 +300,7 @@ def test_a_labelled_file_stands_alone_in_a_config() -> None:
     start = {"model": {"name": "x", "kind": "charagram-phrase"}, "training": {"epochs": 1}}
     one = {"path": "a.tsv", "labelled": True}
     assert parse_config({**start, "data": [one]}, source="c").data[0].labelled
-    with pytest.raises(InputError, match=r"a labelled \[\[data\]\] stands alone"):
+    with pytest.raises(InputError, match=r"a labeled \[\[data\]\] stands alone"):
         parse_config({**start, "data": [one, {"path": "b.tsv"}]}, source="c")
     with pytest.raises(InputError, match=r"data\.layout belongs to paraphrases"):
         parse_config({**start, "data": [{**one, "layout": "pairs"}]}, source="c")

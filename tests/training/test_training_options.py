@@ -384,6 +384,6 @@ def test_a_selected_run_without_the_set_is_refused(tmp_path: Path) -> None:
         '[select]\nset = "no.tsv"\n'
     )
     result = call("fit", tmp_path / "c.toml", "--data", tmp_path, "--out", tmp_path / "run")
-    assert "There is no folder" in sentence(result)
+    assert "no such folder" in sentence(result)
     with pytest.raises(InputError):
         load_run(tmp_path / "run")

@@ -174,9 +174,9 @@ def test_a_config_must_ask_for_the_bundles_own_model(tmp_path: Path) -> None:
 
     begun(**fitting)
     for change in ({"dimension": 9}, {"pooling": "mean"}, {"activation": "tanh"}, {"bias": True}):
-        with pytest.raises(InputError, match=rf"The config's {next(iter(change))} is not that of the bundle m"):
+        with pytest.raises(InputError, match=rf"{next(iter(change))}: not the value of the bundle m"):
             begun(**{**fitting, **change})
-    with pytest.raises(InputError, match="config's features"):
+    with pytest.raises(InputError, match="features: not the value of the bundle"):
         begun(orders=(2,), **fitting)
     with pytest.raises(InputError, match="the config's encoder is two-layer"):
         begun(encoder={"kind": "two-layer"}, dimension=8)
@@ -360,9 +360,9 @@ def test_nothing_of_value_is_overwritten(pairs: Path, tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "thesis.txt").write_text("x")
     begin = ["fit", "--pairs", pairs, "--from", folder, "--out", tmp_path / "run", "--export"]
-    assert "is a file" in sentence(call(*begin, pairs))
+    assert "not a folder but a file" in sentence(call(*begin, pairs))
     assert "holds other files than a bundle" in sentence(call(*begin, tmp_path / "papers"))
-    assert "is the bundle that training goes on from" in sentence(call(*begin, folder))
+    assert "the bundle that training starts from" in sentence(call(*begin, folder))
     assert "no model 'nothing'" in sentence(call("fit", "--pairs", pairs, "--from", "nothing", "--out", tmp_path / "r"))
     assert not (tmp_path / "run").exists()
     assert call("fit", "--pairs", pairs, "--epochs", "1", "--out", tmp_path / "run").exit_code == 0
@@ -383,7 +383,7 @@ def test_without_holding_out_there_is_no_report(pairs: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--pairs", "nowhere.tsv"], "There is no file nowhere.tsv"),
+        (["--pairs", "nowhere.tsv"], "nowhere.tsv: no such file"),
         (["--pairs", "one.tsv"], "no usable row"),
         (["--pairs", "mixed.tsv", "--bad-rows", "refuse"], "mixed.tsv line 2: one column"),
         (["--pairs", "mixed.tsv", "--from", "no-such-model"], "no model 'no-such-model'"),

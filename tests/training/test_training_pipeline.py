@@ -121,7 +121,7 @@ def test_word_vectors_replace_the_first_values_of_the_words_they_know(data: Path
     assert table[1].any()
 
     wide = config(model={**values, "dimension": 3})
-    with pytest.raises(InputError, match=r"v\.txt has 2 dimensions and model\.dimension is 3"):
+    with pytest.raises(InputError, match=r"v\.txt: 2 dimensions and model\.dimension is 3"):
         begun_encoder(wide, None, 1, vocabulary, data)
 
 
@@ -151,7 +151,7 @@ def test_a_bag_by_hand() -> None:
 
 
 def test_damaged_runs_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="There is no run in"):
+    with pytest.raises(InputError, match="no run here"):
         load_run(tmp_path)
     begin_run(tmp_path, config(), tmp_path, command="gramvec-train fit x")
     with pytest.raises(InputError, match="is not finished"):
@@ -160,5 +160,5 @@ def test_damaged_runs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="missing or damaged file"):
         load_run(tmp_path)
     (tmp_path / "config.json").write_text('{"config": {"model": 3}}')
-    with pytest.raises(InputError, match=r"config\.json is damaged"):
+    with pytest.raises(InputError, match=r"config\.json: damaged"):
         load_run(tmp_path)

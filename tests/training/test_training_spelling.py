@@ -135,4 +135,4 @@ def test_a_file_of_too_few_words_is_named(first: Path) -> None:
     (first / "few.txt").write_text("garden 5\nit 9\nx-ray 4\n")
     result = call("distill", config(first, "few.txt"), "--data", first, "--out", first / "run")
     assert result.exit_code == 1
-    assert "few.txt has 1 words of four letters and more, 4 are compared: name a file of more." in result.stderr
+    assert "few.txt: 1 words of four letters and more, 4 are compared: name a file of more" in result.stderr

@@ -32,7 +32,7 @@ def write(path: Path, text: str | bytes) -> Path:
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_utf_16_is_refused_in_one_sentence(tmp_path: Path, name: str, encoding: str) -> None:
     path = write(tmp_path / name, "cars\tvehicles\n".encode(encoding) * 9)
-    with pytest.raises(InputError, match=rf"{name} is (UTF-16; save it as UTF-8|no text: byte \d is zero)"):
+    with pytest.raises(InputError, match=rf"{name}: (UTF-16; save it as UTF-8|not a text file, byte \d is zero)"):
         read_pairs(path)
     with pytest.raises(InputError, match="UTF-16"):
         read_labelled(path)
@@ -40,7 +40,7 @@ def test_utf_16_is_refused_in_one_sentence(tmp_path: Path, name: str, encoding: 
 
 def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     for data in (b"PK\x03\x04\x14\x00\x06\x00", b"\x7fELF\x02\x01\x01\x00", b"PAR1\x15\x04\x15\x00"):
-        with pytest.raises(InputError, match=r"a\.tsv is no text: byte \d is zero; give UTF-8"):
+        with pytest.raises(InputError, match=r"a\.tsv: not a text file, byte \d is zero; give UTF-8"):
             list(numbered_lines(write(tmp_path / "a.tsv", data)))
 
 
@@ -52,7 +52,7 @@ def test_a_line_of_more_than_16_mib_is_skipped_or_refused(tmp_path: Path) -> Non
     assert read_ppdb(path)[1].lines["longer than 16 MiB"] == [2]
     with pytest.raises(InputError, match="line 2: longer than 16 MiB"):
         read_groups(path, on_bad="refuse")
-    with pytest.raises(InputError, match=r"line 2 is longer than 16 MiB; split it"):
+    with pytest.raises(InputError, match=r"line 2: longer than 16 MiB; split it"):
         list(numbered_lines(path))
 
 
@@ -115,12 +115,12 @@ def test_bad_rows_of_a_csv_file_keep_their_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (b"a;b\nc;d\n", r"a\.csv has one column, 'a;b'; write a header and commas"),
+        (b"a;b\nc;d\n", r"a\.csv : one column, 'a;b'; write a header and commas"),
         (b"a,a\nc,d\n", "two columns have the same name"),
         (b'"a\n', "line 1: unexpected end of data"),
         (b"\xff,a\nc,d\n", "line 1: .*can't decode byte"),
-        (b"", "holds no usable row"),
-        (b"label,text\n", "holds no usable row"),
+        (b"", "no usable row"),
+        (b"label,text\n", "no usable row"),
     ],
 )
 def test_a_csv_file_without_columns_is_refused(tmp_path: Path, text: bytes, sentence: str) -> None:

@@ -57,7 +57,7 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Ba
             found.append(Scored(float(columns[places[0]]), (columns[places[1]], columns[places[2]])))
     if not found:
         skipped = f" ({bad.summary(of_file=False)})" if bad.total else ""
-        raise InputError(f"{near(path)} holds no usable row{skipped}; {_REMEDY}.")
+        raise InputError(f"{near(path)}: no usable row{skipped}; {_REMEDY}")
     return found, bad
 
 
@@ -125,12 +125,12 @@ class LabelAnswers(Answers):
         _enough(len(rows), "labelled texts")
         names = tuple(sorted({row.label for row in rows}))
         if len(names) < 2:
-            raise InputError(f"All {len(rows):,} rows have the label {names[0]!r}; give texts of two labels at least.")
+            raise InputError(f"all {len(rows):,} rows have the label {names[0]!r}; give texts of two labels at least")
         if len(names) > len(rows) // 2 or len(names) * len(rows) > _MOST_TARGETS:
             remedy = "write a label, a tab and a text"
             if len(rows[0].texts) > 1 and all(map(is_number, names)):
                 remedy = "if they are scores, give the file as --scored"
-            raise InputError(f"There are {len(names):,} labels in {len(rows):,} rows, too many to learn; {remedy}.")
+            raise InputError(f"there are {len(names):,} labels in {len(rows):,} rows, too many to learn; {remedy}")
         return cls(names)
 
     @property
@@ -184,7 +184,7 @@ class ScoreAnswers(Answers):
         _enough(len(rows), "scored pairs")
         scores = [row.score for row in rows]
         if min(scores) == max(scores):
-            raise InputError(f"All {len(rows):,} rows have the score {scores[0]:g}; give pairs of different scores.")
+            raise InputError(f"all {len(rows):,} rows have the score {scores[0]:g}; give pairs of different scores")
         return cls(min(scores), max(scores))
 
     @property
@@ -250,7 +250,7 @@ def likelihood(said: Floats, targets: Floats) -> float:
 
 def _enough(rows: int, what: str) -> None:
     if rows < LEAST_ROWS:
-        raise InputError(f"There are {rows} usable rows; give {LEAST_ROWS} {what} at least.")
+        raise InputError(f"there are {rows} usable rows; give {LEAST_ROWS} {what} at least")
 
 
 def score_targets(scores: npt.NDArray[np.float64], classes: int) -> Floats:

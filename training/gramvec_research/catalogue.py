@@ -211,7 +211,7 @@ def experiment_named(name: str) -> Experiment:
     for one in EXPERIMENTS:
         if one.name == name:
             return one
-    raise InputError(f"There is no experiment {name}; there are {', '.join(one.name for one in EXPERIMENTS)}.")
+    raise InputError(f"there is no experiment {name}; there are {', '.join(one.name for one in EXPERIMENTS)}")
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def _learned(
     inputs: ExperimentInputs, name: str, seed: int, changes_of_encoder: Mapping[str, float] = MappingProxyType({})
 ) -> dict[str, Any]:
     if not inputs.word_sets:
-        raise InputError("This experiment scores single words: give --word-sets, a folder or file of such pairs.")
+        raise InputError("this experiment scores single words: give --word-sets, a folder or file of such pairs")
     kind, features, encoder, changes = _SYSTEMS[name]
     initial = "glorot" if kind == "charagram-phrase" else "rows"
     settings = {
@@ -311,7 +311,7 @@ def _models(inputs: ExperimentInputs) -> tuple[Embedder, Embedder]:
     try:
         one, other = (gramvec.load(inputs.models / name) for name in ("charagram-phrase", "paragram-phrase"))
     except BundleError as error:
-        raise InputError(f"This experiment needs the shipped models: give --models, their folder ({error}).") from error
+        raise InputError(f"this experiment needs the shipped models: give --models, their folder ({error})") from error
     return one, other
 
 
@@ -339,7 +339,7 @@ _LONG = (2, 3, 4, 5, 6)
 def word_sizes(inputs: ExperimentInputs) -> ResultTable:
     """Spearman on the first set of words, mean over seeds, for the k most frequent n-grams of each order."""
     if not inputs.word_sets:
-        raise InputError("This experiment scores single words: give --word-sets, a folder or file of such pairs.")
+        raise InputError("this experiment scores single words: give --word-sets, a folder or file of such pairs")
     scores = {(size, orders): _score(inputs, size, orders) for size in TABLE_5_SIZES for orders in TABLE_5_ORDERS}
     rows: list[ResultRow] = []
     for size in TABLE_5_SIZES:

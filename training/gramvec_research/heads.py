@@ -141,7 +141,7 @@ def new_head(sides: int, dimension: int, classes: int, settings: Supervision) ->
     generator = torch.Generator().manual_seed(settings.seed)
     if settings.pair == "joined":
         if sides != 2:
-            raise InputError('pair = "joined" is for pairs of texts, and these are single ones; leave it out.')
+            raise InputError('pair = "joined" is for pairs of texts, and these are single ones; leave it out')
         return JoinedHead(dimension, settings.hidden, classes, generator, narrow=settings.narrow)
     return (TextHead if sides == 1 else PairHead)(dimension, settings.hidden, classes, generator)
 
@@ -268,12 +268,12 @@ def make_way_for_head(folder: Path, *, overwrite: bool) -> None:
     Raises InputError, saying what to do.
     """
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; give --out a folder.")
+        raise InputError(f"{folder}: not a folder but a file; give --out a folder")
     there = {path.name for path in folder.iterdir()} if folder.exists() else set()
     if not there <= {_HEAD, _ARRAYS, CHECKPOINT}:
-        raise InputError(f"{folder} holds other files than a head; give another --out.")
+        raise InputError(f"{folder}: holds other files than a head; give another --out")
     if there - {CHECKPOINT} and not overwrite:
-        raise InputError(f"{folder} holds a head already; give another --out, or --overwrite.")
+        raise InputError(f"{folder}: holds a head already; give another --out, or --overwrite")
     if overwrite:
         for name in there:
             (folder / name).unlink()
@@ -357,14 +357,14 @@ class LearnedHead:
             head.load_state_dict(_below(arrays, "head."))
         except FileNotFoundError:
             raise InputError(
-                f"There is no head in {folder}; give a folder that python -m gramvec_research head wrote."
+                f"{folder}: no head here; give a folder that python -m gramvec_research head wrote"
             ) from None
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile) as error:
-            raise InputError(f"The head in {folder} is damaged ({error}); learn it anew.") from error
+            raise InputError(f"{folder}: the head is damaged ({error}); learn it again") from error
         origin = Origin.open(record["model"])
         if origin.digest != record["digest"]:
             raise InputError(
-                f"{record['model']} has changed since the head was learned; put it back, or learn it anew."
+                f"{record['model']} has changed since the head was learned; put it back, or learn it again"
             )
         if of_encoder := _below(arrays, "encoder."):
             origin.encoder.load_state_dict(of_encoder)

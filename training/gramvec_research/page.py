@@ -220,7 +220,7 @@ def read_results(folder: Path) -> dict[str, Result]:
     found = {name: _read(path) for name, path in paths.items() if path.is_file()}
     found = {name: one for name, one in found.items() if not one.quick}
     if not found:
-        raise InputError(f"{folder} holds no result; make some: python -m gramvec_research run all --out {folder}")
+        raise InputError(f"{folder}: no result; make some: python -m gramvec_research run all --out {folder}")
     return found
 
 
@@ -252,7 +252,7 @@ def _read(path: Path) -> Result:
         rows = tuple(outcome["rows"])
         return Result(**{**values, "seeds": tuple(values["seeds"]), "outcome": ResultTable(rows, findings)})
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is no result of python -m gramvec_research run ({error}); remove it.") from error
+        raise InputError(f"{path}: not a result of python -m gramvec_research run ({error}); remove it") from error
 
 
 RESULTS = Path(__file__).parent / "results"

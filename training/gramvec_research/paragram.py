@@ -46,7 +46,7 @@ _BETTER = 1.0
 def scores_by_amount(inputs: ExperimentInputs) -> ResultTable:
     """The mean over tasks for the first 1 / 4^i of the pairs, in the file's order and permuted; ten epochs each."""
     if inputs.data is None:
-        raise InputError("This experiment learns models: give --data, the folder of the training files.")
+        raise InputError("this experiment learns models: give --data, the folder of the training files")
     lines = [line for _, line in numbered_lines(inputs.data / _FILE)]
     permuted = [lines[index] for index in np.random.default_rng(1).permutation(len(lines))]
     sizes = [len(lines)]
@@ -154,7 +154,7 @@ def norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
     A word that the trained model or the frequencies lack weighs the least of the others, or 1.
     """
     if inputs.norms is None:
-        raise InputError("This experiment weighs words by a trained model's vectors: give --norms-of.")
+        raise InputError("this experiment weighs words by a trained model's vectors: give --norms-of")
     words = SetWords(inputs.vectors, inputs.sets)
     norms = _norms(inputs.norms)
     frequencies = read_frequencies(inputs.frequencies[0])
@@ -307,7 +307,7 @@ _ALIKE = 0.1
 def separation_of_pairs(inputs: ExperimentInputs) -> ResultTable:
     """The mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over pairs (g1, g2), with n the nearest of the others."""
     if inputs.data is None:
-        raise InputError("This experiment learns models: give --data, the folder of the training files.")
+        raise InputError("this experiment learns models: give --data, the folder of the training files")
     lines = [line.decode().rstrip("\r\n").split("\t") for _, line in numbered_lines(inputs.data / _FILE)]
     drawn = np.random.default_rng(1).permutation(len(lines))[:_PAIRS]
     left, right = [lines[index][0] for index in drawn], [lines[index][1] for index in drawn]

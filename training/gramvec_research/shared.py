@@ -128,7 +128,7 @@ class SetWords:
         words, found = vectors_of(vectors)
         kept = [row for row, word in enumerate(words) if word.lower() in tokens]
         if not kept:
-            raise InputError(f"{vectors} has a vector for no word of these sets; give vectors of the sets' language.")
+            raise InputError(f"{vectors}: no vector for any word of these sets; give vectors of the sets' language")
         vocabulary, self.table = word_table([words[row] for row in kept], found[kept], {}, symbols=False)
         self.words = [entry.text for entry in vocabulary.entries()]
         self._featurizer = Featurizer(_SPEC, vocabulary)
@@ -170,7 +170,7 @@ def vectors_of(place: Path) -> tuple[list[str], Floats]:
     table = read_weights(bundle)[0]
     rows = [(row, entry.text) for row, entry in enumerate(bundle.vocabulary.entries()) if entry.kind == "word"]
     if not rows:
-        raise InputError(f"The bundle {found} has no words; name one of a word model, such as paragram-phrase.")
+        raise InputError(f"{found}: the bundle has no words; name one of a word model, such as paragram-phrase")
     return [text for _, text in rows], np.ascontiguousarray(table[[row for row, _ in rows]])
 
 
@@ -186,7 +186,7 @@ def learned(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: in
     InputError where the inputs name no data, and Interrupted where it is stopped, with a checkpoint to go on from.
     """
     if inputs.data is None:
-        raise InputError("This experiment learns models: give --data, the folder of the training files.")
+        raise InputError("this experiment learns models: give --data, the folder of the training files")
     scored = (*inputs.sets, *([inputs.in_domain] if inputs.in_domain is not None else []))
     values = {
         **settings,

@@ -61,7 +61,7 @@ def ablation_of_learned(inputs: ExperimentInputs) -> ResultTable:
     """Table 6 over vectors that are learned here from raw text, and over a trained model's."""
     kinds = {kind: place for kind, place in kinds_of_vectors(inputs).items() if kind != GIVEN}
     if not kinds:
-        raise InputError("This experiment learns vectors: give --data, whose folder raw has texts of Wikipedia.")
+        raise InputError("this experiment learns vectors: give --data, whose folder raw has texts of Wikipedia")
     scores = {kind: _ablated(inputs, place) for kind, place in kinds.items()}
     rows = tuple(
         {"task": task, "system": system} | {kind: round(scores[kind][system][task], 2) for kind in scores}

@@ -173,7 +173,7 @@ def inference(inputs: ExperimentInputs) -> SupervisedTask:
 
 def _folder(inputs: ExperimentInputs) -> Path:
     if inputs.labelled is None:
-        raise InputError("This experiment learns from labels: give --labelled, the folder of SICK, SST, SNLI and IMDB.")
+        raise InputError("this experiment learns from labels: give --labelled, the folder of SICK, SST, SNLI and IMDB")
     return inputs.labelled
 
 
@@ -197,7 +197,7 @@ def _task(
         try:
             truth = [float(row.label) if scores else numbers[row.label] for row in rows]
         except (KeyError, ValueError) as error:
-            raise InputError(f"The labels of {name} are not all of one kind: {error}.") from None
+            raise InputError(f"the labels of {name} are not all of one kind: {error}") from None
         return LabelledPart([row.texts for row in rows], np.array(truth))
 
     whole = part(learned)
@@ -280,7 +280,7 @@ def averages(inputs: ExperimentInputs, texts: list[str], a: float | None = _A) -
     words, vectors = vectors_of(inputs.vectors)
     kept = [row for row, word in enumerate(words) if word.lower() in occurring]
     if not kept:
-        raise InputError(f"{inputs.vectors} has a vector for no word of these texts; give vectors of their language.")
+        raise InputError(f"{inputs.vectors}: no vector for any word of these texts; give vectors of their language")
     vocabulary, table = word_table([words[row] for row in kept], vectors[kept], {}, symbols=False)
     if a is not None:
         listed = [entry.text for entry in vocabulary.entries()]

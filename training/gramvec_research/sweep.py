@@ -35,7 +35,7 @@ def ngram_cells(config: Config, orders: Sequence[tuple[int, ...]], sizes: Sequen
     """A cell for each number of n-grams of each order (rows) and each set of orders (columns), as in Table 5."""
     _check(config)
     if config.training is None or not config.features.orders:
-        raise InputError("Only a config with [training] and features.orders can vary its n-grams; [sif] varies a.")
+        raise InputError("only a config with [training] and features.orders can vary its n-grams; [sif] varies a")
     cells = []
     for size in sizes:
         for some in orders:
@@ -49,14 +49,14 @@ def sif_cells(config: Config, values: Sequence[float]) -> list[SweepCell]:
     """A cell for each value of a. A run that the config names is beside the sweep's folder, not inside."""
     _check(config)
     if config.sif is None:
-        raise InputError("Only a config with [sif] can vary a; [training] varies its n-grams.")
+        raise InputError("only a config with [sif] can vary a; [training] varies its n-grams")
     run = {} if config.sif.run is None else {"run": (Path("..") / config.sif.run).as_posix()}
     return [SweepCell(f"{a:g}", "", f"a-{a:g}", _changed(config, {"sif": {"a": a, **run}})) for a in values]
 
 
 def _check(config: Config) -> None:
     if not config.dev.sets:
-        raise InputError("The config names no development sets, so a sweep has nothing to compare; add [dev] sets.")
+        raise InputError("the config names no development sets, so a sweep has nothing to compare; add [dev] sets")
 
 
 def _changed(config: Config, changes: dict[str, dict[str, Any]]) -> Config:
@@ -72,7 +72,7 @@ def check_mean(names: Sequence[str], config: Config, data: Path) -> None:
     known = {one.task for one in sets} | {f"{one.task}/{one.name}" for one in sets}
     for name in names:
         if name not in known:
-            raise InputError(f"The config scores no {name}; there are {', '.join(sorted(known))}.")
+            raise InputError(f"the config scores no {name}; there are {', '.join(sorted(known))}")
 
 
 def result(cell: SweepCell, record: dict[str, Any], mean_of: Sequence[str] = ()) -> dict[str, Any]:

@@ -86,14 +86,14 @@ def read_tagged(path: Path, *, column: TagColumn = "xpos") -> list[TaggedSentenc
         try:
             fields = raw.decode("utf-8").split("\t")
         except UnicodeDecodeError:
-            raise InputError(f"{near(path)} line {number} is not UTF-8; save the file as UTF-8.") from None
+            raise InputError(f"{near(path)} line {number}: not UTF-8; save the file as UTF-8") from None
         if fields == [""]:
             end()
         elif not _is_comment(fields):
             pairs += _tagged(fields, _COLUMNS[column], near(path), number)
     end()
     if not sentences:
-        raise InputError(f"{near(path)} holds no sentence; give CoNLL-U, or a word, a tab and a tag a line.")
+        raise InputError(f"{near(path)}: no sentence; give CoNLL-U, or a word, a tab and a tag a line")
     return sentences
 
 
@@ -106,7 +106,7 @@ def _tagged(fields: list[str], column: int, path: Path, number: int) -> list[tup
         return [(fields[1], fields[column])] if fields[0].isdigit() else []
     if len(fields) == _TWO and all(fields):
         return [(fields[0], fields[1])]
-    raise InputError(f"{path} line {number} has {len(fields)} columns; give CoNLL-U, or a word, a tab and a tag.")
+    raise InputError(f"{path} line {number}: {len(fields)} columns; give CoNLL-U, or a word, a tab and a tag")
 
 
 _WORDS, _SENTENCES = 4_096, 512  # that are encoded, and tagged, at a time
@@ -282,14 +282,14 @@ def _part(folder: Path, name: str) -> list[TaggedSentence]:
     found = [path for ending in ("", ".gz") for path in sorted(folder.glob(f"*-{name}.conllu{ending}"))]
     if len(found) != 1:
         what = f"{len(found)} files *-{name}.conllu or .gz"
-        raise InputError(f"{folder} has {what}; give --tagged a folder with one.")
+        raise InputError(f"{folder}: {what}; give --tagged a folder with one")
     return read_tagged(found[0])
 
 
 def tagged(inputs: ExperimentInputs) -> Treebank:
     """The treebank of the inputs. Raises InputError where they have none."""
     if inputs.tagged is None:
-        raise InputError("This experiment learns taggers: give --tagged, a folder of a treebank in CoNLL-U.")
+        raise InputError("this experiment learns taggers: give --tagged, a folder of a treebank in CoNLL-U")
     return treebank(inputs.tagged)
 
 

@@ -91,7 +91,7 @@ def count_cooccurrences(
         order = sorted(often, key=lambda one: (-counts[one], listed[one]))[:max_words]
         if len(order) < 2:
             raise InputError(
-                f"Fewer than two words stand {min_count} times in these texts; give more text or a lower min_count."
+                f"fewer than two words stand {min_count} times in these texts; give more text or a lower min_count"
             )
         places = np.full(len(known) + 1, _BORDER - 1, np.int32)  # the last is that of the border, which is -1
         places[order], places[-1] = np.arange(len(order), dtype=np.int32), _BORDER
@@ -246,7 +246,7 @@ def learn_word_vectors(paths: Sequence[Path], counting: Counting, settings: Squa
     """
     missing = [path for path in paths if not path.is_file()]
     if missing:
-        raise InputError(f"There is no file {missing[0]}; check the path.")
+        raise InputError(f"{missing[0]}: no such file; check the path")
     settle(choose_device("cpu"), 1)
     found = count_cooccurrences(
         tokens_of(paths, tokenised=counting.tokenised),

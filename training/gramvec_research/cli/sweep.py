@@ -69,9 +69,9 @@ def sweep(
     python -m gramvec_research sweep training/configs/charagram-table-5-words.toml --mean-of words/simlex999
     """
     if resume and overwrite:
-        raise click.UsageError("Give --resume or --overwrite, not both.")
+        raise click.UsageError("give --resume or --overwrite, not both")
     if values and (orders or sizes):
-        raise click.UsageError("-a belongs to a [sif] config, --orders and --sizes to a [training] one.")
+        raise click.UsageError("-a belongs to a [sif] config, --orders and --sizes to a [training] one")
     from gramvec_research.sweep import check_mean, result, tables, to_json
     from gramvec_training.config import load_config
     from gramvec_training.runs.adhoc_config import command_line, shown
@@ -111,10 +111,10 @@ def _cells(
 
 def _check_way(folder: Path, cells: list[SweepCell], *, resume: bool, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
-        raise GramvecError(f"{folder} is a file; give --out a folder.")
+        raise GramvecError(f"{folder}: not a folder but a file; give --out a folder")
     if not (resume or overwrite) and any((folder / cell.folder).exists() for cell in cells):
         raise GramvecError(
-            f"{folder} holds runs of this sweep already; give another --out, --overwrite to start anew, or --resume."
+            f"{folder}: holds runs of this sweep already; give another --out, --overwrite to start over, or --resume"
         )
 
 
@@ -128,7 +128,7 @@ def _record(folder: Path, config: Config, data: Path, command: str, how: How, *,
     else:
         begun = run_dir.begun_run(folder)
         if begun.config != config:
-            raise GramvecError(f"The run in {folder} has another config; give another --out, or --overwrite.")
+            raise GramvecError(f"{folder}: the run has another config; give another --out, or --overwrite")
     if run_dir.is_finished(folder):
         return run_dir.load_run(folder).record
     resume = (folder / run_dir.CHECKPOINT).exists()

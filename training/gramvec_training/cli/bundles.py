@@ -114,9 +114,9 @@ def lexical(
     gramvec serve --model gramvec-en-both --space both
     """
     if bool(texts) == (config is not None):
-        raise click.UsageError("Give --texts or --config, one of them.")
+        raise click.UsageError("give --texts or --config, one of them")
     if not all(one.isdecimal() for one in orders.split(",")):
-        raise click.UsageError(f"--orders {orders!r} are no numbers with commas between them.")
+        raise click.UsageError(f"--orders {orders!r} are not numbers separated by commas")
     may_replace(out)  # BUNDLE itself, too: it is read before anything is written
     from gramvec_training.export.adapt import add_lexical
 
@@ -139,6 +139,6 @@ def _texts(texts: tuple[Path, ...], config: Path | None, data: Path) -> tuple[It
     wanted = load_config(config)
     settings = wanted.distillation
     if settings is None:
-        raise click.UsageError(f"{config} is no config of a distillation, which has texts; give --texts.")
+        raise click.UsageError(f"{config}: not a config of a distillation, which has texts; give --texts")
     found, _ = collect_texts(wanted.texts, data, seed=settings.seed, spans=settings.spans, limit=settings.max_texts)
     return found, {"config": config.name}

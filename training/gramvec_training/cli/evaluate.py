@@ -73,11 +73,11 @@ class Named:
         """Raise UsageError where an option needs another one, or nothing is named to score on."""
         if not (with_sets or self.matching or self.retrieval or self.classification or self.spelling):
             families = "--matching, --retrieval, --classification or --spelling"
-            raise click.UsageError(f"Name what to score on: --sets, {families}.")
+            raise click.UsageError(f"name what to score on: --sets, {families}")
         if bool(self.spelling) != (self.words is not None):
-            raise click.UsageError("--spelling and --words belong together.")
+            raise click.UsageError("--spelling and --words belong together")
         if self.columns and not self.matching:
-            raise click.UsageError("--columns belongs to --matching.")
+            raise click.UsageError("--columns belongs to --matching")
 
 
 def family_options(command: Callable[P, R]) -> Callable[P, R]:
@@ -103,7 +103,7 @@ def open_families(named: Named, seed: int) -> Families:
     matching = [one for path in named.matching for one in find_matching_sets(path, columns)]
     absent = sorted(columns.keys() - {one.name for one in matching})
     if absent:
-        raise InputError(f"There is no matching set {absent[0]!r} whose --columns could be compared.")
+        raise InputError(f"--columns: no matching set {absent[0]!r}; name one of --matching")
     words = read_words(named.words, named.frequent) if named.words is not None else []
     seen = read_misspellings(named.seen)
     return Families(
@@ -166,7 +166,7 @@ def score_all(
 def _columns(value: str) -> tuple[str, tuple[str, ...]]:
     name, equals, columns = value.partition("=")
     if not name or not equals or not all(columns.split(",")):
-        raise InputError(f"--columns {value!r} is not a set's name, = and its columns with commas between them.")
+        raise InputError(f"--columns {value!r} is not a set's name, = and its columns separated by commas")
     return name, tuple(columns.split(","))
 
 
@@ -248,12 +248,12 @@ def evaluate(
     """
     families = Named(**named)
     if not models and not families.peers:
-        raise click.UsageError("Name MODELS, or a rival with --peer.")
+        raise click.UsageError("name MODELS, or a rival with --peer")
     families.check(with_sets=bool(sets))
     if misspellings and not typos:
-        raise click.UsageError("--misspellings belongs to --typos.")
+        raise click.UsageError("--misspellings belongs to --typos")
     if components is None and of_sides != "both":
-        raise click.UsageError("--of-sides belongs to --components-of-sets.")
+        raise click.UsageError("--of-sides belongs to --components-of-sets")
     _check_places(json_path, markdown_path, plot, with_sets=bool(sets))
     from gramvec_training.evaluate.backend import evaluate_models
     from gramvec_training.evaluate.report import check_matplotlib, markdown, plot_scores, table, to_json
@@ -296,10 +296,10 @@ def report(runs: tuple[Path, ...], out: Path | None, no_plot: bool, measure: Mea
     gramvec-train report runs/charagram-phrase runs/paragram-phrase -o both.png
     """
     if no_plot and out:
-        raise click.UsageError("Give --out or --no-plot, not both.")
+        raise click.UsageError("give --out or --no-plot, not both")
     runs = tuple(dict.fromkeys(runs))
     if len(runs) > 1 and not (out or no_plot):
-        raise click.UsageError("Give --out, the file for the figure of several runs, or --no-plot.")
+        raise click.UsageError("give --out, the file for the figure of several runs, or --no-plot")
     from gramvec_training.evaluate.report import check_matplotlib, plot_run, plot_runs, read_record, summary
 
     records = {str(run): read_record(run) for run in runs}
@@ -407,12 +407,12 @@ def _check_places(json_path: Path | None, markdown_path: Path | None, plot: Path
     from gramvec.errors import InputError
 
     if json_path is not None and json_path == markdown_path:
-        raise click.UsageError("Give --json and --markdown different places.")
+        raise click.UsageError("give --json and --markdown different places")
     if plot is not None and not with_sets:
-        raise click.UsageError("--plot draws the scores of --sets.")
+        raise click.UsageError("--plot draws the scores of --sets")
     for path in (json_path, markdown_path, plot):
         if path is not None and not path.parent.is_dir():
-            raise InputError(f"{path} cannot be written (there is no folder {path.parent}); give another file.")
+            raise InputError(f"{path}: cannot be written (there is no folder {path.parent}); give another file")
 
 
 def _write(path: Path, text: str) -> None:
@@ -421,4 +421,4 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}); give another file.") from error
+        raise InputError(f"{path}: cannot be written ({error.strerror}); give another file") from error

@@ -54,7 +54,7 @@ def own_config(
     piped = is_piped(own)
     if piped and resume:
         raise click.UsageError(
-            "A pipe is read once; give --out RUN --resume alone: what it gave lies in the run's folder."
+            "a pipe is read once; give --out RUN --resume alone: what it gave lies in the run's folder"
         )
     name_from = bundle or (Path("mine") if piped else own)
     if piped:
@@ -133,7 +133,7 @@ def weighs(pairs: Path | None, start: str | None, learn: Learn | None, layout: F
 
     if pairs is None:
         if learn is not None:
-            raise click.UsageError("--learn goes with --pairs.")
+            raise click.UsageError("--learn goes with --pairs")
         return False
     if learn is not None:
         return learn == "weights"
@@ -155,9 +155,9 @@ def learn_weights(
 
     assert pairs is not None
     if start is None or bundle is None:
-        raise click.UsageError("Labels weigh the n-grams of a model: give --from BUNDLE and --export FOLDER.")
+        raise click.UsageError("labels weigh the n-grams of a model: give --from BUNDLE and --export FOLDER")
     if refused:
-        raise click.UsageError(f"{refused[0]} does not go with labels; leave it out, or give --learn rows.")
+        raise click.UsageError(f"{refused[0]}: does not go with labels; leave it out, or give --learn rows")
     with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
         file = pairs
         if is_piped(pairs):
@@ -211,9 +211,9 @@ def sif(
     gramvec-train export runs/sif -o models/sif
     """
     if components and not texts:
-        raise click.UsageError("Give --texts to take the components from, or --components 0.")
+        raise click.UsageError("give --texts to take the components from, or --components 0")
     if (weights == "idf") != bool(documents):
-        raise click.UsageError("--documents and --weights idf go together: give both or neither.")
+        raise click.UsageError("--documents and --weights idf go together: give both or neither")
     from gramvec_training.runs.adhoc_config import command_line, shown, sif_config
 
     config = sif_config(

@@ -172,9 +172,9 @@ def fit(
             resume=resume,
         )
     if wanted is None and not resume:
-        raise click.UsageError("Give a CONFIG, or --pairs or --labelled FILE, or --out RUN --resume.")
+        raise click.UsageError("give a CONFIG, or --pairs or --labelled FILE, or --out RUN --resume")
     if wanted is None and out is None:
-        raise click.UsageError("--resume without a CONFIG needs the run's folder as --out.")
+        raise click.UsageError("--resume without a CONFIG needs the run's folder as --out")
     folder = folder or Path("runs") / (wanted.model.name if wanted else "")
 
     from gramvec_training.runs.adhoc_config import command_line, shown
@@ -192,14 +192,14 @@ def _check_together(
 ) -> None:
     """Raise UsageError for arguments of `fit` that exclude each other; `both` is --resume and --overwrite."""
     if sum(one is not None for one in (config, pairs, labelled)) > 1:
-        raise click.UsageError("Give one of CONFIG, --pairs and --labelled, not both.")
+        raise click.UsageError("give one of CONFIG, --pairs and --labelled, not both")
     only_with_a_file = given_options("layout", "start", "bad_rows", "held_out", "epochs", "rate")
     if pairs is None and labelled is None and only_with_a_file:
-        raise click.UsageError(f"{only_with_a_file[0]} goes with --pairs or --labelled; a config has its own keys.")
+        raise click.UsageError(f"{only_with_a_file[0]} goes with --pairs or --labelled; a config has its own keys")
     if labelled is not None and layout is not None:
-        raise click.UsageError("--layout goes with --pairs.")
+        raise click.UsageError("--layout goes with --pairs")
     if both:
-        raise click.UsageError("Give --resume or --overwrite, not both.")
+        raise click.UsageError("give --resume or --overwrite, not both")
 
 
 @main.command()
@@ -250,11 +250,11 @@ def distill(
     gramvec-train distill --out runs/queries --resume
     """
     if config is not None and texts:
-        raise click.UsageError("Give a CONFIG or --texts, not both.")
+        raise click.UsageError("give a CONFIG or --texts, not both")
     if texts and not teacher:
-        raise click.UsageError("--texts needs a --teacher.")
+        raise click.UsageError("--texts needs a --teacher")
     if config is None and not texts and not (resume and out):
-        raise click.UsageError("Give a CONFIG, or --texts FILE and --teacher, or --out RUN --resume.")
+        raise click.UsageError("give a CONFIG, or --texts FILE and --teacher, or --out RUN --resume")
     from gramvec_training.config import load_config
     from gramvec_training.runs.adhoc_config import command_line, shown, texts_config, with_teacher
 

@@ -127,11 +127,11 @@ def may_replace(bundle: Path, start: str | None = None) -> None:
     from gramvec.bundle.resolve import MANIFEST, find_bundle
 
     if bundle.exists() and not bundle.is_dir():
-        raise InputError(f"{bundle} is a file; name a folder for the bundle.")
+        raise InputError(f"{bundle}: not a folder but a file; name a folder for the bundle")
     if bundle.is_dir() and not (bundle / MANIFEST).is_file() and any(bundle.iterdir()):
-        raise InputError(f"{bundle} holds other files than a bundle, which would be lost; name another folder.")
+        raise InputError(f"{bundle}: holds other files than a bundle, which would be lost; name another folder")
     if start is not None and find_bundle(start).resolve() == bundle.resolve():
-        raise InputError(f"{bundle} is the bundle that training goes on from; name another folder for the new one.")
+        raise InputError(f"{bundle}: the bundle that training starts from; name another folder for the new one")
 
 
 def write_bundle(
@@ -173,17 +173,17 @@ def carry_out(
     from gramvec_training.runs import run_dir
 
     if how.resume and overwrite:
-        raise click.UsageError("Give --resume or --overwrite, not both.")
+        raise click.UsageError("give --resume or --overwrite, not both")
     if how.resume:
         begun = run_dir.begun_run(folder)
         if wanted is not None and wanted != begun.config:
-            raise GramvecError(f"The run in {folder} has another config; leave the CONFIG out to continue it.")
+            raise GramvecError(f"{folder}: the run has another config; leave the CONFIG out to continue it")
     else:
         assert wanted is not None
         run_dir.make_way(folder, overwrite=overwrite)
         begun = run_dir.begin_run(folder, wanted, data, command=command)
     if run_dir.is_finished(folder):
-        click.echo(f"The run in {folder} is finished already.", err=True)
+        click.echo(f"{folder}: the run is finished already", err=True)
     else:
         what = "distill" if begun.config.distillation is not None else "fit"
         words = ["gramvec-train", what, "--out", str(folder), "--resume"]
@@ -201,7 +201,7 @@ def run(begun: Begun, folder: Path, how: How, *, again: str) -> dict[str, Any]:
     try:
         return carry_out(begun, folder, how)
     except TrainingInterrupted as stop:
-        click.echo(f"{stop} Continue {again}", err=True)
+        click.echo(f"{stop}; continue {again}", err=True)
         raise SystemExit(128 + stop.signal_number) from None
 
 
@@ -224,15 +224,13 @@ def report_held_out(record: dict[str, Any]) -> None:
     if (labels := record.get("labels")) is not None:
         click.echo(label_report(labels))
         if labels["after"]["logistic"] is None:
-            click.echo("Logistic regression is left out: texts x labels x columns are too many.", err=True)
+            click.echo("logistic regression is left out: texts x labels x columns are too many", err=True)
         sums = [one["nearest"] + one["centroid"] for one in (labels["before"], labels["after"]) if one is not None]
         if sums[-1] < sums[0]:
-            click.echo("Labels are found less well than before; try fewer --epochs or a lower --rate.", err=True)
+            click.echo("labels are found less well than before; try fewer --epochs or a lower --rate", err=True)
     found = record.get("held_out")
     if found is None:
         return
     click.echo(report(found))
     if found["before"] is not None and found["after"]["mrr"] < found["before"]["mrr"]:
-        click.echo(
-            "The held-out pairs are found less well than before; try fewer --epochs or a lower --rate.", err=True
-        )
+        click.echo("the held-out pairs are found less well than before; try fewer --epochs or a lower --rate", err=True)

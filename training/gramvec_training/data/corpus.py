@@ -175,7 +175,7 @@ def source_texts(source: TextSource, data: Path) -> list[str]:
     shortest, longest = 1 if source.layout == "words" else 2, source.max_characters or sys.maxsize
     texts = [text for text in _read(source, path) if shortest <= len(text) <= longest]
     if not texts:
-        raise InputError(f"{path} gives no text that is wanted; check its layout and max_characters.")
+        raise InputError(f"{path}: gives no text that is wanted; check its layout and max_characters")
     return texts
 
 

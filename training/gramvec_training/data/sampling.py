@@ -99,7 +99,7 @@ class Mixture:
 
     def __post_init__(self) -> None:
         if not self.pairs_per_epoch:
-            raise InputError("The data sets give no pair with known features on both sides; check the data.")
+            raise InputError("the data sets give no pair with known features on both sides; check the data")
 
     @property
     def pairs_per_epoch(self) -> int:

@@ -188,7 +188,7 @@ def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data
     words = None
     if limits.words_of_vectors:
         if config.model.vectors is None or not spec.words:
-            raise InputError("vocabulary.words_of_vectors needs model.vectors and features.words; set both.")
+            raise InputError("vocabulary.words_of_vectors needs model.vectors and features.words; set both")
         words = read_vectors(vectors_at(config.model.vectors, data))[0]
     return build_vocabulary(
         texts,

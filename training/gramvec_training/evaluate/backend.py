@@ -183,7 +183,7 @@ def most_alike(blocks: Iterator[Doubles], k: int) -> Ints:
     found = []
     for block in blocks:
         if np.isnan(block).any():
-            raise InputError("A score is not a number, so nothing can be ranked by it; look for NaN in the vectors.")
+            raise InputError("a score is not a number, so nothing can be ranked by it; look for NaN in the vectors")
         found.append(_highest(block, min(k, block.shape[1])))
     return np.concatenate(found) if found else np.zeros((0, k), np.int64)
 

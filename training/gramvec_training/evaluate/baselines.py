@@ -61,7 +61,7 @@ def open_peer(name: str) -> ModelForTexts:
     if kind in OF_A_FOLDER and folder:
         return OF_A_FOLDER[kind](folder)
     folders = " or ".join(f"{one}=FOLDER" for one in OF_A_FOLDER)
-    raise InputError(f"There is no peer {name!r}; give all, {', '.join(PEERS)}, {folders}.")
+    raise InputError(f"--peer {name!r}: no such baseline; give all, {', '.join(PEERS)}, {folders}")
 
 
 def installed_peers() -> tuple[dict[str, ModelForTexts], list[str]]:
@@ -132,7 +132,7 @@ def _model2vec(folder: str) -> ModelForTexts:
     try:
         model = library.StaticModel.from_pretrained(folder)
     except Exception as error:  # whatever a folder of another kind makes it raise
-        raise InputError(f"model2vec cannot open {folder} ({error}); give the folder of a StaticModel.") from error
+        raise InputError(f"model2vec cannot open {folder} ({error}); give the folder of a StaticModel") from error
     return fixed(lambda texts: unit(np.asarray(model.encode(list(texts), use_multiprocessing=False), np.float32)))
 
 
@@ -231,7 +231,7 @@ def _library(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise NotInstalledError(f"{package} is not installed; pip install {package}.") from error
+        raise NotInstalledError(f"{package} is not installed; pip install {package}") from error
 
 
 PEERS: Mapping[str, Callable[[], ModelForTexts]] = {

@@ -392,7 +392,7 @@ def check_renewable(embedder: Embedder) -> None:
     manifest, path = embedder.manifest, embedder.bundle.path
     missing = [key for key in ("config", "command", "data", "rows") if key not in manifest.provenance]
     if missing:
-        raise InputError(f"{path} has no record of how it was made; export it with gramvec-train export first.")
+        raise InputError(f"{path}: no record of how it was made; export it with gramvec-train export first")
     strange = sorted({one.name for one in path.iterdir()} - {MANIFEST, CARD, *manifest.files})
     if strange:
         raise BundleError(f"{path / strange[0]}: not a file of the bundle; move it elsewhere")

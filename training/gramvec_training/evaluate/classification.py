@@ -71,7 +71,7 @@ def read_classification_set(path: Path, *, seed: int = 1) -> ClassificationSet:
         numbers = np.array([classes[label] for label in labels], np.int64)
         scored = _drawn(numbers, seed)
         if not scored.any():
-            raise InputError(f"{path} has no class of {SCORED} texts or more, so there is nothing to score.")
+            raise InputError(f"{path}: no class of {SCORED} texts or more, so there is nothing to score")
         name = path.name.removesuffix(".gz").removesuffix(".tsv")
         return ClassificationSet(name, tuple(classes), _those(texts, numbers, ~scored), _those(texts, numbers, scored))
     labels, texts = _labelled(_only(path, "train.tsv"))
@@ -79,7 +79,7 @@ def read_classification_set(path: Path, *, seed: int = 1) -> ClassificationSet:
     learned = ClassifiedTexts(texts, np.array([classes[label] for label in labels], np.int64))
     labels, texts = _labelled(_only(path, "test.tsv"), classes)
     if not texts:
-        raise InputError(f"{_only(path, 'test.tsv')} is empty; a line is a label, a tab and a text.")
+        raise InputError(f"{_only(path, 'test.tsv')}: empty; a line is a label, a tab and a text")
     asked = ClassifiedTexts(texts, np.array([classes[label] for label in labels], np.int64))
     return ClassificationSet(path.resolve().name, tuple(classes), learned, asked)
 
@@ -158,7 +158,7 @@ def _labelled(path: Path, known: Mapping[str, int] | None = None) -> tuple[list[
     labels, texts = [], []
     for line, (label, text, *_) in read_rows(path, columns=2):
         if known is not None and label not in known:
-            raise InputError(f"{path} line {line}: the training file has no label {label!r}.")
+            raise InputError(f"{path} line {line}: the training file has no label {label!r}")
         labels.append(label)
         texts.append(text)
     return labels, texts
@@ -167,7 +167,7 @@ def _labelled(path: Path, known: Mapping[str, int] | None = None) -> tuple[list[
 def _classes(path: Path, labels: Sequence[str]) -> dict[str, int]:
     classes = {label: number for number, label in enumerate(sorted(set(labels)))}
     if len(classes) < 2:
-        raise InputError(f"{path} has fewer than two classes; a line is a label, a tab and a text.")
+        raise InputError(f"{path}: fewer than two classes; a line is a label, a tab and a text")
     return classes
 
 
@@ -188,8 +188,8 @@ def _only(folder: Path, ending: str) -> Path:
     found = sorted([*folder.glob(f"*{ending}"), *folder.glob(f"*{ending}.gz")])
     if len(found) != 1:
         raise InputError(
-            f"{folder} has {len(found) or 'no'} file{'s' * (len(found) != 1)} whose name ends in {ending}; a set is a "
-            "folder with one of train.tsv and one of test.tsv, or a file."
+            f"{folder}: {len(found) or 'no'} file{'s' * (len(found) != 1)} whose name ends in {ending}; a set is a "
+            "folder with one of train.tsv and one of test.tsv, or a file"
         )
     return found[0]
 

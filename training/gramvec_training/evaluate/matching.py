@@ -102,7 +102,7 @@ def find_matching_sets(folder: Path, columns: Mapping[str, Sequence[str]] | None
         return [read_matching_set(folder, wanted.get(folder.resolve().name))]
     found = sorted({path.parent for names in _LAYOUTS for path in folder.glob(f"*/{names.left_table}")})
     if not found:
-        raise InputError(f"No matching set is in {folder}; a set is a folder with left.csv and right.csv.")
+        raise InputError(f"{folder}: no matching set; a set is a folder with left.csv and right.csv")
     return [read_matching_set(path, wanted.get(path.name)) for path in found]
 
 
@@ -119,7 +119,7 @@ def read_matching_set(folder: Path, columns: Sequence[str] | None = None) -> Mat
     if columns is None:
         columns = [name for name in heads[0] if name != "id" and name in heads[1]]
         if not columns:
-            raise InputError(f"{paths[0]} and {paths[1].name} share no column but the id, so nothing can be compared.")
+            raise InputError(f"{paths[0]} and {paths[1].name}: share no column but the id, so nothing can be compared")
     for path, head in zip(paths, heads, strict=True):
         _check_columns(path, head, ("id", *columns))
     left, right = ([" ".join(row[name] for name in columns if row[name]) for _, row in table] for table in tables)
@@ -127,7 +127,7 @@ def read_matching_set(folder: Path, columns: Sequence[str] | None = None) -> Mat
     train, valid, test = (_pairs(folder / f"{split}.csv", names, *rows) for split in ("train", "valid", "test"))
     for split, pairs in (("train.csv and valid.csv", train + valid), ("test.csv", test)):
         if pairs.match.all() or not pairs.match.any():
-            raise InputError(f"{folder}: {split} must have pairs that match and pairs that do not.")
+            raise InputError(f"{folder}: {split} must have pairs that match and pairs that do not")
     return MatchingSet(folder.resolve().name, tuple(columns), left, right, train, valid, test)
 
 
@@ -138,31 +138,31 @@ def _table(path: Path) -> tuple[list[str], NumberedRecords]:
         try:
             head = next(reader, [])
             if not head or len(set(head)) != len(head):
-                raise InputError(f"{path} must have a first line with a different name for each column.")
+                raise InputError(f"{path}: must have a first line with a different name for each column")
             return head, list(_records(path, reader, head))
         except (csv.Error, UnicodeDecodeError, EOFError, zlib.error, BadGzipFile) as error:
-            raise InputError(f"{path} is no CSV in UTF-8 after line {reader.line_num}: {error}.") from error
+            raise InputError(f"{path}: not a CSV in UTF-8 after line {reader.line_num}: {error}") from error
 
 
 def _records(path: Path, reader: Iterator[list[str]], head: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     for values in reader:
         line: int = reader.line_num  # type: ignore[attr-defined]
         if len(values) != len(head):
-            raise InputError(f"{path} line {line}: {len(values)} values for {len(head)} columns.")
+            raise InputError(f"{path} line {line}: {len(values)} values for {len(head)} columns")
         yield line, dict(zip(head, values, strict=True))
 
 
 def _check_columns(path: Path, head: Sequence[str], wanted: Sequence[str]) -> None:
     for name in wanted:
         if name not in head:
-            raise InputError(f"{path} has no column {name!r}; it has {', '.join(head)}.")
+            raise InputError(f"{path}: no column {name!r}; it has {', '.join(head)}")
 
 
 def _row_of_id(path: Path, table: NumberedRecords) -> dict[str, int]:
     rows: dict[str, int] = {}
     for index, (line, row) in enumerate(table):
         if row["id"] in rows:
-            raise InputError(f"{path} line {line}: the id {row['id']!r} occurs twice.")
+            raise InputError(f"{path} line {line}: the id {row['id']!r} occurs twice")
         rows[row["id"]] = index
     return rows
 
@@ -174,9 +174,9 @@ def _pairs(path: Path, names: _Names, left: Mapping[str, int], right: Mapping[st
     for line, row in table:
         for table_name, column, ids in ((names.left_table, names.left, left), (names.right_table, names.right, right)):
             if row[column] not in ids:
-                raise InputError(f"{path} line {line}: no row of {table_name} has the id {row[column]!r}.")
+                raise InputError(f"{path} line {line}: no row of {table_name} has the id {row[column]!r}")
         if row[names.match] not in ("0", "1"):
-            raise InputError(f"{path} line {line}: {names.match} is {row[names.match]!r}; it is 0 or 1.")
+            raise InputError(f"{path} line {line}: {names.match} is {row[names.match]!r}; it is 0 or 1")
         found.append((left[row[names.left]], right[row[names.right]], int(row[names.match])))
     columns = np.array(found, np.int64).reshape(-1, 3)
     return PairPlaces(columns[:, 0], columns[:, 1], columns[:, 2].astype(np.bool_))
@@ -227,7 +227,7 @@ def best_threshold(scores: Doubles, match: Bools) -> tuple[float, float]:
         InputError: Nothing matches or a score is not a number.
     """
     if not match.any() or not np.isfinite(scores).all():
-        raise InputError("A threshold needs at least one pair that matches, and scores that are numbers.")
+        raise InputError("a threshold needs at least one pair that matches, and scores that are numbers")
     order = np.argsort(-scores, kind="stable")
     ranked, true = scores[order], np.cumsum(match[order])
     f1 = 2 * true / (np.arange(1, len(ranked) + 1) + int(match.sum()))

@@ -40,7 +40,7 @@ def find_retrieval_sets(folder: Path) -> list[RetrievalSet]:
         return [read_retrieval_set(folder)]
     found = sorted(path.parent for path in folder.glob("*/corpus.tsv"))
     if not found:
-        raise InputError(f"No retrieval set is in {folder}; a set has corpus.tsv, queries.tsv and qrels.tsv.")
+        raise InputError(f"{folder}: no retrieval set; a set has corpus.tsv, queries.tsv and qrels.tsv")
     return [read_retrieval_set(path) for path in found]
 
 
@@ -59,12 +59,12 @@ def read_retrieval_set(folder: Path) -> RetrievalSet:
     path = folder / "qrels.tsv"
     for line, (query, document, grade, *_) in read_rows(path, columns=3):
         if query not in grades or document not in places or not (grade.isascii() and grade.isdecimal()):
-            raise InputError(f"{path} line {line}: not the id of a query, the id of a document and a grade, 0 or more.")
+            raise InputError(f"{path} line {line}: not the id of a query, the id of a document and a grade, 0 or more")
         if int(grade):
             grades[query][places[document]] = int(grade)
     answered = [name for name in queries if grades[name]]
     if not answered:
-        raise InputError(f"{path} names no document for any query of queries.tsv.")
+        raise InputError(f"{path}: names no document for any query of queries.tsv")
     return RetrievalSet(
         folder.resolve().name,
         list(documents.values()),
@@ -97,10 +97,10 @@ def _texts(path: Path) -> dict[str, str]:
     texts: dict[str, str] = {}
     for line, (name, *rest) in read_rows(path, columns=2):
         if name in texts:
-            raise InputError(f"{path} line {line}: the id {name!r} occurs twice.")
+            raise InputError(f"{path} line {line}: the id {name!r} occurs twice")
         texts[name] = " ".join(part for part in rest if part)
     if not texts:
-        raise InputError(f"{path} is empty; each line is an id, a tab and a text.")
+        raise InputError(f"{path}: empty; each line is an id, a tab and a text")
     return texts
 
 
@@ -145,9 +145,9 @@ def read_words(path: Path, count: int) -> list[str]:
         try:
             words.update((word.lower(), None) for word in raw.decode("utf-8").split(maxsplit=1)[:1])
         except UnicodeDecodeError:
-            raise InputError(f"{path} line {number} is not UTF-8; convert the file.") from None
+            raise InputError(f"{path} line {number}: not UTF-8; convert the file") from None
     if len(words) < count:
-        raise InputError(f"{path} has {len(words):,} different words, not {count:,}; write a word a line.")
+        raise InputError(f"{path}: {len(words):,} different words, not {count:,}; write a word a line")
     return list(words)
 
 
@@ -174,7 +174,7 @@ def read_spelling_set(
         if word in places and wrong and wrong.lower() != word:
             found[wrong, places[word]] = (word, wrong.lower()) in known
     if not found:
-        raise InputError(f"{path} has no misspelling of one of the {len(words):,} words; write word<TAB>misspelling.")
+        raise InputError(f"{path}: no misspelling of one of the {len(words):,} words; write word<TAB>misspelling")
     chosen = list(found)
     if most is not None and most < len(found):
         drawn = np.sort(np.random.default_rng(seed).permutation(len(found))[:most])

@@ -200,10 +200,10 @@ def read_record(folder: Path) -> dict[str, Any]:
         return {"name": folder.name, **record}
     except FileNotFoundError:
         raise InputError(
-            f"There is no finished run in {folder}; give a run folder of gramvec-train, or continue it with --resume."
+            f"{folder}: no finished run here; give a run folder of gramvec-train, or continue it with --resume"
         ) from None
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{path} is damaged ({error}); run it anew.") from error
+        raise InputError(f"{path}: damaged ({error}); run it again") from error
 
 
 def scores_over_steps(record: Mapping[str, Any], measure: Measure = "pearson") -> dict[str, list[tuple[int, float]]]:
@@ -286,7 +286,7 @@ def plot_run(record: Mapping[str, Any], path: Path, measure: Measure = "pearson"
     losses = record.get("loss") or []
     scores = {task: curve for task, curve in scores_over_steps(record, measure).items() if "/" not in task}
     if not losses and not scores:
-        raise InputError("The run has no loss and no scores over steps to draw; it was built, not trained.")
+        raise InputError("the run has no loss and no scores over steps to draw; it was built, not trained")
     figure = _figure(2 if scores and losses else 1)
     if losses:
         axes = figure.axes[0]
@@ -313,7 +313,7 @@ def plot_runs(records: Mapping[str, Mapping[str, Any]], path: Path, measure: Mea
     labels = dict(zip(records, _short(records), strict=True))
     found = {label: scores_over_steps(record, measure) for label, record in records.items()}
     if without := [label for label, scores in found.items() if not scores]:
-        raise InputError(f"{', '.join(without)}: no scores over steps to draw; train with [dev] sets and every.")
+        raise InputError(f"{', '.join(without)}: no scores over steps to draw; train with [dev] sets and every")
     curves = {
         f"{labels[label]}, {task}": [(float(step), score) for step, score in curve]
         for label, scores in found.items()
@@ -374,7 +374,7 @@ def _figure(panels: int, *, width: float = 8.0) -> Any:
     try:
         from matplotlib.figure import Figure  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
-        raise InputError("Drawing needs matplotlib: pip install 'gramvec[train]', or pip install matplotlib.") from None
+        raise InputError("drawing needs matplotlib: pip install 'gramvec[train]', or pip install matplotlib") from None
     figure = Figure(figsize=(width, _INCHES * panels), layout="constrained")
     figure.subplots(panels, 1)
     return figure
@@ -385,4 +385,4 @@ def _save(figure: Any, path: Path) -> None:
     try:
         figure.savefig(path, format="png", dpi=120, metadata={"Software": None})
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror or error}); give another file.") from error
+        raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another file") from error

@@ -53,7 +53,7 @@ def find_sets(folders: Sequence[Path]) -> tuple[list[SimilaritySet], list[str]]:
     notes: list[str] = []
     for folder in folders:
         if not folder.exists():
-            raise InputError(f"There is no folder {folder}; name a folder of score<TAB>text<TAB>text files.")
+            raise InputError(f"{folder}: no such folder; name a folder of score<TAB>text<TAB>text files")
         if folder.is_file():
             sets.append(read_set(folder))
             continue
@@ -66,7 +66,7 @@ def find_sets(folders: Sequence[Path]) -> tuple[list[SimilaritySet], list[str]]:
         notes += [_note(parent, names) for parent, names in left_out.items()]
     if not sets:
         names = " or ".join(str(folder) for folder in folders)
-        raise InputError(f"No similarity set is in {names}; {_LAYOUT}, in files that end in .tsv.")
+        raise InputError(f"{names}: no similarity set; {_LAYOUT}, in files that end in .tsv")
     return sets, notes
 
 
@@ -82,12 +82,12 @@ def read_set(path: Path) -> SimilaritySet:
     for number, raw in numbered_lines(path):
         row = _row(raw)
         if row is None:
-            raise InputError(f"{path} line {number} is not readable: {_LAYOUT}.")
+            raise InputError(f"{path} line {number}: not readable: {_LAYOUT}")
         scores.append(row[0])
         left.append(row[1])
         right.append(row[2])
     if len(set(scores)) < 2:
-        raise InputError(f"{path} has fewer than two different scores, so nothing can correlate with it.")
+        raise InputError(f"{path}: fewer than two different scores, so nothing can correlate with it")
     return SimilaritySet(path.parent.resolve().name, path.stem, np.array(scores), left, right)
 
 
@@ -315,7 +315,7 @@ def candidate_words(embedders: Iterable[Embedder], sets: Sequence[SimilaritySet]
         for text in [*one.left, *one.right]:
             words.update(dict.fromkeys(_spelt(text.lower().split())))
     if not words:
-        raise InputError("Neither the model nor the sets have words to look for neighbours among; give --words FILE.")
+        raise InputError("neither the model nor the sets have words to look for neighbors among; give --words FILE")
     return list(words)
 
 
@@ -324,7 +324,7 @@ def listed_words(path: Path) -> list[str]:
     frequencies = read_frequencies(path)
     words = _spelt(sorted(frequencies, key=lambda word: (-frequencies[word], word)))[:CANDIDATES]
     if not words:
-        raise InputError(f"{path} has no word of letters; each line is a word, a space or tab, and a number.")
+        raise InputError(f"{path}: no word of letters; each line is a word, a space or tab, and a number")
     return words
 
 

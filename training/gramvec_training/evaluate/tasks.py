@@ -40,7 +40,7 @@ class Families:
         named = [(task.family, task.name) for task in _tasks(self)]
         for place, (family, name) in enumerate(named):
             if (family, name) in named[:place]:
-                raise InputError(f"Two sets for {family} are called {name!r}; rename the file or the folder of one.")
+                raise InputError(f"two sets for {family} are called {name!r}; rename the file or the folder of one")
 
     def __len__(self) -> int:
         return len(self.matching) + len(self.retrieval) + len(self.classification) + len(self.spelling)

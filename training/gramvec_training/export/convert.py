@@ -66,7 +66,7 @@ def convert(
     bundle = open_bundle(source)
     manifest, graph = bundle.manifest, bundle.manifest.graph
     if (chunks or edges) and not can_have_memo(bundle.spec, sums=graph.pooling == "sum"):
-        raise InputError(f"{manifest.name} cannot have a memo, which is for sums of n-grams of two characters or more")
+        raise InputError(f"{manifest.name}: cannot have a memo, which is for sums of n-grams of two characters or more")
     if precision in (None, graph.precision) and not chunks and not edges and _can_stay(bundle):
         return _wrapped_anew(bundle, path, name or manifest.name)
     table, bias = read_weights(bundle)

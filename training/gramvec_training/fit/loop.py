@@ -64,11 +64,11 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     try:
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
-        raise InputError(f"There is no checkpoint {path}; start the run without --resume.") from None
+        raise InputError(f"{path}: no such checkpoint; start the run without --resume") from None
     except Exception as error:  # torch.load raises half a dozen types for a damaged file
-        raise InputError(f"The checkpoint {path} is damaged; start the run anew with --overwrite.") from error
+        raise InputError(f"{path}: the checkpoint is damaged; start over with --overwrite") from error
     if not isinstance(state, dict) or state.get("version") != _VERSION:
-        raise InputError(f"The checkpoint {path} is not of version {_VERSION}; start the run anew with --overwrite.")
+        raise InputError(f"{path}: the checkpoint is not of version {_VERSION}; start over with --overwrite")
     return state
 
 
@@ -111,7 +111,7 @@ class TrainingInterrupted(GramvecError):
     """Training stopped by a signal, after a checkpoint was written."""
 
     def __init__(self, step: int, steps: int, signal_number: int) -> None:
-        super().__init__(f"Stopped at step {step:,} of {steps:,}; a checkpoint is written.")
+        super().__init__(f"stopped at step {step:,} of {steps:,}; a checkpoint is written")
         self.step = step
         self.signal_number = signal_number
 
@@ -213,7 +213,7 @@ class _Fit:
             return None
         mean = float(self._window) / ((history.steps - 1) % LOG_EVERY + 1)
         if not math.isfinite(mean):
-            raise InputError(f"The loss is not finite at step {history.steps}; lower the rate.")
+            raise InputError(f"the loss is not finite at step {history.steps}; lower the rate")
         history.losses.append((history.steps, mean))
         self._window.zero_()
         return mean
@@ -240,8 +240,8 @@ class _Fit:
         state = load_checkpoint(self._checkpoint)
         if state["identity"] != self._identity:
             raise InputError(
-                f"The checkpoint {self._checkpoint} is of another config or other data; "
-                "go back to those, or start the run anew with --overwrite."
+                f"{self._checkpoint}: the checkpoint is of another config or other data; "
+                "go back to those, or start over with --overwrite"
             )
         self.trainer.restore(state)
         self.history = History(**state["history"])

@@ -76,8 +76,8 @@ def common_components(sentences: Floats, components: int) -> Floats:
     values, vectors = np.linalg.eigh(matrix.T @ matrix)  # ascending
     if components > len(values) or values[-components] <= 1e-12 * max(values[-1], 1e-300):
         raise InputError(
-            f"The sample of {len(sentences)} sentences does not span {components} dimensions; "
-            "give more text or fewer components."
+            f"the sample of {len(sentences)} sentences does not span {components} dimensions; "
+            "give more text or fewer components"
         )
     rows = vectors[:, ::-1][:, :components].T
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1, keepdims=True), axis=1)

@@ -21,7 +21,7 @@ def choose_device(name: str) -> torch.device:
     """
     if name == "cuda" and not torch.cuda.is_available():
         raise DeviceError(
-            f"torch {torch.__version__} finds no CUDA device here; choose --device cpu or install a CUDA build."
+            f"torch {torch.__version__} finds no CUDA device here; choose --device cpu or install a CUDA build"
         )
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -49,7 +49,7 @@ class Trainer:
         own = objective.parameters()
         self._dense: dict[str, nn.Parameter] = {**encoder.dense(), **own}
         if schedule.fixed_table and not self._dense:
-            raise InputError("training.fixed_table leaves nothing to learn: the encoder has no other parameters.")
+            raise InputError("training.fixed_table leaves nothing to learn: the encoder has no other parameters")
         # A dense parameter is one row that every step touches: torch's own Adam takes two seconds to import.
         self._of_dense: dict[str, LazyOptimiser] = {
             name: optimiser_for(

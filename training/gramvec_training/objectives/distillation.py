@@ -54,7 +54,7 @@ class TeacherObjective(Objective):
     ) -> None:
         self._known = np.flatnonzero(corpus.counts[: len(rows)])
         if len(self._known) < 2:
-            raise InputError("Distillation needs at least two texts with known features; check the texts.")
+            raise InputError("distillation needs at least two texts with known features; check the texts")
         # A last batch may be of one text, whose cosines to others teach nothing, so it is left out.
         self.steps_per_epoch = max((len(self._known) - 2) // settings.batch + 1, 1)
         self.steps = settings.steps or (settings.epochs or 1) * self.steps_per_epoch

@@ -150,7 +150,7 @@ class PairObjective(Objective):
         self, encoder: Encoder, corpus: Corpus, mixture: Mixture, settings: Training, classes: Ints | None = None
     ) -> None:
         if mixture.pairs_per_epoch < 2:
-            raise InputError("Training needs at least two pairs, since the negatives come from the batch.")
+            raise InputError("training needs at least two pairs, since the negatives come from the batch")
         # A last batch of one pair would have no negatives, so it is left out.
         self.steps_per_epoch = max((mixture.pairs_per_epoch - 2) // settings.batch + 1, 1)
         self.steps = settings.steps or (settings.epochs or 1) * self.steps_per_epoch

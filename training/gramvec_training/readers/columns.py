@@ -68,7 +68,7 @@ def _csv_rows(path: Path) -> Iterator[TableRow]:
     if not names:
         return
     if len(names) < 2:
-        raise InputError(f"{near(path)} has one column, {names[0]!r}; write a header and commas between the columns.")
+        raise InputError(f"{near(path)}: one column, {names[0]!r}; write a header and commas between the columns")
     yield TableRow(1, [name.strip() for name in names])
     source = Source(path)
     try:
@@ -100,7 +100,7 @@ def _json_rows(path: Path) -> Iterator[TableRow]:
         if names is None:
             names = list(found)
             if len(names) < 2:
-                raise InputError(f"{near(path)} line {number} has fewer than two members; write two in each object.")
+                raise InputError(f"{near(path)} line {number}: fewer than two members; write two in each object")
             yield TableRow(number, names)
         yield TableRow(number, [_plain(found.get(name)) for name in names])
 
@@ -116,7 +116,7 @@ def _csv_header(path: Path) -> list[str]:
         lines = (raw.decode("utf-8") + "\n" for _, raw in numbered_lines(path))
         return next(csv.reader(lines, strict=True), [])
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{near(path)} line 1: {error}; its first line must name the columns.") from error
+        raise InputError(f"{near(path)} line 1: {error}; its first line must name the columns") from error
 
 
 def chosen_columns(

@@ -52,11 +52,11 @@ def read_label_texts(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labell
     for label, (text,) in found:
         texts.setdefault(label, set()).add(same_text(text))
     if len(texts) < 2:
-        raise InputError(f"{near(path)}: every row has the label {found[0].label!r}; give texts of two labels or more.")
+        raise InputError(f"{near(path)}: every row has the label {found[0].label!r}; give texts of two labels or more")
     if len(set().union(*texts.values())) < len(texts):
-        raise InputError(f"{near(path)} has more labels than texts; write the label first, then a tab and the text.")
+        raise InputError(f"{near(path)}: more labels than texts; write the label first, then a tab and the text")
     if max(map(len, texts.values())) < 2:
-        raise InputError(f"{near(path)}: no label has two different texts; give more, label first, a tab, the text.")
+        raise InputError(f"{near(path)}: no label has two different texts; give more, label first, a tab, the text")
     return found, bad
 
 
@@ -95,7 +95,7 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
         bad.say(f"column 3 holds numbers and is not used: {scores:,} row{'s' if scores > 1 else ''}")
     if not found:
         why = f" ({bad.summary(of_file=False)})" if bad.total else ""
-        raise InputError(f"{near(path)} holds no usable row{why}; {remedy}.")
+        raise InputError(f"{near(path)}: no usable row{why}; {remedy}")
     return found, bad
 
 

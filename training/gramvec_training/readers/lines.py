@@ -94,9 +94,9 @@ def open_binary(path: Path) -> io.BufferedReader:
             packed = handle.read(2) == _GZIP_MAGIC
         return io.BufferedReader(gzip.GzipFile(path)) if packed else path.open("rb")
     except FileNotFoundError:
-        raise InputError(f"There is no file {path}; check the path, or the folder given as --data.") from None
+        raise InputError(f"{path}: no such file; check the path, or the folder given as --data") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
@@ -116,7 +116,7 @@ def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
                 yield lines.number - 1, line
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             after = lines.number - 1
-            raise InputError(f"{path} is damaged after line {after} ({error}); fetch or pack it again.") from error
+            raise InputError(f"{path}: damaged after line {after} ({error}); fetch or pack it again") from error
 
 
 def check_head(name: str, head: bytes) -> None:
@@ -127,11 +127,11 @@ def check_head(name: str, head: bytes) -> None:
 
 def _check_text(name: Path | str, head: bytes) -> None:
     if head.startswith(_UTF_16):
-        raise InputError(f"{name} is UTF-16; save it as UTF-8, for instance with iconv -f UTF-16 -t UTF-8.")
+        raise InputError(f"{name}: UTF-16; save it as UTF-8, for instance with iconv -f UTF-16 -t UTF-8")
     if 0 in head:
         raise InputError(
-            f"{name} is no text: byte {head.index(0) + 1:,} is zero; give UTF-8, plain or gzip, and convert "
-            "UTF-16, spreadsheets and Parquet first."
+            f"{name}: not a text file, byte {head.index(0) + 1:,} is zero; give UTF-8, plain or gzip, and convert "
+            "UTF-16, spreadsheets and Parquet first"
         )
 
 
@@ -139,7 +139,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of `bounded_lines`, and raise InputError for a line longer than 16 MiB."""
     for number, line in bounded_lines(path):
         if line is None:
-            raise InputError(f"{near(path)} line {number} is {TOO_LONG}; split it.")
+            raise InputError(f"{near(path)} line {number}: {TOO_LONG}; split it")
         yield number, line
 
 
@@ -156,9 +156,9 @@ def read_rows(path: Path, *, columns: int) -> Iterator[tuple[int, list[str]]]:
         try:
             values = raw.decode("utf-8").split("\t")
         except UnicodeDecodeError:
-            raise InputError(f"{path} line {number} is not UTF-8; convert the file.") from None
+            raise InputError(f"{path} line {number}: not UTF-8; convert the file") from None
         if len(values) < columns:
-            raise InputError(f"{path} line {number}: {len(values)} of {columns} columns, which tabs divide.")
+            raise InputError(f"{path} line {number}: {len(values)} of {columns} columns, which tabs divide")
         yield number, values
 
 
@@ -195,7 +195,7 @@ def spool(path: Path, target: Path) -> None:
     try:
         pipe = path.open("rb")
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     with pipe:
         write_atomically(target, lambda file: _copy(pipe, file, name))
 
@@ -207,5 +207,5 @@ def _copy(source: BinaryIO, file: BinaryIO, name: str) -> None:
             check_head(name, part)
         taken += len(part)
         if taken > MOST_BYTES:
-            raise InputError(f"{name} gives more than {MOST_BYTES >> 30} GiB; write it to a file, and give that.")
+            raise InputError(f"{name}: gives more than {MOST_BYTES >> 30} GiB; write it to a file, and give that")
         file.write(part)

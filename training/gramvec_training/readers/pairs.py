@@ -122,7 +122,7 @@ def read_paraphrases(
     groups, bad = _READERS[layout](path, on_bad=on_bad)
     if not groups:
         found = f" ({bad.summary(of_file=False)})" if bad.total else ""
-        raise InputError(f"{near(path)} holds no usable row when read as {layout}{found}; {_REMEDIES[layout]}.")
+        raise InputError(f"{near(path)}: no usable row when read as {layout}{found}; {_REMEDIES[layout]}")
     return groups, bad
 
 
@@ -190,7 +190,7 @@ def read_labelled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[Labelled
     bad = BadRows(path)
     chosen, rows = chosen_columns(table_rows(path), bad, LEFT, RIGHT, labels=True)
     if chosen.score is None:
-        raise InputError(f"{near(path)} has no column of labels; write 0, 1 or a score behind the two texts.")
+        raise InputError(f"{near(path)}: no column of labels; write 0, 1 or a score behind the two texts")
     left, right, labels = [], [], []
     for number, values, why in rows:
         if why or len(values) <= max(*chosen.wanted, chosen.score):
@@ -209,7 +209,7 @@ def read_labelled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[Labelled
 def _label(value: str, where: str, *, binary: bool) -> float:
     number = float(value) if is_number(value) else float("nan")
     if binary and number not in (0, 1):
-        raise InputError(f"{where}: the label is {value[:40]!r}, and others are 0 or 1; mend it, or give --learn rows.")
+        raise InputError(f"{where}: the label is {value[:40]!r}, and others are 0 or 1; fix it, or give --learn rows")
     if not np.isfinite(number):
-        raise InputError(f"{where}: the label is {value[:40]!r}, which is no number; mend it, or give --learn rows.")
+        raise InputError(f"{where}: the label is {value[:40]!r}, which is not a number; fix it, or give --learn rows")
     return number

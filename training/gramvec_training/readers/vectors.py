@@ -50,7 +50,7 @@ def _from_folder(folder: Path) -> tuple[list[str], Floats]:
     arrays = sorted(folder.rglob("*.npy"))
     lists = sorted(folder.rglob("*.parquet")) or sorted(folder.rglob("*.txt"))
     if len(arrays) != 1 or len(lists) != 1:
-        raise InputError(f"{folder} does not hold one .npy file and one list of its words; name the .npy file.")
+        raise InputError(f"{folder}: does not hold one .npy file and one list of its words; name the .npy file")
     return _from_array(arrays[0], lists[0])
 
 
@@ -58,18 +58,18 @@ def _from_array(path: Path, listed: Path) -> tuple[list[str], Floats]:
     try:
         array = np.load(path, allow_pickle=False)
     except FileNotFoundError:
-        raise InputError(f"There is no file {path}; check the path, or the folder given as --data.") from None
+        raise InputError(f"{path}: no such file; check the path, or the folder given as --data") from None
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} is not an array of NumPy: {error}.") from error
+        raise InputError(f"{path}: not an array of NumPy: {error}") from error
     if array.ndim != 2 or array.dtype.kind != "f" or not array.size:
-        raise InputError(f"{path} is {array.dtype}{list(array.shape)}; word vectors are floats, a row a word.")
+        raise InputError(f"{path}: {array.dtype}{list(array.shape)}; word vectors are floats, a row a word")
     vectors = np.ascontiguousarray(array, dtype=np.float32)
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise InputError(f"{path} row {row} holds a number that is not finite; remove the word.")
+        raise InputError(f"{path} row {row}: a number that is not finite; remove the word")
     words = _listed(listed)
     if len(words) != len(vectors):
-        raise InputError(f"{path} has {len(vectors)} rows and {listed.name} {len(words)} words; give one word a row.")
+        raise InputError(f"{path}: {len(vectors)} rows and {listed.name} {len(words)} words; give one word a row")
     first = {word: row for row, word in reversed(list(enumerate(words)))}
     if len(first) == len(words):
         return words, vectors
@@ -82,19 +82,19 @@ def _listed(path: Path) -> list[str]:
         try:
             return [raw.decode("utf-8") for _, raw in numbered_lines(path)]
         except UnicodeDecodeError as error:
-            raise InputError(f"{path} is not UTF-8: {error}.") from error
+            raise InputError(f"{path}: not UTF-8: {error}") from error
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        raise InputError(f"{path.name} needs pyarrow: pip install 'gramvec[papers]', or pip install pyarrow.") from None
+        raise InputError(f"{path.name}: needs pyarrow: pip install 'gramvec[papers]', or pip install pyarrow") from None
     try:
         table = parquet.read_table(path)
         (column,) = table.columns
         words: list[str] = column.cast("string").to_pylist()
     except (OSError, ValueError, ArrowException) as error:
-        raise InputError(f"{path} is not one column of words: {error}.") from error
+        raise InputError(f"{path}: not one column of words: {error}") from error
     if None in words:
-        raise InputError(f"{path} has a word that is missing, at row {words.index(None)}.")  # type: ignore[arg-type]
+        raise InputError(f"{path}: a word that is missing, at row {words.index(None)}")  # type: ignore[arg-type]
     return words
 
 
@@ -112,22 +112,22 @@ def _from_text(path: Path) -> tuple[list[str], Floats]:
             dimension = len(fields) - 1
         if dimension < 1 or len(fields) <= dimension:
             raise InputError(
-                f"{path} line {number} has {len(fields) - 1} numbers where {dimension} are due; "
-                "each line is a word and its numbers, separated by single spaces."
+                f"{path} line {number}: {len(fields) - 1} numbers where {dimension} are due; "
+                "each line is a word and its numbers, separated by single spaces"
             )
         try:
             word = b" ".join(fields[:-dimension]).decode("utf-8")
             row = np.array(fields[-dimension:], dtype=np.float32)
         except ValueError as error:
-            raise InputError(f"{path} line {number} is not a word and {dimension} numbers: {error}.") from error
+            raise InputError(f"{path} line {number}: not a word and {dimension} numbers: {error}") from error
         if not np.isfinite(row).all():
-            raise InputError(f"{path} line {number} holds a number that is not finite; remove the line.")
+            raise InputError(f"{path} line {number}: a number that is not finite; remove the line")
         if word not in seen:
             seen.add(word)
             words.append(word)
             rows.append(row)
     if not rows:
-        raise InputError(f"{path} holds no word vector.")
+        raise InputError(f"{path}: no word vector")
     return words, np.stack(rows)
 
 
@@ -149,17 +149,17 @@ def read_frequencies(path: Path) -> dict[str, float]:
             values.append((word.strip().lower(), float(value)))
         except ValueError:
             raise InputError(
-                f'{path} line {number} is not "word count"; each line is a word, a space or tab, and a number.'
+                f'{path} line {number}: not "word count"; each line is a word, a space or tab, and a number'
             ) from None
         if not math.isfinite(values[-1][1]):
-            raise InputError(f"{path} line {number} has a count that is not finite; remove the line.")
+            raise InputError(f"{path} line {number}: a count that is not finite; remove the line")
     if not values:
-        raise InputError(f"{path} holds no word; each line is a word, a space or tab, and a number.")
+        raise InputError(f"{path}: no word; each line is a word, a space or tab, and a number")
 
     if all(value <= 0 for _, value in values):
         return _added([(word, 10.0 ** (value / 100)) for word, value in values])
     if any(value < 0 for _, value in values):
-        raise InputError(f"{path} mixes counts with negative numbers; give counts alone or centibels alone.")
+        raise InputError(f"{path}: mixes counts with negative numbers; give only counts or only centibels")
     total = sum(value for _, value in values)
     return _added([(word, value / total) for word, value in values if value > 0])
 
@@ -187,5 +187,5 @@ def read_misspellings(paths: Sequence[Path]) -> dict[str, list[str]]:
                 found.setdefault(word.lower(), []).append(misspelling)
                 rows += 1
         if not rows:
-            raise InputError(f"{path} has no misspelling: write a word, a tab and a misspelling of it on each line.")
+            raise InputError(f"{path}: no misspelling: write a word, a tab and a misspelling of it on each line")
     return found

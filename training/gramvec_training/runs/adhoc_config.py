@@ -149,7 +149,7 @@ def with_teacher(config: Config, teacher: str) -> Config:
         InputError: The config is not one of distillation.
     """
     if config.distillation is None:
-        raise InputError("The config has no [distillation]; train it with gramvec-train fit.")
+        raise InputError("the config has no [distillation]; train it with gramvec-train fit")
     return config.model_copy(update={"distillation": config.distillation.model_copy(update={"teacher": teacher})})
 
 

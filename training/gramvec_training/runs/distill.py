@@ -46,8 +46,8 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
         vectors = teacher.vectors(texts, progress=bar.update)
     if vectors.shape[1] < config.model.dimension:
         raise InputError(
-            f"The teacher has {vectors.shape[1]} dimensions; a student has at most as many, not "
-            f"{config.model.dimension}: set model.dimension, or --dimension."
+            f"the teacher has {vectors.shape[1]} dimensions; a student has at most as many, not "
+            f"{config.model.dimension}: set model.dimension, or --dimension"
         )
     rng = np.random.default_rng([settings.seed, 2**31])
     projection = principal_projection(
@@ -121,8 +121,8 @@ def _words(settings: Spelling, data: Path) -> list[str]:
     words = sorted(known, key=lambda word: -frequencies[word])[: settings.count]
     if len(words) < settings.near:
         raise InputError(
-            f"{data / settings.words} has {len(words)} words of four letters and more, {settings.near} are compared: "
-            "name a file of more."
+            f"{data / settings.words}: {len(words)} words of four letters and more, {settings.near} are compared: "
+            "name a file of more"
         )
     return words
 

@@ -50,7 +50,7 @@ def learn_ngram_weights(
     known = open_bundle(start)
     texts = list(dict.fromkeys([*pairs.left, *pairs.right]))
     if sum(map(len, texts)) > MOST_CHARACTERS:
-        raise InputError(f"{near(source)}: the texts have over {MOST_CHARACTERS:,} characters; give fewer pairs.")
+        raise InputError(f"{near(source)}: the texts have over {MOST_CHARACTERS:,} characters; give fewer pairs")
     weights, _ = NgramWeights.of_texts(texts, ORDERS if known.lexical is None else known.lexical.orders)
     unlearned = (
         LexicalSketch(weights, ORDERS, COLUMNS, 1.0)
@@ -85,12 +85,12 @@ def _check(pairs: LabelledPairs, source: Path) -> None:
     if pairs.binary and min(matching, len(pairs.labels) - matching) < LEAST:
         raise InputError(
             f"{near(source)}: {matching} pairs have the label 1 and {len(pairs.labels) - matching} have 0; give at "
-            f"least {LEAST} of either, or --learn rows, which takes those with 1."
+            f"least {LEAST} of either, or --learn rows, which takes those with 1"
         )
     if not pairs.binary and (len(pairs.labels) < LEAST or pairs.labels.std() == 0):
-        raise InputError(f"{near(source)}: {len(pairs.labels)} scored pairs; give {LEAST} or more whose scores differ.")
+        raise InputError(f"{near(source)}: {len(pairs.labels)} scored pairs; give {LEAST} or more whose scores differ")
     if len(pairs.labels) > MOST_PAIRS:
-        raise InputError(f"{near(source)}: {len(pairs.labels):,} labelled pairs; at most {MOST_PAIRS:,}: give fewer.")
+        raise InputError(f"{near(source)}: {len(pairs.labels):,} labeled pairs; at most {MOST_PAIRS:,}: give fewer")
 
 
 def _parts(left: Ints) -> Ints:

@@ -266,7 +266,7 @@ def _source_labels(one: DataSet, train: LabelTexts, labels: int, corpus: Corpus)
             groups[number].append(place)
     groups = [members for members in groups if members]
     if len({*train.classes[known].tolist()} - {-1}) < 2 or max(map(len, groups)) < 2:
-        raise InputError(f"{near(one.path)}: too few texts have a label of their own and known features; give more.")
+        raise InputError(f"{near(one.path)}: too few texts have a label of their own and known features; give more")
     offsets = np.zeros(len(groups) + 1, np.int64)
     np.cumsum([len(members) for members in groups], out=offsets[1:])
     return LabelGroups(one.name, np.concatenate(groups).astype(np.int64), offsets, cap=one.cap)

@@ -98,9 +98,9 @@ def begun_run(folder: Path) -> Begun:
         values = orjson.loads(path.read_bytes())
         return Begun(Config.model_validate(values["config"]), Path(values["data"]), values["command"])
     except FileNotFoundError:
-        raise InputError(f"There is no run in {folder}; give a folder that gramvec-train fit wrote.") from None
+        raise InputError(f"{folder}: no run here; give a folder that gramvec-train fit wrote") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is damaged or of another version; start the run anew.") from error
+        raise InputError(f"{path}: damaged or of another version; start the run again") from error
 
 
 def is_begun(folder: Path) -> bool:
@@ -122,13 +122,13 @@ def make_way(folder: Path, *, overwrite: bool) -> None:
         InputError: Saying what to do, where there is anything but the beginnings of a run, which hold nothing learned.
     """
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; give --out a folder.")
+        raise InputError(f"{folder}: not a folder but a file; give --out a folder")
     there = {path.name for path in folder.iterdir()} if folder.exists() else set()
     if there <= {_CONFIG, _VOCABULARY, _TEXTS, _REPEATED, INPUT}:
         return
     if not overwrite:
         raise InputError(
-            f"{folder} is not empty; give another --out, --overwrite to start anew, or --resume to continue it."
+            f"{folder}: not empty; give another --out, --overwrite to start over, or --resume to continue it"
         )
     for name in (_RECORD, CHECKPOINT, _WEIGHTS, _VOCABULARY, _TEXTS, _REPEATED, _CONFIG, INPUT):
         (folder / name).unlink(missing_ok=True)
@@ -171,7 +171,7 @@ def load_run(folder: Path) -> FinishedRun:
     config = begun_run(folder).config
     if not is_finished(folder):
         raise InputError(
-            f"The run in {folder} is not finished; continue it with gramvec-train fit --out {folder} --resume."
+            f"{folder}: the run is not finished; continue it with gramvec-train fit --out {folder} --resume"
         )
     try:
         with np.load(folder / _WEIGHTS, allow_pickle=False) as arrays:
@@ -183,10 +183,10 @@ def load_run(folder: Path) -> FinishedRun:
         edges = {text: count for text, count in counts.items() if " " in text}
         repeated = Repeated({text: count for text, count in counts.items() if text not in edges}, edges)
     except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
-        raise InputError(f"The run in {folder} has a missing or damaged file ({error}); run it anew.") from error
+        raise InputError(f"{folder}: the run has a missing or damaged file ({error}); run it again") from error
     vocabulary = Vocabulary.open(folder / _VOCABULARY)
     if len(vocabulary) != len(encoder.table):
-        raise InputError(f"The run in {folder} mixes files of two runs; run it anew.")
+        raise InputError(f"{folder}: the run mixes files of two runs; run it again")
     return FinishedRun(folder, config, vocabulary, encoder, texts, repeated, record)
 
 

@@ -37,7 +37,7 @@ def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
     sif, settings = config.sif, config.composition
     assert sif is not None
     if not isinstance(settings, BagSettings):
-        raise InputError(f"SIF weighs a bag of words; leave out [encoder] {settings.kind}.")
+        raise InputError(f"SIF weighs a bag of words; leave out [encoder] {settings.kind}")
     source = vectors_at(sif.vectors, data) if sif.vectors is not None else folder.resolve().parent / str(sif.run)
     words, vectors, origin = word_vectors(source)
     frequencies = read_frequencies(data / sif.frequencies)
@@ -107,7 +107,7 @@ def word_vectors(source: Path) -> tuple[list[str], Floats, dict[str, Any]]:
     run = load_run(source)
     rows = [(row, entry.text) for row, entry in enumerate(run.vocabulary.entries()) if entry.kind == "word"]
     if not rows:
-        raise InputError(f"The run in {source} has no word vectors; name the run of a word model.")
+        raise InputError(f"{source}: the run has no word vectors; name the run of a word model")
     vectors = run.encoder.arrays()["table"][[row for row, _ in rows]]
     kept = ("name", "kind", "command", "data", "teacher", "spans", "steps", "pairs", "seconds")
     return [word for _, word in rows], vectors, {key: run.record.get(key) for key in kept}

@@ -66,8 +66,8 @@ def open_start(start: Start) -> tuple[Bundle, Stored]:
     bundle = open_bundle(start.bundle)
     if start.digest is not None and bundle.digest != start.digest:
         raise InputError(
-            f"The bundle {start.bundle} has changed since the run began; put the old one back, or start the run anew "
-            "with --overwrite."
+            f"{start.bundle}: the bundle has changed since the run began; put the old one back, or start the run again "
+            "with --overwrite"
         )
     return bundle, stored_of(bundle)
 
@@ -116,7 +116,7 @@ def origin_record(started: Started | None) -> dict[str, Any]:
 def _check_fits(started: Started, config: Config) -> None:
     manifest, spec, settings = started.bundle.manifest, spec_of(config), config.composition
     if not isinstance(settings, BagSettings):
-        raise InputError(f"[start] goes on from a bag of rows, and the config's encoder is {settings.kind}.")
+        raise InputError(f"[start] needs a bag of rows, and the config's encoder is {settings.kind}")
     own = started.settings
     wanted: dict[str, tuple[object, object]] = {
         "dimension": (config.model.dimension, manifest.dimension),
@@ -126,7 +126,7 @@ def _check_fits(started: Started, config: Config) -> None:
     }
     for name, (asked, given) in wanted.items():
         if asked != given:
-            raise InputError(f"The config's {name} is not that of the bundle {manifest.name}, which has {given}.")
+            raise InputError(f"{name}: not the value of the bundle {manifest.name}, which has {given}")
 
 
 def started_table(started: Started, vocabulary: Vocabulary, seed: int) -> Floats:
@@ -186,7 +186,7 @@ def _first_table(model: ModelSettings, vocabulary: Vocabulary, data: Path, gener
         words, vectors = read_vectors(path)
         if vectors.shape[1] != width:
             name = "model.width" if model.width else "model.dimension"
-            raise InputError(f"{path} has {vectors.shape[1]} dimensions and {name} is {width}.")
+            raise InputError(f"{path}: {vectors.shape[1]} dimensions and {name} is {width}")
         rows_of_words = ((row, entry) for row, entry in enumerate(vocabulary.entries()) if entry.kind != "ngram")
         places = {entry.text or UNKNOWN_WORD: row for row, entry in rows_of_words}
         known = [index for index, word in enumerate(words) if word in places]
