@@ -52,7 +52,10 @@ def index(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -> 
 @pytest.fixture(scope="module")
 def head(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -> tuple[Path, Head]:
     path = tmp_path_factory.mktemp("head") / "x.head"
-    made = Head(small.embed(list(LABELS)) * 8, np.zeros(3, np.float32), LABELS, 1.0, 0.5, small.name, small.digest)
+    made = Head.of(
+        small.embed(list(LABELS)) * 8, np.zeros(3, np.float32), labels=LABELS, temperature=1.0, threshold=0.5,
+        model=small.name, digest=small.digest,
+    )  # fmt: skip
     made.save(path)
     return path, made
 
@@ -101,7 +104,7 @@ def test_rerank_is_the_order_of_the_cosines(client: Client, embedder: gramvec.Em
 
 
 def test_predict_is_the_heads(client: Client, head: tuple[Path, Head], small: gramvec.Embedder) -> None:
-    scores = head[1].predict(small.embed(QUERIES))
+    scores = head[1].predict(QUERIES, small.embed(QUERIES))
     expected = [
         [(LABELS[place], pytest.approx(one[place])) for place in np.argsort(-one, kind="stable").tolist()]
         for one in scores

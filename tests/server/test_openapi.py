@@ -39,7 +39,10 @@ def client(
     # Any text has the first label to a share of 0.93.
     logits = np.log(np.array([0.93, 0.07], np.float32))
     none = np.zeros((2, 300), np.float32)
-    Head(none, logits, ("card_lost", "card_stolen"), 1.0, 0.5, "x", embedder.digest).save(head)
+    Head.of(
+        none, logits, labels=("card_lost", "card_stolen"), temperature=1.0, threshold=0.5, model="x",
+        digest=embedder.digest,
+    ).save(head)  # fmt: skip
     served = {"index": [f"tickets={index.path}"], "head": [f"intents={head}"]}
     chosen = Settings.model_validate({"api_key": keys, **served})
     headers = BEARER if request.param else {}

@@ -13,7 +13,8 @@ import pytest
 
 import gramvec
 from bulk_support import MODEL
-from gramvec.classify.head import Head
+from gramvec.classify.head import Head, NgramWeights
+from gramvec.classify.ngrams import Vocabulary
 from gramvec.errors import InputError
 from gramvec.server.app import create_app
 from gramvec.server.routes import classify as predicting
@@ -33,9 +34,11 @@ def small() -> Iterator[gramvec.Embedder]:
 
 def saved(path: Path, small: gramvec.Embedder, *, labels: tuple[str, ...] = LABELS, threshold: float = 0.5) -> Head:
     """A head whose coefficients are the vectors of its labels."""
-    head = Head(
-        small.embed(list(labels)) * 8, np.zeros(len(labels), np.float32), labels, 1.0, threshold, small.name,
-        small.digest,
+    vocabulary = Vocabulary.of_texts(TEXTS, least=1, most=100)
+    ngrams = NgramWeights.of(vocabulary, np.ones((len(vocabulary.keys), len(labels)), np.float32))
+    head = Head.of(
+        small.embed(list(labels)) * 8, np.zeros(len(labels), np.float32), ngrams=ngrams, labels=labels, temperature=1.0,
+        threshold=threshold, model=small.name, digest=small.digest,
     )  # fmt: skip
     head.save(path)
     return head
@@ -58,7 +61,7 @@ def client(head: tuple[Path, Head], small: gramvec.Embedder, embedder: gramvec.E
 
 
 def expected(head: Head, small: gramvec.Embedder, text: str) -> list[dict[str, Any]]:
-    (scores,) = head.predict(small.embed([text])).tolist()
+    (scores,) = head.predict([text], small.embed([text])).tolist()
     ranked = sorted(zip(head.labels, scores, strict=True), key=lambda one: -one[1])
     return [{"label": label, "score": pytest.approx(score)} for label, score in ranked]
 
@@ -119,6 +122,22 @@ def test_too_many_scores_are_refused(client: httpx.Client, monkeypatch: pytest.M
     monkeypatch.setattr(predicting, "MOST_ENTRIES", 4)
     assert "ask for fewer with top_k" in client.post("/predict", json={"inputs": TEXTS[:2]}).json()["error"]
     assert client.post("/predict", json={"inputs": TEXTS[:2], "top_k": 2}).status_code == 200
+
+
+def test_too_much_work_is_refused(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predicting, "MOST_WORK", 300)
+    assert client.post("/predict", json={"inputs": "my card " * 100}).status_code == 200
+    answer = client.post("/predict", json={"inputs": ["my card " * 100, "x"]})
+    assert (answer.status_code, "too much work; send fewer or shorter" in answer.json()["error"]) == (413, True)
+
+
+def test_a_head_whose_dimensions_lie_is_refused_at_the_start(tmp_path: Path, embedder: gramvec.Embedder) -> None:
+    Head.of(
+        np.zeros((2, 299), np.float32), np.zeros(2, np.float32), labels=("a", "b"), temperature=1.0, threshold=0.5,
+        model=embedder.name, digest=embedder.digest,
+    ).save(tmp_path / "x.head")  # fmt: skip
+    with pytest.raises(InputError, match="takes vectors of 299 columns, its model has 300"):
+        create_app(Settings(head=(f"x={tmp_path / 'x.head'}",)), embedder)
 
 
 def test_without_a_head_it_is_404(embedder: gramvec.Embedder) -> None:

@@ -75,7 +75,7 @@ def test_the_command_takes_delimiter_and_encoding(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "values"),
     [
-        ("a.tsv", "x\thi\ny\tho\tmore\n", {"label": ["x", "y"], "text": ["hi", "ho"]}),
+        ("a.tsv", "x\thi\ny\tho\tmore\n", {"label": ["x", "y"], "text": ["hi", "ho\tmore"]}),
         ("a.txt", "label\ttext\nx\thi\n", {"label": ["x"], "text": ["hi"]}),
         ("a.tsv", "text\tn\tlabel\nhi\t1\tx\n", {"label": ["x"], "text": ["hi"]}),
         ("a.jsonl", '{"text": "hi", "label": 3}\n', {"label": ["3"], "text": ["hi"]}),

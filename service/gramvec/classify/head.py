@@ -1,84 +1,154 @@
-"""A head: vectors into a calibrated score for each label; and its file, which may be a stranger's.
+"""A classification head: texts and their vectors to a calibrated score for each label; and its file.
 
-The file is a header of JSON, its length before it, then plain arrays: coefficients and intercepts. Its size must be the
-one that the header's numbers give before anything is taken from it; all bytes are under a digest; nothing in it is run.
+The file may be untrusted: a header of JSON, its length before it, then plain arrays. Its size must be what the header
+gives before anything is allocated, a checksum covers all bytes, and nothing in it is executed.
+
+A text has the same scores to the bit, alone or in any batch: all products are sums of whole numbers, which float64 and
+int64 hold exactly in any order.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gramvec.classify.ngrams import FEATURES_A_CHARACTER, KEYS, Vocabulary, blocks
 from gramvec.errors import InputError, quoted
 from gramvec.tables.staging import whole
 
 Floats = NDArray[np.float32]
 
-MAGIC = b"gvhead01"
+MAGIC, MAGIC_OF_0_1 = b"gvhead02", b"gvhead01"
 DIGEST_BYTES = 32
 LENGTH_BYTES = 8
 MOST_LABELS = 100_000
 MOST_DIMENSIONS = 65_536
+MOST_NGRAMS = 1 << 18
 MOST_HEADER_BYTES = 64 << 20
-MOST_NUMBERS = 1 << 28  # of all coefficients: 1 GiB
+MOST_BYTES = 1 << 30  # of all arrays
 MOST_LABEL = 1024
+LEAST_TEMPERATURE, MOST_TEMPERATURE = 1e-3, 1e3
+MOST_LOGIT = 1e6  # of any text, divided by the temperature: far from where float32 overflows
 _CHUNK_NUMBERS = 1 << 20  # products at a time: 4 MB, which stay in a cache
+_BLAS_PRODUCTS = 1 << 17
+_UNIT = 1 << 20  # steps of a vector's numbers, from -1 to 1
+_STEPS = 1 << 14  # steps of an n-gram's value times its unit: int32 holds the sums of 2^18 n-grams
 
 
 class HeadHeader(BaseModel):
-    """What a head says of itself; model, digest: the bundle whose vectors it was learned from."""
+    """Header of a head's file. model, digest: the bundle whose vectors the head was fitted on."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     model: Annotated[str, Field(max_length=200)]
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     dimensions: Annotated[int, Field(ge=1, le=MOST_DIMENSIONS)]
-    temperature: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+    ngrams: Annotated[int, Field(ge=0, le=MOST_NGRAMS)]
+    unit: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+    temperature: Annotated[float, Field(ge=LEAST_TEMPERATURE, le=MOST_TEMPERATURE, allow_inf_nan=False)]
     threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-    # Strict, which pydantic is not about lists for tuples alone.
+    # A list: pydantic is strict about the type of a tuple's items only for lists.
     labels: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=MOST_LABEL)]], Field(min_length=2, max_length=MOST_LABELS)
     ]
 
 
 @dataclass(frozen=True, eq=False)
-class Head:
-    """coefficients float32[labels, d] and intercepts float32[labels] over vectors of length 1 of the bundle `digest`.
+class NgramWeights:
+    """Linear weights of n-grams.
 
-    labels: two or more, all different. temperature: what logits are divided by, so that scores are shares of right
-    answers. threshold, 0 to 1: a text whose best score is below has no label. file_digest: SHA-256 of what the file
-    holds, where it was loaded from one.
+    Args:
+        vocabulary: the k n-grams.
+        weights: int8[k, labels].
+        units: float32[k], what 1 in a row of `weights` stands for.
     """
 
-    coefficients: Floats
+    vocabulary: Vocabulary
+    weights: NDArray[np.int8]
+    units: Floats
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, weights: Floats) -> NgramWeights:
+        """Round weights float32[k, labels] to 127ths of each row's largest."""
+        units = (np.abs(weights).max(axis=1, initial=0) / 127).astype(np.float32)
+        return cls(vocabulary, np.rint(weights / np.where(units > 0, units, 1)[:, None]).astype(np.int8), units)
+
+    def logits(self, texts: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """Yield (index, logits float64[labels]) of the texts that hold known n-grams."""
+        unit = float(self.units.max(initial=0)) / _STEPS
+        if unit == 0:
+            return
+        step = max(_CHUNK_NUMBERS // self.weights.shape[1], 1)
+        for start, block in blocks(texts):
+            found = self.vocabulary.weighed(block)
+            values = np.rint(found.value * self.units[found.place] / unit).astype(np.int32)[:, None]
+            ends = np.searchsorted(found.text, np.arange(len(block)), side="right").tolist()
+            begin = 0
+            for text, end in enumerate(ends):
+                sums = np.zeros(self.weights.shape[1], np.int32)
+                for first in range(begin, end, step):
+                    part = slice(first, min(first + step, end))
+                    sums += (self.weights.take(found.place[part], axis=0) * values[part]).sum(axis=0, dtype=np.int32)
+                if end > begin:
+                    yield start + text, sums.astype(np.float64) * unit
+                begin = end
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """Linear classifier over a bundle's vectors and the n-grams of texts.
+
+    Args:
+        vector_weights: int16[labels, d], of vectors of length 1 of the bundle `digest`.
+        unit: what 1 in `vector_weights` stands for.
+        ngrams: the weights of n-grams; None for a head that sees vectors only.
+        intercepts: float32[labels].
+        labels: two or more, all different.
+        temperature: divides the logits, so that scores are shares of right answers.
+        threshold: 0 to 1; a text whose best score is lower has no label.
+        model: the bundle's name.
+        digest: the bundle's digest.
+        file_digest: SHA-256 of the file's contents, where the head was loaded from one.
+    """
+
+    vector_weights: NDArray[np.int16]
+    unit: float
+    ngrams: NgramWeights | None
     intercepts: Floats
     labels: tuple[str, ...]
     temperature: float
     threshold: float
     model: str
     digest: str
-    file_digest: str = ""
+    file_digest: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, coefficients: Floats, intercepts: Floats, *, ngrams: NgramWeights | None = None, **fields: Any) -> Head:
+        """Return a head whose weights of vectors are coefficients float32[labels, d], rounded to 32,767ths."""
+        unit = float(np.abs(coefficients).max(initial=0)) / 32767
+        rounded = np.rint(coefficients / unit) if unit > 0 else np.zeros(coefficients.shape)
+        return cls(rounded.astype(np.int16), unit, ngrams, np.asarray(intercepts, np.float32), **fields)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Head:
-        """The head of a file. Raises InputError, saying what to do, for what is no whole head."""
+        """Load a head from its file. Raises InputError, saying what to do, for anything but an intact head."""
         return _read(Path(path))
 
     @staticmethod
     def digest_of(path: str | os.PathLike[str]) -> str:
-        """The `file_digest` that a head's file says it has, from its first bytes alone. Raises InputError."""
+        """Return the `file_digest` that a head's file claims, from its first bytes. Raises InputError."""
         with _opened(Path(path)) as file:
             return _beginning(Path(path), file)[len(MAGIC) : -LENGTH_BYTES].hex()
 
@@ -87,64 +157,107 @@ class Head:
         """Bytes of the longest label in UTF-8."""
         return max(len(label.encode()) for label in self.labels)
 
+    @property
+    def dimensions(self) -> int:
+        """Columns of the vectors."""
+        return int(self.vector_weights.shape[1])
+
+    @property
+    def _arrays(self) -> list[tuple[NDArray[Any], str]]:
+        """The file's arrays in order, with their dtypes."""
+        arrays: list[tuple[NDArray[Any], str]] = [(self.vector_weights, "<i2"), (self.intercepts, "<f4")]
+        if self.ngrams is not None:
+            known = self.ngrams.vocabulary
+            arrays += [
+                (known.keys, "<i4"),
+                (known.idf, "<f4"),
+                (self.ngrams.units, "<f4"),
+                (self.ngrams.weights, "|i1"),
+            ]
+        return arrays
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, whole or not at all. Raises InputError for what could not be read again."""
+        """Write the file, whole or not at all. Raises InputError for a head that `load` would refuse."""
         try:
             header = HeadHeader(
-                model=self.model,
-                digest=self.digest,
-                dimensions=self.coefficients.shape[1],
-                temperature=self.temperature,
-                threshold=self.threshold,
-                labels=list(self.labels),
-            )
+                model=self.model, digest=self.digest, dimensions=self.dimensions,
+                ngrams=0 if self.ngrams is None else len(self.ngrams.units), unit=self.unit,
+                temperature=self.temperature, threshold=self.threshold, labels=list(self.labels),
+            )  # fmt: skip
         except ValidationError as error:
             raise InputError(_sentence(error)) from error
+        _check(Path(path), self)
         text = orjson.dumps(header.model_dump())
         body = len(text).to_bytes(LENGTH_BYTES, "little") + text
-        body += b"".join(np.ascontiguousarray(one, "<f4").tobytes() for one in (self.coefficients, self.intercepts))
-        _checked(Path(path), header, self.coefficients, self.intercepts)
+        body += b"".join(np.ascontiguousarray(array, dtype).tobytes() for array, dtype in self._arrays)
         with whole(Path(path)) as file:
             file.write(MAGIC + hashlib.sha256(body).digest() + body)
 
-    def check_bundle(self, digest: str) -> None:
-        """Raise InputError where vectors are of another bundle than the head's."""
+    def work(self, texts: Sequence[str]) -> int:
+        """Return at most how many products with weights of n-grams `predict` makes for texts."""
+        if self.ngrams is None:
+            return 0
+        most = len(self.ngrams.units)
+        return len(self.labels) * sum(min(FEATURES_A_CHARACTER * (len(text) + 2), most) for text in texts)
+
+    def check_bundle(self, digest: str, dimensions: int | None = None) -> None:
+        """Raise InputError where vectors are of another bundle than the head's, or have other dimensions."""
         if digest != self.digest:
             raise InputError(
                 f"the head was learned from another model ({quoted(self.model)}, digest {self.digest[:12]}) than "
-                f"this one ({digest[:12]}); name that one with --model, or learn the head anew"
+                f"this one ({digest[:12]}); name that one with --model, or learn the head again"
             )
-
-    def predict(self, vectors: Floats) -> Floats:
-        """float32[n, labels]: scores above 0 that sum to 1, of vectors float32[n, d] of length 1.
-
-        A vector has the same scores to the bit, alone or in any company. Raises InputError for vectors of another
-        width.
-        """
-        if vectors.ndim != 2 or vectors.shape[1] != self.coefficients.shape[1]:
+        if dimensions not in (None, self.dimensions):
             raise InputError(
-                f"the head takes vectors of {self.coefficients.shape[1]} columns; ask the model that it is of"
+                f"the head is damaged: it takes vectors of {self.dimensions} columns, its model has {dimensions}; "
+                "learn the head again"
             )
-        logits = np.empty((len(vectors), len(self.labels)), np.float32)
-        step = max(_CHUNK_NUMBERS // self.coefficients.size, 1)
-        for start in range(0, len(vectors), step):
-            part = np.ascontiguousarray(vectors[start : start + step], np.float32)
-            for first in range(0, len(self.labels), columns := max(_CHUNK_NUMBERS // vectors.shape[1], 1)):
-                some = self.coefficients[first : first + columns]
-                # Along rows in numpy's fixed order: the rounding of a matrix product changes with its shape.
-                logits[start : start + step, first : first + columns] = (part[:, None, :] * some).sum(axis=2)
-        logits += self.intercepts
+
+    def predict(self, texts: Sequence[str], vectors: Floats) -> Floats:
+        """Score texts.
+
+        Args:
+            texts: n of them.
+            vectors: float32[n, d], of length 1 or 0.
+
+        Returns:
+            float32[n, labels]: scores above 0 that sum to 1.
+
+        Raises:
+            InputError: vectors have another width, or a text has a lone surrogate.
+        """
+        if vectors.ndim != 2 or vectors.shape[1] != self.dimensions:
+            raise InputError(f"the head takes vectors of {self.dimensions} columns; ask the model that it is of")
+        logits = self._of_vectors(vectors)
+        if self.ngrams is not None:
+            for row, of_ngrams in self.ngrams.logits(texts):
+                logits[row] += of_ngrams
         return softmax(logits, self.temperature)
 
+    def _of_vectors(self, vectors: Floats) -> Floats:
+        """Return logits float32[n, labels] with the intercepts."""
+        # Products of whole numbers, whose sums are below 2^53. Calls are small: the threads of a BLAS library take
+        # 0.6 ms to begin a larger one.
+        columns = max(_BLAS_PRODUCTS // self.dimensions, 1)
+        rows = max(_BLAS_PRODUCTS // (self.dimensions * min(columns, len(self.labels))), 1)
+        logits = np.empty((len(vectors), len(self.labels)), np.float32)
+        for first in range(0, len(self.labels), columns):
+            some = self.vector_weights[first : first + columns].astype(np.float64).T
+            for start in range(0, len(vectors), rows):
+                part = np.rint(np.clip(vectors[start : start + rows], -2, 2).astype(np.float64) * _UNIT)
+                logits[start : start + rows, first : first + columns] = (part @ some) * (self.unit / _UNIT)
+        logits += self.intercepts
+        return logits
+
     def answers(self, scores: Floats) -> list[str | None]:
-        """The label of each row of `predict`'s scores, or None where the best is below the threshold."""
+        """Return the label of each row of `predict`'s scores, or None where the best is below the threshold."""
         best = scores.argmax(axis=1)
         known = scores[np.arange(len(scores)), best] >= self.threshold
         return [self.labels[one] if sure else None for one, sure in zip(best.tolist(), known.tolist(), strict=True)]
 
 
 def softmax(logits: Floats, temperature: float) -> Floats:
-    """float32[n, labels]: exp(logits / temperature), each row divided by its sum."""
+    """Return float32[n, labels]: exp(logits / temperature), each row divided by its sum."""
     scaled = logits / np.float32(temperature)
     powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
     shares: Floats = powers / powers.sum(axis=1, keepdims=True)
@@ -154,27 +267,33 @@ def softmax(logits: Floats, temperature: float) -> Floats:
 def _read(path: Path) -> Head:
     with _opened(path) as file:
         size = os.fstat(file.fileno()).st_size
-        head = _beginning(path, file)
-        length = int.from_bytes(head[-LENGTH_BYTES:], "little")
-        if length > min(MOST_HEADER_BYTES, size - len(head)):
+        beginning = _beginning(path, file)
+        length = int.from_bytes(beginning[-LENGTH_BYTES:], "little")
+        if length > min(MOST_HEADER_BYTES, size - len(beginning)):
             raise _damaged(path, "its header is longer than the file, or than 64 MiB")
         text = file.read(length)
         header = _header(path, text)
-        numbers = (header.dimensions + 1) * len(header.labels)
-        if numbers > MOST_NUMBERS or len(head) + length + 4 * numbers != size:
+        labels, ngrams = len(header.labels), header.ngrams
+        shapes: list[tuple[str, tuple[int, ...]]] = [("<i2", (labels, header.dimensions)), ("<f4", (labels,))]
+        shapes += [("<i4", (ngrams,)), ("<f4", (ngrams,)), ("<f4", (ngrams,)), ("|i1", (ngrams, labels))]
+        sizes = [np.dtype(dtype).itemsize * int(np.prod(shape)) for dtype, shape in shapes]
+        if sum(sizes) > MOST_BYTES or len(beginning) + length + sum(sizes) != size:
             raise _damaged(path, "its size is not what its header says")
-        body = file.read(4 * numbers)
-    digest = hashlib.sha256(head[-LENGTH_BYTES:] + text + body).digest()
-    if len(body) < 4 * numbers or digest != head[len(MAGIC) : -LENGTH_BYTES]:
-        raise _damaged(path, "its digest differs")
-    values = np.frombuffer(body, "<f4").astype(np.float32)
-    coefficients = values[: -len(header.labels)].reshape(len(header.labels), header.dimensions)
-    intercepts = values[-len(header.labels) :]
-    _checked(path, header, coefficients, intercepts)
-    return Head(
-        coefficients, intercepts, tuple(header.labels), header.temperature, header.threshold, header.model,
-        header.digest, digest.hex(),
+        body = file.read(sum(sizes))
+    digest = hashlib.sha256(beginning[-LENGTH_BYTES:] + text + body).digest()
+    if len(body) < sum(sizes) or digest != beginning[len(MAGIC) : -LENGTH_BYTES]:
+        raise _damaged(path, "its checksum differs")
+    arrays: list[NDArray[Any]] = []
+    for (dtype, shape), begin in zip(shapes, np.cumsum([0, *sizes[:-1]]).tolist(), strict=True):
+        flat = np.frombuffer(body, dtype, int(np.prod(shape)), begin)
+        arrays.append(flat.reshape(shape).astype(np.dtype(dtype).newbyteorder("="), copy=False))
+    weights, intercepts, keys, idf, units, of_ngrams = arrays
+    head = Head(
+        weights, header.unit, NgramWeights(Vocabulary(keys, idf), of_ngrams, units) if ngrams else None, intercepts,
+        tuple(header.labels), header.temperature, header.threshold, header.model, header.digest, digest.hex(),
     )  # fmt: skip
+    _check(path, head)
+    return head
 
 
 @contextmanager
@@ -187,11 +306,13 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _beginning(path: Path, file: BinaryIO) -> bytes:
-    """MAGIC, the digest, and the header's length."""
+    """Read MAGIC, the checksum, and the header's length."""
     begin = len(MAGIC) + DIGEST_BYTES + LENGTH_BYTES
     head = file.read(begin)
+    if head.startswith(MAGIC_OF_0_1):
+        raise InputError(f"{path} is a head of gramvec 0.1; learn it again with gramvec classify fit")
     if len(head) < begin or not head.startswith(MAGIC):
-        raise InputError(f"{path} is no head; give a file that gramvec classify fit wrote")
+        raise InputError(f"{path} is not a head; give a file that gramvec classify fit wrote")
     return head
 
 
@@ -199,18 +320,31 @@ def _header(path: Path, text: bytes) -> HeadHeader:
     try:
         return HeadHeader.model_validate(orjson.loads(text))
     except orjson.JSONDecodeError as error:
-        raise _damaged(path, "its header is no JSON") from error
+        raise _damaged(path, "its header is not JSON") from error
     except ValidationError as error:
         raise _damaged(path, _sentence(error)) from error
 
 
-def _checked(path: Path, header: HeadHeader, coefficients: Floats, intercepts: Floats) -> None:
-    if len({*header.labels}) < len(header.labels):
+def _check(path: Path, head: Head) -> None:
+    """Raise InputError unless a head's arrays fit together, and no text can have a logit that overflows."""
+    if len({*head.labels}) < len(head.labels):
         raise _damaged(path, "two of its labels are the same")
-    if coefficients.shape != (len(header.labels), header.dimensions) or intercepts.shape != (len(header.labels),):
+    if len(head.vector_weights) != len(head.labels) or head.intercepts.shape != (len(head.labels),):
         raise _damaged(path, "its arrays are not of the shape that its labels give")
-    # Within this, no logit of a vector of length 1 can leave float32.
-    if not (np.abs(coefficients).max() < 1e30 and np.abs(intercepts).max() < 1e30):
+    # A vector has length 1, and of all n-grams of a text the characters have, and the words.
+    largest = np.abs(head.intercepts).max() + head.unit * np.sqrt(float(head.dimensions)) * (1 << 15)
+    if head.ngrams is not None:
+        known = head.ngrams.vocabulary
+        if head.ngrams.weights.shape != (len(known.keys), len(head.labels)) or len(head.ngrams.units) != len(
+            known.keys
+        ):
+            raise _damaged(path, "its weights of n-grams are not of the shape that its labels give")
+        if not (np.all(np.diff(known.keys) > 0) and np.all(known.keys >= 0) and np.all(known.keys < KEYS)):
+            raise _damaged(path, "its n-grams do not ascend")
+        if not (np.all(known.idf > 0) and np.all(known.idf < 1e3) and np.all(head.ngrams.units >= 0)):
+            raise _damaged(path, "a weight of an n-gram is negative or too large")
+        largest += 2 * 128 * np.sqrt(float(len(known.keys))) * head.ngrams.units.max(initial=0)
+    if not largest / head.temperature < MOST_LOGIT:
         raise _damaged(path, "a number in it is not finite, or too large")
 
 
@@ -220,4 +354,4 @@ def _sentence(error: ValidationError) -> str:
 
 
 def _damaged(path: Path, why: str) -> InputError:
-    return InputError(f"{path} is damaged or of another version: {why}; learn the head anew, or fetch it again")
+    return InputError(f"{path} is damaged or of another version: {why}; learn the head again, or fetch it again")

@@ -1,4 +1,4 @@
-"""Labels and scores as what a file of texts becomes: a line for each row, with what it was found to be."""
+"""Labels and scores as the output of a bulk job: a line for each row."""
 
 from __future__ import annotations
 
@@ -19,50 +19,58 @@ LabelFormat = Literal["tsv", "jsonl"]
 
 
 class LabelForm:
-    """label, score and text a line, or JSON objects with all columns of the row besides.
+    """Writer of label, score and text, tab-separated, or of JSON objects that also hold the row's columns.
 
-    A text that scores below the head's threshold is "unknown", in JSON null beside the best label; so is a row without
-    a vector, which has no score. shown: what makes a cell of a terminal's line.
+    The label is "unknown" for a text that scores below the head's threshold, and for a row without a vector, which has
+    no score.
+
+    Args:
+        head: scores the texts.
+        form: "tsv" or "jsonl".
+        column: of the texts.
+        shown: escapes a cell for a terminal.
+        most: the characters of a text that the head sees.
     """
 
     in_place = True
 
-    def __init__(self, head: Head, form: LabelFormat, column: str, shown: Callable[[str], str] = str) -> None:
+    def __init__(
+        self, head: Head, form: LabelFormat, column: str, shown: Callable[[str], str] = str, *, most: int | None = None
+    ) -> None:
         self._head = head
         self._form = form
         self._column = column
         self._shown = shown
+        self._most = most
 
     def begin(self, block: Block | None, columns: Any) -> bytes:
-        """See Writes."""
+        """Return no bytes."""
         return b""
 
     def resume(self, stage: Path) -> None:
-        """See Writes."""
+        """Do nothing."""
 
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
-        """See Writes."""
-        scores = self._head.predict(np.asarray(vectors, np.float32))
+        """Return the lines of a block."""
+        no_vector = missing.tolist()
+        texts = ["" if no else text[: self._most] for text, no in zip(block.texts, no_vector, strict=True)]
+        scores = self._head.predict(texts, np.asarray(vectors, np.float32))
         answers, places = self._head.answers(scores), scores.argmax(axis=1).tolist()
         best = scores.max(axis=1, initial=0).tolist()
         lines = []
         for row, record in enumerate(records_of(block)):
+            label = UNKNOWN if no_vector[row] else answers[row] or UNKNOWN
             if self._form == "jsonl":
-                found: dict[str, Any] = {"label": None, "best": None, "score": None, "record": record}
-                if not missing[row]:
-                    found |= {
-                        "label": answers[row],
-                        "best": self._head.labels[places[row]],
-                        "score": round(best[row], 6),
-                    }
+                found: dict[str, Any] = {"label": label, "best": None, "score": None, "record": record}
+                if not no_vector[row]:
+                    found |= {"best": self._head.labels[places[row]], "score": round(best[row], 6)}
                 lines.append(json_line(block.numbers[row], found))
             else:
-                text = str(record.get(self._column) or "")
-                score = "" if missing[row] else f"{best[row]:.4f}"
-                label = UNKNOWN if missing[row] else answers[row] or UNKNOWN
-                cells = [self._shown(" ".join(one.split())) for one in (label, score, text)]
-                lines.append(("\t".join(cells) + "\n").encode("utf-8", "replace"))
+                score = "" if no_vector[row] else f"{best[row]:.4f}"
+                cells = [label, score, str(record.get(self._column) or "")]
+                line = "\t".join(self._shown(" ".join(one.split())) for one in cells)
+                lines.append(f"{line}\n".encode("utf-8", "replace"))
         return b"".join(lines)
 
     def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
-        """See Writes."""
+        """Do nothing."""

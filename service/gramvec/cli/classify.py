@@ -11,9 +11,8 @@ import click
 
 from gramvec.bulk.embed_file import Files, Interrupted, embed_file
 from gramvec.bulk.pipeline import OnError, Options
-from gramvec.classify.fit import fit_head
+from gramvec.classify.fit import PARTS, fit_head
 from gramvec.classify.head import Head
-from gramvec.classify.reader import read_labelled
 from gramvec.classify.writer import LabelForm, LabelFormat
 from gramvec.cli.embed import (
     STOPPED,
@@ -30,7 +29,8 @@ from gramvec.cli.options import device_option, model_option, printable
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.runtime.base import Device
-from gramvec.tables.inputs import STDIN, Form, form_of
+from gramvec.tables.columns import read_columns
+from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, Form, form_of
 
 OUTPUTS = ("tsv", "jsonl")
 
@@ -42,6 +42,8 @@ def classify() -> None:
 
 @classify.command(short_help="Learn labels from a file.")
 @click.argument("labelled", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--delimiter", help="Character between the columns of CSV, such as ';' or tab.  [by the header]")
+@click.option("--encoding", default=UTF_8, show_default=True, help="Encoding of LABELLED, such as cp1252.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The head's file.")
 @model_option
 @device_option
@@ -51,8 +53,11 @@ def classify() -> None:
               help="The least score of a label.  [what 95 % of the right answers on held-out texts reach]")  # fmt: skip
 @truncate_option
 @max_characters_option
+@on_error_option
 def fit(
     labelled: Path,
+    delimiter: str | None,
+    encoding: str,
     output: Path,
     model: str,
     device: Device,
@@ -61,12 +66,12 @@ def fit(
     threshold: float | None,
     truncate: bool,
     max_characters: int,
+    on_error: OnError,
 ) -> None:
-    """Learn a head, a logistic regression on the model's vectors, from LABELLED: label<TAB>text lines, or CSV, JSON
-    lines or Parquet.
+    """Learn a head from LABELLED: label<TAB>text lines, or CSV, JSON lines or Parquet with columns of these names.
 
-    Each text is held out once, in one of five parts, and the report is of what the others say of it. Needs
-    scikit-learn: pip install 'gramvec[classify]'.
+    The head sees the model's vectors, n-grams of characters and words; texts held out decide how much of each, and
+    the report is of those. Needs scikit-learn: pip install 'gramvec[classify]'.
 
     \b
     Example:
@@ -74,22 +79,38 @@ def fit(
     """  # noqa: D301 - click takes the character, not its escape
     if not output.resolve().parent.is_dir():
         raise InputError(f"there is no folder {output.parent} for the head; make it first")
-    found = read_labelled(labelled, column=column, label=label)
+    found = read_columns(
+        labelled,
+        [label, column],
+        format=FileFormat(form_of(labelled), delimiter, encoding),
+        options={label: "--label"},
+        positional=True,
+        filled=True,
+        on_error=on_error,
+    )
+    texts, labels = ([one.strip() for one in found.values[name]] for name in (column, label))
+    if not texts:
+        raise InputError(f"{labelled} has no rows; write a label, a tab and a text on each line")
     with closing(load(model, device=device, max_characters=max_characters)) as embedder:
         try:
-            vectors = embedder.embed(found.texts, truncate=truncate)
+            texts = embedder.prepare(texts, truncate=truncate)
+            vectors = embedder.embed(texts)
         except InputError as error:
-            raise InputError(f"{labelled}: {error}") from error
+            at = "" if error.index is None else f"{found.unit} {found.numbers[error.index]}: "
+            raise InputError(f"{labelled}: {at}{error}") from error
         head, report = fit_head(
-            vectors, found.labels, model=embedder.name, digest=embedder.digest, threshold=threshold
+            texts, vectors, labels, model=embedder.name, digest=embedder.digest, threshold=threshold
         )  # fmt: skip
     head.save(output)
+    for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "were left out"):
+        click.echo(sentence, err=True)
+    seen = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(PARTS, report.weights, strict=True) if weight)
     click.echo(f"{report.texts:,} held-out texts of {report.labels:,} labels")
     click.echo(f"right label, %                {100 * report.accuracy:6.1f}")
-    click.echo(f"calibration error, %          {100 * report.calibration:6.1f}    (without a temperature "
-               f"{100 * report.before:.1f})")  # fmt: skip
+    click.echo(f"calibration error, %          {100 * report.calibration:6.1f}")
     click.echo(f"unknown, score below {head.threshold:.2f}, %{100 * report.unknown:7.1f}")
     click.echo(f"right label of the others, %  {100 * report.accuracy_known:6.1f}")
+    click.echo(f"weights of what it sees       {seen}")
     click.echo(f"{output}: {len(head.labels):,} labels of {head.model}, {output.stat().st_size / 1e3:,.0f} kB")
 
 
@@ -111,7 +132,7 @@ def predict(
     source: Path,
     output: Path | None,
     form: LabelFormat | None,
-    input_format: Form | None,
+    input_format: Form | FileFormat | None,
     column: str,
     model: str | None,
     device: Device,
@@ -123,7 +144,7 @@ def predict(
     """Give each text of INPUT (stdin without it; what `gramvec embed` reads) a label of HEAD: a line is label,
     score, text.
 
-    The label is "unknown" where the best score is below the threshold. JSON lines have the best label besides.
+    The label is "unknown" where the best score is below the threshold. JSON lines name the best label too.
 
     \b
     Examples:
@@ -135,15 +156,15 @@ def predict(
         learned = replace(learned, threshold=threshold)
     output = output or STDIN
     form = form or ("jsonl" if form_of(output) == "jsonl" else "tsv")
-    # On a terminal a stranger's text must not move the cursor; a program gets it as it is.
+    # On a terminal untrusted text must not move the cursor; a program gets it unchanged.
     shown = printable if output == STDIN and sys.stdout.isatty() else str
     embedder = load(model or learned.model, device=device, max_characters=max_characters, threads=1)
     try:
-        learned.check_bundle(embedder.digest)
+        learned.check_bundle(embedder.digest, embedder.dimension)
         with told_to_stop(), progress("labelling") as watch:
             done = embed_file(
                 embedder, Files(source, output, input_format, "jsonl", column), Options(truncate=truncate),
-                on_error=on_error, watch=watch, written=LabelForm(learned, form, column, shown),
+                on_error=on_error, watch=watch, written=LabelForm(learned, form, column, shown, most=max_characters),
             )  # fmt: skip
     except Interrupted as error:
         click.echo(f"Error: {error}", err=True)

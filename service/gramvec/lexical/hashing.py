@@ -62,7 +62,7 @@ def hashed_features(
     words: bool = False,
 ) -> Hashed:
     """The features of texts, given their characters; lower: code points to what they are in lower case."""
-    letters = np.where(chars.source < 0, np.uint32(ord(" ")), lower(given.points[np.maximum(chars.source, 0)]))
+    letters = _letters(given, chars, lower)
     place = np.arange(len(letters)) - chars.first
     found: list[Hashed] = []
     key = np.zeros(len(letters), np.uint64)
@@ -71,14 +71,30 @@ def hashed_features(
         key = (before if order > 1 else key) * np.uint64(PRIME) + letters
         if order in orders:
             at = np.flatnonzero(place >= order - 1)
-            found.append(Hashed(chars.text[at], _mixed(key[at], order), at))
+            found.append(Hashed(chars.text[at], mixed(key[at], order), at))
     if words:
         spans = word_spans(chars)
         hashes = hashing.word_hashes(letters, spans.start, spans.end - spans.start)
-        found.append(Hashed(spans.text, _mixed(hashes, 0), spans.start))
+        found.append(Hashed(spans.text, mixed(hashes, 0), spans.start))
     if not found:
         return Hashed(np.zeros(0, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.int64))
     return Hashed(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def letters_of(texts: Sequence[str]) -> tuple[Characters, UInt32s]:
+    """Return the characters of texts, and the code point that each is read as: lower case, U+0020 for white space.
+
+    Raises InputError with the text's index for a lone surrogate or anything but str.
+    """
+    given = code_points(texts)
+    chars = characters(given, _classes())
+    return chars, _letters(given, chars, lower_table().__getitem__)
+
+
+def _letters(given: CodePoints, chars: Characters, lower: Callable[[UInt32s], UInt32s]) -> UInt32s:
+    if not len(given.points):
+        return np.zeros(0, np.uint32)
+    return np.where(chars.source < 0, np.uint32(ord(" ")), lower(given.points[np.maximum(chars.source, 0)]))
 
 
 def columns_of(hashes: UInt64s) -> Int64s:
@@ -86,8 +102,8 @@ def columns_of(hashes: UInt64s) -> Int64s:
     return (hashes >> np.uint64(64 - COLUMN_BITS)).astype(np.int64)
 
 
-def _mixed(key: UInt64s, kind: int) -> UInt64s:
-    """SplitMix64's finaliser of the key; kind: the order of an n-gram, 0 for words."""
+def mixed(key: UInt64s, kind: int) -> UInt64s:
+    """Return SplitMix64's finalizer of a key. kind: the order of an n-gram, 0 for words, or what else is hashed."""
     x = key + np.uint64((kind + 1) * PRIME & 0xFFFFFFFFFFFFFFFF)
     x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)

@@ -40,7 +40,7 @@ class TableRows:
         path: a file, plain or compressed, or - for standard input.
         format: form, delimiter and encoding; None goes by the file's ending.
         positional: names of the columns of tab-separated lines (.txt, .tsv) that have no header. Their first line is a
-            header if it names one of these; columns beyond them are called "column 3", "column 4" and so on.
+            header if it names one of these; the last column has the rest of the line.
 
     Attributes:
         name: of the file, for messages.
@@ -100,11 +100,8 @@ class TableRows:
             yield block
 
     def _split(self, text: str) -> dict[str, Any]:
-        values = text.split("\t")
         names = self.names or []
-        return dict(zip(names, values, strict=False)) | {
-            f"column {place + 1}": values[place] for place in range(len(names), len(values))
-        }
+        return dict(zip(names, text.split("\t", len(names) - 1), strict=False))
 
     def __iter__(self) -> Iterator[TableRow]:
         for block in self.blocks():

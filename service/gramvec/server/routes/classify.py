@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from gramvec.classify.ngrams import BLOCK_CHARACTERS, BYTES_A_CHARACTER
 from gramvec.embed.vectors import Vectors
 from gramvec.server.errors import too_large
 from gramvec.server.request import Request, with_job
@@ -17,10 +18,13 @@ from gramvec.server.state.resources import Attached
 
 # Scores of one request, in 110 MB: 0.8 s of a core for vectors of 300 columns, 1.6 s for 1,024 columns.
 MOST_SCORES = 2_000_000
+# Products of n-grams with labels in one request: 0.6 s of a core.
+MOST_WORK = 400_000_000
 # In the response to one request.
 MOST_ENTRIES = 200_000
 SECONDS_A_SCORE = 4e-7
 SECONDS_AN_ENTRY = 1e-6
+SECONDS_A_PRODUCT = 1.5e-9
 
 
 def _kind(value: Any) -> str:
@@ -93,19 +97,26 @@ async def predict_labels(request: Request, body: PredictRequest) -> Response:
         raise too_large(f"{len(given)} texts with {shown} labels are over {MOST_ENTRIES}; ask for fewer with top_k")
     served = service.admit(served_head.model)
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    request.reserve(len(given) * (4 * labels + shown * (ENTRY_BYTES + served_head.held.longest_label)))
-    with request.admit(SECONDS_A_SCORE * len(given) * labels + SECONDS_AN_ENTRY * len(given) * shown) as job:
+    work = served_head.held.work(texts)
+    if len(texts) > 1 and work > MOST_WORK:
+        raise too_large(f"{len(texts)} texts with {labels} labels are too much work; send fewer or shorter texts")
+    ngrams = min(sum(map(len, texts)), BLOCK_CHARACTERS) * BYTES_A_CHARACTER
+    request.reserve(ngrams + len(given) * (4 * labels + shown * (ENTRY_BYTES + served_head.held.longest_label)))
+    seconds = SECONDS_A_SCORE * len(given) * labels + SECONDS_AN_ENTRY * len(given) * shown + SECONDS_A_PRODUCT * work
+    with request.admit(seconds) as job:
         embeddings, usage = await request.embed(served, texts)
         units = embeddings.units
-        encoded, unknown = await request.in_thread(job, lambda: _predicted(served_head, units, shown, body.alone))
+        encoded, unknown = await request.in_thread(
+            job, lambda: _predicted(served_head, texts, units, shown, body.alone)
+        )
     usage = with_job(usage, job)
     headers = [(b"x-unknown-inputs", listed_paths([body.path(index) for index in unknown]))] if unknown else []
     return Response([encoded], JSON, usage, headers)
 
 
-def _predicted(served: Attached, units: Vectors, shown: int, alone: bool) -> tuple[bytes, list[int]]:
+def _predicted(served: Attached, texts: list[str], units: Vectors, shown: int, alone: bool) -> tuple[bytes, list[int]]:
     head = served.held
-    scores = head.predict(units)
+    scores = head.predict(texts, units)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :shown]
     best = np.take_along_axis(scores, order, 1)
     answers = [

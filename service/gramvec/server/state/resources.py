@@ -153,7 +153,14 @@ def _open_head(settings: Settings, path: Path) -> Opened:
     from gramvec.classify.head import Head
 
     head: Head = Head.load(path)
-    return Opened(head, head.file_digest, head.model, head.digest, lambda embedder: embedder.digest == head.digest)
+
+    def is_of(embedder: Embedder) -> bool:
+        if embedder.digest != head.digest:
+            return False
+        head.check_bundle(embedder.digest, embedder.dimension)
+        return True
+
+    return Opened(head, head.file_digest, head.model, head.digest, is_of)
 
 
 def _head_digest(path: Path) -> str:

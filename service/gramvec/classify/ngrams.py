@@ -1,0 +1,132 @@
+"""TF-IDF of a text's n-grams: characters (2 to 4 within a word and its edges) and words (1 to 2), as hashed columns.
+
+A column is the highest 24 bits of a feature's hash (see gramvec.lexical.hashing), so that a head stores no texts. A
+feature that occurs t times weighs (1 + ln t) idf, idf = ln((1 + n) / (1 + df)) + 1 as in scikit-learn; the characters
+of a text have length 1 together, and so have its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.lexical.hashing import COLUMN_BITS, PRIME, columns_of, letters_of, mixed
+from gramvec.text import hashing
+from gramvec.text.numpy_reference import word_spans
+
+ORDERS = (2, 3, 4)
+KEYS = 2 << COLUMN_BITS
+FEATURES_A_CHARACTER = len(ORDERS) + 2  # at most
+CHARACTERS, WORDS = 0, 1
+# Keys of what is hashed, apart from those of gramvec.lexical: 0 there is a word, 1 to 8 an n-gram.
+_PAIR_OF_WORDS = 16
+BLOCK_TEXTS, BLOCK_CHARACTERS = 2048, 1 << 17
+BYTES_A_CHARACTER = 256  # while the features of a block are made
+
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+
+class Features(NamedTuple):
+    """Features of texts: text int64[m] and key int64[m], the part (0: characters, 1: words) << 24 | column."""
+
+    text: Int64s
+    key: Int64s
+
+
+def features(texts: Sequence[str]) -> Features:
+    """Hash the features of texts, repeated as often as they occur.
+
+    Raises:
+        InputError: with the text's index, for a lone surrogate or anything but str.
+    """
+    chars, letters = letters_of(texts)
+    place = np.arange(len(letters)) - chars.first
+    space = letters == ord(" ")
+    found: list[Features] = []
+    key = letters.astype(np.uint64)
+    inside = np.ones(len(letters), np.bool_)  # no space between the first and the last character
+    for order in range(2, max(ORDERS) + 1):
+        key = np.append(np.uint64(0), key[:-1])[: len(key)] * np.uint64(PRIME) + letters
+        if order > 2:
+            inside = np.append(False, inside[:-1])[: len(inside)] & ~np.append(True, space[:-1])[: len(space)]
+        at = np.flatnonzero(inside & (place >= order - 1))
+        found.append(Features(chars.text[at], columns_of(mixed(key[at], order))))
+    spans = word_spans(chars)
+    words = hashing.word_hashes(letters, spans.start, spans.end - spans.start)
+    second = np.flatnonzero(np.diff(spans.text, prepend=-1) == 0)
+    pairs = words[second - 1] * np.uint64(PRIME) + words[second]
+    of_words = WORDS << COLUMN_BITS
+    found.append(Features(spans.text, columns_of(mixed(words, 0)) | of_words))
+    found.append(Features(spans.text[second], columns_of(mixed(pairs, _PAIR_OF_WORDS)) | of_words))
+    return Features(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+class Weighed(NamedTuple):
+    """Sparse rows: of each entry the text int64[m] ascending, the place in a Vocabulary int64[m], and the value."""
+
+    text: Int64s
+    place: Int64s
+    value: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Known features. keys: int32[k], ascending, as in Features. idf: float32[k]."""
+
+    keys: NDArray[np.int32]
+    idf: Floats
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[str], *, least: int, most: int) -> Vocabulary:
+        """Return the features that at least `least` texts hold, of each part the `most` commonest."""
+        keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        for _, block in blocks(texts):
+            found = features(block)
+            # Of each text a feature counts once.
+            pairs = np.unique(found.key << 32 | found.text)
+            new, of_new = np.unique(pairs >> 32, return_counts=True)
+            keys, places = np.unique(np.concatenate([keys, new]), return_inverse=True)
+            counts = np.bincount(places, np.concatenate([counts, of_new])).astype(np.int64)
+        kept = []
+        for part in (CHARACTERS, WORDS):
+            at = np.flatnonzero((keys >> COLUMN_BITS == part) & (counts >= least))
+            kept.append(at[np.argsort(-counts[at], kind="stable")[:most]])
+        places = np.sort(np.concatenate(kept))
+        idf = np.log((1 + len(texts)) / (1 + counts[places])) + 1
+        return cls(keys[places].astype(np.int32), idf.astype(np.float32))
+
+    def only(self, places: Int64s) -> Vocabulary:
+        """Return the features at these places, ascending."""
+        return Vocabulary(self.keys[places], self.idf[places])
+
+    def weighed(self, texts: Sequence[str]) -> Weighed:
+        """Return the TF-IDF of the known features of texts, of length 1 for each part of a text."""
+        found = features(texts)
+        places = np.searchsorted(self.keys, found.key)
+        places[places == len(self.keys)] = 0
+        known = self.keys[places] == found.key if len(self.keys) else np.zeros(len(places), np.bool_)
+        entries = np.sort(found.text[known] << 32 | places[known])
+        first = np.flatnonzero(np.diff(entries, prepend=np.int64(-1)))
+        times = np.diff(np.append(first, len(entries)))
+        text, place = entries[first] >> 32, entries[first] & 0xFFFFFFFF
+        values = (1 + np.log(times)) * self.idf[place]
+        group = text * 2 + (self.keys[place] >> COLUMN_BITS)
+        lengths = np.sqrt(np.bincount(group, values * values, minlength=2 * len(texts)))
+        return Weighed(text, place, values / lengths[group])
+
+
+def blocks(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield (index of the first text, texts) of at most 2,048 texts and, but for one text, 131,072 characters."""
+    start = 0
+    while start < len(texts):
+        end, size = start, 0
+        while end < len(texts) and end - start < BLOCK_TEXTS and (size < BLOCK_CHARACTERS or end == start):
+            size += len(texts[end])
+            end += 1
+        yield start, texts[start:end]
+        start = end
