@@ -21,7 +21,7 @@ from gramvec.errors import GramvecError
 
 # Each is a module of this package with run(Setting) -> Part.
 PARTS = (
-    "features", "embedder", "http", "protocol", "memory", "startup", "training", "bulk", "match",
+    "features", "embedder", "http", "protocol", "memory", "startup", "training", "bulk", "match", "classify",
 )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def main(only: str, model: str, data: Path, texts: int, rounds: int, output: Pat
     if output and not output.parent.is_dir():
         raise click.UsageError(f"--json: there is no folder {output.parent}; make it first")
     try:
-        results = measured([name for name in PARTS if name in wanted], model, sentences(data, texts), rounds)
+        results = measured([name for name in PARTS if name in wanted], model, sentences(data, texts), rounds, data)
     except GramvecError as error:
         raise click.ClickException(str(error)) from error
     if output:
@@ -54,7 +54,9 @@ def main(only: str, model: str, data: Path, texts: int, rounds: int, output: Pat
         raise click.ClickException(f"something failed in {', '.join(results['failed'])}; the lines above say what")
 
 
-def measured(parts: list[str], model: str, texts: list[str], rounds: int) -> dict[str, Any]:
+def measured(
+    parts: list[str], model: str, texts: list[str], rounds: int, data: Path = Path("../shared/data/dev")
+) -> dict[str, Any]:
     """Run the parts, also after one has failed, and return the content of the JSON file (benchmarks/results.py)."""
     find_bundle(model)  # before minutes of work, not after
     where = machine()
@@ -66,7 +68,7 @@ def measured(parts: list[str], model: str, texts: list[str], rounds: int) -> dic
     for name in parts:
         part = Part()
         with part.failures_noted(name):
-            part = import_module(f"benchmarks.{name}").run(Setting(model, texts, rounds))
+            part = import_module(f"benchmarks.{name}").run(Setting(model, texts, rounds, data))
         results["parts"][name] = part.as_json()
         failed += [name] if part.failed else []
     return results | ({"failed": failed} if failed else {})

@@ -29,11 +29,13 @@ class Setting:
     """What every part is given.
 
     model: a name in models/ or a bundle's folder. texts: real sentences. rounds: how many interleaved rounds.
+    data: a folder of sets.
     """
 
     model: str
     texts: list[str]
     rounds: int
+    data: Path = ROOT.parent / "shared" / "data" / "dev"
 
     def blocks(self, size: int = 512) -> list[list[str]]:
         """The texts in lists of `size`; the last may be shorter."""

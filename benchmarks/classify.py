@@ -1,0 +1,170 @@
+"""`gramvec classify` beside what a user would write: scikit-learn's linear SVM over TF-IDF, over meaning, over all.
+
+On each set under classification/ and supervised/ of the data folder, with 5, 20 and all examples of each label (of the
+first seed; with few examples another seed changes figures by two points). CPU seconds are of one thread and of
+everything from texts on: features, vectors, fitting. Out of scope: labels that are left out of the training texts; the
+area under the ROC curve of the best score, over test texts of known and of left-out labels.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import gramvec
+from benchmarks.measure import Setting
+from benchmarks.results import Group, Part, Row
+from gramvec.classify.fit import fit_head
+
+SETS = {
+    "hwu64": ("classification/hwu64/train.tsv", "classification/hwu64/test.tsv", (5, 20, None)),
+    "snips": ("classification/snips/train.tsv", "classification/snips/test.tsv", (5, 20, 100)),
+    "sst2": ("supervised/sst2/binary.train.tsv.gz", "supervised/sst2/binary.test.tsv", (20, 1000, 10_000)),
+    "imdb": ("supervised/imdb/train.tsv", "supervised/imdb/test.tsv", (20, 100, None)),
+}
+OUT_OF_SCOPE, EVERY = "hwu64", 4  # every fourth label is left out
+DEFAULT = "gramvec classify"
+
+Scores = NDArray[np.float64]
+Way = Callable[["Split"], Callable[[], Scores]]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Texts to learn from with their labels from 0, and texts to ask."""
+
+    texts: list[str]
+    labels: NDArray[np.int64]
+    asked: list[str]
+
+
+def run(setting: Setting) -> Part:
+    part = Part()
+    embedder = gramvec.load(setting.model, device="cpu", threads=1)
+    try:
+        from sklearn.svm import LinearSVC  # noqa: F401
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        part.note("classify is left out: scikit-learn is not installed")
+        return part
+    ways = _ways(embedder)
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, (learned, asked, sizes) in SETS.items():
+            if not (setting.data / learned).is_file():
+                part.note(f"{name} is left out: there is no {setting.data / learned}")
+                continue
+            texts, labels = _read(setting.data / learned)
+            asked_texts, true = _read(setting.data / asked)
+            names = sorted({*labels})
+            own, right = ([names.index(one) for one in some] for some in (labels, true))
+            for size in sizes:
+                split = Split(*_chosen(texts, own, size), asked_texts)
+                title = f"classify: {name}, {size or 'all'} of each of {len(names)} labels, {len(split.texts):,} texts"
+                rows = list(_rows(ways, split, np.array(right)))
+                part.add(f"classify_{name}_{size or 'all'}", Group(title, "accuracy, %", rows, None))
+            if name == OUT_OF_SCOPE:
+                part.add("classify_out_of_scope", _out_of_scope(ways, texts, own, asked_texts, right, names))
+    embedder.close()
+    return part
+
+
+def _read(path: Path) -> tuple[list[str], list[str]]:
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t", 1) for line in file]
+    return [row[1] for row in rows], [row[0] for row in rows]
+
+
+def _chosen(texts: list[str], labels: list[int], size: int | None) -> tuple[list[str], NDArray[np.int64]]:
+    order = np.random.default_rng(0).permutation(len(texts))
+    own = np.array(labels)
+    kept = np.concatenate([order[own[order] == label][:size] for label in np.unique(own)])
+    return [texts[row] for row in kept.tolist()], own[kept]
+
+
+def _rows(ways: dict[str, Way], split: Split, true: NDArray[np.int64]) -> Iterator[Row]:
+    for name, way in ways.items():
+        began = time.process_time()
+        asks = way(split)
+        learned = time.process_time()
+        scores = asks()
+        yield {
+            "name": name,
+            "accuracy": round(100 * float((scores.argmax(axis=1) == true).mean()), 1),
+            "fit_cpu_seconds": round(learned - began, 2),
+            "per_cpu_second": round(len(split.asked) / (time.process_time() - learned)),
+        }
+
+
+def _out_of_scope(
+    ways: dict[str, Way], texts: list[str], own: list[int], asked: list[str], true: list[int], names: list[str]
+) -> Group:
+    from sklearn.metrics import roc_auc_score
+
+    known = [label for label in range(len(names)) if label % EVERY]
+    kept = [row for row, label in enumerate(own) if label in known]
+    split = Split([texts[row] for row in kept], np.array([known.index(own[row]) for row in kept]), asked)
+    inside = [label in known for label in true]
+    rows = [
+        {"name": name, "auroc": round(float(roc_auc_score(inside, way(split)().max(axis=1))), 3)}
+        for name, way in ways.items()
+    ]
+    left_out = len(names) - len(known)
+    return Group(f"classify: {OUT_OF_SCOPE}, {left_out} labels left out of {len(names)}", "AUROC", rows)
+
+
+def _ways(embedder: gramvec.Embedder) -> dict[str, Way]:
+    from scipy import sparse
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    def default(split: Split) -> Callable[[], Scores]:
+        names = [f"{label:06}" for label in split.labels.tolist()]
+        head, _ = fit_head(split.texts, embedder.embed(split.texts), names, model="", digest="0" * 64)
+        return lambda: head.predict(split.asked, embedder.embed(split.asked)).astype(np.float64)
+
+    def svm(*kinds: str) -> Way:
+        makers = {
+            "characters": lambda: TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True),
+            "words": lambda: TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True),
+        }
+
+        def way(split: Split) -> Callable[[], Scores]:
+            vectorizers = [makers[kind]() for kind in kinds if kind in makers]
+
+            def features(texts: list[str], method: str) -> Any:
+                found = [getattr(one, method)(texts) for one in vectorizers]
+                return sparse.hstack([*found, *([embedder.embed(texts)] if "meaning" in kinds else [])]).tocsr()
+
+            classifier = LinearSVC().fit(features(split.texts, "fit_transform"), split.labels)
+            return lambda: _columns(classifier.decision_function(features(split.asked, "transform")))
+
+        return way
+
+    def meaning(split: Split) -> Callable[[], Scores]:
+        classifier = LogisticRegression(C=10, max_iter=300).fit(embedder.embed(split.texts), split.labels)
+        return lambda: np.asarray(classifier.predict_proba(embedder.embed(split.asked)))
+
+    return {
+        DEFAULT: default,
+        "logistic regression, meaning": meaning,
+        "linear SVM, characters": svm("characters"),
+        "linear SVM, words": svm("words"),
+        "linear SVM, characters and words": svm("characters", "words"),
+        "linear SVM, all three": svm("characters", "words", "meaning"),
+    }
+
+
+def _columns(scores: Sequence[Any] | NDArray[Any]) -> Scores:
+    found = np.asarray(scores, np.float64)
+    return np.stack([-found, found], axis=1) if found.ndim == 1 else found
