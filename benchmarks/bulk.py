@@ -22,6 +22,7 @@ from benchmarks.results import Group, Part, Row
 LINES_A_SENTENCE = 48
 DEDUPE_A_SENTENCE = (6, 12)
 LIMIT = "library, no files"
+PEAK_SECONDS = 0.02
 
 
 class Cost(NamedTuple):
@@ -71,11 +72,24 @@ def command_cost(setting: Setting, *arguments: str) -> Cost:
         [sys.executable, "-m", "gramvec.cli", *arguments, "--model", setting.model],
         cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
+    peak = 0
+    while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+        # Not ru_maxrss, which begins at this process's own peak.
+        peak = max(peak, _peak_kb(process.pid))
+        time.sleep(PEAK_SECONDS)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"gramvec {arguments[0]} ended with {process.returncode}")
-    return Cost(time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3)
+    return Cost(time.perf_counter() - began, usage.ru_utime + usage.ru_stime, peak / 1e3)
+
+
+def _peak_kb(process: int) -> int:
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
 
 
 def _median(costs: list[Cost]) -> Cost:
