@@ -13,13 +13,13 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk.pipeline import OnError
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
 from gramvec.tables.arrow import pyarrow
 from gramvec.tables.bad_rows import BadLines
 from gramvec.tables.batches import Reader
+from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import Form, Source
 from gramvec.tables.parquet import ParquetReader
 from gramvec.tables.readers import CsvReader, open_reader

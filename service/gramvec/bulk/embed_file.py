@@ -1,24 +1,34 @@
-"""`embed_file`: a file of texts to a file of vectors, whole or not at all, and resumable."""
+"""`embed_file`: a file of texts to a file of vectors, whole or not at all, and resumable.
+
+Blocks of rows are read in this thread, embedded and encoded in a pool, and written in the input's order. A few of them
+wait at a time, so that memory does not grow with the input.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+import orjson
+from numpy.typing import NDArray
 
-from gramvec.bulk.metadata import provenance
-from gramvec.bulk.pipeline import OnError, Options, Piece, Work, pieces
+import gramvec
 from gramvec.embed.embedder import Embedder
+from gramvec.embed.quantization import Precision, check_precision, quantize
+from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import GramvecError, InputError
 from gramvec.tables.bad_rows import BadLines
-from gramvec.tables.batches import BLOCK_ROWS, START, Position, Reader
+from gramvec.tables.batches import BLOCK_ROWS, START, Block, Position, Reader
+from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader
 from gramvec.tables.staging import Job, Progress, Stage, open_stage
@@ -29,20 +39,20 @@ EMBEDDING = "embedding"
 OUTPUT_FORMS: tuple[OutputForm, ...] = ("jsonl", "npy", "parquet")
 
 Watcher = Callable[[Reader, int], None]
-Run = Callable[[Position], Iterator[Piece]]
+Run = Callable[[Position], Iterator["Piece"]]
 
 
 class BulkError(GramvecError):
-    """A run failed, and what it did is kept."""
+    """A run failed, and its work is kept."""
 
 
 class Interrupted(BulkError):
-    """A run was told to stop; what it did is kept if it can be resumed."""
+    """A run was told to stop; its work is kept if it can be resumed."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What came of it: rows in all, those of an earlier run among them, and the bad lines."""
+    """Result of a run: rows in all, those of an earlier run among them, and the bad lines."""
 
     rows: int
     resumed: int
@@ -52,9 +62,15 @@ class Done:
 
 @dataclass(frozen=True)
 class Files:
-    """What is read and written. `source` or `output` of "-" is standard input or output.
+    """Files of a run.
 
-    form, output_form: None goes by the ending. column: the text's. embedding: the name of the vector's column.
+    Args:
+        source: the input; "-" is standard input.
+        output: where vectors go; "-" is standard output.
+        form: form or whole format of the input; None goes by its ending.
+        output_form: None goes by the output's ending.
+        column: name of the texts' column.
+        embedding: name of the vectors' column.
     """
 
     source: Path
@@ -66,14 +82,139 @@ class Files:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def output_form_of(path: Path) -> OutputForm:
-    """The form of an output by its ending, "jsonl" for one that says nothing."""
+    """Return the form that an output's ending names, "jsonl" for any other ending."""
     ending = path.suffix.lower().removeprefix(".")
     return next((form for form in OUTPUT_FORMS if form == {"pq": "parquet"}.get(ending, ending)), "jsonl")
+
+
+def provenance(embedder: Embedder, options: dict[str, Any]) -> dict[str, str]:
+    """Return the metadata of a file of vectors: gramvec.model, .digest, .version and, as JSON, .options."""
+    return {
+        "gramvec.model": embedder.name,
+        "gramvec.digest": embedder.digest,
+        "gramvec.version": gramvec.__version__,
+        "gramvec.options": orjson.dumps(options, option=orjson.OPT_SORT_KEYS).decode(),
+    }
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options that decide the numbers of a vector, see Embedder.embed and gramvec.embed.quantization."""
+
+    normalize: bool = True
+    dimensions: int | None = None
+    truncate: bool = False
+    precision: Precision = "float32"
+
+    def check(self, embedder: Embedder) -> tuple[np.dtype[np.generic], int]:
+        """Return the dtype and number of a vector's items. Raises InputError for options that the model cannot meet."""
+        check_dimensions(self.dimensions, embedder.dimension)
+        check_precision(self.precision, normalize=self.normalize)
+        probe = quantize(np.zeros((1, self.dimensions or embedder.dimension), np.float32), self.precision)
+        return probe.dtype, probe.shape[1]
+
+    def embed(self, embedder: Embedder, texts: list[str]) -> Vectors:
+        """Return float32[n, k]."""
+        return embedder.embed(
+            texts, normalize=self.normalize, dimensions=self.dimensions, truncate=self.truncate
+        )  # fmt: skip
+
+
+class Embedded(NamedTuple):
+    """Block with its vectors [n, k], zero for a row without one; `missing` bool[n] says which, `bad` why."""
+
+    block: Block
+    vectors: NDArray[np.generic]
+    missing: NDArray[np.bool_]
+    bad: list[tuple[int, str]]
+
+
+class Piece(NamedTuple):
+    """Bytes to append for a block, its number of rows, the bad ones, and where the next block begins."""
+
+    data: bytes
+    rows: int
+    bad: list[tuple[int, str]]
+    position: Position
+
+
+@dataclass
+class Work:
+    """Work on a block. Its methods raise InputError, with the line's number, for a bad line if on_error is "stop"."""
+
+    embedder: Embedder
+    options: Options
+    on_error: OnError = "stop"
+    unit: str = "line"
+    bad: dict[int, str] = field(default_factory=dict)
+
+    def embedded(self, block: Block) -> Embedded:
+        """Embed a block."""
+        bad = dict(block.bad)
+        texts = list(block.texts)
+        try:
+            vectors = self.options.embed(self.embedder, texts)
+        except InputError:
+            bad |= self._refused(texts)
+            for index in bad:
+                texts[index] = ""
+            vectors = self.options.embed(self.embedder, texts)
+        named = [(block.numbers[index], bad[index]) for index in sorted(bad)]
+        if named and self.on_error == "stop":
+            number, why = named[0]
+            raise InputError(f"{self.unit} {number}: {why}")
+        missing = np.zeros(len(texts), np.bool_)
+        missing[list(bad)] = True
+        numbers = quantize(vectors, self.options.precision)
+        if bad:
+            numbers[missing] = 0
+        return Embedded(block, numbers, missing, named)
+
+    def _refused(self, texts: list[str]) -> dict[int, str]:
+        bad = {}
+        for index, text in enumerate(texts):
+            try:
+                self.embedder.prepare([text], truncate=self.options.truncate)
+            except InputError as error:
+                why = str(error).removeprefix("text 0 ").replace("pass truncate=true", "pass --truncate")
+                bad[index] = why.replace("has ", "the text has ", 1)
+        return bad
+
+    def piece(self, form: Writes, block: Block) -> Piece:
+        """Embed and encode a block."""
+        found = self.embedded(block)
+        data = form.encode(block, found.vectors, found.missing)
+        return Piece(data, len(block.texts), found.bad, block.position)
+
+
+def pieces(reader: Reader, form: Writes, work: Work, threads: int, start: Position = START) -> Iterator[Piece]:
+    """Yield the pieces of an input in its order, `threads` at a time, while at most two more wait.
+
+    The form must have begun unless `start` is the start.
+    """
+    with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-bulk") as pool:
+        waiting: deque[Future[Piece]] = deque()
+        try:
+            blocks = reader.blocks(start)
+            if start == START:
+                first = next(blocks, None)
+                yield Piece(form.begin(first, getattr(reader, "schema", None)), 0, [], START)
+                if first is not None:
+                    waiting.append(pool.submit(work.piece, form, first))
+            for block in blocks:
+                waiting.append(pool.submit(work.piece, form, block))
+                if len(waiting) > threads + 1:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def embed_file(
@@ -91,14 +232,22 @@ def embed_file(
 ) -> Done:
     """Embed the texts of a file into another.
 
-    on_error: "skip" gives a bad line zeros (.npy) or null. resume: go on where a run with the same files and options
-    was stopped, and keep what is done if this one fails. rows: the most of a block; None for 2,048, or for as many as
-    the model's runtime takes at once where those are more. threads: blocks at a time, None for as many as this process
-    has cores; open the embedder with threads=1, or they compete.
-    watch: called with the reader and the rows done so far, after each block. written: another form than those of
-    OUTPUT_FORMS, with the other columns, and to a file where it is not in_place; also: what decides its bytes besides.
-    Raises InputError for what cannot be read, embedded or written, OSError for what the system refuses while writing,
-    Interrupted for KeyboardInterrupt.
+    Args:
+        embedder: the model; open it with threads=1, or its threads compete with this function's.
+        files: what is read and written.
+        options: of the vectors.
+        on_error: "stop" at a bad line, or "skip" it: it gets zeros (.npy) or null.
+        resume: continue a stopped run of the same files and options, and keep what is done if this one fails.
+        rows: the most of a block; None for 2,048, or as many as the model's runtime takes at once if that is more.
+        threads: blocks at a time; None for as many as this process has cores.
+        watch: called with the reader and the rows done so far, after each block.
+        written: another form than those of OUTPUT_FORMS; it receives all columns.
+        also: what else decides the bytes of `written`.
+
+    Raises:
+        InputError: something cannot be read, embedded or written.
+        OSError: the system refused to write.
+        Interrupted: for KeyboardInterrupt.
     """
     dtype, width = options.check(embedder)
     output_form = files.output_form or output_form_of(files.output)
@@ -142,7 +291,7 @@ def _form(
 
 
 def _job(reader: Reader, files: Files, embedder: Embedder, options: Options, rows: int | None) -> Job:
-    """What decides the output's bytes, under names that a message can use."""
+    """Return what decides the output's bytes, under names that a message can use."""
     source = reader.source
     return {
         "input": [source.size, source.mtime_ns],
@@ -208,7 +357,7 @@ def _staged(reader: Reader, run: Run, stage: Stage, form: Writes, *, resume: boo
 
 
 def _left_over(stage: Stage, *, keep: bool) -> str:
-    """Leave what can be gone on with if `keep`, else nothing; say which."""
+    """Keep what can be resumed if `keep`, else nothing; return a sentence that says which."""
     stage.close()
     if not keep or not stage.journalled:
         stage.discard()

@@ -1,30 +1,48 @@
-"""`Embed`: batches of Arrow or numpy in, the same batches with a column of vectors out. Ray Data and Spark call it."""
+"""`Embed`: batches of Arrow or numpy with a column of vectors added, for Ray Data and Spark.
+
+    ray.data.read_parquet("texts").map_batches(
+        Embed, fn_constructor_kwargs={"model": "gramvec-en"}, batch_format="pyarrow", concurrency=2
+    )
+
+    embed = SparkEmbed("gramvec-en", column="title")
+    frame.mapInArrow(embed, embed.schema(frame.schema))
+
+`embed_parquet` embeds whole files on many machines by Ray Data. The extra `ray` installs it.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk.embed_file import COLUMN, EMBEDDING
-from gramvec.bulk.metadata import provenance
-from gramvec.bulk.pipeline import OnError, Options, Work
+from gramvec.bulk.embed_file import COLUMN, EMBEDDING, Files, Options, Work, embed_file, provenance
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.tables.arrow import pyarrow, texts_of, vector_column, with_metadata
 from gramvec.tables.batches import START, Block
+from gramvec.tables.columns import OnError
+
+MISSING = "Ray Data is not installed: pip install 'gramvec[ray]'"
+SPARK_TYPES = {"float32": "FloatType", "int8": "ByteType", "binary": "ByteType"}
 
 
 class Embed:
-    """A model that adds a column of vectors to batches. It is opened once, by the first batch of a process.
+    """Model that adds a column of vectors to batches. The first batch of a process opens it.
 
-    model: a name in models/, or a bundle's folder, as the machine that computes knows it. column, embedding: the names
-    of the texts' column and of the new one. digest: refuse a model with another digest, so that all machines have the
-    same one. on_error: "skip" gives a bad text null (numpy: zeros), "stop" raises InputError. The other options are
-    those of Embedder.embed and gramvec.embed.quantization.
+    Args:
+        model: a name in models/, or a bundle's folder, on the machine that computes.
+        column: name of the texts' column.
+        embedding: name of the new column.
+        on_error: "skip" gives a bad text null (numpy: zeros), "stop" raises InputError.
+        digest: a model with another digest is refused, so that all machines have the same one.
+        normalize, dimensions, truncate, precision, max_characters, device, threads: as in `gramvec embed`.
     """
 
     def __init__(
@@ -58,7 +76,7 @@ class Embed:
         return {**vars(self), "_work": None}  # an open model does not travel; the other process opens its own
 
     def open(self) -> Work:
-        """The open model. Raises what gramvec.load raises, and InputError for another digest or bad options."""
+        """Return the open model. Raises what gramvec.load raises, and InputError for another digest or bad options."""
         if self._work is None:
             embedder = load(
                 self.model,
@@ -75,7 +93,7 @@ class Embed:
         return self._work
 
     def __call__(self, batch: Any) -> Any:
-        """A pyarrow Table or RecordBatch, or a dict of numpy arrays: the same with the new column, as its last."""
+        """Return a pyarrow Table or RecordBatch, or a dict of numpy arrays, with the new column as its last."""
         if isinstance(batch, dict):
             return self._numpy(batch)
         return self._arrow(batch)
@@ -110,7 +128,121 @@ class Embed:
             if isinstance(text, str):
                 block.texts.append(text)
             else:
-                block.refuse(f"of type {type(text).__name__}, no text")
+                block.refuse(f"of type {type(text).__name__}, not a text")
         block.numbers = list(range(1, len(texts) + 1))
         found = self.open().embedded(block)
         return found.vectors, found.missing
+
+
+class SparkEmbed(Embed):
+    """`Embed` over an iterator of record batches, for Spark's DataFrame.mapInArrow."""
+
+    def __call__(self, batch: Any) -> Any:
+        """Yield record batches, each with the column of vectors."""
+        return self._each(batch)
+
+    def _each(self, found: Iterator[Any]) -> Iterator[Any]:
+        for batch in found:
+            yield self._arrow(batch)
+
+    def _column(self, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> Any:
+        column = super()._column(vectors, missing)  # Spark only knows lists of any length
+        return column.cast(pyarrow().list_(column.type.value_type))
+
+    def schema(self, frame: Any) -> Any:
+        """Return the pyspark StructType of the result for one of the input. Spark has no unsigned bytes."""
+        types = import_module("pyspark.sql.types")
+        if (kind := SPARK_TYPES.get(self.options.precision)) is None:
+            raise InputError(f"precision {self.options.precision} is unsigned, Spark has no such bytes; take int8")
+        column = types.StructField(self.embedding, types.ArrayType(getattr(types, kind)()))
+        return types.StructType([*frame.fields, column])
+
+
+class _EmbedFile:
+    """Ray actor that opens the model once, and turns file after file into one with vectors, whole or not at all."""
+
+    def __init__(self, **options: Any) -> None:
+        self._embed = Embed(**options)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
+        work = self._embed.open()
+        rows, bad = [], []
+        for source, target in zip(batch["source"], batch["target"], strict=True):
+            files = Files(
+                Path(source), Path(target), "parquet", "parquet", self._embed.column, self._embed.embedding
+            )  # fmt: skip
+            done = embed_file(work.embedder, files, work.options, on_error=work.on_error, threads=self._embed.threads)
+            rows.append(done.rows)
+            bad.append(done.bad.count)
+        return {"target": list(batch["target"]), "rows": rows, "bad": bad}
+
+
+def embed_parquet(
+    source: str | Path, output: str | Path, *, workers: int = 2, overwrite: bool = False, **options: Any
+) -> dict[str, int]:
+    """Embed the Parquet files of a folder into files of the same names in another, by Ray Data.
+
+    A file is the unit of work, and has the bytes that `gramvec embed` gives it, with the model's digest in its
+    metadata. A file that exists with this digest and these options is left unchanged, so that the same call resumes
+    a broken one.
+    Both folders, and the model, must be the same on every machine.
+
+    Args:
+        source: a folder of .parquet files, or a file.
+        output: the folder of the new files.
+        workers: actors.
+        overwrite: embed files again that exist.
+        options: those of Embed; `threads` is also an actor's CPUs.
+
+    Returns:
+        {"files", "rows", "bad", "skipped"}.
+
+    Raises:
+        InputError: there is nothing to read, or Ray is not installed.
+    """
+    try:
+        data = import_module("ray.data")
+    except ImportError as error:
+        raise InputError(MISSING) from error
+    sources = _sources(Path(source))
+    folder = Path(output).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    embed = Embed(**options)
+    work = embed.open()
+    options = {**options, "digest": work.embedder.digest}
+    tasks = [{"source": str(one), "target": str(folder / one.name)} for one in sources]
+    wanted = {"gramvec.digest": work.embedder.digest, "gramvec.options": _options_of(embed)}
+    left = [task for task in tasks if overwrite or not _is_done(Path(task["target"]), wanted)]
+    counts = {"files": len(tasks), "rows": 0, "bad": 0, "skipped": len(tasks) - len(left)}
+    if not left:
+        return counts
+    done = data.from_items(left, override_num_blocks=len(left)).map_batches(
+        _EmbedFile,
+        fn_constructor_kwargs=options,
+        batch_size=1,
+        num_cpus=embed.threads,
+        compute=data.ActorPoolStrategy(size=min(workers, len(left))),
+    )
+    for row in done.iter_rows():
+        counts["rows"] += int(row["rows"])
+        counts["bad"] += int(row["bad"])
+    return counts
+
+
+def _options_of(embed: Embed) -> str:
+    return provenance(embed.open().embedder, vars(embed.options))["gramvec.options"]
+
+
+def _sources(path: Path) -> list[Path]:
+    found = [path] if path.is_file() else sorted(path.glob("*.parquet"))
+    if not found:
+        raise InputError(f"{path}: no Parquet file and no folder with any (*.parquet)")
+    return [one.absolute() for one in found]
+
+
+def _is_done(target: Path, wanted: dict[str, str]) -> bool:
+    if not target.is_file():
+        return False
+    pq = pyarrow(module="pyarrow.parquet")
+    metadata = pq.read_schema(target).metadata or {}
+    return all(metadata.get(key.encode()) == value.encode() for key, value in wanted.items())

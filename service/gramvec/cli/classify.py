@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from gramvec.bulk.embed_file import Files, Interrupted, embed_file
-from gramvec.bulk.pipeline import OnError, Options
+from gramvec.bulk.embed_file import Files, Interrupted, Options, embed_file
 from gramvec.classify.fit import PARTS, fit_head
 from gramvec.classify.head import Head
 from gramvec.classify.writer import LabelForm, LabelFormat
@@ -29,7 +28,7 @@ from gramvec.cli.options import device_option, model_option, printable
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.runtime.base import Device
-from gramvec.tables.columns import read_columns
+from gramvec.tables.columns import OnError, read_columns
 from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, Form, form_of
 
 OUTPUTS = ("tsv", "jsonl")

@@ -15,7 +15,6 @@ import orjson
 from gramvec.bulk.dedupe import near_pairs, one_blas_thread
 from gramvec.bulk.dedupe_io import Texts, TooManyTexts, read_texts, spooled, units_of, write_kept
 from gramvec.bulk.embed_file import cores
-from gramvec.bulk.pipeline import OnError
 from gramvec.cli.dedupe_against import AgainstIndex, open_known
 from gramvec.cli.dedupe_results import AllCompared, Compared, through_an_index
 from gramvec.cli.embed import (
@@ -36,6 +35,7 @@ from gramvec.embed.spaces import Space
 from gramvec.errors import InputError
 from gramvec.runtime.base import Device
 from gramvec.search.weighing import Weights, weighed_by
+from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, Form, form_of
 from gramvec.tables.staging import whole
 

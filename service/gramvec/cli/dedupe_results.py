@@ -11,7 +11,6 @@ import numpy as np
 
 from gramvec.bulk.dedupe import Pairs, groups, join
 from gramvec.bulk.dedupe_io import Ids, Texts
-from gramvec.bulk.pipeline import OnError
 from gramvec.cli.embed import progress
 from gramvec.cli.options import Bars
 from gramvec.embed.embedder import Embedder
@@ -22,6 +21,7 @@ from gramvec.search.layout import Layout
 from gramvec.search.scan import kernels
 from gramvec.search.weighing import Weights
 from gramvec.tables.bad_rows import BadLines
+from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import Form
 
 # Pairs that are held before groups are joined by them, 80 MB.

@@ -15,8 +15,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from gramvec.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Interrupted, Watcher, embed_file
-from gramvec.bulk.pipeline import OnError, Options
+from gramvec.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Interrupted, Options, Watcher, embed_file
 from gramvec.cli.options import device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
@@ -24,6 +23,7 @@ from gramvec.embed.quantization import Precision
 from gramvec.embed.spaces import Space
 from gramvec.runtime.base import Device
 from gramvec.tables.batches import BLOCK_ROWS, Reader
+from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FORMS, STDIN, UTF_8, FileFormat, Form, form_of
 from gramvec.tables.writers import OutputForm
 

@@ -10,7 +10,6 @@ import click
 import orjson
 
 from gramvec.bulk.embed_file import Done, Interrupted, Watcher
-from gramvec.bulk.pipeline import OnError
 from gramvec.cli.embed import (
     STOPPED,
     column_option,
@@ -31,6 +30,7 @@ from gramvec.search.building import add_to_index, build_index, remove_from_index
 from gramvec.search.index import Index
 from gramvec.search.weighing import Weights
 from gramvec.tables.batches import BLOCK_ROWS
+from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import Form
 from gramvec.tables.text_lines import read_lines
 

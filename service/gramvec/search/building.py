@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.bulk.dedupe_io import units_of
-from gramvec.bulk.embed_file import COLUMN, Done, Files, Interrupted, Watcher, embed_file
-from gramvec.bulk.pipeline import OnError, Options
+from gramvec.bulk.embed_file import COLUMN, Done, Files, Interrupted, Options, Watcher, embed_file
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError, quoted
@@ -21,6 +20,7 @@ from gramvec.search.filters import MOST_COLUMNS, FilterHeader
 from gramvec.search.form import IndexForm, Removal
 from gramvec.search.layout import MOST_LABEL, Bytes, IndexHeader, Layout, WeightsHeader
 from gramvec.search.weighing import Weights, weighed
+from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import Form
 from gramvec.tables.staging import open_stage
 

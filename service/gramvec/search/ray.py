@@ -23,12 +23,12 @@ import orjson
 
 from gramvec.bulk.dedupe_io import units_of
 from gramvec.bulk.embed_file import COLUMN
-from gramvec.bulk.pipeline import OnError
 from gramvec.errors import InputError
 from gramvec.search.filters import Where
 from gramvec.search.index import Index, View, check_k
 from gramvec.search.scan import TILE_QUERIES, kernels
 from gramvec.tables.arrow import pyarrow, texts_of, with_metadata
+from gramvec.tables.columns import OnError
 from gramvec.tables.staging import whole
 
 __all__ = ["Search", "search_parquet"]
