@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
@@ -23,12 +21,13 @@ from hypothesis import strategies as st
 
 from conftest import MODELS
 from gramvec.classify.fit import fit_head, logistic_regression
-from gramvec.classify.head import MAGIC, MOST_LABELS, Head, NgramWeights, softmax
+from gramvec.classify.head import MOST_LABELS, Head, NgramWeights, softmax
 from gramvec.classify.ngrams import Vocabulary
 from gramvec.cli import cli
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.tables.columns import read_columns
+from gramvec.text.array_file import pack_arrays
 
 DIGEST = "ab" * 32
 MODEL = str(MODELS / "charagram-phrase")
@@ -63,9 +62,19 @@ def head(labels: int = 3, d: int = 4, **changes: Any) -> Head:
     return Head.of(**values | changes)
 
 
-def file_of(header: bytes, body: bytes) -> bytes:
-    rest = len(header).to_bytes(8, "little") + header + body
-    return MAGIC + hashlib.sha256(rest).digest() + rest
+def forged(values: dict[str, Any], arrays: dict[str, Any], *, kind: str = "head", version: int = 2) -> bytes:
+    """A file with a right checksum over these changes."""
+    said = {"model": "m", "digest": DIGEST, "unit": 0.1, "temperature": 1.0, "threshold": 0.5} | values
+    whole: dict[str, Any] = {
+        "labels": b'["a", "b"]', "intercepts": np.zeros(2, "<f4"), "vector_weights": np.ones((2, 2), "<i2"),
+        "ngram_keys": np.array([7], "<i4"), "ngram_idf": np.ones(1, "<f4"), "ngram_units": np.full(1, 0.1, "<f4"),
+        "ngram_weights": np.ones((1, 2), "|i1"),
+    }  # fmt: skip
+    whole |= arrays
+    whole["labels"] = np.frombuffer(whole["labels"], np.uint8)
+    whole = {name: array for name, array in whole.items() if array is not None}
+    text = values.get("text", json.dumps(said))
+    return pack_arrays(kind, version, whole, values={"head": text}, checksum=True)
 
 
 @pytest.fixture(scope="module")
@@ -208,72 +217,58 @@ def test_what_could_not_be_read_is_not_written(tmp_path: Path, changes: dict[str
     assert not (tmp_path / "h").exists()
 
 
-HEADER = {
-    "version": 2, "model": "m", "digest": DIGEST, "dimensions": 2, "ngrams": 1, "unit": 0.1, "temperature": 1.0,
-    "threshold": 0.5, "labels": ["a", "b"],
-}  # fmt: skip
+def one(name: str, value: float, dtype: str = "<f4") -> dict[str, Any]:
+    return {name: np.array([value], dtype)}
 
 
-def body(
-    key: int = 7, idf: float = 1.0, unit: float = 0.1, intercept: float = 0.0, keys: tuple[int, ...] = ()
-) -> bytes:
-    """The arrays of HEADER, or of one with as many n-grams as `keys`."""
-    keys = keys or (key,)
-    parts = [
-        np.zeros(4, "<i2"),
-        np.array([intercept, 0], "<f4"),
-        np.array(keys, "<i4"),
-        np.array([idf] * len(keys), "<f4"),
-    ]
-    parts += [np.array([unit] * len(keys), "<f4"), np.ones(2 * len(keys), "|i1")]
-    return b"".join(one.tobytes() for one in parts)
-
-
-BODY = body()
+MANY = json.dumps([str(number) for number in range(MOST_LABELS + 1)]).encode()
 
 
 @pytest.mark.parametrize(
-    ("changes", "body", "said"),
+    ("values", "arrays", "said"),
     [
-        ({}, BODY[:-1], "its size is not what its header says"),
-        ({}, BODY + b"0", "its size is not what its header says"),
-        ({"dimensions": 65_536, "labels": [str(one) for one in range(50_000)]}, b"", "its size"),
-        ({"ngrams": 1 << 18, "labels": [str(one) for one in range(50_000)]}, b"", "its size"),
-        ({"dimensions": 65_537}, b"", "dimensions"),
-        ({"dimensions": 0}, b"", "dimensions"),
-        ({"dimensions": -1}, b"", "dimensions"),
-        ({"dimensions": True}, BODY, "dimensions"),
-        ({"ngrams": -1}, b"", "ngrams"),
-        ({"ngrams": (1 << 18) + 1}, b"", "ngrams"),
-        ({"ngrams": 2}, body(keys=(5, 5)), "do not ascend"),
-        ({"ngrams": 2}, body(keys=(6, 5)), "do not ascend"),
-        ({}, body(key=-1), "do not ascend"),
-        ({}, body(key=2 << 24), "do not ascend"),
-        ({"labels": ["a"]}, BODY, "labels"),
-        ({"labels": ["a", "a"]}, BODY, "two of its labels are the same"),
-        ({"labels": ["a", 1]}, BODY, "labels"),
-        ({"labels": ["a", "b" * 1025]}, BODY, "labels"),
-        ({"labels": [str(one) for one in range(MOST_LABELS + 1)]}, b"", "labels"),
-        ({"temperature": 0.0}, BODY, "temperature"),
-        ({"temperature": 1e-40}, BODY, "temperature"),
-        ({"temperature": 1e300}, BODY, "temperature"),
-        ({"unit": -0.1}, BODY, "unit"),
-        ({"unit": 1e5}, BODY, "not finite, or too large"),
-        ({"threshold": 1.5}, BODY, "threshold"),
-        ({"version": 1}, BODY, "version"),
-        ({"digest": "../../x"}, BODY, "digest"),
-        ({"code": "import os"}, BODY, "code"),
-        ({}, body(intercept=np.nan), "not finite"),
-        ({}, body(intercept=1e38), "not finite, or too large"),
-        ({}, body(idf=np.nan), "negative or too large"),
-        ({}, body(idf=0.0), "negative or too large"),
-        ({}, body(unit=np.nan), "negative or too large"),
-        ({}, body(unit=-1.0), "negative or too large"),
-        ({}, body(unit=1e30), "not finite, or too large"),
+        ({"text": "{"}, {}, "not JSON"),
+        ({"text": "[]"}, {}, "damaged"),
+        ({"text": '{"model": "\\ud800"}'}, {}, "not JSON"),
+        ({"temperature": 0.0}, {}, "temperature"),
+        ({"temperature": 1e-40}, {}, "temperature"),
+        ({"temperature": 1e300}, {}, "temperature"),
+        ({"unit": -0.1}, {}, "unit"),
+        ({"unit": 1e5}, {}, "not finite, or too large"),
+        ({"threshold": 1.5}, {}, "threshold"),
+        ({"digest": "../../x"}, {}, "digest"),
+        ({"code": "import os"}, {}, "code"),
+        ({}, {"labels": b'["a"]'}, "labels"),
+        ({}, {"labels": b'["a", "a"]'}, "two of its labels are the same"),
+        ({}, {"labels": b'["a", 1]'}, "labels"),
+        ({}, {"labels": b'["a", ""]'}, "labels"),
+        ({}, {"labels": b'["a", "b", "c"]'}, "not of the shape"),
+        ({}, {"labels": b"[" * 100}, "32 levels"),
+        ({}, {"labels": MANY}, "100,000"),
+        ({}, {"labels": json.dumps(["a", "b" * 1025]).encode()}, "labels"),
+        ({}, {"vector_weights": np.ones((2, 0), "<i2")}, "not of the shape"),
+        ({}, {"vector_weights": np.ones((2, 65_537), "<i2")}, "more than 65,536 dimensions"),
+        ({}, {"vector_weights": np.ones(4, "<i2")}, "vector_weights is not int16 of 2"),
+        ({}, {"vector_weights": np.ones((2, 2), "<f4")}, "vector_weights is not int16"),
+        ({}, {"intercepts": None}, "has not the arrays of its kind"),
+        ({}, {"more": np.zeros(1, "<f4")}, "has not the arrays of its kind"),
+        ({}, {"intercepts": np.array([0, np.nan], "<f4")}, "not finite"),
+        ({}, {"intercepts": np.array([0, 1e38], "<f4")}, "not finite, or too large"),
+        ({}, one("ngram_keys", -1, "<i4"), "do not ascend"),
+        ({}, one("ngram_keys", 2 << 24, "<i4"), "do not ascend"),
+        ({}, {"ngram_keys": np.array([5, 5], "<i4")}, "n-grams are not of the shape"),
+        ({}, one("ngram_idf", np.nan), "negative or too large"),
+        ({}, one("ngram_idf", 0.0), "negative or too large"),
+        ({}, one("ngram_units", np.nan), "negative or too large"),
+        ({}, one("ngram_units", -1.0), "negative or too large"),
+        ({}, one("ngram_units", 1e30), "not finite, or too large"),
+        ({}, {"ngram_weights": np.ones((1, 3), "|i1")}, "n-grams are not of the shape"),
     ],
 )
-def test_an_untrusted_header_is_checked(tmp_path: Path, changes: dict[str, Any], body: bytes, said: str) -> None:
-    (tmp_path / "h").write_bytes(file_of(orjson.dumps(HEADER | changes), body))
+def test_a_forged_file_is_refused(tmp_path: Path, values: dict[str, Any], arrays: dict[str, Any], said: str) -> None:
+    (tmp_path / "h").write_bytes(forged({}, {}))
+    assert Head.load(tmp_path / "h").predict(["a"], np.zeros((1, 2), np.float32)).shape == (1, 2)
+    (tmp_path / "h").write_bytes(forged(values, arrays))
     with pytest.raises(InputError, match=said) as error:
         Head.load(tmp_path / "h")
     assert "\n" not in str(error.value)
@@ -283,15 +278,13 @@ def test_an_untrusted_header_is_checked(tmp_path: Path, changes: dict[str, Any],
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "is not a head"),
+        (b"", "cut off in its header"),
         (b"gvhead01" + bytes(60), "a head of gramvec 0.1; learn it again"),
-        (b"\x80\x04pickle", "is not a head"),
-        (MAGIC, "is not a head"),
-        (MAGIC + bytes(32) + (1 << 62).to_bytes(8, "little"), "longer than the file"),
-        (MAGIC + bytes(32) + (5).to_bytes(8, "little") + b"{", "longer than the file"),
-        (file_of(b"no json", b""), "not JSON"),
-        (file_of(b"[" * 100_000, b""), "not JSON"),
-        (file_of(b"[]", b""), "damaged"),
+        (b"\x80\x04pickle!!", "does not begin with a header"),
+        (forged({}, {}, kind="vocabulary"), "not a gramvec head file"),
+        (forged({}, {}, version=3), "of version 3"),
+        (forged({}, {})[:-1], "damaged|does not lie inside"),
+        (forged({}, {}) + b"0", "bytes follow"),
     ],
 )
 def test_what_is_no_head_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
@@ -306,7 +299,7 @@ def test_the_digest_is_read_without_the_rest(tmp_path: Path, data: bytes) -> Non
     replace(head(2), labels=("a", "\u20ac" * 3)).save(path)
     read = Head.load(path)
     assert read.longest_label == 9
-    path.write_bytes(path.read_bytes()[:48])
+    path.write_bytes(path.read_bytes()[: 8 + int.from_bytes(path.read_bytes()[:8], "little")])
     assert Head.digest_of(path) == read.file_digest
     path.write_bytes(data)
     with pytest.raises(InputError, match="is not a head"):
@@ -511,7 +504,7 @@ def test_another_model_is_refused(learned: Path, tmp_path: Path) -> None:
     done = call("fit", learned, "-o", tmp_path / "no" / "h")
     assert "there is no folder" in done.output
     assert call("predict", MODELS / "sif" / "manifest.json", given=b"x\n").output.endswith(
-        "gramvec classify fit wrote\n"
+        "learn the head again, or fetch it again\n"
     )
 
 

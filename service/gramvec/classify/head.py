@@ -1,7 +1,7 @@
 """A classification head: texts and their vectors to a calibrated score for each label; and its file.
 
-The file may be untrusted: a header of JSON, its length before it, then plain arrays. Its size must be what the header
-gives before anything is allocated, a checksum covers all bytes, and nothing in it is executed.
+The file may be untrusted. It has safetensors' layout with a checksum of all bytes (see gramvec.text.array_file), and
+nothing in it is executed.
 
 A text has the same scores to the bit, alone or in any batch: all products are sums of whole numbers, which float64 and
 int64 hold exactly in any order.
@@ -9,14 +9,14 @@ int64 hold exactly in any order.
 
 from __future__ import annotations
 
-import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO
 
 import numpy as np
 import orjson
@@ -25,18 +25,23 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gramvec.classify.ngrams import FEATURES_A_CHARACTER, KEYS, Vocabulary, blocks
 from gramvec.errors import InputError, quoted
+from gramvec.tables import json_bounds
 from gramvec.tables.staging import whole
+from gramvec.text.array_file import MOST_HEADER_BYTES, ArraySpec, pack_arrays, read_arrays
 
 Floats = NDArray[np.float32]
 
-MAGIC, MAGIC_OF_0_1 = b"gvhead02", b"gvhead01"
-DIGEST_BYTES = 32
-LENGTH_BYTES = 8
+KIND, VERSION = "head", 2
+MAGIC_OF_0_1 = b"gvhead01"
+ARRAYS: dict[str, ArraySpec] = {
+    "labels": "|u1", "intercepts": "<f4", "vector_weights": ("<i2", 2), "ngram_keys": "<i4", "ngram_idf": "<f4",
+    "ngram_units": "<f4", "ngram_weights": ("|i1", 2),
+}  # fmt: skip
+REMEDY = "learn the head again, or fetch it again"
 MOST_LABELS = 100_000
 MOST_DIMENSIONS = 65_536
 MOST_NGRAMS = 1 << 18
-MOST_HEADER_BYTES = 64 << 20
-MOST_BYTES = 1 << 30  # of all arrays
+MOST_BYTES = 1 << 30
 MOST_LABEL = 1024
 LEAST_TEMPERATURE, MOST_TEMPERATURE = 1e-3, 1e3
 MOST_LOGIT = 1e6  # of any text, divided by the temperature: far from where float32 overflows
@@ -47,15 +52,12 @@ _STEPS = 1 << 14  # steps of an n-gram's value times its unit: int32 holds the s
 
 
 class HeadHeader(BaseModel):
-    """Header of a head's file. model, digest: the bundle whose vectors the head was fitted on."""
+    """Values of a head's file. model, digest: the bundle whose vectors the head was fitted on."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    version: Literal[2] = 2
     model: Annotated[str, Field(max_length=200)]
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    dimensions: Annotated[int, Field(ge=1, le=MOST_DIMENSIONS)]
-    ngrams: Annotated[int, Field(ge=0, le=MOST_NGRAMS)]
     unit: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
     temperature: Annotated[float, Field(ge=LEAST_TEMPERATURE, le=MOST_TEMPERATURE, allow_inf_nan=False)]
     threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -150,7 +152,8 @@ class Head:
     def digest_of(path: str | os.PathLike[str]) -> str:
         """Return the `file_digest` that a head's file claims, from its first bytes. Raises InputError."""
         with _opened(Path(path)) as file:
-            return _beginning(Path(path), file)[len(MAGIC) : -LENGTH_BYTES].hex()
+            length = int.from_bytes(file.read(8), "little")
+            return _digest(Path(path), file.read(length) if length <= MOST_HEADER_BYTES else b"")
 
     @cached_property
     def longest_label(self) -> int:
@@ -162,36 +165,37 @@ class Head:
         """Columns of the vectors."""
         return int(self.vector_weights.shape[1])
 
-    @property
-    def _arrays(self) -> list[tuple[NDArray[Any], str]]:
-        """The file's arrays in order, with their dtypes."""
-        arrays: list[tuple[NDArray[Any], str]] = [(self.vector_weights, "<i2"), (self.intercepts, "<f4")]
-        if self.ngrams is not None:
-            known = self.ngrams.vocabulary
-            arrays += [
-                (known.keys, "<i4"),
-                (known.idf, "<f4"),
-                (self.ngrams.units, "<f4"),
-                (self.ngrams.weights, "|i1"),
-            ]
-        return arrays
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file, whole or not at all. Raises InputError for a head that `load` would refuse."""
         try:
             header = HeadHeader(
-                model=self.model, digest=self.digest, dimensions=self.dimensions,
-                ngrams=0 if self.ngrams is None else len(self.ngrams.units), unit=self.unit,
-                temperature=self.temperature, threshold=self.threshold, labels=list(self.labels),
+                model=self.model, digest=self.digest, unit=self.unit, temperature=self.temperature,
+                threshold=self.threshold, labels=list(self.labels),
             )  # fmt: skip
         except ValidationError as error:
             raise InputError(_sentence(error)) from error
         _check(Path(path), self)
-        text = orjson.dumps(header.model_dump())
-        body = len(text).to_bytes(LENGTH_BYTES, "little") + text
-        body += b"".join(np.ascontiguousarray(array, dtype).tobytes() for array, dtype in self._arrays)
+        ngrams = self.ngrams or NgramWeights(
+            Vocabulary(np.zeros(0, np.int32), np.zeros(0, np.float32)),
+            np.zeros((0, len(self.labels)), np.int8),
+            np.zeros(0, np.float32),
+        )
+        arrays: dict[str, NDArray[Any]] = {
+            "labels": np.frombuffer(orjson.dumps(header.labels), np.uint8),
+            "intercepts": self.intercepts,
+            "vector_weights": self.vector_weights,
+            "ngram_keys": ngrams.vocabulary.keys,
+            "ngram_idf": ngrams.vocabulary.idf,
+            "ngram_units": ngrams.units,
+            "ngram_weights": ngrams.weights,
+        }
+        dtypes = {name: spec[0] if isinstance(spec, tuple) else spec for name, spec in ARRAYS.items()}
+        packed = pack_arrays(
+            KIND, VERSION, {name: array.astype(dtypes[name]) for name, array in arrays.items()},
+            values={"head": header.model_dump_json(exclude={"labels"})}, checksum=True,
+        )  # fmt: skip
         with whole(Path(path)) as file:
-            file.write(MAGIC + hashlib.sha256(body).digest() + body)
+            file.write(packed)
 
     def work(self, texts: Sequence[str]) -> int:
         """Return at most how many products with weights of n-grams `predict` makes for texts."""
@@ -267,30 +271,28 @@ def softmax(logits: Floats, temperature: float) -> Floats:
 def _read(path: Path) -> Head:
     with _opened(path) as file:
         size = os.fstat(file.fileno()).st_size
-        beginning = _beginning(path, file)
-        length = int.from_bytes(beginning[-LENGTH_BYTES:], "little")
-        if length > min(MOST_HEADER_BYTES, size - len(beginning)):
-            raise _damaged(path, "its header is longer than the file, or than 64 MiB")
-        text = file.read(length)
-        header = _header(path, text)
-        labels, ngrams = len(header.labels), header.ngrams
-        shapes: list[tuple[str, tuple[int, ...]]] = [("<i2", (labels, header.dimensions)), ("<f4", (labels,))]
-        shapes += [("<i4", (ngrams,)), ("<f4", (ngrams,)), ("<f4", (ngrams,)), ("|i1", (ngrams, labels))]
-        sizes = [np.dtype(dtype).itemsize * int(np.prod(shape)) for dtype, shape in shapes]
-        if sum(sizes) > MOST_BYTES or len(beginning) + length + sum(sizes) != size:
-            raise _damaged(path, "its size is not what its header says")
-        body = file.read(sum(sizes))
-    digest = hashlib.sha256(beginning[-LENGTH_BYTES:] + text + body).digest()
-    if len(body) < sum(sizes) or digest != beginning[len(MAGIC) : -LENGTH_BYTES]:
-        raise _damaged(path, "its checksum differs")
-    arrays: list[NDArray[Any]] = []
-    for (dtype, shape), begin in zip(shapes, np.cumsum([0, *sizes[:-1]]).tolist(), strict=True):
-        flat = np.frombuffer(body, dtype, int(np.prod(shape)), begin)
-        arrays.append(flat.reshape(shape).astype(np.dtype(dtype).newbyteorder("="), copy=False))
-    weights, intercepts, keys, idf, units, of_ngrams = arrays
+        if size > MOST_BYTES:
+            raise InputError(f"{path} has {size:,} bytes, a head has at most {MOST_BYTES:,}; give another file")
+        data = file.read(size)
+    if data.startswith(MAGIC_OF_0_1):
+        raise InputError(f"{path} is a head of gramvec 0.1; learn it again with gramvec classify fit")
+    found = read_arrays(path, data, KIND, VERSION, ARRAYS, checksum=True, error=InputError, remedy=REMEDY)
+    arrays = found.arrays
+    try:
+        values = json_bounds.parse(found.values.get("head", "").encode("utf-8", "surrogatepass"))
+        labels = json_bounds.parse(arrays["labels"].tobytes())
+        header = HeadHeader.model_validate({**values, "labels": labels} if isinstance(values, dict) else values)
+    except (json_bounds.TooLarge, orjson.JSONDecodeError) as error:
+        raise _damaged(path, f"its values are not JSON ({error})") from error
+    except ValidationError as error:
+        raise _damaged(path, _sentence(error)) from error
+    ngrams = NgramWeights(
+        Vocabulary(arrays["ngram_keys"], arrays["ngram_idf"]), arrays["ngram_weights"], arrays["ngram_units"]
+    )
     head = Head(
-        weights, header.unit, NgramWeights(Vocabulary(keys, idf), of_ngrams, units) if ngrams else None, intercepts,
-        tuple(header.labels), header.temperature, header.threshold, header.model, header.digest, digest.hex(),
+        arrays["vector_weights"], header.unit, ngrams if ngrams.weights.size else None, arrays["intercepts"],
+        tuple(header.labels), header.temperature, header.threshold, header.model, header.digest,
+        _digest(path, data[8 : 8 + int.from_bytes(data[:8], "little")]),
     )  # fmt: skip
     _check(path, head)
     return head
@@ -305,33 +307,27 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _beginning(path: Path, file: BinaryIO) -> bytes:
-    """Read MAGIC, the checksum, and the header's length."""
-    begin = len(MAGIC) + DIGEST_BYTES + LENGTH_BYTES
-    head = file.read(begin)
-    if head.startswith(MAGIC_OF_0_1):
-        raise InputError(f"{path} is a head of gramvec 0.1; learn it again with gramvec classify fit")
-    if len(head) < begin or not head.startswith(MAGIC):
-        raise InputError(f"{path} is not a head; give a file that gramvec classify fit wrote")
-    return head
-
-
-def _header(path: Path, text: bytes) -> HeadHeader:
+def _digest(path: Path, header: bytes) -> str:
+    """Return the checksum that a file's header states."""
     try:
-        return HeadHeader.model_validate(orjson.loads(text))
-    except orjson.JSONDecodeError as error:
-        raise _damaged(path, "its header is not JSON") from error
-    except ValidationError as error:
-        raise _damaged(path, _sentence(error)) from error
+        digest = json_bounds.parse(header)["__metadata__"]["sha256"]
+    except (json_bounds.TooLarge, orjson.JSONDecodeError, KeyError, TypeError):
+        digest = None
+    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
+        raise InputError(f"{path} is not a head; give a file that gramvec classify fit wrote")
+    return digest
 
 
 def _check(path: Path, head: Head) -> None:
     """Raise InputError unless a head's arrays fit together, and no text can have a logit that overflows."""
     if len({*head.labels}) < len(head.labels):
         raise _damaged(path, "two of its labels are the same")
-    if len(head.vector_weights) != len(head.labels) or head.intercepts.shape != (len(head.labels),):
+    weights = head.vector_weights
+    if len(weights) != len(head.labels) or head.intercepts.shape != (len(head.labels),) or not weights.size:
         raise _damaged(path, "its arrays are not of the shape that its labels give")
     # A vector has length 1, and of all n-grams of a text the characters have, and the words.
+    if head.dimensions > MOST_DIMENSIONS:
+        raise _damaged(path, f"it has more than {MOST_DIMENSIONS:,} dimensions")
     largest = np.abs(head.intercepts).max() + head.unit * np.sqrt(float(head.dimensions)) * (1 << 15)
     if head.ngrams is not None:
         known = head.ngrams.vocabulary
@@ -339,6 +335,8 @@ def _check(path: Path, head: Head) -> None:
             known.keys
         ):
             raise _damaged(path, "its weights of n-grams are not of the shape that its labels give")
+        if len(known.keys) > MOST_NGRAMS:
+            raise _damaged(path, f"it has more than {MOST_NGRAMS:,} n-grams")
         if not (np.all(np.diff(known.keys) > 0) and np.all(known.keys >= 0) and np.all(known.keys < KEYS)):
             raise _damaged(path, "its n-grams do not ascend")
         if not (np.all(known.idf > 0) and np.all(known.idf < 1e3) and np.all(head.ngrams.units >= 0)):
@@ -354,4 +352,4 @@ def _sentence(error: ValidationError) -> str:
 
 
 def _damaged(path: Path, why: str) -> InputError:
-    return InputError(f"{path} is damaged or of another version: {why}; learn the head again, or fetch it again")
+    return InputError(f"{path} is damaged or of another version: {why}; {REMEDY}")
