@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from gramvec.errors import InputError, quoted
 from gramvec.tables.bad_rows import BadLines
 from gramvec.tables.batches import Block, Reader
-from gramvec.tables.inputs import FileFormat, Form, Source, form_of
+from gramvec.tables.inputs import FileFormat, Form, Source, form_of, readable
 from gramvec.tables.readers import open_reader
 from gramvec.tables.writers import records_of
 
@@ -81,7 +81,9 @@ class TableRows:
         """Whether the first line, which is not consumed, names a column."""
         stream: Any = self.source.stream
         peek: Callable[[int], bytes] = getattr(stream, "peek", lambda _: b"")
-        first = peek(1 << 16).split(b"\n", 1)[0].decode(given.encoding, "replace").removeprefix("\ufeff")
+        with readable(self.source):
+            head = peek(1 << 16)
+        first = head.split(b"\n", 1)[0].decode(given.encoding, "replace").removeprefix("\ufeff")
         return any(name.strip().casefold() in positional for name in first.split("\t"))
 
     def __enter__(self) -> TableRows:

@@ -184,8 +184,8 @@ def readable(source: Source) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{source.name}: damaged or cut off ({error}); compress it again") from error
+        raise InputError(f"{source.name}: damaged or cut off ({quoted(error)}); compress it again") from error
     except OSError as error:
         if error.errno is not None:  # the system's own, which names its file
             raise
-        raise InputError(f"{source.name}: damaged or cut off ({error}); compress it again") from error
+        raise InputError(f"{source.name}: damaged or cut off ({quoted(error)}); compress it again") from error

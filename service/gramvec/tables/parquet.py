@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.errors import InputError
+from gramvec.errors import InputError, quoted
 from gramvec.tables.arrow import (
     depth_of,
     plain_schema,
@@ -81,7 +81,7 @@ class ParquetReader:
         except (pyarrow().ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
             if isinstance(error, OSError) and error.errno is not None:  # the system's own
                 raise
-            raise InputError(f"{self.source.name}: {what} ({error}); write the file again") from error
+            raise InputError(f"{self.source.name}: {what} ({quoted(error)}); write the file again") from error
 
     def blocks(self, start: Position = START) -> Iterator[Block]:
         """Yield blocks from `start` on. Raises InputError, with the file's name, for a damaged page."""
