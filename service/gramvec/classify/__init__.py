@@ -1,4 +1,4 @@
-"""Classification: a calibrated head over a model's vectors, stored as arrays beside the model's digest.
+"""Classification: a calibrated head over vectors and n-grams of texts, stored as arrays beside the model's digest.
 
 Fitting a head imports scikit-learn; applying one needs only numpy.
 """

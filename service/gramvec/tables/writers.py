@@ -1,4 +1,4 @@
-"""What blocks become: bytes that are put one after the other into a stage file, and a last step that makes it whole."""
+"""Writers of .npy and JSON lines: blocks become bytes in a stage file, and a last step completes it."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
 
 
 class Writes(Protocol):
-    """A form of output. The bytes of a block depend on the block and the first one alone.
+    """Protocol of a form of output. The bytes of a block depend only on the block and on the first one.
 
-    in_place: whether the stage file becomes the output, or another one is made of it at the end.
+    in_place: whether the stage file becomes the output; otherwise `finish` writes another file.
     """
 
     in_place: bool
 
     def begin(self, block: Block | None, columns: Any) -> bytes:
-        """The first bytes. block: the first one; columns: the input's Arrow schema; None where there is none."""
+        """Return the first bytes. block: the first one; columns: the input's Arrow schema; None where there is none."""
         ...
 
     def resume(self, stage: Path) -> None:
-        """Go on with a stage file that `begin` began."""
+        """Continue a stage file that `begin` began."""
         ...
 
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
-        """The bytes of a block with its vectors [n, k]; `missing` bool[n] tells which rows have none."""
+        """Return the bytes of a block with its vectors [n, k]; `missing` bool[n] says which rows have none."""
         ...
 
     def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
-        """Make the output of `rows` rows whole; `out` is the stage file itself if in_place."""
+        """Complete the output of `rows` rows; `out` is the stage file itself if in_place."""
         ...
 
 
 class NpyForm:
-    """A .npy file of [rows, k], all zeros for a row without a vector.
+    """Writer of a .npy file of [rows, k], all zeros for a row without a vector.
 
     The header is written twice: numpy pads it so that a growing first dimension needs no more room.
     """
@@ -57,31 +57,31 @@ class NpyForm:
         self._width = width
 
     def header(self, rows: int) -> bytes:
-        """The bytes before the numbers."""
+        """Return the bytes before the numbers."""
         file = io.BytesIO()
         entries = {"descr": self._dtype.str, "fortran_order": False, "shape": (rows, self._width)}
         npy.write_array_header_1_0(file, entries)
         return file.getvalue()
 
     def begin(self, block: Block | None, columns: Any) -> bytes:
-        """See Writes."""
+        """Return the first bytes."""
         return self.header(0)
 
     def resume(self, stage: Path) -> None:
-        """See Writes."""
+        """Do nothing: a resumed file needs no state."""
 
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
-        """See Writes."""
+        """Return the bytes of a block."""
         return np.ascontiguousarray(vectors, self._dtype).tobytes()
 
     def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
-        """See Writes."""
+        """Complete the file."""
         out.seek(0)
         out.write(self.header(rows))
 
 
 class JsonForm:
-    """An object a line: the input's members and the vector, null for a row without one."""
+    """Writer of JSON lines: the input's members and the vector, null for a row without one."""
 
     in_place = True
 
@@ -90,14 +90,14 @@ class JsonForm:
         self._embedding = embedding
 
     def begin(self, block: Block | None, columns: Any) -> bytes:
-        """See Writes."""
+        """Return the first bytes."""
         return b""
 
     def resume(self, stage: Path) -> None:
-        """See Writes."""
+        """Do nothing: a resumed file needs no state."""
 
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
-        """See Writes. Raises InputError, with the line, if it has a member of the vector's name."""
+        """Return the lines of a block. Raises InputError, with the line, if it has a member of the vector's name."""
         lines = []
         for number, record, vector, no in zip(block.numbers, records_of(block), vectors, missing.tolist(), strict=True):
             if self._embedding in record:
@@ -110,17 +110,17 @@ class JsonForm:
         return b"".join(lines)
 
     def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
-        """See Writes."""
+        """Complete the file."""
 
 
 def records_of(block: Block) -> Records:
-    """The columns of each row by name, of a reader that keeps them."""
+    """Return the columns of each row by name, of a reader that keeps them."""
     records: Records = block.batch.to_pylist() if block.batch is not None else block.records or []
     return records
 
 
 def json_line(number: int, record: dict[str, Any]) -> bytes:
-    """A record as a line of JSON. Raises InputError, with the line's number, for what has no form there."""
+    """Return a record as a line of JSON. Raises InputError, with its number, for a value without a form there."""
     try:
         return orjson.dumps(record, _as_text, OPTIONS)
     except TypeError as error:
@@ -128,5 +128,5 @@ def json_line(number: int, record: dict[str, Any]) -> bytes:
 
 
 def _as_text(value: Any) -> str:
-    # Of what Parquet holds and JSON does not: decimals, times between two moments, bytes.
+    # Parquet holds decimals, durations and bytes, which JSON does not.
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
