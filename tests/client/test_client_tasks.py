@@ -18,7 +18,7 @@ import gramvec.client as client_package
 from bulk_support import MODEL
 from conftest import ROOT
 from gramvec.classify.head import Head
-from gramvec.client import AsyncClient, Client, MatchedPair, PredictedLabel, RankedText
+from gramvec.client import AsyncClient, Client, MatchedPair, PredictedLabel, RerankedText
 from gramvec.errors import InputError, ServiceError
 from gramvec.lexical.sparse import uniform
 from gramvec.server.settings import Settings
@@ -100,7 +100,7 @@ def test_rerank_is_the_order_of_the_cosines(client: Client, embedder: gramvec.Em
     assert client.rerank("parcel", texts) == expected
     assert client.rerank("parcel", iter(texts), top_n=2) == expected[:2]
     assert client.rerank("parcel", []) == []
-    assert isinstance(client.rerank("parcel", texts)[0], RankedText)
+    assert isinstance(client.rerank("parcel", texts)[0], RerankedText)
 
 
 def test_predict_is_the_heads(client: Client, head: tuple[Path, Head], small: gramvec.Embedder) -> None:
@@ -225,10 +225,10 @@ def test_the_example_of_the_page_runs(server: RunningServer, capsys: pytest.Capt
 
 def test_the_names_of_0_1_answer_with_todays() -> None:
     for old, new in {
-        "Hit": "FoundRow",
+        "Hit": "SearchHit",
         "Label": "PredictedLabel",
         "Match": "MatchedPair",
-        "Ranked": "RankedText",
+        "Ranked": "RerankedText",
     }.items():
         with pytest.raises(ImportError, match=f"gramvec.client.{old} is called {new}"):
             getattr(client_package, old)

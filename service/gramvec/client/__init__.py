@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gramvec.client.async_client import AsyncClient
-from gramvec.client.client import Client, FoundRow, MatchedPair, PredictedLabel, RankedText
+from gramvec.client.client import Client, MatchedPair, PredictedLabel, RerankedText, SearchHit
 
-__all__ = ["AsyncClient", "Client", "FoundRow", "MatchedPair", "PredictedLabel", "RankedText"]
+__all__ = ["AsyncClient", "Client", "MatchedPair", "PredictedLabel", "RerankedText", "SearchHit"]
 
-_RENAMED = {"Hit": "FoundRow", "Label": "PredictedLabel", "Match": "MatchedPair", "Ranked": "RankedText"}
+_RENAMED = {"Hit": "SearchHit", "Label": "PredictedLabel", "Match": "MatchedPair", "Ranked": "RerankedText"}
 
 
 def __getattr__(name: str) -> object:

@@ -32,7 +32,7 @@ Place = Annotated[int, Field(ge=0)]
 Cosine = Annotated[float, Field(ge=-1, le=1)]
 
 
-class FoundRow(NamedTuple):
+class SearchHit(NamedTuple):
     """A row of a served index: its id, its score, and its stored record if that was asked for."""
 
     id: str
@@ -40,7 +40,7 @@ class FoundRow(NamedTuple):
     record: dict[str, Any] | None = None
 
 
-class RankedText(NamedTuple):
+class RerankedText(NamedTuple):
     """A text's place among the given ones, and its score for the query."""
 
     place: int
@@ -63,7 +63,7 @@ class MatchedPair(NamedTuple):
 
 
 class _Searched(BaseModel):
-    results: list[list[FoundRow]]
+    results: list[list[SearchHit]]
 
 
 class _Matched(BaseModel):
@@ -229,7 +229,7 @@ class Client(Encodes):
         hybrid: float = 0.0,
         truncate: bool = False,
         return_records: bool = True,
-    ) -> list[list[FoundRow]]:
+    ) -> list[list[SearchHit]]:
         """Return the k best rows of a served index for each query, the best first.
 
         Args:
@@ -248,7 +248,7 @@ class Client(Encodes):
             "return_records": return_records, "hybrid": hybrid,
         }  # fmt: skip
 
-        def send(start: int, batch: list[bytes]) -> list[list[FoundRow]]:
+        def send(start: int, batch: list[bytes]) -> list[list[SearchHit]]:
             body = body_of(array_of(batch), others, "queries")
             found = self._transport.post_json("/search", body, _SEARCHED, first=start, most=LARGE_ANSWER).results
             return self._checked(found, len(batch), most=k)
@@ -259,7 +259,7 @@ class Client(Encodes):
 
     def rerank(
         self, query: str, texts: Iterable[str], *, top_n: int | None = None, truncate: bool = False
-    ) -> list[RankedText]:
+    ) -> list[RerankedText]:
         """Return the texts' places and scores for the query, the best first; at most `top_n`, None for all."""
         _check_count("top_n", top_n)
         (asked,) = self._encoded([query], truncate=truncate)
@@ -274,7 +274,7 @@ class Client(Encodes):
             return [one.score for one in sorted(found, key=lambda one: one.index)]
 
         scores = self._transport.in_batches(encoded, send, texts_beside=1, bytes_beside=len(orjson.dumps(others)))
-        ranked = [RankedText(place, score) for place, score in enumerate(scores)]
+        ranked = [RerankedText(place, score) for place, score in enumerate(scores)]
         return sorted(ranked, key=lambda one: -one.score)[:top_n]
 
     def predict(

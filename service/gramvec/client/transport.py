@@ -28,7 +28,7 @@ OTHER_FIELDS = 512
 RETRIED = (429, 503)
 
 
-class ServedModel(BaseModel):
+class ModelInfo(BaseModel):
     """The fields of a model in GET /info that the client needs."""
 
     name: str
@@ -52,13 +52,13 @@ class ServiceLimits(BaseModel):
 
 
 class _Info(BaseModel):
-    models: list[ServedModel]
+    models: list[ModelInfo]
     default_model: str
     aliases: dict[str, str] = Field(default_factory=dict)
     limits: ServiceLimits
 
 
-class Reply(NamedTuple):
+class Received(NamedTuple):
     """An HTTP response. Header names are in lower case."""
 
     status: int
@@ -90,7 +90,7 @@ class Transport:
         self.url = url.rstrip("/")
         self._patience = patience
         self._http: httpx.Client = self._library.Client(base_url=self.url, headers=_headers(api_key), timeout=timeout)
-        self._model: ServedModel | None = None
+        self._model: ModelInfo | None = None
         try:
             self._model, self._limits = self._info(model)
         except BaseException:
@@ -98,7 +98,7 @@ class Transport:
             raise
 
     @property
-    def model(self) -> ServedModel:
+    def model(self) -> ModelInfo:
         """The model that the service had when the client was made."""
         assert self._model is not None
         return self._model
@@ -109,7 +109,7 @@ class Transport:
 
     def post(
         self, path: str, body: bytes, *, first: int = 0, most: int = SMALL_ANSWER, same_model: bool = True
-    ) -> Reply:
+    ) -> Received:
         """Send a request and return its answer, which has status 200.
 
         Args:
@@ -194,7 +194,7 @@ class Transport:
             self._limits = self._info(self.model.name)[1]
             return call()
 
-    def _info(self, wanted: str | None) -> tuple[ServedModel, ServiceLimits]:
+    def _info(self, wanted: str | None) -> tuple[ModelInfo, ServiceLimits]:
         reply = self._send("GET", "/info", b"", SMALL_ANSWER)
         if reply.status != 200:
             raise ServiceError(f"{self.url}: {_sentence(reply)}", status=reply.status)
@@ -211,7 +211,7 @@ class Transport:
         self._check_model(found[name].label)
         return found[name], info.limits
 
-    def _send(self, method: str, path: str, body: bytes, most: int) -> Reply:
+    def _send(self, method: str, path: str, body: bytes, most: int) -> Received:
         """Send a request; repeat it for `patience` seconds while the service is overloaded, not ready or away.
 
         Every request may be repeated: none changes anything on the service.
@@ -219,7 +219,7 @@ class Transport:
         pause, gives_up = FIRST_PAUSE, None
         while True:
             found = self._send_once(method, path, body, most)
-            if isinstance(found, Reply) and found.status not in RETRIED:
+            if isinstance(found, Received) and found.status not in RETRIED:
                 return found
             now = time.monotonic()
             gives_up = gives_up or now + self._patience
@@ -228,7 +228,7 @@ class Transport:
                 raise self._failure(found)
             time.sleep(min(wait * random.uniform(1, 1 + SPREAD), max(gives_up - now, FIRST_PAUSE)))
 
-    def _send_once(self, method: str, path: str, body: bytes, most: int) -> Reply | _Unanswered:
+    def _send_once(self, method: str, path: str, body: bytes, most: int) -> Received | _Unanswered:
         try:
             with self._http.stream(method, path, content=body) as response:
                 received = bytearray()
@@ -236,7 +236,7 @@ class Transport:
                     if len(received) + len(part) > most:
                         raise ServiceError(f"the service answered more than the {most} bytes that its answer can have")
                     received += part
-                return Reply(response.status_code, response.headers, bytes(received))
+                return Received(response.status_code, response.headers, bytes(received))
         except self._library.TransportError as error:
             final = (self._library.ReadTimeout, self._library.WriteTimeout, self._library.UnsupportedProtocol)
             return _Unanswered(f"{type(error).__name__} {error}".strip(), retry=not isinstance(error, final))
@@ -248,7 +248,7 @@ class Transport:
                 "models cannot be compared; make a new client, and embed again"
             )
 
-    def _failure(self, found: Reply | _Unanswered) -> ServiceError:
+    def _failure(self, found: Received | _Unanswered) -> ServiceError:
         if isinstance(found, _Unanswered):
             return ServiceError(f"{self.url} gave no answer: {quoted(ValueError(found.reason))}")
         said = f"{self.url}: {_sentence(found)}"
@@ -303,13 +303,13 @@ def _headers(api_key: str | None) -> dict[str, str]:
     return headers if api_key is None else {**headers, "authorization": f"Bearer {api_key}"}
 
 
-def _retry_after(found: Reply | _Unanswered) -> float | None:
+def _retry_after(found: Received | _Unanswered) -> float | None:
     """Return the seconds of Retry-After; its other form, a date, is ignored."""
-    given = found.headers.get("retry-after", "") if isinstance(found, Reply) else ""
+    given = found.headers.get("retry-after", "") if isinstance(found, Received) else ""
     return float(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
 
 
-def _sentence(reply: Reply) -> str:
+def _sentence(reply: Received) -> str:
     """Return the service's own error message."""
     try:
         said = orjson.loads(reply.body)["error"]
