@@ -64,13 +64,13 @@ test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that
 	$(VENV)/lowest/bin/python -m pytest $(LOWEST_TESTS)
 
 # pip prefers a CPU build of torch where one is kept beside the index, uv does not, and is ten times as fast for the rest.
-test-integrations: $(VENV)/.dev  ## gramvec.integrations and docs/recipes on the real libraries, in an environment of their own (3 GB)
+test-integrations: $(VENV)/.dev  ## gramvec.integrations and examples/ on the real libraries, in an environment of their own (3 GB)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	test -x $(VENV)/neighbours/bin/python || $(PYTHON) -m venv $(VENV)/neighbours
 	$(VENV)/neighbours/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt torch
 	$(BIN)/uv pip install --quiet --python $(VENV)/neighbours/bin/python -c requirements/constraints.txt \
 		-e '.[cpu,bulk,match,search,client,neighbours]' joblib hypothesis pytest pytest-timeout
-	$(VENV)/neighbours/bin/python -m pytest tests/integrations/test_integrations.py tests/docs/test_recipes.py tests/embed/test_library.py \
+	$(VENV)/neighbours/bin/python -m pytest tests/integrations/test_integrations.py tests/docs/test_examples.py tests/embed/test_library.py \
 		tests/search/test_search_records.py tests/client/test_reranking_clients.py
 
 test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)

@@ -83,8 +83,8 @@ def test_it_does_so_without_blocking_an_event_loop(server: RunningServer, embedd
     asyncio.run(asked())
 
 
-def test_the_example_of_the_library_page_runs(embedder: gramvec.Embedder, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+def test_the_example_of_the_quickstart_runs(embedder: gramvec.Embedder, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"^```python\n(from gramvec\.client .*?)^```$", page, re.DOTALL | re.MULTILINE)
     with running(settings(), embedder) as server:
         exec(script.replace("http://127.0.0.1:8000", server.url), {})

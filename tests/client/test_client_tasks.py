@@ -217,7 +217,7 @@ def test_a_strangers_order_is_looked_at() -> None:
 
 
 def test_the_example_of_the_page_runs(server: RunningServer, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"^```python\n(with Client\(url\).*?)^```$", page, re.DOTALL | re.MULTILINE)
     exec(script, {"Client": Client, "url": server.url})
     assert capsys.readouterr().out.split("\n") == [*re.findall(r"# (.*)$", script, re.MULTILINE), ""]

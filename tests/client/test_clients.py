@@ -67,7 +67,7 @@ def same(found: Any, expected: np.ndarray[Any, Any]) -> bool:
 
 
 def test_the_examples_of_the_page_work_when_pasted(embedder: Embedder, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     (python,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     curls = re.findall(r"^```sh\n(curl .*?)^```$", page, re.DOTALL | re.MULTILINE)
     assert curls

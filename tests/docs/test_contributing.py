@@ -27,7 +27,7 @@ class Copy:
     def __init__(self, folder: Path, recipe: str) -> None:
         self.folder = folder
         (self._recipe,) = re.findall(
-            rf"^\*\*{re.escape(recipe)}\*?\*?.*?(?=^\*\*|^## )", PAGE, re.DOTALL | re.MULTILINE
+            rf"^\*\*{re.escape(recipe)}\*?\*?.*?(?=^\*\*|^## |\Z)", PAGE, re.DOTALL | re.MULTILINE
         )
         for source in ("service", "training"):
             shutil.copytree(ROOT / source, folder / source, ignore=shutil.ignore_patterns("__pycache__"))

@@ -26,7 +26,7 @@ from http_support import running
 pytestmark = pytest.mark.slow
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-LIBRARY = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+QUICKSTART = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -64,14 +64,14 @@ def shell(script: str, cwd: Path) -> str:
     return done.stdout
 
 
-def test_the_shell_examples_of_the_library_run(newcomer: Path) -> None:
-    first, *_ = blocks("sh", LIBRARY)
+def test_the_shell_examples_of_the_quickstart_run(newcomer: Path) -> None:
+    first, *_ = blocks("sh", QUICKSTART)
     shell(first, newcomer)
     assert len((newcomer / "vectors.jsonl").read_text().splitlines()) == 2
 
 
 def test_the_first_example_of_training_runs(newcomer: Path) -> None:
-    (script,) = (block for block in blocks("sh", LIBRARY) if "gramvec-train fit" in block)
+    (script,) = (block for block in blocks("sh", QUICKSTART) if "gramvec-train fit" in block)
     assert "forgot my password" in shell(script, newcomer)
 
 
@@ -93,7 +93,7 @@ def test_the_blocks_of_the_readme_are_pasted_in_their_order_into_one_shell_and_a
     try:
         assert process.stdout is not None
         lines: list[str] = []
-        while sum(line.startswith("[[") for line in lines) < 2:  # what Python prints last
+        while sum(line.startswith("[[0.") for line in lines) < 2:  # Python's last line; the vectors begin with -0.
             line = process.stdout.readline()
             assert line, lines
             lines.append(line.strip())
@@ -131,15 +131,15 @@ def test_the_curl_examples_of_the_readme_give_the_answers_shown(embedder: gramve
             assert re.sub(NUMBER, "", json.dumps(found)) == re.sub(NUMBER, "", json.dumps(answer))
 
 
-def test_the_explanation_of_the_library_is_what_is_printed(newcomer: Path) -> None:
-    (script,) = (block for block in blocks("sh", LIBRARY) if "gramvec explain" in block)
-    (shown,) = (block for block in blocks("text", LIBRARY) if "all other pairs" in block)
+def test_the_explanation_of_the_quickstart_is_what_is_printed(newcomer: Path) -> None:
+    (script,) = (block for block in blocks("sh", QUICKSTART) if "gramvec explain" in block)
+    (shown,) = (block for block in blocks("text", QUICKSTART) if "all other pairs" in block)
     printed = shell(script, newcomer)
     assert numbers(printed) == pytest.approx(numbers(shown), abs=2e-4)
     assert re.sub(NUMBER, "", printed) == re.sub(NUMBER, "", shown)
 
 
-@pytest.mark.parametrize(("text", "lines"), [(README, 2), (LIBRARY, 6)], ids=["README", "library"])
+@pytest.mark.parametrize(("text", "lines"), [(README, 2), (QUICKSTART, 6)], ids=["README", "quickstart"])
 def test_the_python_examples_print_what_their_comments_say(text: str, lines: int, newcomer: Path) -> None:
     script, *_ = blocks("python", text)  # tests/client/test_client.py has the one of a client
     printed = subprocess.run(
@@ -151,7 +151,7 @@ def test_the_python_examples_print_what_their_comments_say(text: str, lines: int
 
 
 def test_the_example_of_semantic_and_lexical_columns_prints_what_its_comments_say(newcomer: Path) -> None:
-    (script,) = (block for block in blocks("python", LIBRARY) if "adapted" in block)
+    (script,) = (block for block in blocks("python", QUICKSTART) if "adapted" in block)
     command = [sys.executable, "-W", "error", "-c", script]
     printed = subprocess.run(command, cwd=newcomer, capture_output=True, text=True, check=True).stdout.splitlines()
     assert printed == re.findall(r"  # (.+)$", script, re.MULTILINE)

@@ -83,7 +83,7 @@ def test_labels_are_learned_and_given(folder: Path, tmp_path: Path, learned: tup
 
 
 def test_the_commands_of_the_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (ROOT / "docs" / "train-your-own.md").read_text(encoding="utf-8")
+    page = (ROOT / "training" / "gramvec_research" / "heads.md").read_text(encoding="utf-8")
     commands = [
         shlex.split(line)[3:]
         for line in page.split("\n")

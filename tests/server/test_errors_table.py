@@ -1,4 +1,4 @@
-"""docs/http.md's table of errors, read from the page: each of its cases is provoked over real HTTP, on both sides.
+"""docs/api.md's table of errors, read from the page: each of its cases is provoked over real HTTP, on both sides.
 
 `pytest tests/server/test_errors_table.py -s` prints what each case answered.
 """
@@ -42,9 +42,7 @@ class Row(NamedTuple):
 
 
 def read_table() -> list[Row]:
-    section = (
-        (ROOT / "docs" / "http.md").read_text(encoding="utf-8").partition("\n## Errors\n")[2].partition("\n## ")[0]
-    )
+    section = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").partition("\n## Errors\n")[2].partition("\n## ")[0]
     rows = []
     for line in section.split("\n"):
         cells = [cell.strip() for cell in line.strip("|").split("|")]

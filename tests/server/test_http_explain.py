@@ -107,7 +107,7 @@ def test_it_stands_in_openapi_with_an_example_that_works(client: httpx.Client) -
 
 
 def test_the_page_on_http_shows_what_is_answered(client: httpx.Client) -> None:
-    text = (ROOT / "docs" / "http.md").read_text(encoding="utf-8").partition("## POST /explain")[2]
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").partition("## POST /explain")[2]
     asked, shown = (
         json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[:2]
     )

@@ -269,7 +269,9 @@ def test_one_worker_answers_for_all_and_a_dead_one_is_not_forgotten() -> None:
 
 def documented() -> dict[str, tuple[str, set[str]]]:
     rows = re.findall(
-        r"^\| `(gramvec_\w+|process_\w+)` \| (\w+) \|([^|]*)\|", (ROOT / "docs" / "http.md").read_text(), re.MULTILINE
+        r"^\| `(gramvec_\w+|process_\w+)` \| (\w+) \|([^|]*)\|",
+        (ROOT / "docs" / "operating.md").read_text(),
+        re.MULTILINE,
     )
     return {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
 

@@ -40,7 +40,7 @@ def test_help_names_every_setting_with_its_variable() -> None:
 
 
 def settings_table() -> str:
-    """The table of docs/http.md, made from the settings."""
+    """The table of docs/operating.md, made from the settings."""
     rows = []
     for name, field in Settings.model_fields.items():
         default = " ".join(field.default) if isinstance(field.default, tuple) else field.default
@@ -50,7 +50,7 @@ def settings_table() -> str:
 
 
 def test_the_page_lists_every_setting() -> None:
-    page = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
     # Where it differs, what is expected is what the page should have.
     assert page.partition("<!-- settings -->\n")[2].partition("<!-- /settings -->")[0] == settings_table()
 

@@ -230,7 +230,7 @@ def evaluate(
     Matching: F1 on the test pairs at the threshold that is best on train and valid together, and how many matches are
     the nearest, or among the 10 nearest, of the whole right table. Retrieval: nDCG@10. Classification: accuracy of the
     nearest neighbour, of the centroid of 5 examples a class, and of logistic regression. Spelling: how often the right
-    word is among the 3 nearest. docs/evaluation.md has the files' forms and the shipped models' scores.
+    word is among the 3 nearest. docs/choosing.md has the files' forms and the shipped models' scores.
 
     A bundle is scored as it is served, a run as its trainer computes it.
 

@@ -67,7 +67,7 @@ def whitening_transform(vectors: Floats, strength: float) -> Floats:
     return transform
 
 
-# Between 1e-3 and 1e-2 the matching sets of docs/evaluation.md differ by a point; none was chosen on.
+# Between 1e-3 and 1e-2 the matching sets of docs/choosing.md differ by a point; none was chosen on.
 A = 3e-3
 
 

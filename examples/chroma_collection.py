@@ -1,9 +1,11 @@
-# Chroma, which embeds by itself
+"""Chroma, which embeds by itself.
 
 `pip install chromadb`. A collection keeps the embedding function by the model's name; whoever opens it imports
 `ChromaEmbeddingFunction` first.
 
-```python
+The collection's distance is 1 - cosine, if nothing else is asked for.
+"""
+
 import chromadb
 
 from gramvec.integrations import ChromaEmbeddingFunction
@@ -18,13 +20,7 @@ collection.add(
 found = collection.query(query_texts=["chep flihgts"], n_results=2, where={"price": {"$gt": 5}})
 for document, distance in zip(found["documents"][0], found["distances"][0], strict=True):
     print(document, round(1 - distance, 2))
-```
 
-prints
-
-```text
-cheap flights 0.62
-low-cost air fares 0.4
-```
-
-The collection's distance is 1 - cosine, if nothing else is asked for.
+# Prints:
+# cheap flights 0.62
+# low-cost air fares 0.4

@@ -1,9 +1,9 @@
-# LanceDB, which embeds by itself
+"""LanceDB, which embeds by itself.
 
 `pip install lancedb`. A table keeps the function `gramvec` and its model's name; whoever opens it imports
 `LanceEmbeddingFunction` first.
+"""
 
-```python
 import lancedb
 from lancedb.pydantic import LanceModel, Vector
 
@@ -23,11 +23,7 @@ names = ["cheap flights", "ripe bananas", "low-cost air fares", "a yellow fruit"
 table.add([{"name": name, "price": price} for name, price in zip(names, [9, 1, 7, 2], strict=True)])
 for row in table.search("chep flihgts").distance_type("cosine").where("price > 5").limit(2).to_list():
     print(row["name"], round(1 - row["_distance"], 2))
-```
 
-prints
-
-```text
-cheap flights 0.62
-low-cost air fares 0.4
-```
+# Prints:
+# cheap flights 0.62
+# low-cost air fares 0.4

@@ -1,8 +1,8 @@
-# Vectors in one SQLite file
+"""Vectors in one SQLite file.
 
 `pip install sqlite-vec apsw`. apsw, because not every Python's own sqlite3 can load an extension.
+"""
 
-```python
 import apsw
 import sqlite_vec
 
@@ -24,11 +24,7 @@ query = embedder.embed(["chep flihgts"])[0].tobytes()
 ask = "select text, distance from vectors join texts on id = vectors.rowid where vector match ? and k = 2 order by 2"
 for text, distance in connection.execute(ask, (query,)):
     print(text, round(1 - distance, 2))
-```
 
-prints
-
-```text
-cheap flights 0.62
-low-cost air fares 0.4
-```
+# Prints:
+# cheap flights 0.62
+# low-cost air fares 0.4

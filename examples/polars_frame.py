@@ -1,8 +1,10 @@
-# Expressions over texts in polars
+"""Expressions over texts in polars.
 
 `pip install polars`. `register_polars` gives expressions and columns the namespace `gramvec`.
 
-```python
+A missing text has a missing answer. A batch that polars hands over is embedded in one call.
+"""
+
 import polars as pl
 
 from gramvec.integrations import register_polars
@@ -21,16 +23,10 @@ found = (
 for title, score in found.select("title", "score").rows():
     print(title, score and round(score, 2))
 print(found.schema["vector"])
-```
 
-prints
-
-```text
-cheap flights 0.62
-low-cost air fares 0.4
-ripe bananas 0.1
-None None
-Array(Float32, shape=(100,))
-```
-
-A missing text has a missing answer. A batch that polars hands over is embedded in one call.
+# Prints:
+# cheap flights 0.62
+# low-cost air fares 0.4
+# ripe bananas 0.1
+# None None
+# Array(Float32, shape=(100,))

@@ -1,9 +1,12 @@
-# Functions of SQL in DuckDB
+"""Functions of SQL in DuckDB.
 
 `pip install duckdb pyarrow`. `register_duckdb` gives one connection two functions, `gramvec_embed(text)` and
 `gramvec_similarity(text, text)`.
 
-```python
+Vectors have length 1, so the inner product is the cosine. Stored vectors are compared without the model; the query
+alone is embedded.
+"""
+
 import duckdb
 
 from gramvec.integrations import register_duckdb
@@ -22,15 +25,8 @@ ask = """
 for name, score in connection.execute(ask).fetchall():
     print(name, round(score, 2))
 print(connection.execute("select typeof(vector) from stored limit 1").fetchone()[0])
-```
 
-prints
-
-```text
-cheap flights 0.62
-low-cost air fares 0.4
-FLOAT[300]
-```
-
-Vectors have length 1, so the inner product is the cosine. Stored vectors are compared without the model; the query
-alone is embedded.
+# Prints:
+# cheap flights 0.62
+# low-cost air fares 0.4
+# FLOAT[300]

@@ -1,9 +1,12 @@
-# Classify texts with scikit-learn
+"""Classify texts with scikit-learn.
 
 `pip install scikit-learn`. The transformer learns nothing, so a search over its settings or a
 classifier's is quick.
 
-```python
+The pipeline can be cloned, pickled (the model by its name) and searched with `n_jobs`. In a ColumnTransformer the
+transformer takes one column, by its name and not by a list of names.
+"""
+
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -19,14 +22,7 @@ search = GridSearchCV(pipeline, {"logisticregression__C": [1, 10], "textembedder
 search.fit(texts, labels)
 print(search.predict(["pasword forgoten", "my parcell is late"]))
 print(pipeline.named_steps["textembedder"].get_feature_names_out()[:2])
-```
 
-prints
-
-```text
-['account' 'delivery']
-['gramvec0' 'gramvec1']
-```
-
-The pipeline can be cloned, pickled (the model by its name) and searched with `n_jobs`. In a ColumnTransformer the
-transformer takes one column, by its name and not by a list of names.
+# Prints:
+# ['account' 'delivery']
+# ['gramvec0' 'gramvec1']

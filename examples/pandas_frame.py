@@ -1,8 +1,10 @@
-# Near titles in a pandas frame
+"""Near titles in a pandas frame.
 
 `pip install pandas`. A column goes in as it is; a missing text is refused with its row, so leave it out first.
 
-```python
+`frame.to_parquet` keeps such a column of vectors. `gramvec embed` works on files that are larger than memory.
+"""
+
 import pandas as pd
 
 import gramvec
@@ -16,17 +18,10 @@ frame["score"] = embedder.similarity(["chep flihgts"], vectors)[0]
 print(frame.sort_values("score", ascending=False).round(2).to_string(index=False))
 frame["vector"] = list(vectors)
 print(frame["vector"].iloc[0].shape)
-```
 
-prints
-
-```text
-             title  price  score
-     cheap flights      9   0.62
-low-cost air fares      7   0.40
-      ripe bananas      1   0.10
-(300,)
-```
-
-`frame.to_parquet` keeps such a column of vectors; for files that are larger than memory there is `gramvec embed`
-([bulk.md](../bulk.md)).
+# Prints:
+#              title  price  score
+#      cheap flights      9   0.62
+# low-cost air fares      7   0.40
+#       ripe bananas      1   0.10
+# (300,)

@@ -1,8 +1,8 @@
-# Qdrant, in this process or on a server
+"""Qdrant, in this process or on a server.
 
 `pip install qdrant-client`. `:memory:` needs no server; a path keeps the vectors on disk, `url=` asks a server.
+"""
 
-```python
 from qdrant_client import QdrantClient
 from qdrant_client.models import Distance, PointStruct, VectorParams
 
@@ -21,11 +21,7 @@ client.upsert("texts", points)
 for query, vector in zip(["chep flihgts", "bananna"], embedder.embed(["chep flihgts", "bananna"]), strict=True):
     (found,) = client.query_points("texts", vector, limit=1).points
     print(query, "->", found.payload["text"], round(found.score, 2))
-```
 
-prints
-
-```text
-chep flihgts -> cheap flights 0.62
-bananna -> ripe bananas 0.75
-```
+# Prints:
+# chep flihgts -> cheap flights 0.62
+# bananna -> ripe bananas 0.75
