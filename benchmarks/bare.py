@@ -1,4 +1,4 @@
-"""The peer of the HTTP benchmark: an ASGI application with nothing but the model and the encoder.
+"""Baseline of the HTTP benchmark: an ASGI application with only the model and the encoder.
 
 uvicorn benchmarks.bare:application
 

@@ -24,30 +24,29 @@ NO_INFINITY = "infinity-emb is left out: it is not installed; 'make bench-peers'
 
 @dataclass(frozen=True)
 class Case:
-    """So many texts a request over so many connections; the texts given in all decide how many requests."""
+    """Number of texts in a request and of connections."""
 
     texts: int
     connections: int
 
     @property
     def unit(self) -> str:
-        """What is counted."""
+        """Return the counted thing in the plural."""
         return f"requests of {self.texts} text{'s' * (self.texts > 1)}"
 
     @property
     def name(self) -> str:
-        """As the group's name has it: the texts, and the connections where they are not 16."""
+        """Return the case's part of the group's name: texts, and connections where they are not 16."""
         return f"{self.texts}" if self.connections == 16 else f"{self.texts}_c{self.connections}"
 
     def bodies(self, texts: list[str]) -> list[list[str]]:
-        """The texts of each request, at least one for each connection: half as many texts as given for 1 a request."""
+        """Return the texts of each request, at least one request for each connection."""
         count = max(self.connections, len(texts) // 2 if self.texts == 1 else 2 * len(texts) // self.texts)
         repeated = texts * (self.texts // len(texts) + 2)
         return [repeated[(i * self.texts) % len(texts) :][: self.texts] for i in range(count)]
 
 
-# To accept a connection takes as long as several requests, and clients keep theirs: 64 were an eighth of a round of
-# 2,048 requests.
+# Accepting a connection takes as long as several requests: 64 were an eighth of a round of 2,048 requests.
 ROUND_SECONDS = 0.5
 
 CASES = (Case(1, 16), Case(1, 64), Case(32, 16), Case(256, 16))
@@ -109,9 +108,9 @@ async def _load(port: int, requests: list[bytes], connections: int) -> None:
 
 
 class _Client(asyncio.Protocol):
-    """One connection that sends its requests one after the other, each when the last is answered.
+    """Connection that sends its requests one after the other, each after the last answer.
 
-    Not asyncio's streams: these took as long for a request as the server, whose rate was then the client's.
+    asyncio's streams took as long for a request as the server, so they measured the client.
     """
 
     def __init__(self, requests: list[bytes], done: asyncio.Future[None]) -> None:
@@ -154,7 +153,7 @@ class _Client(asyncio.Protocol):
 
 
 def _request(name: str, texts: list[str], columns: int | None) -> bytes:
-    """The native shape for us and the bare application (a single text as such), OpenAI's for infinity-emb."""
+    """Return a request in the native shape, or in OpenAI's for infinity-emb."""
     ours = not name.startswith("infinity")
     given = texts[0] if len(texts) == 1 else texts
     wanted = {"inputs": given} if columns is None else {"inputs": given, "dimensions": columns}

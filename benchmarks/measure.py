@@ -1,4 +1,4 @@
-"""Interleaved rounds, medians, CPU time beside wall time, and where it all ran."""
+"""Measurement: interleaved rounds, medians, CPU time and wall time, and the machine."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ PACKAGES = (
     "numpy", "onnxruntime", "onnxruntime-gpu", "torch", "fastapi", "uvicorn",
     "model2vec", "sentence-transformers", "fasttext-community", "scikit-learn", "rapidfuzz",
 )  # fmt: skip
-# What others have pushed out of the caches comes back in some 5 ms: a third of a round of 4,096 texts, which gave the
-# fastest contestant, behind the one with the largest table, two thirds of its rate.
+# Caches are warm again after some 5 ms. In a round of 15 ms the fastest contestant reached only two thirds of its rate
+# after one with a large table.
 ROUND_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What every part is given.
+    """Input of every part.
 
-    model: a name in models/ or a bundle's folder. texts: real sentences. rounds: how many interleaved rounds.
-    data: a folder of sets.
+    Args:
+        model: A name in models/, or a bundle's folder.
+        texts: Real sentences.
+        rounds: Number of interleaved rounds.
+        data: Folder of the development sets.
     """
 
     model: str
@@ -38,7 +41,7 @@ class Setting:
     data: Path = ROOT.parent / "shared" / "data" / "dev"
 
     def blocks(self, size: int = 512) -> list[list[str]]:
-        """The texts in lists of `size`; the last may be shorter."""
+        """Return the texts in lists of `size`; the last may be shorter."""
         return [self.texts[start : start + size] for start in range(0, len(self.texts), size)]
 
 
@@ -61,9 +64,9 @@ def interleaved(
     *,
     seconds: float = ROUND_SECONDS,
 ) -> dict[str, Timing]:
-    """Run every task once unmeasured, then each in turn, `rounds` times; a task does `work` units a call.
+    """Run every task once unmeasured, then each in turn, `rounds` times.
 
-    In a round a task is called until these seconds have gone by, and at least once.
+    In a round a task is called for `seconds`, at least once. A call does `work` units.
     """
     samples: dict[str, list[tuple[float, float]]] = {name: [] for name in tasks}
     for task in tasks.values():
@@ -80,14 +83,14 @@ def interleaved(
 
 
 def summary(samples: list[tuple[float, float]], work: float) -> Timing:
-    """The medians of samples of (CPU seconds, wall seconds), each of `work` units."""
+    """Return the medians of samples of (CPU seconds, wall seconds), each of `work` units."""
     rates = [work / max(cpu, 1e-9) for cpu, _ in samples]
     middle = statistics.median(rates)
     return Timing(middle, work / statistics.median(wall for _, wall in samples), spread(rates))
 
 
 def spread(values: list[float]) -> float:
-    """The quartile range over the median; 0 for a single value."""
+    """Return the quartile range over the median; 0 for a single value."""
     if len(values) < 2:
         return 0.0
     quarters = statistics.quantiles(values, n=4)
@@ -97,16 +100,16 @@ def spread(values: list[float]) -> float:
 def rates(
     title: str, unit: str, timings: Mapping[str, Timing], against: str | None, *, by: str = "per_cpu_second"
 ) -> Group:
-    """A group with a row for each timing and its ratio to the row `against`, by CPU time or by "per_second".
+    """Return a group with a row for each timing and its ratio to the row `against`, or to the first.
 
-    unit: what is counted, in the plural. The first row is the peer if `against` is None.
+    `unit` is the counted thing in the plural; `by` is the column of the ratio.
     """
     values = {name: vars(timing) for name, timing in timings.items()}
     return Group(title, unit, rate_rows(values, against or next(iter(timings)), by), against or next(iter(timings)))
 
 
 def machine() -> dict[str, str]:
-    """Processor, cores, Python, the versions that matter, and the commit."""
+    """Return processor, cores, Python, versions of libraries, and the commit."""
     said = {name.strip(): value.strip() for name, _, value in (one.partition(":") for one in _lines("/proc/cpuinfo"))}
     model = said.get("model name", platform.processor())
     if "cpu family" in said:  # the name may be a maker's alone

@@ -1,7 +1,7 @@
-"""What processes weigh beside the model's files: one process, and two workers that share them.
+"""Memory of one process and of two workers that share the model's files.
 
-RSS counts a shared page in full, PSS counts each process's share of it, so only PSS may be summed over workers. One
-process's PSS depends on what else runs on the machine, so its ratio is by RSS.
+RSS counts a shared page in full, PSS counts each process's share, so only PSS is summed over workers. The PSS of one
+process depends on what else runs, so its ratio is by RSS.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _library(setting: Setting, runtime: str) -> tuple[int, int]:
 
 
 def _warm(server: Server, texts: list[str]) -> None:
-    """Enough requests, each over a connection of its own, that every worker has had some."""
+    """Send enough requests over separate connections that every worker gets some."""
     for start in range(40):
         body = orjson.dumps({"inputs": texts[start * 32 % len(texts) :][:32]})
         request = urllib.request.Request(

@@ -46,13 +46,13 @@ CHOSEN = ("--typos", ",".join(map(str, TYPOS)), "--sample", str(SAMPLE), "--devi
 
 
 def arguments(data: Path) -> list[str]:
-    """What gramvec-train evaluate is called with, but models and peers."""
+    """Return the arguments of gramvec-train evaluate, without models and peers."""
     named = [(option, str(data / path)) for option, paths in FILES.items() for path in paths]
     return [word for pair in named for word in pair] + list(CHOSEN)
 
 
 def digest(data: Path) -> str:
-    """SHA-256 of the names and bytes of all files that are named."""
+    """Return the SHA-256 of the names and bytes of all named files."""
     state = hashlib.sha256()
     for name in sorted({path for paths in FILES.values() for path in paths}):
         root = data / name
@@ -66,7 +66,7 @@ def digest(data: Path) -> str:
 
 
 def score(data: Path, models: Sequence[str], peers: Sequence[str]) -> dict[str, Any]:
-    """The reports of these models and peers, by their short names."""
+    """Return the reports of these models and peers, by their short names."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "scores.json"
         words = [str(ROOT / "models" / name) for name in models]

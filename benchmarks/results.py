@@ -1,10 +1,10 @@
-"""What a part gives back: groups of rows, printed as they come and kept as JSON.
+"""Results of the benchmarks: groups of rows, printed as they come and stored as JSON.
 
     {"machine": {...}, "settings": {...}, "parts": {part: {"notes": [...], "groups": {name: group}}}}
 
-Where something failed there is "failed" beside them, the names of the parts.
+Failed parts are listed under "failed".
 
-A group has a title, a unit, the row that ratios are to (or null), and rows: {"name": ..., column: number}.
+A group has a title, a unit, the baseline row of its ratios (or null), and rows: {"name": ..., column: number}.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that were measured together. `against` names the row that has ratio 1; None: there are no ratios."""
+    """Rows that were measured together. `against` names the baseline, None if there are no ratios."""
 
     title: str
     unit: str
@@ -29,7 +29,7 @@ class Group:
     against: str | None = None
 
     def lines(self) -> list[str]:
-        """The group as text: a title and a line a row."""
+        """Return the group as text: a title and a line for each row."""
         versus = f"; ratio to {self.against}" if self.against else ""
         width = max((len(row["name"]) for row in self.rows), default=0)
         cells = [
@@ -42,25 +42,25 @@ class Group:
 
 @dataclass
 class Part:
-    """The groups of one part by name, and notes such as a peer that is not installed."""
+    """Groups of one part by name, and notes such as a library that is not installed."""
 
     groups: dict[str, Group] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
     def add(self, name: str, group: Group) -> None:
-        """Keep a group and print it."""
+        """Store and print a group."""
         self.groups[name] = group
         print("\n".join(group.lines()), flush=True)
 
     def note(self, line: str) -> None:
-        """Keep one line and print it."""
+        """Store and print a note."""
         self.notes.append(line)
         print(line, flush=True)
 
     @contextmanager
     def failures_noted(self, what: str) -> Iterator[None]:
-        """Whatever fails in the block is a note, and a failure of the part; what comes after it goes on."""
+        """Turn a failure in the block into a note and a failed part; later blocks still run."""
         try:
             yield
         except (Exception, SystemExit) as error:
@@ -69,12 +69,12 @@ class Part:
             self.note(f"{what} failed: {type(error).__name__}: {error}")
 
     def as_json(self) -> dict[str, Any]:
-        """The part as it stands in the JSON file."""
+        """Return the part as in the JSON file."""
         return {"notes": self.notes, "groups": {name: asdict(group) for name, group in self.groups.items()}}
 
 
 def rate_rows(values: Mapping[str, Mapping[str, float]], against: str, by: str) -> list[Row]:
-    """Rows of per_cpu_second, per_second, ratio (of the column `by`) and spread."""
+    """Return rows of per_cpu_second, per_second, ratio (of the column `by`) and spread."""
     base = values[against][by]
     return [
         {
@@ -89,7 +89,7 @@ def rate_rows(values: Mapping[str, Mapping[str, float]], against: str, by: str) 
 
 
 def number(value: float) -> str:
-    """A figure for people: whole and with commas from 100 on, else three digits that count."""
+    """Format a figure: whole with commas from 100 on, else three significant digits."""
     if isinstance(value, int):
         return f"{value:,}"
     if abs(value) >= 100:

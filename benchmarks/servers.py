@@ -27,7 +27,7 @@ INFINITY_MODEL = "benchmarks/dummy"
 
 @dataclass(frozen=True)
 class Command:
-    """How to start a server: its arguments for a port, the path that answers 200 when it is ready, its variables."""
+    """Command that starts a server: arguments for a port, the path that answers 200 when ready, variables."""
 
     name: str
     arguments: Callable[[int], list[str]]
@@ -115,7 +115,7 @@ class Server:
         self.stop()
 
     def processes(self) -> list[int]:
-        """The server's process and all below it."""
+        """Return the ids of the server's process and its descendants."""
         found = [self._process.pid]
         for parent in found:  # grows while it is walked
             for children in Path(f"/proc/{parent}/task").glob("*/children"):

@@ -1,4 +1,4 @@
-"""The container's HEALTHCHECK: ends with 0 if /ready of the service beside it answers 200, else with 1."""
+"""HEALTHCHECK of the container: exit code 0 if /ready answers 200, else 1."""
 
 import http.client
 import os

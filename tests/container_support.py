@@ -27,7 +27,7 @@ LIMITED = (f"--memory={MEMORY_MB}m", f"--memory-swap={MEMORY_MB}m", "--pids-limi
 
 
 def engine(*arguments: str, check: bool = True) -> str:
-    """What a command of docker or podman prints."""
+    """Return the output of docker or podman."""
     # podman complains of a systemd that is not there, and leaves a file in its folder when a container is killed.
     quiet = ["--log-level=fatal"] if ENGINE.endswith("podman") else []
     command = [ENGINE, *quiet, *arguments]
@@ -46,22 +46,22 @@ class Container:
         self.url = f"http://127.0.0.1:{port}"
 
     def run(self, *command: str, check: bool = True) -> str:
-        """What a command inside prints."""
+        """Return the output of a command inside."""
         return engine("exec", self.name, *command, check=check)
 
     def python(self, script: str) -> str:
-        """What a script inside prints, run by the image's Python."""
+        """Return the output of a script, run by the image's Python."""
         return self.run("python", "-c", script)
 
     def logs(self) -> list[str]:
-        """The lines that were logged."""
+        """Return the logged lines."""
         quiet = ["--log-level=fatal"] if ENGINE.endswith("podman") else []
         command = [ENGINE, *quiet, "logs", self.name]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
         return done.stdout.splitlines()
 
     def state(self) -> Mapping[str, Any]:
-        """Whether it runs, its exit code, whether it was killed for its memory."""
+        """Return whether it runs, its exit code, and whether it was killed for its memory."""
         state = json.loads(engine("inspect", self.name))[0]["State"]
         assert isinstance(state, dict)
         return state
@@ -102,12 +102,12 @@ def _health_check() -> tuple[str, ...]:
 
 
 def models_folder(folder: Path) -> tuple[str, str]:
-    """The options that mount a folder over /models."""
+    """Return the options that mount a folder over /models."""
     return "--volume", f"{folder}:/models:ro"
 
 
 def ask(running: Container, path: str, body: object = None) -> httpx.Response:
-    """One request."""
+    """Send a request."""
     if body is None:
         return httpx.get(running.url + path, timeout=PATIENCE)
     return httpx.post(running.url + path, json=body, timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""The long runs, one after the other, and a table at the end: python -m benchmarks.soak (make soak).
+"""Long runs under load, and a table at the end: python -m benchmarks.soak (make soak).
 
 Exit code 1 if a request was lost or wrong, or if memory grows.
 """

@@ -1,4 +1,4 @@
-"""Connections that send request after request and hold every answer against what it must be."""
+"""Connections that send requests and compare every answer with the expected one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 
 
 class Connection:
-    """One connection, opened anew after the server has closed it."""
+    """Connection that is reopened after the server has closed it."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -34,7 +34,7 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the next request goes over a connection that had one before."""
+        """Return whether the next request reuses a connection."""
         return self._streams is not None
 
     async def ask(self, sent: bytes) -> Answer:
@@ -57,7 +57,7 @@ class Connection:
         return Answer(int(head[0].split(" ")[1]), headers, body)
 
     async def close(self) -> None:
-        """Let go of the socket."""
+        """Close the socket."""
         if self._streams is not None:
             writer = self._streams[1]
             self._streams = None
@@ -68,7 +68,7 @@ class Connection:
 
 @dataclass
 class Tally:
-    """What became of the requests: `wrong` says how, for the first few; `models` counts answers by their x-model."""
+    """Counts of sent, lost and wrong requests, the first few mistakes, and answers by x-model."""
 
     sent: int = 0
     lost: int = 0
@@ -78,7 +78,7 @@ class Tally:
     models: Counter[str] = field(default_factory=Counter)
 
     def count(self, request: Request, answer: Answer, models: Mapping[str, Embedder]) -> None:
-        """Hold one answer against what it must be."""
+        """Compare an answer with the expected one."""
         self.statuses[answer.status] += 1
         model = answer.headers.get("x-model", "")
         reason = mistake(request, answer, models.get(model))
@@ -91,7 +91,7 @@ class Tally:
 
 
 def mistake(request: Request, answer: Answer, model: Embedder | None) -> str | None:
-    """What is wrong with an answer, or None."""
+    """Return the mistake in an answer, or None."""
     if model is None:
         return f"x-model is {answer.headers.get('x-model')!r}"
     if answer.status != request.status:
@@ -107,7 +107,7 @@ def mistake(request: Request, answer: Answer, model: Embedder | None) -> str | N
 async def drive(
     port: int, requests: Iterable[Request], models: Mapping[str, Embedder], *, connections: int, key: str = ""
 ) -> Tally:
-    """Send all requests over so many connections, each with one in flight. `models`: by what x-model may say."""
+    """Send all requests over `connections`, each with one in flight. `models` are keyed by x-model."""
     tally = Tally()
     waiting = iter(requests)
 
@@ -128,7 +128,7 @@ async def drive(
 
 
 async def beside(port: int, sent: bytes) -> Answer | None:
-    """One request on a connection of its own; None if there was no answer."""
+    """Send a request on its own connection; return None without an answer."""
     connection = Connection(port)
     try:
         with suppress(OSError, asyncio.IncompleteReadError):

@@ -1,4 +1,4 @@
-"""A process's memory under hours' worth of load in minutes, and the line through it."""
+"""Memory of a process under load, and its slope."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Slope:
         )
 
     def as_json(self) -> dict[str, float]:
-        """The same for a file."""
+        """Return the slope for the JSON file."""
         return asdict(self)
 
 
 def sample(process: int, began: float) -> Sample:
-    """One look at a process."""
+    """Read the memory of a process."""
     sizes = {}
     for line in Path(f"/proc/{process}/status").read_text().splitlines():
         name, _, value = line.partition(":")
@@ -59,7 +59,7 @@ def sample(process: int, began: float) -> Sample:
 
 
 def slope(seconds: list[float], megabytes: list[float]) -> Slope:
-    """The line through the samples; at least three."""
+    """Fit a line through at least three samples."""
     minutes = [one / 60 for one in seconds]
     robust = stats.theilslopes(megabytes, minutes, alpha=0.95)
     line = stats.linregress(minutes, megabytes)

@@ -1,4 +1,4 @@
-"""More requests than can be served: what those wait that are taken, and whether Retry-After is true."""
+"""Overload: waiting times of accepted requests, and the accuracy of Retry-After."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.soak.client import Answer, Connection
 
 @dataclass
 class Taken:
-    """What became of one request: when it was sent (seconds from the start), how it was answered, and after how long.
+    """Outcome of a request: when it was sent (seconds from the start), its status, and the seconds until the answer.
 
     `status` is 0 where there was no answer; `retry_after` is what a 429 said, in seconds; `inside` is x-total-time,
     from when the service began with the request: without the way there and back, and the client's own delays.
@@ -30,35 +30,35 @@ class Taken:
 
 @dataclass
 class Overload:
-    """All requests of a run, in the order in which they were sent."""
+    """Outcomes of a run, in the order of sending."""
 
     requests: list[Taken] = field(default_factory=list)
 
     @property
     def accepted(self) -> list[Taken]:
-        """Those with an answer."""
+        """Return the answered requests."""
         return [one for one in self.requests if one.status == 200]
 
     @property
     def refused(self) -> list[Taken]:
-        """Those with a 429."""
+        """Return the requests that got a 429."""
         return [one for one in self.requests if one.status == 429]
 
     @property
     def others(self) -> list[int]:
-        """Every other status."""
+        """Return every other status."""
         return [one.status for one in self.requests if one.status not in (200, 429)]
 
     def latency(self, percent: float) -> float:
-        """Seconds that so many percent of the accepted were answered in."""
+        """Return a percentile of the seconds until accepted requests were answered."""
         return float(np.percentile([one.seconds for one in self.accepted], percent))
 
     def time_inside(self, percent: float) -> float:
-        """The same by the service's own clock."""
+        """Return a percentile of the seconds by the service's own clock."""
         return float(np.percentile([one.inside for one in self.accepted], percent))
 
     def retry_after_ratios(self) -> list[float]:
-        """For each refusal: its Retry-After over the time until all that was taken before it was served."""
+        """Return for each refusal its Retry-After over the time until everything accepted before it was served."""
         accepted = self.accepted
         sent = [one.sent for one in accepted]
         ends = np.maximum.accumulate([one.sent + one.seconds for one in accepted]).tolist()
@@ -72,7 +72,7 @@ class Overload:
 
 
 async def capacity(port: int, sent: Sequence[bytes], *, connections: int, seconds: float) -> float:
-    """Requests a second that are answered when so many connections have one in flight each."""
+    """Return the answered requests a second with one in flight on each of `connections`."""
     end = time.perf_counter() + seconds
     done = 0
 
@@ -123,6 +123,6 @@ async def overload(port: int, sent: Sequence[bytes], *, rate: float, seconds: fl
 
 
 def told(answer: Answer) -> float | None:
-    """The seconds of Retry-After."""
+    """Return the seconds of Retry-After, or None."""
     value = answer.headers.get("retry-after")
     return None if value is None else float(value)

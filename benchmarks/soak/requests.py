@@ -1,4 +1,4 @@
-"""Requests of every kind and size, and what each has to be answered, by the library in this process."""
+"""Requests of every kind and size with their expected answers, made by the library in this process."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ ODD = [
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it goes over the wire, and the answer that it must have.
+    """Request with its expected answer.
 
-    `expected` gives the body of a 200 from the model that `x-model` names. For any other status it is None, and the
-    body must be an error of the type `error_type`.
+    `expected` returns the body of a 200 for the model that `x-model` names. It is None for any other status, whose body
+    must be an error of the type `error_type`.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class Request:
     expected: Expected | None = None
 
     def wire(self, key: str = "") -> bytes:
-        """Head and body."""
+        """Return head and body."""
         headers = {"host": "soak", "content-type": JSON, "content-length": str(len(self.body)), **self.headers}
         if key:
             headers["authorization"] = f"Bearer {key}"
@@ -66,15 +66,12 @@ class Request:
 
 
 def dumps(value: Any) -> bytes:
-    """JSON as the service writes it."""
+    """Return JSON as the service writes it."""
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 class Mixture:
-    """Requests without end, the same ones for a seed.
-
-    limit: most texts in one request (the server's max_texts).
-    """
+    """Endless requests, determined by a seed. `limit` is the server's max_texts."""
 
     def __init__(self, seed: int, *, limit: int = 2048) -> None:
         self._random = random.Random(seed)
@@ -95,13 +92,13 @@ class Mixture:
         ]
 
     def take(self, count: int) -> Iterator[Request]:
-        """So many requests."""
+        """Yield `count` requests."""
         makers, weights = zip(*self._kinds, strict=True)
         for maker in self._random.choices(makers, weights, k=count):
             yield maker()
 
     def text(self, most: int = 40) -> str:
-        """Some words of English, at times misspelt, at times of another kind altogether."""
+        """Return some English words, sometimes misspelt, sometimes an odd text."""
         if self._random.random() < 0.05:
             return self._random.choice(ODD)
         start = self._random.randrange(len(self._words))
@@ -112,7 +109,7 @@ class Mixture:
         return text
 
     def texts(self, least: int, most: int, words: int = 40) -> list[str]:
-        """Some texts; a few of them are the same."""
+        """Return texts, a few of them equal."""
         found = [self.text(words) for _ in range(self._random.randint(least, most))]
         return [self._random.choice(found) if self._random.random() < 0.1 else text for text in found]
 
@@ -249,19 +246,19 @@ def _failing(body: bytes, status: int, error_type: str, *, path: str = "/embed",
 
 
 def raw(rows: Any) -> bytes:
-    """Little-endian rows."""
+    """Return little-endian rows."""
     return bytes(rows.astype(rows.dtype.newbyteorder("<"), copy=False).tobytes())
 
 
 def npy(rows: Any) -> bytes:
-    """What np.save writes."""
+    """Return a .npy file."""
     file = io.BytesIO()
     np.save(file, rows)
     return file.getvalue()
 
 
 def in_base64(row: Any) -> str:
-    """A row of little-endian numbers."""
+    """Return a row of little-endian numbers in base64."""
     return base64.b64encode(raw(row)).decode()
 
 
@@ -274,7 +271,7 @@ ENCODERS: dict[str, Callable[[Any], bytes]] = {
 
 
 def best(matrix: Any, k: int) -> list[list[dict[str, Any]]]:
-    """The best k of each row, ties by index."""
+    """Return the best k of each row, ties by index."""
     rows: Sequence[Sequence[float]] = matrix.tolist()
     ordered = [sorted(range(len(row)), key=lambda at, row=row: (-row[at], at))[:k] for row in rows]
     return [[{"index": at, "score": matrix[number, at]} for at in order] for number, order in enumerate(ordered)]

@@ -1,4 +1,4 @@
-"""A model whose folder changes under the service, again and again."""
+"""Model whose folder changes under the service."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ RELOAD = Request("reload", "/admin/reload", b"").wire(KEY)
 
 
 class Swap:
-    """Two bundles of one name, other kinds and other weights, and a link that is one or the other.
+    """Two bundles of one name with different weights, and a link to one of them.
 
-    path: the link, to be served. models: both, opened in this process, by their x-model.
+    `path` is the link to serve; `models` are both, opened in this process, by x-model.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +66,7 @@ class Swap:
         new.replace(self.path)
 
     async def repeatedly(self, port: int, process: int, pause: float) -> None:
-        """Until cancelled; `pause` seconds between."""
+        """Swap until cancelled, with `pause` seconds between."""
         while True:
             await asyncio.sleep(pause)
             await self.once(port, process)
@@ -82,7 +82,7 @@ class Swap:
 
 
 def _renamed(source: Path, target: Path) -> Path:
-    """The same bundle with another name; its files are links."""
+    """Copy a bundle under another name, with links to its files."""
     target.mkdir()
     for file in source.iterdir():
         (target / file.name).symlink_to(file)

@@ -88,7 +88,7 @@ def test_a_model_is_opened_once_a_process_by_name_or_taken_as_it_is(embedder: Em
         opened(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="dimensions must be a whole number from 1 to 300"):
         vectors_of(embedder, TEXTS, dimensions=301)
-    with pytest.raises(InputError, match="cannot be written down; give the model's name or folder"):
+    with pytest.raises(InputError, match="cannot be stored; give the model's name or folder"):
         name_of(3)  # type: ignore[arg-type]
 
 
@@ -157,7 +157,7 @@ def test_a_service_stands_in_for_a_model_where_nothing_is_written_down(embedder:
         assert (
             vectors_of(client, np.array(TEXTS), dimensions=3).tobytes() == embedder.embed(TEXTS, dimensions=3).tobytes()
         )
-        with pytest.raises(InputError, match="a Client cannot be written down"):
+        with pytest.raises(InputError, match="a Client cannot be stored"):
             name_of(client)  # type: ignore[arg-type]
 
 
@@ -299,7 +299,7 @@ def test_spacy_reads_word_vectors(embedder: Embedder, tmp_path: Path) -> None:
         ([], "there are no words to write"),
         (["a", "new york"], "word 1 is empty or has white space; write _ for it"),
         (["a", ""], "word 1 is empty or has white space"),
-        (["a", "b", "a"], "word 2 is there a second time; leave it out"),
+        (["a", "b", "a"], "word 2 occurs twice; leave it out"),
         (["a", None], "word 1 is of type NoneType; give str"),
         ("word", "wrap it in a list"),
     ],

@@ -1,7 +1,7 @@
-"""Other libraries' interfaces over a model here: their classes and functions, with ours behind them.
+"""Interfaces of other libraries over a gramvec model.
 
-Each name brings its library when it is asked for, and says which if that is absent. May import embedding and below.
-A new neighbour is a file here, its names in `_WHERE`, and a test that runs the real library.
+Each name imports its library on first use and reports a missing one. A new library is a file here with its names in
+`_WHERE`, and a test that runs the real library.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
     "save_word_vectors",
 ]
 
-# The module of each name, and what has to be installed for it.
+# The module of each name, and the packages that it needs.
 _WHERE = {
     "BertopicBackend": ("bertopic", "bertopic"),
     "ChromaEmbeddingFunction": ("chroma", "chromadb"),
@@ -59,7 +59,7 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """A name above, with its library. Raises InputError if that is not installed."""
+    """Import a public name with its library. Raises InputError if that is not installed."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, package = _WHERE[name]

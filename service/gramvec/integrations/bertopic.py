@@ -9,9 +9,11 @@ from gramvec.integrations.models import Model, opened, vectors_of
 
 
 class BertopicBackend(BaseEmbedder):
-    """Vectors of length 1 of documents and words; long texts are cut.
+    """Backend of BERTopic with vectors of length 1. Long texts are cut.
 
-    model: a name, a folder, an Embedder or a Client. dimensions: the first k columns, None for all.
+    Args:
+        model: A name, a folder, an Embedder or a Client.
+        dimensions: Number of leading columns; None for all.
     """
 
     def __init__(self, model: Model = "gramvec-en", *, dimensions: int | None = None) -> None:
@@ -20,5 +22,5 @@ class BertopicBackend(BaseEmbedder):
         opened(model)
 
     def embed(self, documents: list[str], verbose: bool = False) -> Vectors:
-        """float32[n, k]; verbose is not used."""
+        """Return float32[n, dimensions]; verbose is ignored."""
         return vectors_of(self.embedding_model, documents, dimensions=self.dimensions)

@@ -14,9 +14,11 @@ from gramvec.integrations.models import Name, name_of, opened, vectors_of
 
 @register_embedding_function
 class ChromaEmbeddingFunction(EmbeddingFunction[Documents]):
-    """Vectors of length 1; long texts are cut. A collection's space is then the cosine, if nothing else is said.
+    """Embedding function of Chroma with vectors of length 1 and the cosine as default space. Long texts are cut.
 
-    model: a model's name or folder. dimensions: the first k columns, None for all.
+    Args:
+        model: A name or folder, which a collection stores.
+        dimensions: Number of leading columns; None for all.
     """
 
     def __init__(self, model: Name = "gramvec-en", dimensions: int | None = None) -> None:
@@ -25,28 +27,28 @@ class ChromaEmbeddingFunction(EmbeddingFunction[Documents]):
         opened(self.model)
 
     def __call__(self, input: Documents) -> list[Vectors]:  # noqa: A002
-        """A vector a document."""
+        """Return a vector for each document."""
         return list(vectors_of(self.model, input, dimensions=self.dimensions))
 
     @staticmethod
     def name() -> str:
-        """What a collection's configuration calls it."""
+        """Return the name in a collection's configuration."""
         return "gramvec"
 
     def default_space(self) -> str:
-        """The distance of a new collection."""
+        """Return the distance of a new collection."""
         return "cosine"
 
     def get_config(self) -> dict[str, Any]:
-        """What a collection keeps of it."""
+        """Return the settings that a collection stores."""
         return {"model": self.model, "dimensions": self.dimensions}
 
     @classmethod
     def build_from_config(cls, config: dict[str, Any]) -> Self:
-        """As it was kept. Raises what gramvec.load does if the model is not there, InputError for what names none."""
+        """Rebuild the function from stored settings. Raises InputError if they name no model."""
         model, dimensions = config.get("model"), config.get("dimensions")
         if not isinstance(model, str):
-            raise InputError("the collection's embedding function names no model: give get_collection one")
+            raise InputError("the collection's embedding function names no model; give one to get_collection")
         return cls(model, dimensions)
 
     def validate_config_update(self, old_config: dict[str, Any], new_config: dict[str, Any]) -> None:

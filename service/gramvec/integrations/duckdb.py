@@ -1,4 +1,4 @@
-"""DuckDB: functions of SQL over a model."""
+"""SQL functions of DuckDB over a model."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from gramvec.integrations.models import Model, opened, vectors_of
 def register_duckdb(
     connection: duckdb.DuckDBPyConnection, model: Model = "gramvec-en", *, dimensions: int | None = None
 ) -> None:
-    """Give a connection two functions: gramvec_embed(text) -> FLOAT[k] and gramvec_similarity(text, text) -> FLOAT.
+    """Add gramvec_embed(text) -> FLOAT[k] and gramvec_similarity(text, text) -> FLOAT to a connection.
 
-    Vectors have length 1, long texts are cut; NULL gives NULL. Needs pyarrow.
-    dimensions: the first k columns, None for all.
+    Vectors have length 1, long texts are cut, and NULL gives NULL. It needs pyarrow.
+
+    Args:
+        connection: A connection of DuckDB.
+        model: A name, a folder, an Embedder or a Client.
+        dimensions: Number of leading columns; None for all.
     """
     width = dimensions or opened(model).dimension
 

@@ -1,4 +1,4 @@
-"""Haystack: an embedder of queries and one of documents, as components of a Pipeline."""
+"""Embedders of queries and documents as components of a Haystack pipeline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from gramvec.integrations.models import Name, name_of, opened, vectors_of
 
 
 class _Embedder:
-    """model: a model's name or folder. dimensions: the first k columns, None for all."""
+    """Settings of both components.
+
+    Args:
+        model: A name or folder.
+        dimensions: Number of leading columns; None for all.
+    """
 
     def __init__(self, model: Name = "gramvec-en", dimensions: int | None = None) -> None:
         self.model = name_of(model)
@@ -22,7 +27,7 @@ class _Embedder:
         opened(self.model)
 
     def to_dict(self) -> dict[str, Any]:
-        """What a pipeline's YAML has of it."""
+        """Return the settings for a pipeline's YAML."""
         written: dict[str, Any] = default_to_dict(self, model=self.model, dimensions=self.dimensions)
         return written
 
@@ -33,20 +38,20 @@ class _Embedder:
 
 @component
 class HaystackTextEmbedder(_Embedder):
-    """A query's vector of length 1, for a retriever. See _Embedder for its settings."""
+    """Component that embeds a query for a retriever, as a vector of length 1."""
 
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict[str, list[float]]:
-        """The vector of one text, cut if it is long."""
+        """Return the vector of one text, which is cut if it is long."""
         return {"embedding": self._lists([text])[0]}
 
 
 @component
 class HaystackDocumentEmbedder(_Embedder):
-    """Documents with their vectors of length 1, for a writer. See _Embedder for its settings."""
+    """Component that embeds documents for a writer, as vectors of length 1."""
 
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
-        """The documents, each with the vector of its content; one without content has that of ""."""
+        """Return the documents with vectors of their content; a missing content counts as an empty text."""
         vectors = self._lists([one.content or "" for one in documents])
         return {"documents": [replace(one, embedding=row) for one, row in zip(documents, vectors, strict=True)]}

@@ -1,4 +1,4 @@
-"""LanceDB: an embedding function of its registry, under the name gramvec."""
+"""Embedding function `gramvec` of LanceDB's registry."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from gramvec.integrations.models import opened, vectors_of
 
 @register("gramvec")
 class LanceEmbeddingFunction(TextEmbeddingFunction):
-    """Vectors of length 1; long texts are cut. Made by `create(model=..., dimensions=...)`.
+    """Embedding function with vectors of length 1, made by `create(model=..., dimensions=...)`. Long texts are cut.
 
-    model: a model's name or folder. dimensions: the first k columns, None for all. A table keeps both and embeds rows
-    and queries by itself, once this module was imported.
+    A table stores both settings and embeds rows and queries once this module is imported. `model` is a name or folder,
+    `dimensions` the number of leading columns, None for all.
     """
 
     model: str = "gramvec-en"
     dimensions: int | None = None
 
     def ndims(self) -> int:
-        """The columns of a vector."""
+        """Return the number of columns."""
         return self.dimensions or opened(self.model).dimension
 
     def generate_embeddings(self, texts: Any, *args: Any, **kwargs: Any) -> list[Any]:
-        """A vector a text; None for a missing one, as LanceDB wants it."""
+        """Return a vector for each text, and None for a missing one."""
         given = list(texts)
         there = [text for text in given if text is not None]
         rows = iter(vectors_of(self.model, there, dimensions=self.dimensions))

@@ -1,4 +1,4 @@
-"""LangChain: `Embeddings` of langchain-core, for any of its vector stores."""
+"""LangChain's `Embeddings`, for any of its vector stores."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from gramvec.integrations.models import Model, opened, vectors_of
 
 
 class LangChainEmbeddings(Embeddings):
-    """Vectors of length 1 as lists; long texts are cut. Queries and documents are embedded alike.
+    """LangChain embeddings of length 1. Queries and documents are embedded alike; long texts are cut.
 
-    model: a name, a folder, an Embedder or a Client. dimensions: the first k columns, None for all.
+    Args:
+        model: A name, a folder, an Embedder or a Client.
+        dimensions: Number of leading columns; None for all.
     """
 
     def __init__(self, model: Model = "gramvec-en", *, dimensions: int | None = None) -> None:
         self.model = model
         self.dimensions = dimensions
-        opened(model)  # what is wrong with a name is said here
+        opened(model)  # a wrong name is reported early
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """A vector a text. Raises InputError for what is no text."""
+        """Return a vector for each text. Raises InputError for anything that is not a text."""
         found: list[list[float]] = vectors_of(self.model, texts, dimensions=self.dimensions).tolist()
         return found
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of one text."""
+        """Return the vector of one text."""
         return self.embed_documents([text])[0]

@@ -1,4 +1,4 @@
-"""LlamaIndex: `BaseEmbedding` of llama-index-core."""
+"""LlamaIndex's `BaseEmbedding` over a model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from gramvec.integrations.models import Name, name_of, opened, vectors_of
 
 
 class LlamaIndexEmbedding(BaseEmbedding):
-    """Vectors of length 1 as lists; long texts are cut. Queries and nodes are embedded alike.
+    """LlamaIndex embeddings of length 1. Queries and nodes are embedded alike; long texts are cut.
 
-    model_name: a model's name or folder. dimensions: the first k columns, None for all.
+    Args:
+        model_name: A name or folder.
+        embed_batch_size: Texts that LlamaIndex passes at a time.
+        settings: Other fields of BaseEmbedding, and `dimensions`.
     """
 
-    dimensions: int | None = Field(default=None, description="The first so many columns of a vector; None for all.")
+    dimensions: int | None = Field(default=None, description="Number of leading columns; None for all.")
 
     def __init__(self, model_name: Name = "gramvec-en", *, embed_batch_size: int = 512, **settings: Any) -> None:
         super().__init__(model_name=name_of(model_name), embed_batch_size=embed_batch_size, **settings)
@@ -24,7 +27,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
 
     @classmethod
     def class_name(cls) -> str:
-        """What it is called where it is written down."""
+        """Return the name in stored settings."""
         return "GramvecEmbedding"
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:

@@ -1,4 +1,4 @@
-"""The model behind an interface: by name, opened once a process; or one that is open; or a service's client."""
+"""Models behind the interfaces: opened by name once per process, or passed as an Embedder or a Client."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import InputError
 from gramvec.text.inputs import listed
 
-# A name or folder; what keeps its settings as text takes no other.
+# A name or folder: interfaces that store their settings as text take nothing else.
 Name = str | os.PathLike[str]
 Model = Name | Encodes
 
-# More models than this at once are opened again when they come back.
+# Models that are kept open.
 MOST_OPEN = 8
-# Texts of one call, which all cores share.
+# Texts of one call, which uses all cores.
 BLOCK = 65_536
 
 
 def opened(model: Model) -> Encodes:
-    """A name or folder is loaded, once a process; what embeds is taken as it is. Raises what gramvec.load does."""
+    """Return an open model: load a name or folder once per process. Raises what gramvec.load does."""
     if isinstance(model, Encodes):
         return model
     try:
@@ -39,7 +39,7 @@ def opened(model: Model) -> Encodes:
 def vectors_of(
     model: Model, texts: object, *, dimensions: int | None = None, normalize: bool = True, truncate: bool = True
 ) -> Vectors:
-    """float32[n, k] of any iterable of texts. Raises InputError as Embedder.embed does."""
+    """Return float32[n, dimensions] of any iterable of texts. Raises InputError as Embedder.embed does."""
     encodes = opened(model)
     check_dimensions(dimensions, encodes.dimension)
     given = listed(texts)  # type: ignore[arg-type]
@@ -52,15 +52,16 @@ def vectors_of(
 
 
 def name_of(model: Model) -> str:
-    """What another library writes down so that the model can be opened again: the name or folder it was given by.
+    """Return the name or folder that another library stores to open the model again.
 
-    Raises InputError for a client, which is not opened by a name.
+    Raises:
+        InputError: A client cannot be opened by a name.
     """
     if isinstance(model, str | os.PathLike):
         return os.fspath(model)
     if isinstance(model, Embedder):
         return str(model.bundle.path)
-    raise InputError(f"a {type(model).__name__} cannot be written down; give the model's name or folder", field="model")
+    raise InputError(f"a {type(model).__name__} cannot be stored; give the model's name or folder", field="model")
 
 
 @lru_cache(maxsize=MOST_OPEN)

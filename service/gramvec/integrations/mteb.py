@@ -1,4 +1,4 @@
-"""MTEB: an encoder for its tasks, and what its tables say of a model."""
+"""MTEB's encoder, and the description of a model in its tables."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from gramvec.integrations.models import Model, opened, vectors_of
 
 
 class MtebEncoder(AbsEncoder):
-    """A model for `mteb.evaluate`: vectors of length 1, compared by cosine; long texts are cut, prompts ignored.
+    """Encoder for `mteb.evaluate` with vectors of length 1. Long texts are cut, prompts are ignored.
 
-    model: a name, a folder or an Embedder.
+    Args:
+        model: A name, a folder or an Embedder.
     """
 
     def __init__(self, model: Model = "gramvec-en") -> None:
@@ -24,15 +25,15 @@ class MtebEncoder(AbsEncoder):
         self.mteb_model_meta = mteb_meta(self.model)
 
     def encode(self, inputs: Any, **settings: Any) -> Vectors:
-        """float32[n, d] of MTEB's batches, each of which has its texts as `text`."""
+        """Return float32[n, d] of MTEB's batches, which have their texts under `text`."""
         return vectors_of(self.model, [text for batch in inputs for text in batch["text"]])
 
 
 def mteb_meta(model: Model = "gramvec-en") -> Any:
-    """A ModelMeta: the bundle's name as gramvec/NAME, the first 12 digits of its digest as the revision."""
+    """Return a ModelMeta with the name gramvec/NAME and the first 12 digits of the digest as the revision."""
     embedder = opened(model)
     if not isinstance(embedder, Embedder):
-        raise InputError("MTEB wants a model's digest and size: give a name, a folder or an Embedder", field="model")
+        raise InputError("MTEB needs a model's digest and size; give a name, a folder or an Embedder", field="model")
     size = sum(one.stat().st_size for one in embedder.bundle.path.iterdir() if one.is_file())
     parameters = embedder.manifest.rows * embedder.dimension
     return ModelMeta(
@@ -59,5 +60,5 @@ def mteb_meta(model: Model = "gramvec-en") -> Any:
 
 
 def _load(name: str, *, folder: str, **settings: Any) -> MtebEncoder:
-    """As ModelMeta calls it: with a revision and a device, which are the folder's."""
+    """Open a model for ModelMeta, whose revision and device are ignored."""
     return MtebEncoder(folder)

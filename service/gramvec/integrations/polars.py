@@ -1,4 +1,4 @@
-"""polars: a namespace of expressions and columns, `pl.col("title").gramvec.embed()`."""
+"""Namespace of polars' expressions and columns: `pl.col("title").gramvec.embed()`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from gramvec.integrations.models import Model, opened, vectors_of
 
 
 def register_polars() -> None:
-    """Give every expression and Series the namespace `gramvec`, with `embed` and `similarity`. Twice does no harm."""
-    # polars warns of a namespace that is there already.
+    """Add the namespace `gramvec` with `embed` and `similarity` to expressions and Series, once."""
+    # polars warns of a namespace that exists already.
     for kind, namespace, register in (
         (pl.Expr, _OfExpressions, pl.api.register_expr_namespace),
         (pl.Series, _OfSeries, pl.api.register_series_namespace),
@@ -20,13 +20,13 @@ def register_polars() -> None:
 
 
 class _OfSeries:
-    """`embed` and `similarity` of a column of texts; a missing text has a missing answer."""
+    """Namespace of a column of texts; a missing text has a missing result."""
 
     def __init__(self, series: pl.Series) -> None:
         self._series = series
 
     def embed(self, model: Model = "gramvec-en", *, dimensions: int | None = None) -> pl.Series:
-        """Array(Float32, k): a vector of length 1 a text; long texts are cut."""
+        """Return Array(Float32, dimensions), a vector of length 1 for each text; long texts are cut."""
         width = dimensions or opened(model).dimension
         there = self._series.is_not_null().to_numpy()
         rows = np.zeros((len(there), width), np.float32)
@@ -35,7 +35,7 @@ class _OfSeries:
         return found if there.all() else pl.select(pl.when(pl.lit(pl.Series(there))).then(pl.lit(found))).to_series()
 
     def similarity(self, text: str, model: Model = "gramvec-en") -> pl.Series:
-        """Float32: each text's cosine with one text; 0 for a text without known features."""
+        """Return Float32, the cosine of each text with one text; 0 for a text without known features."""
         there = self._series.is_not_null().to_numpy()
         cosines = np.zeros(len(there), np.float32)
         query = vectors_of(model, [text])
@@ -45,20 +45,20 @@ class _OfSeries:
 
 
 class _OfExpressions:
-    """The same, lazily."""
+    """Namespace of expressions, evaluated lazily."""
 
     def __init__(self, expression: pl.Expr) -> None:
         self._expression = expression
 
     def embed(self, model: Model = "gramvec-en", *, dimensions: int | None = None) -> pl.Expr:
-        """See the namespace of Series."""
+        """Embed a column, as the Series method does."""
         kind = pl.Array(pl.Float32, dimensions or opened(model).dimension)
         return self._expression.map_batches(
             lambda column: _OfSeries(column).embed(model, dimensions=dimensions), return_dtype=kind
         )
 
     def similarity(self, text: str, model: Model = "gramvec-en") -> pl.Expr:
-        """See the namespace of Series."""
+        """Compare a column with one text, as the Series method does."""
         return self._expression.map_batches(
             lambda column: _OfSeries(column).similarity(text, model), return_dtype=pl.Float32
         )

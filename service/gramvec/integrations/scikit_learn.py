@@ -1,4 +1,4 @@
-"""scikit-learn: texts into columns of a Pipeline."""
+"""Transformer of scikit-learn that turns texts into columns."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from gramvec.integrations.models import Model, opened, vectors_of
 
 
 class TextEmbedder(TransformerMixin, BaseEstimator):
-    """A transformer of texts, any iterable of str, to float32[n, k]; nothing is learned by `fit`.
+    """Transformer of texts to float32[n, dimensions]; `fit` learns nothing.
 
-    model: a name, a folder, an Embedder or a Client. dimensions: the first k columns, None for all. normalize: length
-    1. truncate: cut a text over the model's limit instead of refusing it. In a ColumnTransformer it takes one column,
-    by its name and not by a list of names.
+    In a ColumnTransformer it takes one column, by its name and not by a list of names.
+
+    Args:
+        model: A name, a folder, an Embedder or a Client.
+        dimensions: Number of leading columns; None for all.
+        normalize: Whether vectors have length 1.
+        truncate: Whether texts over the model's limit are cut instead of refused.
     """
 
     def __init__(
@@ -40,13 +44,13 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Iterable[str]) -> Vectors:  # noqa: N803
-        """float32[n, k]. Raises InputError for what is no column of texts."""
+        """Return float32[n, dimensions]. Raises InputError for anything but a column of texts."""
         return vectors_of(
             self.model, X, dimensions=self.dimensions, normalize=self.normalize, truncate=self.truncate
         )  # fmt: skip
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """gramvec0, gramvec1, ...; input_features is not used."""
+        """Return gramvec0, gramvec1, ...; input_features is ignored."""
         columns = self.dimensions or opened(self.model).dimension
         return np.array([f"gramvec{column}" for column in range(columns)], object)
 

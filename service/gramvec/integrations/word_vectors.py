@@ -1,4 +1,4 @@
-"""Words of yours with their vectors, as word2vec writes them: for gensim, spaCy and whatever reads that."""
+"""Files of word vectors in word2vec's formats, for gensim, spaCy and others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gramvec.errors import InputError
 from gramvec.integrations.models import Model, vectors_of
 from gramvec.text.inputs import listed
 
-# Words at a time: their vectors as text are some 4 KB each.
+# Words at a time; a vector as text has some 4 KB.
 BLOCK = 4_096
 
 Form = Literal["txt", "bin"]
@@ -26,13 +26,13 @@ def save_word_vectors(
     dimensions: int | None = None,
     form: Form = "txt",
 ) -> int:
-    """Write word2vec's text form ("txt") or binary form ("bin"); how many words it has. The file is replaced whole.
+    """Write word2vec's text form ("txt") or binary form ("bin") and return the number of words.
 
-    gensim reads it by KeyedVectors.load_word2vec_format(path, binary=form == "bin"), spaCy by `init vectors`. A word
-    holds no white space, which separates numbers there. Numbers of the text form have nine digits and are the vectors
-    to the bit.
+    The file is replaced as a whole. gensim reads it by KeyedVectors.load_word2vec_format(path, binary=form == "bin"),
+    spaCy by `init vectors`. Numbers of the text form have nine digits and give the vectors to the bit.
 
-    Raises InputError for a word with white space, an empty one, one that comes twice, and if there is none.
+    Raises:
+        InputError: There is no word, or one is empty, repeated or has white space, which separates numbers there.
     """
     if form not in ("txt", "bin"):
         raise InputError(f"form must be 'txt' or 'bin', not {form!r}", field="form")
@@ -71,5 +71,5 @@ def _check(words: list[str]) -> None:
         if not word or word.split() != [word]:
             raise InputError(f"word {place} is empty or has white space; write _ for it, as in new_york", index=place)
         if word in seen:
-            raise InputError(f"word {place} is there a second time; leave it out", index=place)
+            raise InputError(f"word {place} occurs twice; leave it out", index=place)
         seen.add(word)
