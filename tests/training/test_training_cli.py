@@ -305,7 +305,7 @@ def test_shipped_configs_are_read_and_say_how_they_are_run(path: Path) -> None:
     [
         ({"training": {"steps": 5, "stepz": 6}}, "the key training.stepz is not known here"),
         ({"training": {"steps": 5, "epochs": 6}}, "training: give either steps or epochs"),
-        ({"training": {"steps": 0}}, r"training.steps: input should be greater than or equal to 1 , got 0"),
+        ({"training": {"steps": 0}}, r"training.steps: input should be greater than or equal to 1, got 0"),
         ({"model": {"kind": "sif"}}, "the key model.name is missing"),
         ({"data": []}, "needs at least one"),
         ({"sif": {"run": "x", "frequencies": "f"}}, r"give one of \[training\]"),
