@@ -197,8 +197,9 @@ def test_serving_imports_no_torch_and_no_training() -> None:
     code = (
         "import pkgutil, importlib, sys, gramvec\n"
         "names = [m.name for m in pkgutil.walk_packages(gramvec.__path__, 'gramvec.')]\n"
-        # Each of the integrations imports its neighbour.
-        "[importlib.import_module(name) for name in names if not name.startswith('gramvec.integrations.')]\n"
+        # Each of the integrations imports another library; two names of 0.1 raise an error that gives the new one.
+        "left_out = ('gramvec.integrations.', 'gramvec.bulk.ray', 'gramvec.bulk.spark')\n"
+        "[importlib.import_module(name) for name in names if not name.startswith(left_out)]\n"
         "assert len(names) > 20, names\n"
         "bad = {'torch', 'onnx', 'gramvec_training'} & set(sys.modules)\n"
         "sys.exit(f'imported {bad}' if bad else 0)"
