@@ -71,7 +71,7 @@ def test_failures_are_one_sentence(run: Path, tmp_path: Path, monkeypatch: pytes
     missing = call("report", run)
     assert (missing.exit_code, missing.stdout) == (1, "")
     assert missing.stderr == (
-        "gramvec-train: Drawing needs matplotlib: pip install 'gramvec[train]', or pip install matplotlib.\n"
+        "gramvec-train: drawing needs matplotlib: pip install 'gramvec[train]', or pip install matplotlib\n"
     )
 
 
