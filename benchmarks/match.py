@@ -140,7 +140,7 @@ def _nearest(found: Matches, rows: int) -> Ids:
 
 
 def _match(tables: Tables) -> Found:
-    found = match_fields(tables.named, threshold=0)
+    found = match_fields(tables.named, threshold=0).matches
 
     def scores(left: Ids, right: Ids) -> NDArray[np.float64]:
         vectors = vectors_of(tables.named)

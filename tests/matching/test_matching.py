@@ -22,6 +22,7 @@ from conftest import ROOT
 from gramvec import lexical
 from gramvec.errors import InputError
 from gramvec.matching import nearest as cosines
+from gramvec.matching import scoring
 from gramvec.matching.explained import explained
 from gramvec.matching.fields import Field, match_fields, vectors_of
 
@@ -82,32 +83,78 @@ def test_as_by_brute_force(
     st.lists(st.text("ab c", max_size=9), max_size=6),
     st.lists(st.text("ab c", max_size=9), max_size=6),
     st.integers(1, 3),
-    st.sampled_from([0.0, 0.5, 1.0]),
+    st.sampled_from([0.0, 0.1, 0.5]),
 )
 def test_small_tables_as_by_brute_force(left: list[str], right: list[str], k: int, threshold: float) -> None:
     vectors = vectors_of([Field(left, right, 1.0)])
-    assert as_list(gramvec.match(left, right, top=k, threshold=threshold)) == brute_force(*vectors, k, threshold)
+    pairs = brute_force(*vectors, len(right), 0.0)
+    expected = []
+    for row in range(len(left)):
+        own = [(other, score) for one, other, score in pairs if one == row]
+        for place, (other, score) in enumerate(own[:k]):
+            lead = score - (own[1][1] if len(own) > 1 else 0) if place == 0 else score - own[0][1]
+            found = 1 / (1 + np.exp(-(scoring.INTERCEPT + scoring.OF_COSINE * score + scoring.OF_LEAD * lead)))
+            if np.float32(found) >= np.float32(threshold):
+                expected.append((row, other, pytest.approx(found, abs=1e-6)))
+    assert as_list(gramvec.match(left, right, top=k, threshold=threshold)) == expected
 
 
-def test_columns_are_a_weighted_mean_of_cosines() -> None:
+def tf_idf(left: list[str], right: list[str], power: float, **settings: object) -> np.ndarray:
+    """The cosines of scikit-learn's sublinear TF-IDF with a power of its idf."""
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    vectorizer = text.TfidfVectorizer(norm=None, sublinear_tf=True, **settings)
+    vectorizer.fit([*left, *right])
+    sides = [vectorizer.transform(texts).toarray() * vectorizer.idf_ ** (power - 1) for texts in (left, right)]
+    units = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in sides]
+    return units[0] @ units[1].T
+
+
+def cosines_of(fields: list[Field]) -> np.ndarray:
+    left, right = vectors_of(fields)
+    return np.stack([left.dots(np.full(len(right), row), right, np.arange(len(right))) for row in range(len(left))])
+
+
+def test_the_cosine_is_that_of_scikit_learn_with_squared_idf_and_half_of_words(real_texts: list[str]) -> None:
+    left, right = ([" ".join(text.split())[:80].strip() for text in real_texts[a:b]] for a, b in ((0, 60), (40, 90)))
+    ngrams = tf_idf([f" {one} " for one in left], [f" {one} " for one in right], 2, analyzer="char", ngram_range=(2, 4))
+    words = tf_idf(left, right, 1, token_pattern=r"\w+")
+    # Letters outside of ASCII have other rules of lower case and of words there.
+    plain = np.ix_([one.isascii() for one in left], [one.isascii() for one in right])
+    expected = (ngrams + 0.5 * words) / 1.5
+    assert len(expected[plain]) > 20
+    assert cosines_of([Field(left, right, 1.0)])[plain] == pytest.approx(expected[plain], abs=2e-3)
+
+
+def test_several_columns_are_compared_with_all_of_them_joined() -> None:
     names, brands = (["abc def", "abc"], ["abc def", "abd"]), (["xyz", ""], ["xy", "xyz"])
-    both = vectors_of([Field(*names, 2.0), Field(*brands, 0.5)])
-    name, brand = vectors_of([Field(*names, 1.0)]), vectors_of([Field(*brands, 1.0)])
+    name, brand = cosines_of([Field(*names, 1.0)]), cosines_of([Field(*brands, 1.0)])
+    joined = cosines_of([Field(["abc def xyz", "abc"], ["abc def xy", "abd xyz"], 1.0)])
+    both = cosines_of([Field(*names, 2.0), Field(*brands, 0.5)])
+    assert both[0, 0] == pytest.approx((2 * name[0, 0] + 0.5 * brand[0, 0] + 2.5 * joined[0, 0]) / 5, rel=1e-4)
+    # The left row has no brand: its vector is the name's and the joined text's.
+    assert both[1, 1] == pytest.approx((2 * name[1, 1] + 2.5 * joined[1, 1]) / np.sqrt(4.5 * 5), rel=1e-4)
 
-    def cosine(vectors: tuple[lexical.SparseVectors, lexical.SparseVectors], left: int, right: int) -> float:
-        return float(vectors[0].dots(np.array([left]), vectors[1], np.array([right]))[0])
 
-    expected = (2 * cosine(name, 0, 0) + 0.5 * cosine(brand, 0, 0)) / 2.5
-    assert cosine(both, 0, 0) == pytest.approx(expected, rel=1e-5)
-    # The left row has no brand: its vector is the name's alone.
-    assert cosine(both, 1, 1) == pytest.approx(2 * cosine(name, 1, 1) / np.sqrt(2 * 2.5), rel=1e-5)
+def test_the_threshold_is_that_of_the_highest_expected_f1() -> None:
+    scores = np.array([0.9, 0.2, 0.8, 0.1], np.float32)
+    scored = cosines.Matches(np.array([0, 0, 1, 2]), np.array([1, 0, 0, 0]), scores)
+    # Expected F1 of one, two and three matches: 1.8 / 2.8, 3.4 / 3.8, 3.6 / 4.8.
+    assert scoring.threshold_of(scored) == pytest.approx(0.8)
+    assert scoring.threshold_of(cosines.none()) == scoring.NO_CANDIDATE
+
+
+def test_pairs_above_the_threshold_that_top_leaves_out_are_counted() -> None:
+    texts = ["canon sd1100", "canon sd1100", "nikon s8100"]
+    found = match_fields([Field(texts[:1], texts, 1.0)], threshold=0.5)
+    assert (len(found.matches.left), found.left_out) == (1, 1)
+    assert match_fields([Field(texts[:1], texts, 1.0)], top=2, threshold=0.5).left_out == 0
 
 
 def test_one_to_one_is_greedy_from_the_highest_score() -> None:
     left, right = ["canon sd1100 camera", "canon sd1100", "zzz"], ["canon sd1100", "canon sd1100 camera black"]
     found = gramvec.match(left, right, one_to_one=True, threshold=0)
     assert as_list(found)[1][:2] == (1, 0) and as_list(found)[0][:2] == (0, 1) and len(found.left) == 2
-    assert found.scores[1] == pytest.approx(1, abs=1e-6)
+    assert (found.scores >= 0.5).all()
 
 
 def test_a_block_is_all_that_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,16 +165,21 @@ def test_a_block_is_all_that_is_compared(monkeypatch: pytest.MonkeyPatch) -> Non
     few = gramvec.match(table, table, on="name", block="key", top=3, threshold=0.1)
     monkeypatch.setattr("gramvec.matching.fields.FEW_PAIRS", 0)
     assert as_list(gramvec.match(table, table, on="name", block="key", top=3, threshold=0.1)) == as_list(few)
-    whole = match_fields([Field(texts, texts, 1.0)], top=len(texts), threshold=0.1)
-    same = [one for one in as_list(whole) if keys[one[0]].strip().lower() == keys[one[1]].strip().lower() != ""]
-    expected = [one for row in range(len(texts)) for one in [pair for pair in same if pair[0] == row][:3]]
-    assert as_list(few) == expected
+    names = [" ".join(key.split()).lower() for key in keys]
+    same = [one for one in brute_force(*vectors_of([Field(texts, texts, 1.0)]), len(texts), 0.0)
+            if names[one[0]] == names[one[1]] != ""]  # fmt: skip
+    nearest = [[pair for pair in same if pair[0] == row][:10] for row in range(len(texts))]
+    columns = zip(*(pair for row in nearest for pair in row), strict=True)
+    scored = scoring.with_lead(cosines.Matches(*map(np.array, columns)))
+    kept = [pair for pair in as_list(scored) if pair[2] >= np.float32(0.1)]
+    expected = [pair for row in range(len(texts)) for pair in [one for one in kept if one[0] == row][:3]]
+    assert [pair[:2] for pair in as_list(few)] == [pair[:2] for pair in expected] and len(few.left) > 20
 
 
 def test_tables_are_read_by_their_columns() -> None:
     left = {"name": np.array(["abc", None, float("nan"), 5], object)}
-    assert as_list(gramvec.match(left, {"name": ["5", "abc"]}, on=["name"]))[0] == (0, 1, 1.0)
-    assert as_list(gramvec.match(["abc"], ["abc"], threshold=1)) == [(0, 0, 1.0)]
+    assert as_list(gramvec.match(left, {"name": ["5", "abc"]}, on=["name"]))[0][:2] == (0, 1)
+    assert as_list(gramvec.match(["abc"], ["abc"], threshold=0.99))[0][:2] == (0, 0)
     assert as_list(gramvec.match([], ["abc"])) == as_list(gramvec.match(["", " "], [])) == []
 
 

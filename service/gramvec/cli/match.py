@@ -13,7 +13,7 @@ from gramvec.cli.match_labels import Asked, Wish
 from gramvec.cli.match_output import EXPLAINED, NAMES, OUTPUTS, records_of, write
 from gramvec.cli.options import Bars
 from gramvec.errors import InputError
-from gramvec.matching.fields import THRESHOLD, Field
+from gramvec.matching.fields import Field
 from gramvec.matching.matcher import Learned
 from gramvec.matching.tables import read_table
 from gramvec.tables.inputs import FORMS, Form, form_of
@@ -52,7 +52,7 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
 @click.option("--top", type=click.IntRange(min=1), default=1, show_default=True,
               help="So many rows of RIGHT for a row of LEFT, at most.")  # fmt: skip
 @click.option("--threshold", type=click.FloatRange(0, 1),
-              help=f"The least score of a match.  [default: {THRESHOLD}, or what labels teach]")  # fmt: skip
+              help="The least score of a match.  [default: of the highest expected F1]")  # fmt: skip
 @click.option("--one-to-one", is_flag=True,
               help="No row is in two matches: greedily, best first, of each row's 10 nearest.")  # fmt: skip
 @click.option("--block", metavar="COLUMN[=OTHER]",
@@ -125,11 +125,17 @@ def match_command(
         keys = (one.columns[blocks[0]], other.columns[blocks[1]]) if blocks else None
         with Bars() as bars:
             wish = Wish(top, threshold, one_to_one, threads or cores(), bars.watch)
-            found = asked.matches(known, (one, other), fields, [(a, b) for a, b, _ in columns], keys, wish)
+            matched = asked.matches(known, (one, other), fields, [(a, b) for a, b, _ in columns], keys, wish)
+        found = matched.matches
         names = (*NAMES, *EXPLAINED) if explain else NAMES
         write(output, form, names, records_of(found, one, other, fields, explain=explain))
-    matched = len(set(found.left.tolist()))
-    click.echo(f"{matched:,} of {len(one.ids):,} rows of {left} have a match, {len(found.left):,} pairs", err=True)
+    rows = len(set(found.left.tolist()))
+    click.echo(
+        f"{rows:,} of {len(one.ids):,} rows of {left} have a match, {len(found.left):,} pairs at the threshold "
+        f"{matched.threshold:.3f}; {matched.left_out:,} more pairs above it are left out "
+        f"({'--one-to-one' if one_to_one else f'--top {top}'})",
+        err=True,
+    )
 
 
 def _columns(on: tuple[tuple[str, str, float], ...], known: Learned | None) -> tuple[tuple[str, str, float], ...]:

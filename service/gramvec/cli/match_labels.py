@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
+import numpy as np
 
 from gramvec.cli.match_output import OUTPUTS, REVIEWED, records_of, write
 from gramvec.errors import InputError
 from gramvec.matching.features import Compared
-from gramvec.matching.fields import THRESHOLD, Blocks, Field, match_fields
+from gramvec.matching.fields import Blocks, Field, Matched, match_fields
 from gramvec.matching.labels import read_labels
 from gramvec.matching.matcher import Learned, candidates, chosen, learned, uncertain
 from gramvec.matching.matcher_file import load_matcher, save_matcher
@@ -76,7 +77,7 @@ class Asked:
         columns: Sequence[tuple[str, str]],
         keys: Blocks | None,
         wish: Wish,
-    ) -> Matches:
+    ) -> Matched:
         """The matches, after what else was asked for is written."""
         if not (self.labels or self.matcher or self.review):
             return _exact(fields, keys, wish)
@@ -89,10 +90,14 @@ class Asked:
             if self.saved:
                 save_matcher(known, self.saved)
         scored = candidates(known, compared, wish.watch)
-        least = _least(known, wish)
+        least = wish.threshold if wish.threshold is not None or known is None else known.threshold
         if self.review:
             self._review(self.review, uncertain(scored, least if known else None, labels, self.pairs), tables, fields)
-        return chosen(scored, wish.top, least, one_to_one=wish.one_to_one) if known else _exact(fields, keys, wish)
+        if known is None or least is None:
+            return _exact(fields, keys, wish)
+        found = chosen(scored, wish.top, least, one_to_one=wish.one_to_one)
+        above = int((scored.scores >= np.float32(least)).sum())
+        return Matched(found, least, above - len(found.left))
 
     def _review(self, path: Path, found: Matches, tables: tuple[Table, Table], fields: Sequence[Field]) -> None:
         records = (record | {"match": ""} for record in records_of(found, *tables, fields, explain=False))
@@ -101,15 +106,9 @@ class Asked:
                    err=True)  # fmt: skip
 
 
-def _least(known: Learned | None, wish: Wish) -> float:
-    if wish.threshold is not None:
-        return wish.threshold
-    return known.threshold if known else THRESHOLD
-
-
-def _exact(fields: Sequence[Field], keys: Blocks | None, wish: Wish) -> Matches:
+def _exact(fields: Sequence[Field], keys: Blocks | None, wish: Wish) -> Matched:
     return match_fields(
-        fields, keys, top=wish.top, threshold=_least(None, wish), one_to_one=wish.one_to_one, threads=wish.threads,
+        fields, keys, top=wish.top, threshold=wish.threshold, one_to_one=wish.one_to_one, threads=wish.threads,
         watch=wish.watch,
     )  # fmt: skip
 

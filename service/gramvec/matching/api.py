@@ -8,7 +8,7 @@ from typing import Any
 
 from gramvec.errors import InputError
 from gramvec.matching.features import Compared
-from gramvec.matching.fields import THRESHOLD, Blocks, Field, match_fields
+from gramvec.matching.fields import Blocks, Field, match_fields
 from gramvec.matching.fit_matcher import Report
 from gramvec.matching.labels import labels_of
 from gramvec.matching.matcher import Learned, candidates, chosen, learned
@@ -39,7 +39,8 @@ def match(
     left, right: texts (any iterable of str) if `on` is None; else tables, whose columns are left[name]: a dict of
     lists, or a frame of pandas, polars or pyarrow. None and NaN are "".
     on: the columns that are compared, with their weights. top: so many right rows for a left one at most.
-    threshold: the least score, from 0 to 1; 0.3 if none is given. one_to_one: no row is in two matches: pairs are taken
+    threshold: the least score, a probability from 0 to 1; without one, that of the highest expected F1.
+    one_to_one: no row is in two matches: pairs are taken
     from the highest score down among each left row's 10 (or `top`) nearest. block: only rows with the same value in
     this column, but for case and spaces around it, are compared; rows without one are compared with nothing.
     labels: (left row, right row, whether they match) each, rows from 0; scores are then the probabilities of a matcher
@@ -50,8 +51,8 @@ def match(
     fields, columns = _fields(left, right, on)
     keys = _keys(left, right, block, on)
     if labels is None:
-        least = THRESHOLD if threshold is None else threshold
-        return match_fields(fields, keys, top=top, threshold=least, one_to_one=one_to_one, threads=threads)
+        found = match_fields(fields, keys, top=top, threshold=threshold, one_to_one=one_to_one, threads=threads)
+        return found.matches
     given = labels_of(labels)
     compared = Compared(fields, keys, threads=threads)
     return _matched(learned(compared, columns, given), compared, top, threshold, one_to_one=one_to_one)

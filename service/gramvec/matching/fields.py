@@ -11,20 +11,19 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.lexical.hashing import COLUMNS
-from gramvec.lexical.sparse import ORDERS, SIF_A, Weighting, fit
+from gramvec.lexical.sparse import MAX_CHARACTERS, ORDERS, SIF_A, Weighting, fit
 from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.matching.nearest import Ids, Matches, best, joined, near, nearest, none, scipy_sparse, taken
+from gramvec.matching.scoring import Sides, column_scores, threshold_of, with_lead
 
-THRESHOLD = 0.3
-# The nearest rows of each left one among which --one-to-one chooses.
-ONE_TO_ONE_DEPTH = 10
+# The nearest rows of each left one that are scored, and among which --one-to-one chooses.
+DEPTH = 10
 MOST_COLUMNS = 16
 # Blocks of fewer pairs are scored pair by pair.
 FEW_PAIRS = 50_000
 
 Watch = Callable[[str, int, int], None]
 Blocks = tuple[Sequence[str], Sequence[str]]
-Sides = tuple[list[SparseVectors], list[SparseVectors]]
 
 
 def unwatched(what: str, done: int, total: int) -> None:
@@ -47,26 +46,44 @@ class Ngrams(NamedTuple):
     a: float = SIF_A
 
 
+class Matched(NamedTuple):
+    """Matches; the least score, given or from the data; the pairs of at least that score that `top` left out.
+
+    left_out counts among each left row's DEPTH nearest.
+    """
+
+    matches: Matches
+    threshold: float
+    left_out: int
+
+
 def match_fields(
     fields: Sequence[Field],
     blocks: Blocks | None = None,
     *,
     top: int = 1,
-    threshold: float = THRESHOLD,
+    threshold: float | None = None,
     one_to_one: bool = False,
     threads: int = 1,
     watch: Watch = unwatched,
-) -> Matches:
-    """`match` (frames) of columns. watch: called with what is done, how much since then, and of how much."""
-    if not 0 <= threshold <= 1:
+) -> Matched:
+    """Match two tables by columns, without labels.
+
+    threshold: the least score, from 0 to 1; None takes the one of the highest expected F1. watch: called with what is
+    done, how much since then, and of how much. The rest is as in `gramvec.match`.
+    """
+    if threshold is not None and not 0 <= threshold <= 1:
         raise InputError(f"the threshold must be from 0 to 1, not {threshold:g}", field="threshold")
     if top < 1:
         raise InputError(f"top must be at least 1, not {top}", field="top")
-    scipy_sparse()  # whether it can be had is known before minutes of work, not after them
+    scipy_sparse()  # a missing SciPy is known before minutes of work
     vectors = vectors_of(fields, watch)
-    depth = max(top, ONE_TO_ONE_DEPTH) if one_to_one else top
-    found = nearest_rows(vectors, blocks, depth, threshold, threads=threads, watch=watch)
-    return paired(found) if one_to_one else found
+    scored = with_lead(nearest_rows(vectors, blocks, max(top, DEPTH), 0.0, threads=threads, watch=watch))
+    least = threshold_of(scored) if threshold is None else threshold
+    above = taken(scored, scored.scores >= np.float32(least))
+    place = np.arange(len(above.left)) - np.searchsorted(above.left, above.left)
+    matches = paired(above) if one_to_one else taken(above, place < top)
+    return Matched(matches, least, len(above.left) - len(matches.left))
 
 
 def nearest_rows(
@@ -99,13 +116,47 @@ def nearest_rows(
 
 
 def vectors_of(fields: Sequence[Field], watch: Watch = unwatched) -> tuple[SparseVectors, SparseVectors]:
-    """Both tables' rows as vectors of length 1: each column's vector of length 1 times the root of its weight.
+    """Return both tables' rows as vectors of length 1, whose product is the cosine that scores two rows.
 
-    Each column's n-grams are weighed by their shares of that column's texts in both tables. A column that is empty in
-    a row has no part in that row, so the product is the mean of the columns' cosines, by weight, where both rows have
-    all columns, and less where one lacks what the other has.
+    Each column's n-grams and words are weighed by that column's texts in both tables. Where there are several columns,
+    all of them joined are one more, with the weight of the others together. An empty column has no part in its row.
+
+    Raises:
+        InputError: columns, weights or texts cannot be compared.
     """
-    return beside(*column_vectors(fields, Ngrams(), watch), [field.weight for field in fields])
+    check_fields(fields)
+    every = list(fields)
+    if len(fields) > 1:
+        left, right = (
+            [" ".join(filter(None, row))[:MAX_CHARACTERS] for row in zip(*columns, strict=True)]
+            for columns in ([field.left for field in fields], [field.right for field in fields])
+        )
+        every.append(Field(left, right, sum(field.weight for field in fields)))
+    total = 4 * sum(len(field.left) + len(field.right) for field in every)
+    sides: Sides = ([], [])
+    weights: list[float] = []
+    for field in every:
+        try:
+            found, shares = column_scores(
+                field.left, field.right, lambda done: watch("reading n-grams and words", done, total)
+            )
+        except InputError as error:
+            raise _in_its_table(error, len(field.left)) from error
+        for side, vectors in zip(sides, found, strict=True):
+            side.extend(vectors)
+        weights += [field.weight * share for share in shares]
+    return beside(*sides, weights)
+
+
+def check_fields(fields: Sequence[Field]) -> None:
+    """Raise InputError for columns and weights that cannot be compared."""
+    if not 1 <= len(fields) <= MOST_COLUMNS:
+        raise InputError(f"{len(fields)} columns to compare; give 1 to {MOST_COLUMNS}", field="on")
+    for field in fields:
+        if not 0 < field.weight < math.inf:
+            raise InputError(f"a column's weight must be above 0, not {field.weight:g}", field="on")
+        if any(len(texts) != len(first) for texts, first in zip(field[:2], fields[0][:2], strict=True)):
+            raise InputError("the columns of a table have different lengths", field="on")
 
 
 def column_vectors(fields: Sequence[Field], ngrams: Ngrams, watch: Watch = unwatched) -> Sides:
@@ -113,8 +164,7 @@ def column_vectors(fields: Sequence[Field], ngrams: Ngrams, watch: Watch = unwat
 
     Raises InputError for columns, weights and texts that cannot be compared.
     """
-    if not 1 <= len(fields) <= MOST_COLUMNS:
-        raise InputError(f"{len(fields)} columns to compare; give 1 to {MOST_COLUMNS}", field="on")
+    check_fields(fields)
     sides: Sides = ([], [])
     total = 2 * sum(len(field.left) + len(field.right) for field in fields)
 
@@ -122,10 +172,6 @@ def column_vectors(fields: Sequence[Field], ngrams: Ngrams, watch: Watch = unwat
         watch("reading n-grams", done, total)
 
     for field in fields:
-        if not 0 < field.weight < math.inf:
-            raise InputError(f"a column's weight must be above 0, not {field.weight:g}", field="on")
-        if any(len(texts) != len(first) for texts, first in zip(field[:2], fields[0][:2], strict=True)):
-            raise InputError("the columns of a table have different lengths", field="on")
         try:
             made = fit([*field.left, *field.right], **ngrams._asdict(), watch=watched)
         except InputError as error:

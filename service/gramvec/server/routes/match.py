@@ -37,7 +37,9 @@ class MatchRequest(Body):
     left: Texts
     right: Texts
     top: Count | None = Field(1, description="The most right texts for each left one.")
-    threshold: Share | None = Field(0.3, description="The least score of a match, 0 to 1.")
+    threshold: Share | None = Field(
+        None, description="The lowest score of a match, 0 to 1; without one, that of the highest expected F1."
+    )
     one_to_one: bool | None = Field(
         False, description="No text is in two matches: the best first, among the ten nearest of each text."
     )
@@ -48,7 +50,7 @@ class MatchRequest(Body):
 
 
 class MatchedTexts(BaseModel):
-    """Places of a left and a right text, and the cosine of their weighted n-grams."""
+    """Places of a left and a right text, and the probability that they name the same thing."""
 
     left: int
     right: int
@@ -80,12 +82,12 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
     request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
     encoded, turn = await service.matches.run(
-        lambda: _matched(left, right, top, 0.3 if body.threshold is None else body.threshold, bool(body.one_to_one))
+        lambda: _matched(left, right, top, body.threshold, bool(body.one_to_one))
     )
     return Response([encoded], JSON, usage_of_turn(served, texts, turn))
 
 
-def _matched(left: list[str], right: list[str], top: int, threshold: float, one_to_one: bool) -> bytes:
+def _matched(left: list[str], right: list[str], top: int, threshold: float | None, one_to_one: bool) -> bytes:
     # It imports SciPy, which no other route needs.
     from gramvec import matching
 
