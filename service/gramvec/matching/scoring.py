@@ -19,7 +19,8 @@ Sides = tuple[list[SparseVectors], list[SparseVectors]]
 ORDERS = (2, 3, 4)
 NGRAM_POWER, WORD_POWER = 2.0, 1.0
 NGRAM_SHARE, WORD_SHARE = 1.0, 0.5
-# Logistic regression of whether a right row's nearest is its match: intercept, cosine, lead. Fitted on the same joins.
+# Logistic regression of whether a right row's nearest is its match: intercept, cosine, lead. Fitted on all 25 joins, so
+# figures on them with these values are optimistic; the cross-fitted F1 is 72.53.
 INTERCEPT, OF_COSINE, OF_LEAD = -2.86, 3.86, 6.67
 # The threshold of tables without any candidate.
 NO_CANDIDATE = 0.5
