@@ -14,7 +14,7 @@ from gramvec.server.routes import match as route
 from gramvec.server.settings.settings import Settings
 from http_support import PATIENCE, running
 
-pytest.importorskip("scipy", reason="SciPy is not installed: pip install '.[match]'")
+pytest.importorskip("sparse_dot_topn", reason="SciPy is not installed: pip install '.[match]'")
 
 LEFT = ["canon sd1100", "nikon s8100", "", "bananas"]
 RIGHT = ["Nikon S-8100 black", "powershot sd1100", "nikon s8100"]

@@ -94,10 +94,9 @@ def match_command(
 ) -> None:
     """For each row of LEFT, the rows of RIGHT that are most alike: ids, score, texts.
 
-    Both are files that `gramvec embed` reads. Rows are compared by n-grams, those that few rows of the two tables have
-    count most; no model and no label is needed. Every two rows are considered, exactly. SciPy is: pip install
-    'gramvec[match]'. With --labels scores are probabilities of a matcher that learns from them: pip install
-    'gramvec[labels]'.
+    Both are files that `gramvec embed` reads. Rows are compared by their n-grams and words, of which rare ones count
+    most; no model and no label is needed. Needs SciPy: pip install 'gramvec[match]'. With --labels, scores are the
+    probabilities of a matcher that learns from them: pip install 'gramvec[labels]'.
 
     \b
     Examples:

@@ -162,7 +162,7 @@ class _Rivals:
     def __init__(self, vectors: tuple[SparseVectors, SparseVectors], blocks: Blocks | None, threads: int) -> None:
         self._vectors = vectors
         ways = [(vectors, blocks), (vectors[::-1], blocks[::-1] if blocks else None)]
-        found = [nearest_rows(way, keys, DEPTH, LEAST, exact=False, threads=threads) for way, keys in ways]
+        found = [nearest_rows(way, keys, DEPTH, LEAST, threads=threads) for way, keys in ways]
         self._best = [_two_best(one, len(way[0])) for one, (way, _) in zip(found, ways, strict=True)]
         there, back = found
         self.pairs = np.stack([np.append(there.left, back.right), np.append(there.right, back.left)], axis=1)

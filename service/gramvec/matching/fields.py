@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from gramvec.errors import InputError
 from gramvec.lexical.hashing import COLUMNS
 from gramvec.lexical.sparse import MAX_CHARACTERS, ORDERS, SIF_A, Weighting, fit
 from gramvec.lexical.sparse_vectors import SparseVectors
-from gramvec.matching.nearest import Ids, Matches, best, joined, near, nearest, none, scipy_sparse, taken
+from gramvec.matching.nearest import Matches, best, joined, nearest, none, places, scipy_sparse, taken
 from gramvec.matching.scoring import Sides, column_scores, threshold_of, with_lead
 
 # The nearest rows of each left one that are scored, and among which --one-to-one chooses.
@@ -81,8 +80,7 @@ def match_fields(
     scored = with_lead(nearest_rows(vectors, blocks, max(top, DEPTH), 0.0, threads=threads, watch=watch))
     least = threshold_of(scored) if threshold is None else threshold
     above = taken(scored, scored.scores >= np.float32(least))
-    place = np.arange(len(above.left)) - np.searchsorted(above.left, above.left)
-    matches = paired(above) if one_to_one else taken(above, place < top)
+    matches = paired(above) if one_to_one else taken(above, places(above.left) < top)
     return Matched(matches, least, len(above.left) - len(matches.left))
 
 
@@ -92,11 +90,10 @@ def nearest_rows(
     k: int,
     threshold: float,
     *,
-    exact: bool = True,
     threads: int = 1,
     watch: Watch = unwatched,
 ) -> Matches:
-    """`nearest` of both tables' vectors, or `near` if not exact; with blocks, of those of the same block alone."""
+    """Return `nearest` of both tables' vectors; with blocks, a row is compared only with rows of its block."""
     left, right = vectors
     if blocks is not None and (len(blocks[0]), len(blocks[1])) != (len(left), len(right)):
         raise InputError("the columns of a table have different lengths", field="block")
@@ -104,14 +101,8 @@ def nearest_rows(
     def watched(done: int) -> None:
         watch("matching", done, len(left))
 
-    find = nearest if exact else near
     if blocks is not None:
-        return _in_blocks(left, right, blocks, k, threshold, partial(find, threads=threads), watched)
-    if not exact and len(left) * len(right) <= FEW_PAIRS:
-        rows, others = np.arange(len(left), dtype=np.int64), np.arange(len(right), dtype=np.int64)
-        return best(left, right, np.repeat(rows, len(right)), np.tile(others, len(left)), k, threshold)
-    if not exact:
-        return near(left, right, k, threshold, threads=threads)
+        return _in_blocks(left, right, blocks, k, threshold, threads, watched)
     return nearest(left, right, k, threshold, threads=threads, watch=watched)
 
 
@@ -220,7 +211,7 @@ def _in_blocks(
     blocks: Blocks,
     k: int,
     threshold: float,
-    find: Callable[[SparseVectors, SparseVectors, int, float], Matches],
+    threads: int,
     watch: Callable[[int], None],
 ) -> Matches:
     rows: dict[str, tuple[list[int], list[int]]] = {}
@@ -235,7 +226,7 @@ def _in_blocks(
             if len(a) * len(b) <= FEW_PAIRS:
                 found.append(best(left, right, np.repeat(a, len(b)), np.tile(b, len(a)), k, threshold))
             else:
-                found_there = find(left.rows(a), right.rows(b), k, threshold)
+                found_there = nearest(left.rows(a), right.rows(b), k, threshold, threads=threads)
                 found.append(Matches(a[found_there.left], b[found_there.right], found_there.scores))
         watch(len(some))
     pairs = joined(found) if found else none()
@@ -254,5 +245,4 @@ def paired(pairs: Matches) -> Matches:
             lefts.add(one)
             rights.add(other)
             kept.append(at)
-    places: Ids = np.sort(np.array(kept, np.int64))
-    return taken(pairs, places)
+    return taken(pairs, np.sort(np.array(kept, np.int64)))

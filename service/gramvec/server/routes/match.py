@@ -81,9 +81,7 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
         raise too_large(f"{n_left} left texts with top {top} are more than {MOST_MATCHES} matches; ask for fewer")
     request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
-    encoded, turn = await service.matches.run(
-        lambda: _matched(left, right, top, body.threshold, bool(body.one_to_one))
-    )
+    encoded, turn = await service.matches.run(lambda: _matched(left, right, top, body.threshold, bool(body.one_to_one)))
     return Response([encoded], JSON, usage_of_turn(served, texts, turn))
 
 
