@@ -118,7 +118,7 @@ format: $(VENV)/.dev  ## format the code and sort the imports
 
 PARTS ?= all
 bench: $(VENV)/.dev  ## measure, each figure against a limit or a peer; some parts alone: make bench PARTS=http,memory
-	BENCH_MATCHING=$(DATA)/dev/matching $(BIN)/python -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
+	BENCH_JOINS=$(DATA)/dev/joins BENCH_MATCHING=$(DATA)/dev/matching $(BIN)/python -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
 
 $(VENV)/.rivals: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,peers]'

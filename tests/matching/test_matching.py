@@ -21,10 +21,10 @@ import gramvec
 from bulk_support import gramvec_command
 from conftest import ROOT
 from gramvec import lexical
+from gramvec.cli.match_output import shared_words
 from gramvec.errors import InputError
 from gramvec.matching import nearest as cosines
 from gramvec.matching import scoring
-from gramvec.matching.explained import explained
 from gramvec.matching.fields import Field, match_fields, vectors_of
 
 pytestmark = pytest.mark.slow
@@ -163,6 +163,39 @@ def test_pairs_above_the_threshold_that_top_leaves_out_are_counted() -> None:
     assert match_fields([Field(texts[:1], texts, 1.0)], top=2, threshold=0.5).left_out == 0
 
 
+def test_all_are_written_that_are_above_the_threshold(tmp_path: Path) -> None:
+    texts = [*["canon sd1100"] * 15, "nikon s8100"]
+    assert len(gramvec.match(texts[:1], texts, top="all", threshold=0.3).left) == 15
+    assert len(gramvec.match(texts[:1], texts, threshold=0.3).left) == 1
+    with pytest.raises(InputError, match="top must be a number of at least 1 or 'all'"):
+        gramvec.match(texts, texts, top="every")  # type: ignore[arg-type]
+    left, right = tmp_path / "a.txt", tmp_path / "b.txt"
+    left.write_text("canon sd1100\n")
+    right.write_text("".join(f"{text}\n" for text in texts))
+    done = gramvec_command("match", left, right, "--all", "--threshold", "0.3")
+    assert done.stdout.count(b"\n") == 16 and b"15 pairs at the threshold 0.300; 0 more pairs above it" in done.stderr
+    done = gramvec_command("match", left, right, "--threshold", "0.3")
+    assert done.stdout.count(b"\n") == 2 and b"9 more pairs above it are left out (see --top and --all)" in done.stderr
+    assert gramvec_command("match", left, right, "--all", "--top", "3").returncode == 2
+
+
+def test_a_bad_line_is_skipped_where_that_is_asked_for(tmp_path: Path) -> None:
+    left, right = tmp_path / "a.csv", tmp_path / "b.csv"
+    left.write_text("id,text\n1,canon sd1100\n2,x,y\n")
+    right.write_text("id,text\n1,canon sd1100\n")
+    assert gramvec_command("match", left, right).returncode == 1
+    done = gramvec_command("match", left, right, "--on-error", "skip")
+    assert done.returncode == 0 and b"1 of 1 rows" in done.stderr
+
+
+def test_one_list_is_scored_as_two_tables_are(real_texts: list[str]) -> None:
+    texts = [one[:60] for one in real_texts[:40]]
+    whole = scoring.score_vectors(texts)
+    left, right = vectors_of([Field(texts[:25], texts[25:], 1.0)])
+    rows, others = np.repeat(np.arange(25), 15), np.tile(np.arange(15), 25)
+    assert (whole.dots(rows, whole, others + 25) == left.dots(rows, right, others)).all()
+
+
 def test_one_to_one_is_greedy_from_the_highest_score() -> None:
     left, right = ["canon sd1100 camera", "canon sd1100", "zzz"], ["canon sd1100", "canon sd1100 camera black"]
     found = gramvec.match(left, right, one_to_one=True, threshold=0)
@@ -183,7 +216,8 @@ def test_a_block_is_all_that_is_compared(monkeypatch: pytest.MonkeyPatch) -> Non
             if names[one[0]] == names[one[1]] != ""]  # fmt: skip
     nearest = [[pair for pair in same if pair[0] == row][:10] for row in range(len(texts))]
     columns = zip(*(pair for row in nearest for pair in row), strict=True)
-    scored = scoring.with_lead(cosines.Matches(*map(np.array, columns)))
+    found = cosines.Matches(*map(np.array, columns))
+    scored = scoring.with_lead(found, scoring.two_nearest(found, len(texts)))
     kept = [pair for pair in as_list(scored) if pair[2] >= np.float32(0.1)]
     expected = [pair for row in range(len(texts)) for pair in [one for one in kept if one[0] == row][:3]]
     assert [pair[:2] for pair in as_list(few)] == [pair[:2] for pair in expected] and len(few.left) > 20
@@ -218,10 +252,10 @@ def test_what_cannot_be_matched_is_one_sentence(options: dict[str, object], said
 
 
 def test_what_is_shared_and_what_differs() -> None:
-    parts = explained("Denon DVD3800BDCI player player", "denon dvd-3800bdci black")
+    parts = shared_words("Denon DVD3800BDCI player player", "denon dvd-3800bdci black")
     assert parts.shared == ["denon", "dvd3800bdci"]
     assert parts.only_left == ["player"] and parts.only_right == ["black"]
-    assert explained("", "x y") == ([], [], ["x", "y"])
+    assert shared_words("", "x y") == ([], [], ["x", "y"])
 
 
 def test_without_scipy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
