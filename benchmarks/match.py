@@ -138,7 +138,8 @@ def _add_joins(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
 
 def _add_large(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
     left = [text for join in joins for text in join.others][:LARGE]
-    right = [text for join in joins for text in join.rows][:LARGE]
+    # Each text without the character in its middle.
+    right = [text[: len(text) // 2] + text[len(text) // 2 + 1 :] for text in reversed(left)]
     rows: list[Row] = []
     for name in ("gramvec match", "TF-IDF, scikit-learn"):
         if name in ways:

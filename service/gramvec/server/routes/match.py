@@ -13,7 +13,7 @@ from gramvec.server.schemas import Body, Count, Texts
 from gramvec.server.state.served import usage_of_turn
 from gramvec.server.state.traffic import ENTRY_BYTES
 
-# In all texts of a request: a second of a core where each left text shares n-grams with each right one.
+# In all texts of a request: two seconds of a core where each left text shares n-grams with each right one.
 MOST_CHARACTERS = 500_000
 # Matters only where max_texts is raised.
 MOST_PAIRS = 2_000_000
@@ -64,7 +64,7 @@ class MatchAnswer(BaseModel):
 
 
 async def match_texts(request: Request, body: MatchRequest) -> Response:
-    """Match two lists of texts: for each left text the most similar right ones, by n-grams weighted by rarity.
+    """Match two lists of texts: the most similar right texts of each left one, by rare n-grams and words.
 
     No model takes part: this is what `gramvec match` does with tables. All pairs of texts are considered.
     """
