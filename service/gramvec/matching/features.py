@@ -24,11 +24,11 @@ from gramvec.matching.fields import (
     ngram_vectors,
     unwatched,
 )
-from gramvec.matching.nearest import Ids, Matches, scipy_sparse
+from gramvec.matching.nearest import Matches, RowIds, scipy_sparse
 from gramvec.matching.scoring import beside, leads, two_nearest
 
 PairFeatures = NDArray[np.float32]
-Floats64 = NDArray[np.float64]
+PairValues = NDArray[np.float64]
 
 # The value of a feature where a column is empty or has no number.
 ABSENT = -1.0
@@ -108,7 +108,7 @@ class TablePair:
         left, right = np.unique(pairs, axis=0).T
         return Matches(left, right, self._whole[0].dots(left, self._whole[1], right))
 
-    def features(self, left: Ids, right: Ids, watch: Callable[[int], None] = lambda done: None) -> PairFeatures:
+    def features(self, left: RowIds, right: RowIds, watch: Callable[[int], None] = lambda done: None) -> PairFeatures:
         """Return the features of pairs of rows, float32[p, features], in the order of `feature_names`.
 
         They are finite, and ABSENT where there is no value. A pair has the same features in any batch.
@@ -121,14 +121,14 @@ class TablePair:
         empty = np.empty((0, len(feature_names(self.columns))), np.float32)
         return np.concatenate([empty, *self.feature_blocks(left, right, watch)])
 
-    def feature_blocks(self, left: Ids, right: Ids, watch: Callable[[int], None]) -> Iterator[PairFeatures]:
+    def feature_blocks(self, left: RowIds, right: RowIds, watch: Callable[[int], None]) -> Iterator[PairFeatures]:
         """Yield `features` block by block, so that all of them are never in memory."""
         for start in range(0, len(left), BLOCK_PAIRS):
             part = slice(start, start + BLOCK_PAIRS)
             yield self._block(left[part], right[part])
             watch(min(BLOCK_PAIRS, len(left) - start))
 
-    def _block(self, left: Ids, right: Ids) -> PairFeatures:
+    def _block(self, left: RowIds, right: RowIds) -> PairFeatures:
         found = [self._whole[0].dots(left, self._whole[1], right).astype(np.float64)]
         for rivals in self._rivals:
             found += rivals.above(left, right)
@@ -176,7 +176,7 @@ class _Rivals:
         there, back = found
         self.pairs = np.stack([np.append(there.left, back.right), np.append(there.right, back.left)], axis=1)
 
-    def above(self, left: Ids, right: Ids) -> list[Floats64]:
+    def above(self, left: RowIds, right: RowIds) -> list[PairValues]:
         """Return the leads of the pairs' cosines over the best other pair of the left row, and of the right row."""
         cosines = self._vectors[0].dots(left, self._vectors[1], right).astype(np.float64)
         return [
@@ -199,7 +199,7 @@ class _Text:
         known: dict[str, int] = {}
         self._same = [np.array([known.setdefault(text, len(known)) for text in texts], np.int64) for texts in plain]
 
-    def features(self, left: Ids, right: Ids) -> list[Floats64]:
+    def features(self, left: RowIds, right: RowIds) -> list[PairValues]:
         """Return float64[p] for each of OF_A_COLUMN."""
         words, codes = self._words.features(left, right), self._codes.features(left, right)
         lengths = [length[rows] for length, rows in zip(self._lengths, (left, right), strict=True)]
@@ -224,22 +224,22 @@ class _Text:
 class _WordWeights(NamedTuple):
     """Total weights of the words of pairs, float64[p] each: the left row's, the right row's, and the shared ones'."""
 
-    left: Floats64
-    right: Floats64
-    shared: Floats64
+    left: PairValues
+    right: PairValues
+    shared: PairValues
 
     @property
-    def in_right(self) -> Floats64:
+    def in_right(self) -> PairValues:
         """Share of the left row's weight that is in the right row."""
         return _share(self.shared, self.left, ABSENT)
 
     @property
-    def in_left(self) -> Floats64:
+    def in_left(self) -> PairValues:
         """Share of the right row's weight that is in the left row."""
         return _share(self.shared, self.right, ABSENT)
 
     @property
-    def cosine(self) -> Floats64:
+    def cosine(self) -> PairValues:
         """Cosine of the vectors of the weights' roots."""
         return _share(self.shared, np.sqrt(self.left * self.right), ABSENT)
 
@@ -252,7 +252,7 @@ class _Shared:
         sides = [made.embed(texts, normalize=False) for texts in (left, right)]
         weights = [made.weights[side.indices].astype(np.float64) for side in sides]
         rows = [np.repeat(np.arange(len(side)), np.diff(side.indptr)) for side in sides]
-        self._totals: list[Floats64] = [
+        self._totals: list[PairValues] = [
             np.bincount(row, weight, minlength=len(side)).astype(np.float64)
             for row, weight, side in zip(rows, weights, sides, strict=True)
         ]
@@ -263,7 +263,7 @@ class _Shared:
             for side, values in zip(sides, scaled, strict=True)
         )
 
-    def features(self, left: Ids, right: Ids) -> _WordWeights:
+    def features(self, left: RowIds, right: RowIds) -> _WordWeights:
         totals = self._totals[0][left], self._totals[1][right]
         shared = self._left.dots(left, self._right, right) * totals[0]
         return _WordWeights(totals[0], totals[1], np.minimum(shared, totals[1]))
@@ -285,7 +285,7 @@ def number_of(text: str) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-def _share(part: Floats64, whole: Floats64, otherwise: float) -> Floats64:
+def _share(part: PairValues, whole: PairValues, otherwise: float) -> PairValues:
     """Return part / whole, and `otherwise` where whole is 0."""
-    made: Floats64 = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
+    made: PairValues = np.divide(part, whole, out=np.full(len(part), otherwise), where=whole > 0)
     return made

@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError
-from gramvec.matching.features import PairFeatures, TablePair
+from gramvec.matching.features import PairFeatures, PairValues, TablePair
 from gramvec.matching.fields import MatchWatch, unwatched
 from gramvec.matching.matcher import (
     BoostedTrees,
-    Floats64,
     LabelReport,
     LearnedMatcher,
     LinearClassifier,
     PairClassifier,
     PairLabels,
 )
-from gramvec.matching.nearest import Ids
+from gramvec.matching.nearest import RowIds
 
 FOLDS = 5
 SEED = 0
@@ -125,7 +124,7 @@ def scikit_learn(module: str) -> Any:
         ) from error
 
 
-def best_threshold(scores: Floats64, match: NDArray[np.bool_]) -> tuple[float, float]:
+def best_threshold(scores: PairValues, match: NDArray[np.bool_]) -> tuple[float, float]:
     """Return (threshold, F1): the threshold of the highest F1, midway between two scores.
 
     Args:
@@ -151,7 +150,7 @@ def precision_recall_f1(positive: NDArray[np.bool_], match: NDArray[np.bool_]) -
     return precision, recall, 2 * precision * recall / (precision + recall)
 
 
-def _parts(labels: PairLabels) -> Ids:
+def _parts(labels: PairLabels) -> RowIds:
     """Return the part of each pair, int64[p] below FOLDS, which is that of its left row.
 
     Rows are dealt in turn: those with labels of both kinds first, then those with matches only, then the others. So
@@ -167,7 +166,7 @@ def _parts(labels: PairLabels) -> Ids:
     return np.asarray(part[of_pair], np.int64)
 
 
-def _cross_validated(kind: str, features: PairFeatures, match: NDArray[np.bool_], part: Ids) -> Floats64:
+def _cross_validated(kind: str, features: PairFeatures, match: NDArray[np.bool_], part: RowIds) -> PairValues:
     """Return the score of each pair, float64[p], by a classifier that is fitted on the other parts."""
     scores = np.empty(len(match))
     for one in np.unique(part):

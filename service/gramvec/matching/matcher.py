@@ -9,12 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.matching.features import PairFeatures, TablePair
+from gramvec.matching.features import PairFeatures, PairValues, TablePair
 from gramvec.matching.fields import MatchWatch, NgramSettings, unwatched
-from gramvec.matching.nearest import Ids, Matches, taken
+from gramvec.matching.nearest import Matches, RowIds, taken
 
-Floats64 = NDArray[np.float64]
-Int32s = NDArray[np.int32]
+NodeIds = NDArray[np.int32]
 
 # Pairs that walk down a tree together: their features stay in a core's cache.
 BLOCK_PAIRS = 16_384
@@ -24,12 +23,12 @@ BLOCK_PAIRS = 16_384
 class LinearClassifier:
     """A logistic regression of standardized features. Arrays are float64[features]; scales are above 0."""
 
-    means: Floats64
-    scales: Floats64
-    coefficients: Floats64
+    means: PairValues
+    scales: PairValues
+    coefficients: PairValues
     intercept: float
 
-    def probabilities(self, features: PairFeatures) -> Floats64:
+    def probabilities(self, features: PairFeatures) -> PairValues:
         """Return float64[p], 0 to 1, for float32[p, features]. A row has the same value in any batch."""
         terms = (features - self.means) / self.scales * self.coefficients
         return _sigmoid(terms.sum(axis=1) + self.intercept)
@@ -53,14 +52,14 @@ class BoostedTrees:
     """
 
     base: float
-    starts: Int32s
-    feature: Int32s
-    cut: Floats64
-    below: Int32s
-    above: Int32s
-    value: Floats64
+    starts: NodeIds
+    feature: NodeIds
+    cut: PairValues
+    below: NodeIds
+    above: NodeIds
+    value: PairValues
 
-    def probabilities(self, features: PairFeatures) -> Floats64:
+    def probabilities(self, features: PairFeatures) -> PairValues:
         """Return float64[p], 0 to 1, for float32[p, features]. A row has the same value in any batch."""
         sums = np.full(len(features), self.base)
         for start in range(0, len(features), BLOCK_PAIRS):
@@ -69,7 +68,7 @@ class BoostedTrees:
                 sums[start : start + BLOCK_PAIRS] += self.value[self._leaves(block, first, depth)]
         return _sigmoid(sums)
 
-    def _leaves(self, block: PairFeatures, first: int, depth: int) -> Ids:
+    def _leaves(self, block: PairFeatures, first: int, depth: int) -> RowIds:
         """Return the leaf of each pair, int64[p], of float32[features, p]."""
         pairs = np.arange(block.shape[1])
         node = np.full(block.shape[1], first, np.int64)
@@ -80,7 +79,7 @@ class BoostedTrees:
         return node
 
     @cached_property
-    def depths(self) -> Int32s:
+    def depths(self) -> NodeIds:
         """Edges from each tree's first node to its lowest leaf, int32[trees]."""
         depth = np.zeros(len(self.feature), np.int32)
         # From the last node up: children stand after their parent.
@@ -101,8 +100,8 @@ class PairLabels(NamedTuple):
         match: bool[p], whether they are the same thing.
     """
 
-    left: Ids
-    right: Ids
+    left: RowIds
+    right: RowIds
     match: NDArray[np.bool_]
 
 
@@ -194,5 +193,5 @@ def uncertain(scored: Matches, threshold: float | None, known: PairLabels | None
     return taken(best, order[evenly])
 
 
-def _sigmoid(values: Floats64) -> Floats64:
+def _sigmoid(values: PairValues) -> PairValues:
     return 1 / (1 + np.exp(-np.clip(values, -500, 500)))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gramvec.lexical.hashing import COLUMNS
 from gramvec.lexical.sparse import SparseEmbedder, held_by
 from gramvec.lexical.sparse_vectors import SparseVectors, ranges
-from gramvec.matching.nearest import Ids, Matches, places
+from gramvec.matching.nearest import Matches, RowIds, places
 
 # Chosen on half of 25 joins of names: 73.6 F1 on all where scikit-learn's TF-IDF has 71.0, each at its best threshold.
 ORDERS = (2, 3, 4)
@@ -34,7 +34,7 @@ class TwoNearest(NamedTuple):
         cosines: float64[n, 2]; 0 where there is none.
     """
 
-    others: Ids
+    others: RowIds
     cosines: NDArray[np.float64]
 
 
@@ -104,7 +104,7 @@ def two_nearest(found: Matches, rows: int) -> TwoNearest:
     return TwoNearest(others, cosines)
 
 
-def leads(best: TwoNearest, rows: Ids, partners: Ids, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+def leads(best: TwoNearest, rows: RowIds, partners: RowIds, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the cosine of each pair less that of the row's best other partner, float64[p]."""
     others = np.where(best.others[rows, 0] == partners, best.cosines[rows, 1], best.cosines[rows, 0])
     lead: NDArray[np.float64] = cosines - others
