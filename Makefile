@@ -59,7 +59,7 @@ test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that
 		--python-version 3.11 --extra cpu --extra bulk pyproject.toml -o $(VENV)/lowest.txt
 	test -x $(VENV)/lowest/bin/python || $(PYTHON) -m venv $(VENV)/lowest
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/lowest.txt
-	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest.txt -e . onnx scipy \
+	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest.txt -e . onnx scipy sparse-dot-topn \
 		httpx hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium trustme
 	$(VENV)/lowest/bin/python -m pytest $(LOWEST_TESTS)
 
@@ -118,7 +118,7 @@ format: $(VENV)/.dev  ## format the code and sort the imports
 
 PARTS ?= all
 bench: $(VENV)/.dev  ## measure, each figure against a limit or a peer; some parts alone: make bench PARTS=http,memory
-	BENCH_MATCHING=$(DATA)/dev/matching $(BIN)/python -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
+	BENCH_JOINS=$(DATA)/dev/joins BENCH_MATCHING=$(DATA)/dev/matching $(BIN)/python -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
 
 $(VENV)/.rivals: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,peers]'

@@ -1,10 +1,13 @@
-"""`gramvec match`, without labels and with them, beside RapidFuzz's cdist and scikit-learn's TF-IDF and neighbours.
+"""`gramvec match`, without labels and with them, beside TF-IDF of scikit-learn and RapidFuzz.
 
-On each set of the folder BENCH_MATCHING (see docs/choosing.md), or where none is named on sentences and the same ones
-with characters left out. All have one thread, and its CPU time is told, from texts to each left row's nearest right
-row, learning from labels included. F1 is on the test pairs, at the threshold that is best on the train and valid pairs
-that are not test pairs as well, nor labelled both ways. Recall at 1: of left rows with a match among the test pairs,
-the share whose nearest row of the whole right table is a match.
+On the joins of names of the folder BENCH_JOINS and the pairs of tables of BENCH_MATCHING (see docs/choosing.md), or on
+sentences and the same ones with characters left out where there is neither. Each way has one thread, and its CPU time
+goes from texts to each left row's nearest right row, learning from labels included.
+
+On joins, F1 of each right row's nearest left row is printed at the best threshold of each join, and at the threshold
+that `gramvec match` takes by itself. On tables, F1 is on the test pairs, at the threshold that is best on the train and
+valid pairs without test pairs and pairs with both labels. Recall at 1 is the share of left rows with a match among the
+test pairs whose nearest row of the whole right table is a match.
 """
 
 from __future__ import annotations
@@ -17,37 +20,51 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
-from gramvec.matching.features import Compared
-from gramvec.matching.fields import Field, match_fields, vectors_of
-from gramvec.matching.fit_matcher import Labels
-from gramvec.matching.matcher import candidates, chosen, learned
+from gramvec.matching.features import TablePair
+from gramvec.matching.fields import Field, choose, match_fields, nearest_rows, vectors_of
+from gramvec.matching.fit_matcher import best_threshold, fit_matcher
+from gramvec.matching.matcher import PairLabels, score_candidates
 from gramvec.matching.nearest import Matches
-from gramvec_training.evaluate.matching import MatchingSet, PairPlaces, best_threshold, f1_at, find_matching_sets
+from gramvec.matching.scoring import threshold_of, two_nearest, with_lead
+from gramvec_training.evaluate.matching import MatchingSet, PairPlaces, f1_at, find_matching_sets
 
 Ids = NDArray[np.int64]
 Scores = Callable[[Ids, Ids], NDArray[np.float64]]
 TABLES = ("left.csv", "right.csv")
+BLOCK_ROWS = 512
+# Rows of either table of the large one.
+LARGE = 20_000
 
 
 @dataclass(frozen=True)
 class Tables:
-    """A set; those of its columns that name the thing, joined; all of them; and what may be learned from."""
+    """A set, its naming columns joined, all its columns, and the labels to learn from."""
 
     one: MatchingSet
     named: list[Field]
     every: list[Field]
-    known: Labels
+    known: PairLabels
+
+
+@dataclass(frozen=True)
+class Join:
+    """Rows that look for their partner among the others, whose row it is; -1 for none."""
+
+    rows: list[str]
+    others: list[str]
+    partner: Ids
 
 
 @dataclass(frozen=True)
 class Found:
-    """The nearest right row of each left one, -1 for none; scores of any pairs; the threshold, if it was learned."""
+    """The nearest right row of each left one (-1 for none), scores of any pairs, and a threshold that was learned."""
 
     nearest: Ids
     scores: Scores
@@ -55,18 +72,20 @@ class Found:
 
 
 def run(setting: Setting) -> Part:
+    """Measure all ways on joins, a large table and pairs of tables."""
     part = Part()
     ways: dict[str, Callable[[Tables], Found]] = {"gramvec match": _match, "gramvec match, labels": _labelled}
-    peers = {
-        "RapidFuzz, cdist": ("rapidfuzz.process", _rapidfuzz),
-        "scikit-learn, TF-IDF": ("sklearn.neighbors", _tfidf),
-    }
+    peers = {"TF-IDF, scikit-learn": ("sklearn", _tfidf), "RapidFuzz": ("rapidfuzz", _rapidfuzz)}
     for name, (module, way) in peers.items():
         try:
             import_module(module)
             ways[name] = way
         except ImportError:
             part.note(f"{name} is left out: not installed")
+    joins = _joins()
+    if joins:
+        _add_joins(part, joins, list(ways))
+        _add_large(part, joins, list(ways))
     for tables in _sets(setting):
         rows: list[Row] = []
         for name, way in ways.items():
@@ -79,6 +98,56 @@ def run(setting: Setting) -> Part:
         title = f"match: {one.name}, {len(one.left):,} and {len(one.right):,} rows, {len(tables.known.left):,} labels"
         part.add(f"match_{one.name}", Group(title, "CPU seconds", rows, rows[0]["name"]))
     return part
+
+
+def _joins() -> list[Join]:
+    folder = os.environ.get("BENCH_JOINS")
+    if folder is None or not Path(folder).is_dir():
+        return []
+    found = []
+    for path in sorted(Path(folder).iterdir()):
+        left, right, pairs = (
+            list(csv.DictReader((path / name).read_text("utf-8").splitlines())) for name in (*TABLES, "gt.csv")
+        )
+        places = [{row["id"]: number for number, row in enumerate(table)} for table in (left, right)]
+        partner = np.full(len(right), -1)
+        for pair in pairs:
+            partner[places[1][pair["right"]]] = places[0][pair["left"]]
+        found.append(Join([row["title"] for row in right], [row["title"] for row in left], partner))
+    return found
+
+
+def _add_joins(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
+    rows: list[Row] = []
+    for name, nearest in NEAREST.items():
+        if name not in ways:
+            continue
+        began, best, own = time.process_time(), [], []
+        for join in joins:
+            found, threshold = nearest(join.rows, join.others)
+            correct, expected = join.partner[found.left] == found.right, int((join.partner >= 0).sum())
+            ranked = correct[np.argsort(-found.scores, kind="stable")]
+            best.append(float(np.max(2 * np.cumsum(ranked) / (np.arange(1, len(ranked) + 1) + expected))))
+            taken = found.scores >= np.float32(threshold)
+            own.append(2 * float(correct[taken].sum()) / (int(taken.sum()) + expected))
+        seconds = round(time.process_time() - began, 2)
+        row: Row = {"name": name, "cpu_seconds": seconds, "f1_best": round(100 * float(np.mean(best)), 2)}
+        rows.append(row | ({"f1": round(100 * float(np.mean(own)), 2)} if name == "gramvec match" else {}))
+    part.add("match_joins", Group(f"match: {len(joins)} joins of names, mean", "CPU seconds, F1 in %", rows))
+
+
+def _add_large(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
+    left = [text for join in joins for text in join.others][:LARGE]
+    # Each text without the character in its middle.
+    right = [text[: len(text) // 2] + text[len(text) // 2 + 1 :] for text in reversed(left)]
+    rows: list[Row] = []
+    for name in ("gramvec match", "TF-IDF, scikit-learn"):
+        if name in ways:
+            began, clock = time.process_time(), time.perf_counter()
+            NEAREST[name](left, right)
+            used, wall = time.process_time() - began, time.perf_counter() - clock
+            rows.append({"name": name, "cpu_seconds": round(used, 2), "seconds": round(wall, 2)})
+    part.add("match_large", Group(f"match: {len(left):,} by {len(right):,} names", "CPU seconds, one thread", rows))
 
 
 def _sets(setting: Setting) -> Iterator[Tables]:
@@ -106,7 +175,7 @@ def _made_up(texts: Sequence[str]) -> Tables:
     return Tables(one, fields, fields, _known(one))
 
 
-def _known(one: MatchingSet) -> Labels:
+def _known(one: MatchingSet) -> PairLabels:
     """The pairs of train and valid that are no test pairs, each once, without those that are labelled both ways."""
     tested = set(zip(one.test.left.tolist(), one.test.right.tolist(), strict=True))
     both = one.train + one.valid
@@ -115,7 +184,7 @@ def _known(one: MatchingSet) -> Labels:
         said.setdefault((left, right), set()).add(match)
     kept = [(*pair, *match) for pair, match in sorted(said.items()) if len(match) == 1 and pair not in tested]
     left, right, match = np.array(kept, np.int64).T
-    return Labels(left, right, match.astype(np.bool_))
+    return PairLabels(left, right, match.astype(np.bool_))
 
 
 def _quality(tables: Tables, found: Found) -> Row:
@@ -140,41 +209,84 @@ def _nearest(found: Matches, rows: int) -> Ids:
 
 
 def _match(tables: Tables) -> Found:
-    found = match_fields(tables.named, threshold=0)
+    found = match_fields(tables.named, threshold=0).matches
 
     def scores(left: Ids, right: Ids) -> NDArray[np.float64]:
         vectors = vectors_of(tables.named)
-        return vectors[0].dots(left, vectors[1], right).astype(np.float64)
+        best = two_nearest(nearest_rows(vectors, None, 2, 0.0), len(vectors[0]))
+        pairs = Matches(left, right, vectors[0].dots(left, vectors[1], right))
+        return with_lead(pairs, best).scores.astype(np.float64)
 
     return Found(_nearest(found, len(tables.one.left)), scores)
 
 
 def _labelled(tables: Tables) -> Found:
-    compared = Compared(tables.every)
-    known = learned(compared, [("", str(number)) for number in range(len(tables.every))], tables.known)
-    found = chosen(candidates(known, compared), 1, 0, one_to_one=False)
+    pair = TablePair(tables.every)
+    known = fit_matcher(pair, [("", str(number)) for number in range(len(tables.every))], tables.known)
+    found = choose(score_candidates(known, pair), 1, 0, one_to_one=False).matches
     return Found(
         _nearest(found, len(tables.one.left)),
-        lambda left, right: compared.judged(left, right, known.classifier),
+        lambda left, right: known.classifier.probabilities(pair.features(left, right)),
         known.threshold,
     )
 
 
 def _rapidfuzz(tables: Tables) -> Found:
     scorer = import_module("rapidfuzz.fuzz").token_set_ratio
-    all_pairs = import_module("rapidfuzz.process").cdist(tables.one.left, tables.one.right, scorer=scorer, workers=1)
-    return Found(all_pairs.argmax(axis=1), lambda left, right: all_pairs[left, right].astype(np.float64))
+
+    def scores(left: Ids, right: Ids) -> NDArray[np.float64]:
+        one, other = tables.one.left, tables.one.right
+        return np.array([scorer(one[a], other[b]) for a, b in zip(left.tolist(), right.tolist(), strict=True)])
+
+    found, _ = _nearest_by_rapidfuzz(tables.one.left, tables.one.right)
+    return Found(_nearest(found, len(tables.one.left)), scores)
 
 
 def _tfidf(tables: Tables) -> Found:
-    text = import_module("sklearn.feature_extraction.text")
-    made = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4))
-    made.fit([*tables.one.left, *tables.one.right])
-    left_vectors, right_vectors = made.transform(tables.one.left), made.transform(tables.one.right)
-    neighbours = import_module("sklearn.neighbors").NearestNeighbors(n_neighbors=1, metric="cosine", algorithm="brute")
-    nearest = neighbours.fit(right_vectors).kneighbors(left_vectors, return_distance=False)[:, 0]
+    left_vectors, right_vectors = _tfidf_vectors(tables.one.left, tables.one.right)
+    found, _ = _nearest_by_tfidf(tables.one.left, tables.one.right)
 
     def scores(left: Ids, right: Ids) -> NDArray[np.float64]:
         return np.asarray(left_vectors[left].multiply(right_vectors[right]).sum(axis=1), np.float64).ravel()
 
-    return Found(nearest, scores)
+    return Found(_nearest(found, len(tables.one.left)), scores)
+
+
+def _nearest_by_default(left: Sequence[str], right: Sequence[str]) -> tuple[Matches, float]:
+    field = [Field(left, right, 1.0)]
+    found = match_fields(field, threshold=0.0).matches
+    return found, threshold_of(found)
+
+
+def _tfidf_vectors(left: Sequence[str], right: Sequence[str]) -> tuple[Any, Any]:
+    text = import_module("sklearn.feature_extraction.text")
+    made = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True, dtype=np.float32)
+    made.fit([*left, *right])
+    return made.transform(left), made.transform(right)
+
+
+def _nearest_by_tfidf(left: Sequence[str], right: Sequence[str]) -> tuple[Matches, float]:
+    vectors, others = _tfidf_vectors(left, right)
+    best, scores = [], []
+    for start in range(0, len(left), BLOCK_ROWS):
+        cosines = (vectors[start : start + BLOCK_ROWS] @ others.T).toarray()
+        best.append(cosines.argmax(axis=1))
+        scores.append(cosines.max(axis=1))
+    return Matches(np.arange(len(left)), np.concatenate(best), np.concatenate(scores)), 0.0
+
+
+def _nearest_by_rapidfuzz(left: Sequence[str], right: Sequence[str]) -> tuple[Matches, float]:
+    scorer, cdist = import_module("rapidfuzz.fuzz").token_set_ratio, import_module("rapidfuzz.process").cdist
+    best, scores = [], []
+    for start in range(0, len(left), BLOCK_ROWS):
+        ratios = cdist(left[start : start + BLOCK_ROWS], right, scorer=scorer, workers=1)
+        best.append(ratios.argmax(axis=1))
+        scores.append(ratios.max(axis=1))
+    return Matches(np.arange(len(left)), np.concatenate(best), np.concatenate(scores)), 0.0
+
+
+NEAREST: dict[str, Callable[[Sequence[str], Sequence[str]], tuple[Matches, float]]] = {
+    "gramvec match": _nearest_by_default,
+    "TF-IDF, scikit-learn": _nearest_by_tfidf,
+    "RapidFuzz": _nearest_by_rapidfuzz,
+}

@@ -25,7 +25,7 @@ from gramvec.server.settings import Settings
 from http_support import RunningServer, running
 
 pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
-pytest.importorskip("scipy", reason="SciPy is not installed: pip install '.[match]'")
+pytest.importorskip("sparse_dot_topn", reason="SciPy is not installed: pip install '.[match]'")
 
 RECORDS = [
     {"text": "lost parcel", "team": "post"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
 import re
 import subprocess
@@ -22,11 +23,10 @@ from conftest import ROOT
 from gramvec.errors import InputError
 from gramvec.matching import fit_matcher as learning
 from gramvec.matching.api import Matcher
-from gramvec.matching.features import Compared, codes_of, feature_names, number_of
+from gramvec.matching.features import TablePair, codes_of, feature_names, number_of
 from gramvec.matching.fields import Field
-from gramvec.matching.fit_matcher import Labels
-from gramvec.matching.labels import read_labels
-from gramvec.matching.matcher import uncertain
+from gramvec.matching.inputs import labels_of, read_labels
+from gramvec.matching.matcher import PairLabels, uncertain
 from gramvec.matching.matcher_file import load_matcher
 from gramvec.matching.nearest import Matches
 
@@ -100,7 +100,7 @@ def test_parts_keep_left_rows_whole_and_have_matches_each() -> None:
     rng = np.random.default_rng(3)
     for _ in range(50):
         left = rng.integers(0, 14, 60)
-        labels = Labels(left, np.arange(60), rng.random(60) < 0.3)
+        labels = PairLabels(left, np.arange(60), rng.random(60) < 0.3)
         if min(len(np.unique(left[labels.match])), len(np.unique(left[~labels.match]))) < 5:
             continue
         part = learning._parts(labels)
@@ -118,7 +118,7 @@ def test_the_order_of_labels_and_batches_changes_nothing(tables: Any, matcher: M
     assert (again.match(left, right).scores == matcher.match(left, right).scores).all()
     found = gramvec.match(left, right, on=["name", "price"], labels=shuffled)
     assert (found.scores == matcher.match(left, right).scores).all()
-    compared = Compared([Field(left[name], right[name], 1.0) for name in ("name", "price")])
+    compared = TablePair([Field(left[name], right[name], 1.0) for name in ("name", "price")])
     pairs = np.arange(40), np.arange(40)[::-1].copy()
     whole = compared.features(*pairs)
     assert (whole[7:8] == compared.features(pairs[0][7:8], pairs[1][7:8])).all()
@@ -142,7 +142,7 @@ def test_options_hold_for_what_was_learned_too(tables: Any, matcher: Matcher) ->
 def test_features_say_what_is_shared_and_what_is_not() -> None:
     left = ["canon sd-1100 camera", "", "tv 9.50", "tv 9,50 and 3"]
     right = ["Canon SD1100 camera", "x", "tv 19", "tv 19"]
-    made = Compared([Field(left, right, 1.0)]).features(np.arange(4), np.arange(4))
+    made = TablePair([Field(left, right, 1.0)]).features(np.arange(4), np.arange(4))
     names = [name.removeprefix("column 1.") for name in feature_names(1)]
     row = [dict(zip(names, values, strict=True)) for values in made.tolist()]
     assert row[0]["codes_in_right"] == row[0]["codes_in_left"] == 1 and row[0]["words_in_right"] < 1
@@ -156,14 +156,14 @@ def test_features_say_what_is_shared_and_what_is_not() -> None:
 
 def test_a_pair_competes_with_the_nearest_others_of_its_rows() -> None:
     texts = ["alpha beta gamma", "delta epsilon zeta"], ["alpha beta gamma", "alpha beta gamme", "delta epsilon zeta"]
-    made = Compared([Field(*texts, 1.0)]).features(np.array([0, 0, 1]), np.array([0, 1, 2]))
+    made = TablePair([Field(*texts, 1.0)]).features(np.array([0, 0, 1]), np.array([0, 1, 2]))
     best, second, alone = made[:, 1].tolist()
     assert best > 0 > second and best == pytest.approx(-second) and alone == pytest.approx(1, abs=1e-6)
 
 
 def test_uncertain_pairs_are_near_the_threshold_and_new() -> None:
     scored = Matches(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 0]), np.array([0.9, 0.4, 0.55, 0.1], np.float32))
-    known = Labels(np.array([1]), np.array([1]), np.array([True]))
+    known = PairLabels(np.array([1]), np.array([1]), np.array([True]))
     found = uncertain(scored, 0.5, known, 2)
     assert list(zip(found.left.tolist(), found.right.tolist(), strict=True)) == [(0, 1), (0, 0)]
     spread = uncertain(scored, None, None, 2)
@@ -178,7 +178,7 @@ def test_uncertain_pairs_are_near_the_threshold_and_new() -> None:
         ([(0, -1, 1)], "label 0 is not"),
         ([(0, 0.5, 1)], "label 0 is not"),
         ([None], "label 0 is not"),
-        ([(0, 0, 1), (0, 0, 0)], "match in one label and not in another"),
+        ([(0, 0, 1), (0, 0, 0)], "1 pairs are labelled both ways: rows 0 and 0; keep one"),
         ([(500, 0, 1)], "row 500 of the left table, which has 120"),
         ([(0, 10**30, 1)], "label 0 is not|row "),
         ([], "only 0 labelled pairs match"),
@@ -236,8 +236,9 @@ def put(place: int, value: Any) -> Callable[[list[Any]], None]:
 
 
 COMMON = [
-    ("format", "pickle", "format"), ("version", 2, "format"), ("columns", [], "columns"),
-    ("columns", [["name", "name"]] * 2, "different ones"), ("columns", [["name"]] * 2, "a column is list"),
+    ("format", "pickle", "format"), ("version", 1, "format"), ("top", 0, "top"), ("top", "all", "top"),
+    ("columns", [], "columns"),
+    ("columns", [["name", "name"]] * 2, "distinct"), ("columns", [["name"]] * 2, "a column is list"),
     ("columns", [["a", "b"]] * 17, "columns"), ("columns", [["x" * 2000, "b"], ["a", "b"]], "a column"),
     ("weights", [1.0], "weights"), ("weights", [0, 1], "above 0"), ("weights", [1e300, 1], "weights"),
     ("weights", [True, 1], "weights"), ("features", put(0, "other"), "features"), ("threshold", 1.5, "threshold"),
@@ -255,8 +256,8 @@ LOGISTIC = [
 TREES = [
     ("classifier.feature", put(0, 10_000), "feature"), ("classifier.feature", put(0, -2), "feature"),
     ("classifier.feature", put(0, 1.5), "feature"), ("classifier.feature", [], "feature"),
-    ("classifier.below", put(0, 0), "below the other"), ("classifier.above", put(0, -1), "above"),
-    ("classifier.above", lambda values: values.__setitem__(0, len(values) - 1), "below the other"),
+    ("classifier.below", put(0, 0), "after its parent"), ("classifier.above", put(0, -1), "above"),
+    ("classifier.above", lambda values: values.__setitem__(0, len(values) - 1), "after its parent"),
     ("classifier.above", put(0, 10**7), "above"), ("classifier.cut", put(0, 1e13), "cut"),
     ("classifier.value", put(0, None), "value"), ("classifier.value", list.pop, "value"),
     ("classifier.starts", put(0, 1), "starts"), ("classifier.starts", put(1, 0), "starts"),
@@ -274,17 +275,17 @@ def test_a_damaged_matcher_is_one_sentence(either: Matcher, tmp_path: Path) -> N
         record = json.loads(good)
         change(where, value)(record)
         path.write_text(json.dumps(record))
-        with pytest.raises(InputError, match=rf"matcher\.json: no whole matcher \(.*{said}") as caught:
+        with pytest.raises(InputError, match=rf"matcher\.json: is not a valid matcher \(.*{said}") as caught:
             load_matcher(path)
         assert "\n" not in str(caught.value)
     whole = len(good)
     for data in (b"", b"[]", b"null", b"\xff", b"[" * 100_000, good[: whole // 2], b" " * (5 << 20), b"\x80\x04K\x01."):
         path.write_bytes(data)
-        with pytest.raises(InputError, match="no whole matcher"):
+        with pytest.raises(InputError, match="is not a valid matcher"):
             load_matcher(path)
     for text in (good.replace(b"0.", b"NaN,", 1), good.replace(b'"threshold":', b'"threshold":1e999,"x":', 1)):
         path.write_bytes(text)
-        with pytest.raises(InputError, match="no whole matcher"):
+        with pytest.raises(InputError, match="is not a valid matcher"):
             load_matcher(path)
 
 
@@ -295,7 +296,7 @@ def test_any_number_of_a_matcher_may_be_any(either: Matcher, tables: Any, tmp_pa
     parts = re.split(r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)", path.read_text())
     left, right, _ = tables
     pairs = np.arange(20)
-    features = Compared([Field(left[name], right[name], 1.0) for name in ("name", "price")]).features(pairs, pairs)
+    features = TablePair([Field(left[name], right[name], 1.0) for name in ("name", "price")]).features(pairs, pairs)
     loaded = 0
     for _ in range(60):
         changed = list(parts)
@@ -327,7 +328,7 @@ def test_a_tree_may_not_be_a_chain(either: Matcher, tmp_path: Path) -> None:
         "above": [place + 2 if one else 0 for place, one in enumerate(inner)], "value": [0.0] * nodes,
     }  # fmt: skip
     path.write_text(json.dumps(record))
-    with pytest.raises(InputError, match="more than 64 floors"):
+    with pytest.raises(InputError, match="more than 64 levels"):
         load_matcher(path)
 
 
@@ -377,7 +378,7 @@ def test_the_command_learns_keeps_and_asks(files: Path) -> None:
     more = match(files, *ON, "--labels", files / "labels.csv", "--labels", files / "filled.csv")
     assert b"learned from 249 labelled pairs" in more.stderr, more.stderr
     lost = match(files, *ON, "--review", review)
-    assert lost.returncode == 1 and b"is there already" in lost.stderr
+    assert lost.returncode == 1 and b"exists already" in lost.stderr
     others = match(files, "--on", "name", "--matcher", kept)
     assert others.returncode == 1 and b"other columns" in others.stderr and b"--on price:0.5" in others.stderr
 
@@ -404,7 +405,7 @@ def test_labels_of_other_forms(form: str, tmp_path: Path) -> None:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     else:
         path.write_text("left\tright\tmatch\n1\t2\tTRUE\n2\t1\tno\n2\t2\t\n")
-    found = read_labels([path], ["1", "2"], ["1", "2"])
+    found = read_labels([path], ["1", "2"], ["1", "2"]).labels
     assert [column.tolist() for column in found] == [[0, 1], [1, 0], [True, False]]
 
 
@@ -416,7 +417,7 @@ def test_labels_of_other_forms(form: str, tmp_path: Path) -> None:
         ("left,right,match\na1,b1,maybe\n", "line 2: match is maybe; write 1 or 0"),
         ("left,right,match\na1,b999,1\n", "line 2: no row of the right table has the id b999"),
         ("left,right,match\nx1,b1,1\n", "line 2: no row of the left table has the id x1"),
-        ("left,right,match\na1,b1,1\na1,b1,0\n", "line 3: a1 and b1 are labelled otherwise in .*line 2"),
+        ("left,right,match\na1,b1,1\na1,b1,0\n", "1 pairs are labelled both ways: a1 and b1 .*line 2 and .*line 3"),
         ("left,right,match\na1,b1\n", "line 2: 2 fields"),
         ("left,right,match\na1,b1,1\n", "only 1 labelled pairs match"),
         ("left,right,match\na1,b1,\n", "only 0 labelled pairs match"),
@@ -432,6 +433,58 @@ def test_what_is_wrong_with_labels_is_one_sentence(text: str, said: str, files: 
     assert not (files / "m.json").exists() and not (files / "o.csv").exists()
 
 
+def test_contradictory_labels_are_named_at_once_or_skipped(files: Path) -> None:
+    rows = (files / "labels.csv").read_text() + "a1,b1,0\na2,b2,0\na3,b9999,1\na4,b4,maybe\n"
+    (files / "wrong.csv").write_text(rows)
+    options = (*ON, "--labels", files / "wrong.csv", "-o", files / "o.csv", "--on-error", "skip")
+    done = match(files, *options)
+    assert done.returncode == 0, done.stderr
+    assert b"skipped 4 labels" in done.stderr and b"learned from 238 labelled pairs" in done.stderr
+    (files / "wrong.csv").write_text("\n".join(rows.splitlines()[:-2]))
+    done = match(files, *options[:-2])
+    assert done.returncode == 1 and not (files / "p.csv").exists()
+    assert re.search(
+        rb"2 pairs are labelled both ways: a1 and b1 \(.*line \d+ and .*line 242\), a2 and b2", done.stderr
+    )
+
+
+def test_labels_with_several_matches_of_a_row_ask_for_all(tables: Any, tmp_path: Path) -> None:
+    left, right, labels = tables
+    assert learning.top_of(labels_of(labels)) == 1
+    twice = {name: [*values, *values] for name, values in right.items()}
+    both = [*labels, *((one, other + 120, match) for one, other, match in labels)]
+    assert learning.top_of(labels_of(both)) is None
+    found = gramvec.match(left, twice, on=["name"], labels=both)
+    assert np.bincount(found.left).max() > 1
+    assert np.bincount(gramvec.match(left, twice, on=["name"], labels=both, top=1).left).max() == 1
+    matcher = Matcher.fit(left, twice, both, on=["name"])
+    matcher.save(tmp_path / "matcher.json")
+    again = Matcher.load(tmp_path / "matcher.json").match(left, twice)
+    assert (again.left.tolist(), again.right.tolist()) == (found.left.tolist(), found.right.tolist())
+
+
+def test_the_command_reports_how_many_labelled_pairs_are_written(files: Path) -> None:
+    done = match(files, *ON, "--labels", files / "labels.csv", "-o", files / "o.csv")
+    rows = list(csv.DictReader((files / "o.csv").read_text().splitlines()))
+    written = {(row["left_id"], row["right_id"]) for row in rows}
+    labels = list(csv.DictReader((files / "labels.csv").read_text().splitlines()))
+    right = sum((row["left"], row["right"]) in written for row in labels if row["match"] == "1")
+    wrong = sum((row["left"], row["right"]) in written for row in labels if row["match"] == "0")
+    assert f"of the labelled pairs, {right} of 60 matches and {wrong} of 180 others are written" in done.stderr.decode()
+
+
+def test_files_of_matchers_are_neither_planted_links_nor_pipes(either: Matcher, tmp_path: Path) -> None:
+    victim, path = tmp_path / "victim", tmp_path / "matcher.json"
+    victim.write_text("precious")
+    (tmp_path / ".matcher.json.new").symlink_to(victim)
+    either.save(path)
+    assert victim.read_text() == "precious" and Matcher.load(path).threshold == either.threshold
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(InputError, match="is not a regular file"):
+        Matcher.load(path)
+
+
 def test_options_that_do_not_go_together(files: Path) -> None:
     labels = files / "labels.csv"
     for options, code, said in [
@@ -440,7 +493,7 @@ def test_options_that_do_not_go_together(files: Path) -> None:
         (("--review", "m.txt"), 2, b".csv, .tsv or .jsonl"),
         (("--labels", labels, "--save-matcher", labels), 2, b"a file of their own"),
         (("--labels", labels, "--save-matcher", files / "no" / "m.json"), 1, b"there is no folder"),
-        (("--matcher", labels), 1, b"no whole matcher"),
+        (("--matcher", labels), 1, b"is not a valid matcher"),
         (("--labels", files / "left.txt"), 2, b"does not exist"),
     ]:
         done = match(files, *ON, *options)

@@ -212,7 +212,7 @@ def test_texts_of_combining_marks(server: Server, path: str, body: object) -> No
 @once_of_three
 @pytest.mark.parametrize("letters", ["ab", "abcdefghijkl"])
 def test_the_largest_match_of_texts_that_share_all(server: Server, letters: str) -> None:
-    pytest.importorskip("scipy", reason="SciPy is not installed: pip install '.[match]'")
+    pytest.importorskip("sparse_dot_topn", reason="SciPy is not installed: pip install '.[match]'")
     made = random.Random(letters)
     texts = ["".join(made.choices(letters, k=245)) for _ in range(2_000)]
     body = {"left": texts[:1_000], "right": texts[1_000:], "top": 100, "threshold": 0}

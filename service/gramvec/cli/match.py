@@ -8,16 +8,18 @@ from typing import Any
 import click
 
 from gramvec.bulk.embed_file import COLUMN, cores
-from gramvec.cli.embed import progress, threads_option, told_to_stop
-from gramvec.cli.match_labels import Asked, Wish
+from gramvec.cli.embed import on_error_option, progress, threads_option, told_to_stop
+from gramvec.cli.match_labels import LabelOptions, MatchOptions
 from gramvec.cli.match_output import EXPLAINED, NAMES, OUTPUTS, records_of, write
 from gramvec.cli.options import Bars
 from gramvec.errors import InputError
-from gramvec.matching.fields import THRESHOLD, Field
-from gramvec.matching.matcher import Learned
-from gramvec.matching.tables import read_table
+from gramvec.matching.fields import Field
+from gramvec.matching.inputs import read_table
+from gramvec.matching.matcher import LearnedMatcher
+from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FORMS, Form, form_of
 
+ComparedColumns = tuple[tuple[str, str, float], ...]
 TABLE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
@@ -49,27 +51,29 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
               help="A .csv, .tsv or .jsonl file. [stdout]")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(OUTPUTS), help="[by OUTPUT's ending, or csv]")
-@click.option("--top", type=click.IntRange(min=1), default=1, show_default=True,
-              help="So many rows of RIGHT for a row of LEFT, at most.")  # fmt: skip
+@click.option("--top", type=click.IntRange(min=1),
+              help="Rows of RIGHT for a row of LEFT, at most.  [default: 1, or --all where labels say so]")  # fmt: skip
+@click.option("--all", "every", is_flag=True, help="Write all rows of RIGHT above the threshold, of 100 candidates.")
 @click.option("--threshold", type=click.FloatRange(0, 1),
-              help=f"The least score of a match.  [default: {THRESHOLD}, or what labels teach]")  # fmt: skip
+              help="The lowest score of a match.  [default: that of the highest expected F1]")  # fmt: skip
 @click.option("--one-to-one", is_flag=True,
-              help="No row is in two matches: greedily, best first, of each row's 10 nearest.")  # fmt: skip
+              help="Write each row in one match at most: greedily, best first, of each row's 10 nearest.")  # fmt: skip
 @click.option("--block", metavar="COLUMN[=OTHER]",
-              help="Compare only rows with the same value here, but for case and spaces; none with none.")  # fmt: skip
+              help="Compare only rows with the same value here, except for case and spaces.")  # fmt: skip
 @click.option("--id", "id_column", metavar="COLUMN[=OTHER]",
-              help='What names a row. ["id" if there is one, or its number]')  # fmt: skip
-@click.option("--explain", is_flag=True, help="Add what two texts share, and what each has alone.")
+              help='Column of the ids of rows. ["id" if there is one, else the row number]')  # fmt: skip
+@click.option("--explain", is_flag=True, help="Add the words that both texts share, and those that only one has.")
 @click.option("--labels", type=TABLE, multiple=True, metavar="FILE",
               help="Learn from pairs: columns left, right (ids) and match (1 or 0); repeatable.")  # fmt: skip
 @click.option("--save-matcher", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write there what --labels taught, as JSON.")  # fmt: skip
-@click.option("--matcher", type=TABLE, metavar="FILE", help="Match by what --save-matcher wrote.")
+              help="Write what --labels taught to this file of JSON.")  # fmt: skip
+@click.option("--matcher", type=TABLE, metavar="FILE", help="Match by a matcher that --save-matcher wrote.")
 @click.option("--review", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write there the pairs that are best labelled next: those nearest the threshold.")  # fmt: skip
-@click.option("--review-pairs", type=click.IntRange(min=1), default=100, show_default=True, help="How many.")
+              help="Write the pairs to label next to this file: those nearest the threshold.")  # fmt: skip
+@click.option("--review-pairs", type=click.IntRange(min=1), default=100, show_default=True, help="Pairs of --review.")
 @click.option("--left-format", type=click.Choice(FORMS), help="[by LEFT's ending, or txt]")
 @click.option("--right-format", type=click.Choice(FORMS), help="[by RIGHT's ending, or txt]")
+@on_error_option
 @threads_option
 def match_command(
     left: Path,
@@ -77,7 +81,8 @@ def match_command(
     on: tuple[tuple[str, str, float], ...],
     output: Path | None,
     form: str | None,
-    top: int,
+    top: int | None,
+    every: bool,
     threshold: float | None,
     one_to_one: bool,
     block: str | None,
@@ -90,14 +95,14 @@ def match_command(
     review_pairs: int,
     left_format: Form | None,
     right_format: Form | None,
+    on_error: OnError,
     threads: int | None,
 ) -> None:
-    """For each row of LEFT, the rows of RIGHT that are most alike: ids, score, texts.
+    """Match each row of LEFT with rows of RIGHT, and write ids, score and texts.
 
-    Both are files that `gramvec embed` reads. Rows are compared by n-grams, those that few rows of the two tables have
-    count most; no model and no label is needed. Every two rows are considered, exactly. SciPy is: pip install
-    'gramvec[match]'. With --labels scores are probabilities of a matcher that learns from them: pip install
-    'gramvec[labels]'.
+    Both are files that `gramvec embed` reads. Rows are compared by their n-grams and words, of which rare ones count
+    most; no model and no label is needed. Needs SciPy: pip install 'gramvec[match]'. With --labels, scores are the
+    probabilities of a matcher that learns from them: pip install 'gramvec[labels]'.
 
     \b
     Examples:
@@ -107,7 +112,9 @@ def match_command(
       gramvec match ours.csv theirs.csv --on name --review pairs.csv
       gramvec match ours.csv theirs.csv --on name --labels pairs.csv --save-matcher names.json -o matches.csv
     """  # noqa: D301 - click takes the character, not its escape
-    asked = Asked(labels, matcher, save_matcher, review, review_pairs)
+    if every and (top or one_to_one):
+        raise click.UsageError("--all writes every row above the threshold; give it without --top and --one-to-one")
+    asked = LabelOptions(labels, matcher, save_matcher, review, review_pairs)
     asked.check((left, right, output))
     known = asked.known()
     columns = _columns(on, known)
@@ -119,29 +126,39 @@ def match_command(
         for side, (path, form_in) in enumerate([(left, left_format), (right, right_format)]):
             wanted = [one[:2][side] for one in columns] + ([blocks[side]] if blocks else [])
             with progress(f"reading {path.name}") as watch:
-                tables.append(read_table(path, form_in or form_of(path), wanted, ids[side], watch=watch))
+                tables.append(
+                    read_table(path, form_in or form_of(path), wanted, ids[side], on_error=on_error, watch=watch)
+                )
         one, other = tables
         fields = [Field(one.columns[a], other.columns[b], weight) for a, b, weight in columns]
         keys = (one.columns[blocks[0]], other.columns[blocks[1]]) if blocks else None
         with Bars() as bars:
-            wish = Wish(top, threshold, one_to_one, threads or cores(), bars.watch)
-            found = asked.matches(known, (one, other), fields, [(a, b) for a, b, _ in columns], keys, wish)
+            options = MatchOptions(top, every, threshold, one_to_one, on_error, threads or cores(), bars.watch)
+            matched = asked.matches(known, (one, other), fields, [(a, b) for a, b, _ in columns], keys, options)
+        found = matched.matches
         names = (*NAMES, *EXPLAINED) if explain else NAMES
         write(output, form, names, records_of(found, one, other, fields, explain=explain))
-    matched = len(set(found.left.tolist()))
-    click.echo(f"{matched:,} of {len(one.ids):,} rows of {left} have a match, {len(found.left):,} pairs", err=True)
+    rows = len(set(found.left.tolist()))
+    click.echo(
+        f"{rows:,} of {len(one.ids):,} rows of {left} have a match, {len(found.left):,} pairs at the threshold "
+        f"{matched.threshold:.3f}; {matched.left_out:,} more pairs above it are left out"
+        f"{' (--one-to-one)' if one_to_one else ' (see --top and --all)' if matched.left_out else ''}",
+        err=True,
+    )
 
 
-def _columns(on: tuple[tuple[str, str, float], ...], known: Learned | None) -> tuple[tuple[str, str, float], ...]:
-    """What is compared: what --on names, or what a matcher has learned from."""
+def _columns(on: ComparedColumns, known: LearnedMatcher | None) -> ComparedColumns:
+    """Return the compared columns: those of --on, or those of the matcher."""
     if len({(a, b) for a, b, _ in on}) < len(on):
         raise click.UsageError("--on names a column twice; give its weight once")
     if known is None:
         return on or ((COLUMN, COLUMN, 1.0),)
     learned = tuple((*names, weight) for names, weight in zip(known.columns, known.weights, strict=True))
     if on and on != learned:
-        said = " ".join(f"--on {a if a == b else f'{a}={b}'}:{weight:g}" for a, b, weight in learned)
-        raise InputError(f"the matcher has learned from other columns than --on names; leave --on out, or give {said}")
+        learned_on = " ".join(f"--on {a if a == b else f'{a}={b}'}:{weight:g}" for a, b, weight in learned)
+        raise InputError(
+            f"--on names other columns than the matcher was learned from; leave it out, or give {learned_on}"
+        )
     return learned
 
 

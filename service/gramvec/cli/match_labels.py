@@ -1,4 +1,4 @@
-"""What `gramvec match` is asked about labels: to learn from them, to keep that, to name what is labelled next."""
+"""Options of `gramvec match` that learn from labels, keep what was learned, and name the pairs to label next."""
 
 from __future__ import annotations
 
@@ -11,29 +11,46 @@ import click
 
 from gramvec.cli.match_output import OUTPUTS, REVIEWED, records_of, write
 from gramvec.errors import InputError
-from gramvec.matching.features import Compared
-from gramvec.matching.fields import THRESHOLD, Blocks, Field, match_fields
-from gramvec.matching.labels import read_labels
-from gramvec.matching.matcher import Learned, candidates, chosen, learned, uncertain
+from gramvec.matching.features import TablePair
+from gramvec.matching.fields import Blocks, Field, Matched, choose, match_fields
+from gramvec.matching.fit_matcher import fit_matcher
+from gramvec.matching.inputs import MatchTable, read_labels
+from gramvec.matching.matcher import LearnedMatcher, PairLabels, score_candidates, uncertain
 from gramvec.matching.matcher_file import load_matcher, save_matcher
 from gramvec.matching.nearest import Matches
-from gramvec.matching.tables import Table
+from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import form_of
 
 
-class Wish(NamedTuple):
-    """Which matches: options of the command; and who watches."""
+class MatchOptions(NamedTuple):
+    """Options that choose the matches.
 
-    top: int
+    Attributes:
+        top: right rows for a left row; None for the default.
+        all: all rows above the threshold.
+        threshold: the lowest score; None for the default.
+        one_to_one: no row is in two matches.
+        on_error: what a bad or contradictory label does.
+        threads: threads of the sparse product.
+        watch: receives the progress.
+    """
+
+    top: int | None
+    all: bool
     threshold: float | None
     one_to_one: bool
+    on_error: OnError
     threads: int
     watch: Callable[[str, int, int], None]
 
+    def highest(self, learned: int | None = 1) -> int | None:
+        """Return the right rows for a left row, None for all; `learned` unless an option says it."""
+        return None if self.all else self.top or learned
+
 
 @dataclass(frozen=True)
-class Asked:
-    """The options of their names."""
+class LabelOptions:
+    """The options --labels, --matcher, --save-matcher, --review and --review-pairs."""
 
     labels: tuple[Path, ...]
     matcher: Path | None
@@ -42,9 +59,10 @@ class Asked:
     pairs: int
 
     def check(self, others: Sequence[Path | None]) -> None:
-        """Raise UsageError for options that do not go together, InputError where a file would be lost.
+        """Raise UsageError for options that exclude each other, InputError where a file would be lost.
 
-        others: the files of other options.
+        Args:
+            others: the files of other options.
         """
         if self.labels and self.matcher:
             raise click.UsageError("--labels learns a matcher and --matcher brings one; give one of them")
@@ -54,7 +72,7 @@ class Asked:
             raise click.UsageError(f"--review writes a .csv, .tsv or .jsonl file, not {self.review.name}")
         if self.review and self.review.exists():
             raise InputError(
-                f"{self.review}: is there already, with labels perhaps; give it to --labels, and --review another"
+                f"{self.review}: exists already, perhaps with labels; give it to --labels, and --review another file"
             )
         written = [path for path in (self.saved, self.review) if path is not None]
         for path in written:
@@ -62,63 +80,87 @@ class Asked:
                 raise InputError(f"{path}: there is no folder {path.parent}; make it first")
         read = {path.resolve() for path in (*others, *self.labels) if path is not None}
         if any(path.resolve() in read for path in written) or len({path.resolve() for path in written}) < len(written):
-            raise click.UsageError("--save-matcher and --review each want a file of their own")
+            raise click.UsageError("--save-matcher and --review each need a file of their own")
 
-    def known(self) -> Learned | None:
-        """The matcher that --matcher names."""
+    def known(self) -> LearnedMatcher | None:
+        """Return the matcher that --matcher names."""
         return load_matcher(self.matcher) if self.matcher else None
 
     def matches(
         self,
-        known: Learned | None,
-        tables: tuple[Table, Table],
+        known: LearnedMatcher | None,
+        tables: tuple[MatchTable, MatchTable],
         fields: Sequence[Field],
         columns: Sequence[tuple[str, str]],
         keys: Blocks | None,
-        wish: Wish,
-    ) -> Matches:
-        """The matches, after what else was asked for is written."""
+        options: MatchOptions,
+    ) -> Matched:
+        """Return the matches, after the matcher and the review were written."""
         if not (self.labels or self.matcher or self.review):
-            return _exact(fields, keys, wish)
-        labels = read_labels(self.labels, tables[0].ids, tables[1].ids) if self.labels else None
+            return _without_labels(fields, keys, options)
+        labels = self._read(tables, options.on_error) if self.labels else None
         ngrams = known.ngrams if known else None
-        compared = Compared(fields, keys, ngrams=ngrams, threads=wish.threads, watch=wish.watch)
+        pair = TablePair(fields, keys, ngrams=ngrams, threads=options.threads, watch=options.watch)
         if labels is not None:
-            known = learned(compared, columns, labels, wish.watch)
-            _say(known)
+            known = fit_matcher(pair, columns, labels, options.watch)
+            _report(known)
             if self.saved:
                 save_matcher(known, self.saved)
-        scored = candidates(known, compared, wish.watch)
-        least = _least(known, wish)
+        scored = score_candidates(known, pair, options.watch)
+        threshold = options.threshold if options.threshold is not None or known is None else known.threshold
         if self.review:
-            self._review(self.review, uncertain(scored, least if known else None, labels, self.pairs), tables, fields)
-        return chosen(scored, wish.top, least, one_to_one=wish.one_to_one) if known else _exact(fields, keys, wish)
+            self._review(
+                self.review, uncertain(scored, threshold if known else None, labels, self.pairs), tables, fields
+            )
+        if known is None or threshold is None:
+            return _without_labels(fields, keys, options)
+        found = choose(scored, options.highest(known.top), threshold, one_to_one=options.one_to_one)
+        if labels is not None:
+            _report_written(found.matches, labels)
+        return found
 
-    def _review(self, path: Path, found: Matches, tables: tuple[Table, Table], fields: Sequence[Field]) -> None:
+    def _read(self, tables: tuple[MatchTable, MatchTable], on_error: OnError) -> PairLabels:
+        labels, skipped = read_labels(self.labels, tables[0].ids, tables[1].ids, on_error=on_error)
+        if skipped:
+            click.echo(f"skipped {skipped:,} labels that are bad or contradict another", err=True)
+        return labels
+
+    def _review(
+        self, path: Path, found: Matches, tables: tuple[MatchTable, MatchTable], fields: Sequence[Field]
+    ) -> None:
         records = (record | {"match": ""} for record in records_of(found, *tables, fields, explain=False))
         write(path, form_of(path), REVIEWED, ({name: record[name] for name in REVIEWED} for record in records))
         click.echo(f"{len(found.left):,} pairs to label are in {path}: fill its column match, then give it to --labels",
                    err=True)  # fmt: skip
 
 
-def _least(known: Learned | None, wish: Wish) -> float:
-    if wish.threshold is not None:
-        return wish.threshold
-    return known.threshold if known else THRESHOLD
-
-
-def _exact(fields: Sequence[Field], keys: Blocks | None, wish: Wish) -> Matches:
+def _without_labels(fields: Sequence[Field], keys: Blocks | None, options: MatchOptions) -> Matched:
     return match_fields(
-        fields, keys, top=wish.top, threshold=_least(None, wish), one_to_one=wish.one_to_one, threads=wish.threads,
-        watch=wish.watch,
+        fields, keys, top=options.highest(), threshold=options.threshold, one_to_one=options.one_to_one,
+        threads=options.threads, watch=options.watch,
     )  # fmt: skip
 
 
-def _say(known: Learned) -> None:
+def _report(known: LearnedMatcher) -> None:
     report = known.report
     click.echo(
         f"learned from {report.pairs:,} labelled pairs, {report.matches:,} of them matches ({report.kind}); on "
         f"{report.held_pairs:,} held out ({report.held_matches:,} matches), at the threshold {known.threshold:.3f}: "
         f"precision {report.precision:.1%}, recall {report.recall:.1%}, F1 {report.f1:.1%}",
+        err=True,
+    )
+    if known.top is None:
+        click.echo("many rows have several labelled matches, so all above the threshold are written (--all)", err=True)
+
+
+def _report_written(found: Matches, labels: PairLabels) -> None:
+    """Report how many of the labelled pairs are written, which is less than the classifier finds where --top cuts."""
+    width = 1 + max(int(found.right.max(initial=0)), int(labels.right.max(initial=0)))
+    written = set((found.left * width + found.right).tolist())
+    there = [pair in written for pair in (labels.left * width + labels.right).tolist()]
+    right = sum(match for one, match in zip(there, labels.match.tolist(), strict=True) if one)
+    click.echo(
+        f"of the labelled pairs, {right:,} of {int(labels.match.sum()):,} matches and {sum(there) - right:,} of "
+        f"{int((~labels.match).sum()):,} others are written",
         err=True,
     )

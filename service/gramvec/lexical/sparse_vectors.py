@@ -47,7 +47,7 @@ class SparseVectors:
     def rows(self, places: NDArray[np.int64]) -> SparseVectors:
         """These rows, in this order."""
         lengths = self.indptr[places + 1] - self.indptr[places]
-        at = _ranges(self.indptr[places], lengths)
+        at = ranges(self.indptr[places], lengths)
         return SparseVectors(np.append(0, np.cumsum(lengths)), self.indices[at], self.values[at], self.columns)
 
     def dots(self, left: NDArray[np.int64], other: SparseVectors, right: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -79,11 +79,11 @@ class SparseVectors:
     def _keys(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """(place in `rows` times columns plus the column, ascending, and the value) of all entries of these rows."""
         lengths = self.indptr[rows + 1] - self.indptr[rows]
-        places = _ranges(self.indptr[rows], lengths)
+        places = ranges(self.indptr[rows], lengths)
         return np.repeat(np.arange(len(rows)) * self.columns, lengths) + self.indices[places], self.values[places]
 
 
-def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """int64: start, start + 1, ... for each of these, one after the other."""
     before = np.cumsum(lengths) - lengths
     return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))

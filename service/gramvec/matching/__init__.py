@@ -1,6 +1,7 @@
-"""Matching: for each row of a table the nearest rows of another, by n-grams or by labels.
+"""Matching: the rows of a table that are the same thing as the rows of another, by their letters or by labels.
 
-A new feature of a pair is added in `features`; docs/matching.md has examples.
+`scoring` has the score without labels, `nearest` the nearest rows, `features` and `fit_matcher` what labels teach.
+docs/matching.md has examples.
 """
 
 from __future__ import annotations

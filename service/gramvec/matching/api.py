@@ -1,24 +1,25 @@
-"""Tables in memory, frames of any library, into matches; and a matcher of such tables that learns from labels."""
+"""Public functions: matches of tables in memory, and a matcher that learns from labelled pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gramvec.errors import InputError
-from gramvec.matching.features import Compared
-from gramvec.matching.fields import THRESHOLD, Blocks, Field, match_fields
-from gramvec.matching.fit_matcher import Report
-from gramvec.matching.labels import labels_of
-from gramvec.matching.matcher import Learned, candidates, chosen, learned
+from gramvec.matching.features import TablePair
+from gramvec.matching.fields import Blocks, Field, choose, match_fields
+from gramvec.matching.fit_matcher import fit_matcher
+from gramvec.matching.inputs import labels_of
+from gramvec.matching.matcher import LabelReport, LearnedMatcher, score_candidates
 from gramvec.matching.matcher_file import load_matcher, save_matcher
 from gramvec.matching.nearest import Matches
 from gramvec.text.inputs import listed
 
 On = str | Sequence[str] | Mapping[str, float]
-Triples = Iterable[Sequence[Any]]
-# What a column of texts that are in no table is called.
+Top = int | Literal["all"] | None
+LabelTriples = Iterable[Sequence[Any]]
+# The name of the column of texts that are in no table.
 TEXT = "text"
 
 
@@ -27,72 +28,93 @@ def match(
     right: Any,
     *,
     on: On | None = None,
-    top: int = 1,
+    top: Top = None,
     threshold: float | None = None,
     one_to_one: bool = False,
     block: str | None = None,
-    labels: Triples | None = None,
+    labels: LabelTriples | None = None,
     threads: int = 1,
 ) -> Matches:
-    """The rows of `right` that are most alike to each row of `left`.
+    """Return the rows of `right` that match each row of `left`.
 
-    left, right: texts (any iterable of str) if `on` is None; else tables, whose columns are left[name]: a dict of
-    lists, or a frame of pandas, polars or pyarrow. None and NaN are "".
-    on: the columns that are compared, with their weights. top: so many right rows for a left one at most.
-    threshold: the least score, from 0 to 1; 0.3 if none is given. one_to_one: no row is in two matches: pairs are taken
-    from the highest score down among each left row's 10 (or `top`) nearest. block: only rows with the same value in
-    this column, but for case and spaces around it, are compared; rows without one are compared with nothing.
-    labels: (left row, right row, whether they match) each, rows from 0; scores are then the probabilities of a matcher
-    that learns from them, of pairs of which one is among the other's 10 nearest, and the threshold is its own.
-    Returns rows from 0 and scores float32, by left row and then the highest score. Raises InputError for what cannot
-    be matched.
+    Args:
+        left: texts, any iterable of str, without `on`; else a table whose columns are left[name]: a dict of lists, or a
+            frame of pandas, polars or pyarrow. None and NaN are "".
+        right: likewise.
+        on: the compared columns, or a mapping of columns to weights.
+        top: right rows for a left row at most; "all" for all above the threshold, of 100 candidates. None is 1, or with
+            labels what they say: "all" where many left rows have several labelled matches.
+        threshold: the lowest score, a probability from 0 to 1; None for that of the highest expected F1, or with labels
+            for the matcher's own.
+        one_to_one: whether no row is in two matches. Pairs are taken from the highest score down, among each left row's
+            10 (or `top`) nearest.
+        block: compare only rows with the same value in this column, except for case and surrounding spaces. Rows
+            without a value are not compared.
+        labels: (left row, right row, whether they match) for some pairs, rows from 0. Scores are then the probabilities
+            of a matcher that learns from them.
+        threads: threads of the sparse product.
+
+    Returns:
+        Rows from 0 with float32 scores, by left row, then descending score.
+
+    Raises:
+        InputError: tables, options or labels are not valid, or a library is not installed.
     """
     fields, columns = _fields(left, right, on)
     keys = _keys(left, right, block, on)
     if labels is None:
-        least = THRESHOLD if threshold is None else threshold
-        return match_fields(fields, keys, top=top, threshold=least, one_to_one=one_to_one, threads=threads)
+        highest = 1 if top is None else _top(top)
+        options: dict[str, Any] = {"threshold": threshold, "one_to_one": one_to_one, "threads": threads}
+        return match_fields(fields, keys, top=highest, **options).matches
     given = labels_of(labels)
-    compared = Compared(fields, keys, threads=threads)
-    return _matched(learned(compared, columns, given), compared, top, threshold, one_to_one=one_to_one)
+    pair = TablePair(fields, keys, threads=threads)
+    return _matches_by(fit_matcher(pair, columns, given), pair, top, threshold, one_to_one=one_to_one)
 
 
 class Matcher:
-    """What labelled pairs of two tables teach about matches of their columns; for these tables, and for others."""
+    """A matcher of the columns of two tables, learned from labelled pairs; for these tables, and for others."""
 
-    def __init__(self, learned: Learned) -> None:
+    def __init__(self, learned: LearnedMatcher) -> None:
         self._learned = learned
 
     @classmethod
     def fit(
-        cls, left: Any, right: Any, labels: Triples, *, on: On | None = None, block: str | None = None, threads: int = 1
+        cls,
+        left: Any,
+        right: Any,
+        labels: LabelTriples,
+        *,
+        on: On | None = None,
+        block: str | None = None,
+        threads: int = 1,
     ) -> Matcher:
-        """Learn from labels, (left row, right row, whether they match) each, rows from 0. Else as `match`.
+        """Learn from labels, (left row, right row, whether they match) each; other arguments as in `match`.
 
-        Raises InputError for what cannot be matched, for labels that contradict, and for fewer than 10 of either kind.
+        Raises:
+            InputError: tables or labels are not valid, labels contradict, or there are fewer than 10 of either kind.
         """
         fields, columns = _fields(left, right, on)
         given = labels_of(labels)
-        compared = Compared(fields, _keys(left, right, block, on), threads=threads)
-        return cls(learned(compared, columns, given))
+        pair = TablePair(fields, _keys(left, right, block, on), threads=threads)
+        return cls(fit_matcher(pair, columns, given))
 
     @classmethod
     def load(cls, path: str | Path) -> Matcher:
-        """A matcher that `save` wrote. Raises InputError for a file that is no whole one."""
+        """Read a matcher that `save` wrote. Raises InputError for an invalid file."""
         return cls(load_matcher(Path(path)))
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file of JSON: numbers and names, no code."""
+        """Write the matcher to a file of JSON: numbers and names, no code."""
         save_matcher(self._learned, Path(path))
 
     @property
-    def report(self) -> Report:
-        """How good it was on labels that were held out."""
+    def report(self) -> LabelReport:
+        """Its quality on labels that were held out."""
         return self._learned.report
 
     @property
     def threshold(self) -> float:
-        """The least probability of a match, from 0 to 1."""
+        """The lowest probability of a match, 0 to 1."""
         return self._learned.threshold
 
     def match(
@@ -100,15 +122,15 @@ class Matcher:
         left: Any,
         right: Any,
         *,
-        top: int = 1,
+        top: Top = None,
         threshold: float | None = None,
         one_to_one: bool = False,
         block: str | None = None,
         threads: int = 1,
     ) -> Matches:
-        """The matches of two tables that have the columns it has learned from; arguments as of `match`.
+        """Return the matches of two tables that have the learned columns; arguments as in `match`.
 
-        A list or tuple is the texts of the one column. scores: probabilities.
+        A list or tuple is the texts of the only column. Scores are probabilities.
         """
         known = self._learned
         if len(known.columns) > 1 and any(isinstance(table, list | tuple) for table in (left, right)):
@@ -120,13 +142,23 @@ class Matcher:
             for (name, other), weight in zip(known.columns, known.weights, strict=True)
         ]
         keys = None if block is None else (_column(tables[0], block), _column(tables[1], block))
-        compared = Compared(fields, keys, ngrams=known.ngrams, threads=threads)
-        return _matched(known, compared, top, threshold, one_to_one=one_to_one)
+        pair = TablePair(fields, keys, ngrams=known.ngrams, threads=threads)
+        return _matches_by(known, pair, top, threshold, one_to_one=one_to_one)
 
 
-def _matched(known: Learned, compared: Compared, top: int, threshold: float | None, *, one_to_one: bool) -> Matches:
-    least = known.threshold if threshold is None else threshold
-    return chosen(candidates(known, compared), top, least, one_to_one=one_to_one)
+def _matches_by(
+    known: LearnedMatcher, pair: TablePair, top: Top, threshold: float | None, *, one_to_one: bool
+) -> Matches:
+    highest = known.top if top is None else _top(top)
+    lowest = known.threshold if threshold is None else threshold
+    return choose(score_candidates(known, pair), highest, lowest, one_to_one=one_to_one).matches
+
+
+def _top(top: Top) -> int | None:
+    """Return the number of right rows for a left row, None for all."""
+    if top == "all" or isinstance(top, int):
+        return None if isinstance(top, str) else top
+    raise InputError(f"top must be a number of at least 1 or 'all', got {top!r}", field="top")
 
 
 def _fields(left: Any, right: Any, on: On | None) -> tuple[list[Field], list[tuple[str, str]]]:

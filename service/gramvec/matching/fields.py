@@ -1,85 +1,133 @@
-"""Two tables into matches: columns into one sparse vector a row, the nearest rows, one-to-one."""
+"""Columns of two tables into matches: one sparse vector for each row, blocks, the nearest rows, one-to-one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec.lexical.hashing import COLUMNS
-from gramvec.lexical.sparse import ORDERS, SIF_A, Weighting, fit
+from gramvec.lexical.sparse import MAX_CHARACTERS, ORDERS, SIF_A, Weighting, fit
 from gramvec.lexical.sparse_vectors import SparseVectors
-from gramvec.matching.nearest import Ids, Matches, best, joined, near, nearest, none, scipy_sparse, taken
+from gramvec.matching.nearest import Matches, best, joined, nearest, places, scipy_sparse, taken
+from gramvec.matching.scoring import (
+    NGRAM_SHARE,
+    WORD_SHARE,
+    beside,
+    ngrams_and_words,
+    threshold_of,
+    two_nearest,
+    with_lead,
+)
 
-THRESHOLD = 0.3
-# The nearest rows of each left one among which --one-to-one chooses.
-ONE_TO_ONE_DEPTH = 10
+# The nearest rows of each left one that are scored, and among which one_to_one chooses.
+DEPTH = 10
+# As many where all above the threshold are matches.
+ALL_DEPTH = 100
 MOST_COLUMNS = 16
 # Blocks of fewer pairs are scored pair by pair.
 FEW_PAIRS = 50_000
 
-Watch = Callable[[str, int, int], None]
+MatchWatch = Callable[[str, int, int], None]
 Blocks = tuple[Sequence[str], Sequence[str]]
-Sides = tuple[list[SparseVectors], list[SparseVectors]]
+BothTables = tuple[SparseVectors, SparseVectors]
 
 
-def unwatched(what: str, done: int, total: int) -> None:
-    """A Watch that does nothing."""
+def unwatched(task: str, done: int, total: int) -> None:
+    """Report nothing."""
 
 
 class Field(NamedTuple):
-    """A column that is compared: its texts in both tables, and its weight (above 0)."""
+    """A compared column: its texts in both tables, and its weight (above 0)."""
 
     left: Sequence[str]
     right: Sequence[str]
     weight: float
 
 
-class Ngrams(NamedTuple):
-    """What `gramvec.lexical.fit` is told about a column's n-grams."""
+class NgramSettings(NamedTuple):
+    """Settings of `gramvec.lexical.fit` for the columns of a matcher."""
 
     weighting: Weighting = "sif"
     orders: tuple[int, ...] = ORDERS
     a: float = SIF_A
 
 
+class Matched(NamedTuple):
+    """Matches, the threshold, and the number of pairs above it that were left out.
+
+    Attributes:
+        matches: what is reported.
+        threshold: the lowest score, given or from the data.
+        left_out: pairs of at least that score among each left row's candidates that `top` or `one_to_one` left out.
+    """
+
+    matches: Matches
+    threshold: float
+    left_out: int
+
+
 def match_fields(
     fields: Sequence[Field],
     blocks: Blocks | None = None,
     *,
-    top: int = 1,
-    threshold: float = THRESHOLD,
+    top: int | None = 1,
+    threshold: float | None = None,
     one_to_one: bool = False,
     threads: int = 1,
-    watch: Watch = unwatched,
-) -> Matches:
-    """`match` (frames) of columns. watch: called with what is done, how much since then, and of how much."""
-    if not 0 <= threshold <= 1:
-        raise InputError(f"the threshold must be from 0 to 1, not {threshold:g}", field="threshold")
-    if top < 1:
-        raise InputError(f"top must be at least 1, not {top}", field="top")
-    scipy_sparse()  # whether it can be had is known before minutes of work, not after them
+    watch: MatchWatch = unwatched,
+) -> Matched:
+    """Match two tables by columns, without labels.
+
+    Args:
+        fields: the compared columns.
+        blocks: a key for each row of both tables; rows are compared only with rows of the same key.
+        top: right rows for a left row at most; None for all of its 100 nearest.
+        threshold: the lowest score, 0 to 1; None for that of the highest expected F1.
+        one_to_one: whether a row is in one match at most.
+        threads: threads of the sparse product.
+        watch: called with the task, the units done since the last call, and their total.
+    """
+    check_choice(top, threshold)
+    scipy_sparse()  # a missing library is reported before minutes of work
     vectors = vectors_of(fields, watch)
-    depth = max(top, ONE_TO_ONE_DEPTH) if one_to_one else top
-    found = nearest_rows(vectors, blocks, depth, threshold, threads=threads, watch=watch)
-    return paired(found) if one_to_one else found
+    found = nearest_rows(vectors, blocks, max(top or ALL_DEPTH, DEPTH), 0.0, threads=threads, watch=watch)
+    scored = with_lead(found, two_nearest(found, len(vectors[0])))
+    lowest = threshold_of(scored) if threshold is None else threshold
+    return choose(scored, top, lowest, one_to_one=one_to_one)
+
+
+def check_choice(top: int | None, threshold: float | None) -> None:
+    """Raise InputError for a `top` below 1 and a threshold outside of 0 to 1."""
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise InputError(f"the threshold must be from 0 to 1, not {threshold:g}", field="threshold")
+    if top is not None and top < 1:
+        raise InputError(f"top must be at least 1, not {top}", field="top")
+
+
+def choose(scored: Matches, top: int | None, threshold: float, *, one_to_one: bool) -> Matched:
+    """Choose matches from scored candidates: at least the threshold, `top` of each left row or one-to-one."""
+    check_choice(top, threshold)
+    above = taken(scored, scored.scores >= np.float32(threshold))
+    matches = above if top is None else taken(above, places(above.left) < top)
+    if one_to_one:
+        matches = pair_greedily(above)
+    return Matched(matches, threshold, len(above.left) - len(matches.left))
 
 
 def nearest_rows(
-    vectors: tuple[SparseVectors, SparseVectors],
+    vectors: BothTables,
     blocks: Blocks | None,
     k: int,
     threshold: float,
     *,
-    exact: bool = True,
     threads: int = 1,
-    watch: Watch = unwatched,
+    watch: MatchWatch = unwatched,
 ) -> Matches:
-    """`nearest` of both tables' vectors, or `near` if not exact; with blocks, of those of the same block alone."""
+    """Return `nearest` of both tables' vectors; with blocks, a row is compared only with rows of its block."""
     left, right = vectors
     if blocks is not None and (len(blocks[0]), len(blocks[1])) != (len(left), len(right)):
         raise InputError("the columns of a table have different lengths", field="block")
@@ -87,85 +135,98 @@ def nearest_rows(
     def watched(done: int) -> None:
         watch("matching", done, len(left))
 
-    find = nearest if exact else near
     if blocks is not None:
-        return _in_blocks(left, right, blocks, k, threshold, partial(find, threads=threads), watched)
-    if not exact and len(left) * len(right) <= FEW_PAIRS:
-        rows, others = np.arange(len(left), dtype=np.int64), np.arange(len(right), dtype=np.int64)
-        return best(left, right, np.repeat(rows, len(right)), np.tile(others, len(left)), k, threshold)
-    if not exact:
-        return near(left, right, k, threshold, threads=threads)
+        return _in_blocks(left, right, blocks, k, threshold, threads, watched)
     return nearest(left, right, k, threshold, threads=threads, watch=watched)
 
 
-def vectors_of(fields: Sequence[Field], watch: Watch = unwatched) -> tuple[SparseVectors, SparseVectors]:
-    """Both tables' rows as vectors of length 1: each column's vector of length 1 times the root of its weight.
+def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTables:
+    """Return both tables' rows as vectors of length 1, whose product is the cosine that scores two rows.
 
-    Each column's n-grams are weighed by their shares of that column's texts in both tables. A column that is empty in
-    a row has no part in that row, so the product is the mean of the columns' cosines, by weight, where both rows have
-    all columns, and less where one lacks what the other has.
+    The n-grams and words of a column are weighted by that column's texts in both tables. Where there are several
+    columns, all of them joined are one more, with the weight of the others together. An empty column has no part in
+    the vector of its row.
+
+    Raises:
+        InputError: columns, weights or texts cannot be compared.
     """
-    return beside(*column_vectors(fields, Ngrams(), watch), [field.weight for field in fields])
+    check_fields(fields)
+    every = list(fields)
+    if len(fields) > 1:
+        every.append(joined_field(fields, sum(field.weight for field in fields)))
+    total = 4 * sum(len(field.left) + len(field.right) for field in every)
+    parts: list[SparseVectors] = []
+    weights: list[float] = []
+    for field in every:
+        with _named_rows(field):
+            parts += ngrams_and_words(
+                [*field.left, *field.right], lambda done: watch("reading n-grams and words", done, total)
+            )
+        weights += [field.weight * NGRAM_SHARE, field.weight * WORD_SHARE]
+    return _split(beside(parts, weights), len(every[0].left))
 
 
-def column_vectors(fields: Sequence[Field], ngrams: Ngrams, watch: Watch = unwatched) -> Sides:
-    """Each column's vectors of length 1, of the left table and of the right one.
+def joined_field(fields: Sequence[Field], weight: float) -> Field:
+    """Return all columns of each row as one text, cut to MAX_CHARACTERS."""
+    left, right = (
+        [" ".join(filter(None, row))[:MAX_CHARACTERS] for row in zip(*columns, strict=True)]
+        for columns in ([field.left for field in fields], [field.right for field in fields])
+    )
+    return Field(left, right, weight)
 
-    Raises InputError for columns, weights and texts that cannot be compared.
-    """
+
+def check_fields(fields: Sequence[Field]) -> None:
+    """Raise InputError for columns and weights that cannot be compared."""
     if not 1 <= len(fields) <= MOST_COLUMNS:
         raise InputError(f"{len(fields)} columns to compare; give 1 to {MOST_COLUMNS}", field="on")
-    sides: Sides = ([], [])
-    total = 2 * sum(len(field.left) + len(field.right) for field in fields)
-
-    def watched(done: int) -> None:
-        watch("reading n-grams", done, total)
-
     for field in fields:
         if not 0 < field.weight < math.inf:
             raise InputError(f"a column's weight must be above 0, not {field.weight:g}", field="on")
         if any(len(texts) != len(first) for texts, first in zip(field[:2], fields[0][:2], strict=True)):
             raise InputError("the columns of a table have different lengths", field="on")
-        try:
-            made = fit([*field.left, *field.right], **ngrams._asdict(), watch=watched)
-        except InputError as error:
-            raise _in_its_table(error, len(field.left)) from error
-        for texts, side in zip(field[:2], sides, strict=True):
-            side.append(made.embed(texts, watch=watched))
-    return sides
 
 
-def _in_its_table(error: InputError, left: int) -> InputError:
-    """The error with the table and the row, from 1, instead of the text's place among all."""
-    if error.index is None:
-        return error
-    table, row = ("left", error.index) if error.index < left else ("right", error.index - left)
-    return InputError(f"row {row + 1} of the {table} table: {error}", index=row)
+def ngram_vectors(fields: Sequence[Field], settings: NgramSettings, watch: MatchWatch = unwatched) -> list[BothTables]:
+    """Return the n-gram vectors of length 1 of each column, without words, for the features of a matcher.
+
+    Raises:
+        InputError: columns, weights or texts cannot be compared.
+    """
+    check_fields(fields)
+    total = 2 * sum(len(field.left) + len(field.right) for field in fields)
+
+    def watched(done: int) -> None:
+        watch("reading n-grams", done, total)
+
+    found = []
+    for field in fields:
+        with _named_rows(field):
+            texts = [*field.left, *field.right]
+            vectors = fit(texts, **settings._asdict(), watch=watched).embed(texts, watch=watched)
+        found.append(_split(vectors, len(field.left)))
+    return found
 
 
-def beside(
-    left: Sequence[SparseVectors], right: Sequence[SparseVectors], weights: Sequence[float]
-) -> tuple[SparseVectors, SparseVectors]:
-    """The vectors of several columns as one of length 1, of either table."""
-    return _beside(left, weights), _beside(right, weights)
+@contextmanager
+def _named_rows(field: Field) -> Iterator[None]:
+    """Name the table and the row, from 1, in an InputError that counts the texts of both tables."""
+    try:
+        yield
+    except InputError as error:
+        if error.index is None:
+            raise
+        left = len(field.left)
+        table, row = ("left", error.index) if error.index < left else ("right", error.index - left)
+        raise InputError(f"row {row + 1} of the {table} table: {error}", index=row) from error
 
 
-def _beside(parts: Sequence[SparseVectors], weights: Sequence[float]) -> SparseVectors:
-    if len(parts) == 1:
-        return parts[0]
-    lengths = np.stack([np.diff(part.indptr) for part in parts], axis=1)
-    # What all columns that a row has weigh together.
-    whole = np.maximum((lengths > 0) @ np.array(weights), np.finfo(np.float64).tiny)
-    starts = np.append(0, np.cumsum(lengths))
-    indices = np.empty(starts[-1], np.int64)
-    values = np.empty(starts[-1], np.float32)
-    for number, (part, weight) in enumerate(zip(parts, weights, strict=True)):
-        places = np.repeat(starts[:-1].reshape(lengths.shape)[:, number] - part.indptr[:-1], lengths[:, number])
-        places += np.arange(len(part.indices))
-        indices[places] = part.indices.astype(np.int64) + number * COLUMNS
-        values[places] = part.values * np.repeat(np.sqrt(weight / whole), lengths[:, number])
-    indptr = np.append(0, np.cumsum(lengths.sum(axis=1)))
-    return SparseVectors(indptr, indices.astype(np.int32), values, len(parts) * COLUMNS)
+def _split(vectors: SparseVectors, rows: int) -> BothTables:
+    """Return the first `rows` rows and the others."""
+    indptr, entries = vectors.indptr, int(vectors.indptr[rows])
+    return (
+        SparseVectors(indptr[: rows + 1], vectors.indices[:entries], vectors.values[:entries], vectors.columns),
+        SparseVectors(indptr[rows:] - entries, vectors.indices[entries:], vectors.values[entries:], vectors.columns),
+    )
 
 
 def _in_blocks(
@@ -174,7 +235,7 @@ def _in_blocks(
     blocks: Blocks,
     k: int,
     threshold: float,
-    find: Callable[[SparseVectors, SparseVectors, int, float], Matches],
+    threads: int,
     watch: Callable[[int], None],
 ) -> Matches:
     rows: dict[str, tuple[list[int], list[int]]] = {}
@@ -189,16 +250,15 @@ def _in_blocks(
             if len(a) * len(b) <= FEW_PAIRS:
                 found.append(best(left, right, np.repeat(a, len(b)), np.tile(b, len(a)), k, threshold))
             else:
-                found_there = find(left.rows(a), right.rows(b), k, threshold)
-                found.append(Matches(a[found_there.left], b[found_there.right], found_there.scores))
+                in_block = nearest(left.rows(a), right.rows(b), k, threshold, threads=threads)
+                found.append(Matches(a[in_block.left], b[in_block.right], in_block.scores))
         watch(len(some))
-    pairs = joined(found) if found else none()
-    order = np.lexsort((pairs.right, -pairs.scores, pairs.left))
-    return taken(pairs, order)
+    pairs = joined(found)
+    return taken(pairs, np.lexsort((pairs.right, -pairs.scores, pairs.left)))
 
 
-def paired(pairs: Matches) -> Matches:
-    """One-to-one, greedily: from the highest score down, a pair is taken if neither of its rows is in one yet."""
+def pair_greedily(pairs: Matches) -> Matches:
+    """Return one-to-one pairs: from the highest score down, a pair is taken if neither of its rows is in one yet."""
     lefts: set[int] = set()
     rights: set[int] = set()
     kept = []
@@ -208,5 +268,4 @@ def paired(pairs: Matches) -> Matches:
             lefts.add(one)
             rights.add(other)
             kept.append(at)
-    places: Ids = np.sort(np.array(kept, np.int64))
-    return taken(pairs, places)
+    return taken(pairs, np.sort(np.array(kept, np.int64)))

@@ -1,67 +1,87 @@
-"""Labelled pairs into a classifier and its threshold, with scikit-learn, scored on labels that it never saw."""
+"""Learning from labelled pairs: a classifier and its threshold, by scikit-learn, scored on held-out labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError
-from gramvec.matching.classifiers import Classifier, Linear, Trees
-from gramvec.matching.nearest import Ids
-
-Bools = NDArray[np.bool_]
-Floats64 = NDArray[np.float64]
-Pairs = NDArray[np.float32]
+from gramvec.matching.features import PairFeatures, PairValues, TablePair
+from gramvec.matching.fields import MatchWatch, unwatched
+from gramvec.matching.matcher import (
+    BoostedTrees,
+    LabelReport,
+    LearnedMatcher,
+    LinearClassifier,
+    PairClassifier,
+    PairLabels,
+)
+from gramvec.matching.nearest import RowIds
 
 FOLDS = 5
 SEED = 0
-# The least pairs of either kind, and the least left rows that those of either kind are of.
+# Pairs of either kind, and left rows that pairs of either kind must have.
 FEWEST, FEWEST_ROWS = 10, FOLDS
-# Chosen on train and valid of the matching sets; of abt-buy, amazon-google and wdc-shoes.
+# One left row in so many has several labelled matches: then all pairs above the threshold are matches.
+SEVERAL = 20
+# Chosen by cross-validation on train and valid of abt-buy, amazon-google and wdc-shoes.
 TREES, LEAVES, RATE, LEAF_PAIRS, PENALTY = 200, 15, 0.05, 10, 1.0
 STRENGTH = 0.3
-# More than our sums and scikit-learn's differ by.
+# More than the rounding errors of these sums and scikit-learn's.
 CLOSE = 1e-6
 
 
-class Labels(NamedTuple):
-    """left, right int64[p]: rows of the two tables; match bool[p]: whether they are the same thing. Each pair once."""
+def fit_matcher(
+    pair: TablePair, columns: Sequence[tuple[str, str]], labels: PairLabels, watch: MatchWatch = unwatched
+) -> LearnedMatcher:
+    """Learn a matcher from labelled pairs of two tables.
 
-    left: Ids
-    right: Ids
-    match: Bools
+    Args:
+        pair: the tables.
+        columns: the names of their compared columns.
+        labels: at least 10 pairs that match and 10 that do not.
+        watch: as in `match_fields`.
 
-
-class Report(NamedTuple):
-    """What came of a fit. kind: of classifier, "logistic" or "trees". pairs, matches: that were labelled.
-
-    held_pairs, held_matches: of those held out, a fifth, by left rows; precision, recall and f1 (0 to 1): there, at the
-    threshold.
+    Raises:
+        InputError: labels of missing rows, too few labels, or scikit-learn is not installed.
     """
-
-    kind: str
-    pairs: int
-    matches: int
-    held_pairs: int
-    held_matches: int
-    precision: float
-    recall: float
-    f1: float
-
-
-def learn(features: Pairs, labels: Labels) -> tuple[Classifier, float, Report]:
-    """(classifier, threshold, report) of the features of the labelled pairs, float32[p, f].
-
-    Left rows are dealt to five parts. One is held out; on the others the kind of classifier and the threshold are
-    chosen, by F1 of cross-validated scores, and what they learn is scored on the one. The classifier that is returned
-    has learned from all five. Deterministic.
-    Raises InputError for too few labels of a kind or of too few rows, and without scikit-learn.
-    """
+    for table, rows, size in (("left", labels.left, pair.rows[0]), ("right", labels.right, pair.rows[1])):
+        if len(rows) and int(rows.max()) >= size:
+            raise InputError(
+                f"a label is of row {int(rows.max())} of the {table} table, which has {size}", field="labels"
+            )
     check_enough(labels)
+    scikit_learn("ensemble")  # a missing library is reported before the work
+
+    def watched(done: int) -> None:
+        watch("comparing pairs", done, len(labels.match))
+
+    classifier, threshold, report = learn(pair.features(labels.left, labels.right, watched), labels)
+    return LearnedMatcher(
+        tuple(columns), tuple(pair.weights), pair.ngrams, classifier, threshold, top_of(labels), report
+    )
+
+
+def top_of(labels: PairLabels) -> int | None:
+    """Return how many right rows a left row may match: 1, or None for all where labels say so.
+
+    They do where more than one in 20 of the left rows with a labelled match has several.
+    """
+    _, matches = np.unique(labels.left[labels.match], return_counts=True)
+    return None if np.count_nonzero(matches > 1) * SEVERAL > len(matches) else 1
+
+
+def learn(features: PairFeatures, labels: PairLabels) -> tuple[PairClassifier, float, LabelReport]:
+    """Return (classifier, threshold, report) for the features of the labelled pairs, float32[p, f].
+
+    Left rows are dealt to five parts, of which one is held out. The kind of classifier and the threshold are chosen on
+    the others, by F1 of cross-validated scores, and what they learn is scored on the held-out part. The returned
+    classifier is fitted on all five. The result is deterministic.
+    """
     part = _parts(labels)
     held = part == 0
     rest = np.flatnonzero(~held)
@@ -70,14 +90,14 @@ def learn(features: Pairs, labels: Labels) -> tuple[Classifier, float, Report]:
     kind = max(thresholds, key=lambda one: thresholds[one][1])
     threshold = thresholds[kind][0]
     tried = _FITS[kind](features[rest], labels.match[rest])
-    said = tried.probabilities(features[held]) >= threshold
+    positive = tried.probabilities(features[held]) >= threshold
     counts = len(labels.match), int(labels.match.sum()), int(held.sum()), int(labels.match[held].sum())
-    report = Report(kind, *counts, *precision_recall_f1(said, labels.match[held]))
+    report = LabelReport(kind, *counts, *precision_recall_f1(positive, labels.match[held]))
     return _FITS[kind](features, labels.match), threshold, report
 
 
-def check_enough(labels: Labels) -> None:
-    """Raise InputError unless there are labels of both kinds to learn from and to judge by."""
+def check_enough(labels: PairLabels) -> None:
+    """Raise InputError unless there are enough labels of both kinds to learn from and to evaluate on."""
     for match, said in ((True, "match"), (False, "do not match")):
         chosen = labels.match == match
         number, rows = int(chosen.sum()), len(np.unique(labels.left[chosen]))
@@ -95,7 +115,7 @@ def check_enough(labels: Labels) -> None:
 
 
 def scikit_learn(module: str) -> Any:
-    """A module of scikit-learn. Raises InputError, with what to install, where it is missing."""
+    """Import a module of scikit-learn. Raises InputError, with what to install, if it is not installed."""
     try:
         return import_module(f"sklearn.{module}")
     except ImportError as error:
@@ -104,10 +124,12 @@ def scikit_learn(module: str) -> Any:
         ) from error
 
 
-def best_threshold(scores: Floats64, match: Bools) -> tuple[float, float]:
-    """(threshold, F1): where `score >= threshold` as the answer "match" has the highest F1, midway between scores.
+def best_threshold(scores: PairValues, match: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return (threshold, F1): the threshold of the highest F1, midway between two scores.
 
-    scores: float64[n], from 0 to 1. match: bool[n], at least one of them true.
+    Args:
+        scores: float64[n], 0 to 1.
+        match: bool[n], at least one of them true.
     """
     order = np.argsort(-scores, kind="stable")
     ranked, true = scores[order], np.cumsum(match[order])
@@ -119,18 +141,20 @@ def best_threshold(scores: Floats64, match: Bools) -> tuple[float, float]:
     return float(middle if middle > following else ranked[best]), float(f1[best])
 
 
-def precision_recall_f1(said: Bools, match: Bools) -> tuple[float, float, float]:
-    """Each from 0 to 1; 0 where nothing is found."""
-    true = int(np.count_nonzero(said & match))
+def precision_recall_f1(positive: NDArray[np.bool_], match: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """Return (precision, recall, F1), each 0 to 1, and 0 where nothing is found."""
+    true = int(np.count_nonzero(positive & match))
     if not true:
         return 0.0, 0.0, 0.0
-    precision, recall = true / int(said.sum()), true / int(match.sum())
+    precision, recall = true / int(positive.sum()), true / int(match.sum())
     return precision, recall, 2 * precision * recall / (precision + recall)
 
 
-def _parts(labels: Labels) -> Ids:
-    """int64[p] below FOLDS: the part of each pair, that of its left row. Rows are dealt in turn, those with labels of
-    both kinds first, then those of matches alone, then the others: each part has matches, and no part all of a kind.
+def _parts(labels: PairLabels) -> RowIds:
+    """Return the part of each pair, int64[p] below FOLDS, which is that of its left row.
+
+    Rows are dealt in turn: those with labels of both kinds first, then those with matches only, then the others. So
+    each part has matches, and no part has labels of one kind only.
     """
     rows, of_pair = np.unique(labels.left, return_inverse=True)
     matches = np.bincount(of_pair, labels.match, minlength=len(rows)) > 0
@@ -142,8 +166,8 @@ def _parts(labels: Labels) -> Ids:
     return np.asarray(part[of_pair], np.int64)
 
 
-def _cross_validated(kind: str, features: Pairs, match: Bools, part: Ids) -> Floats64:
-    """float64[p]: the score of each pair by what the other parts teach."""
+def _cross_validated(kind: str, features: PairFeatures, match: NDArray[np.bool_], part: RowIds) -> PairValues:
+    """Return the score of each pair, float64[p], by a classifier that is fitted on the other parts."""
     scores = np.empty(len(match))
     for one in np.unique(part):
         others = part != one
@@ -151,33 +175,33 @@ def _cross_validated(kind: str, features: Pairs, match: Bools, part: Ids) -> Flo
     return scores
 
 
-def _logistic(features: Pairs, match: Bools) -> Linear:
+def _logistic(features: PairFeatures, match: NDArray[np.bool_]) -> LinearClassifier:
     wide = features.astype(np.float64)
     scales = wide.std(axis=0)
     scales[scales < 1e-9] = 1.0
     means = wide.mean(axis=0)
     fitted = scikit_learn("linear_model").LogisticRegression(C=STRENGTH, max_iter=1000)
     fitted.fit((wide - means) / scales, match)
-    return Linear(means, scales, fitted.coef_[0].astype(np.float64), float(fitted.intercept_[0]))
+    return LinearClassifier(means, scales, fitted.coef_[0].astype(np.float64), float(fitted.intercept_[0]))
 
 
-def _boosted(features: Pairs, match: Bools) -> Trees:
+def _boosted(features: PairFeatures, match: NDArray[np.bool_]) -> BoostedTrees:
     fewest = max(1, min(LEAF_PAIRS, len(match) // 10))
     fitted = scikit_learn("ensemble").HistGradientBoostingClassifier(
         max_iter=TREES, learning_rate=RATE, max_leaf_nodes=LEAVES, min_samples_leaf=fewest,
         l2_regularization=PENALTY, early_stopping=False, random_state=SEED,
     )  # fmt: skip
-    # Its threads (threadpoolctl comes with it) wait actively: on a busy machine two take many times as long as one.
+    # Its threads (threadpoolctl comes with it) spin: on a busy machine two take many times as long as one.
     with import_module("threadpoolctl").threadpool_limits(1):
         fitted.fit(features, match)
         wanted = fitted.predict_proba(features)[:, 1]
-    # scikit-learn has no public way to a boosted tree's nodes; whether these are them is checked below.
+    # scikit-learn has no public way to a boosted tree's nodes; the probabilities are checked below.
     nodes = [trees[0].nodes for trees in fitted._predictors]
     sizes = [len(one) for one in nodes]
     starts = np.append(0, np.cumsum(sizes)).astype(np.int32)
     joined, first = np.concatenate(nodes), np.repeat(starts[:-1], sizes)
     leaf = joined["is_leaf"].astype(bool)
-    made = Trees(
+    made = BoostedTrees(
         float(np.ravel(fitted._baseline_prediction)[0]),
         starts,
         np.where(leaf, -1, joined["feature_idx"]).astype(np.int32),
@@ -187,8 +211,11 @@ def _boosted(features: Pairs, match: Bools) -> Trees:
         np.where(leaf, joined["value"], 0.0),
     )
     if not np.allclose(made.probabilities(features), wanted, rtol=0, atol=CLOSE):
-        raise InputError("this scikit-learn keeps its trees in another way than is known; install an older one")
+        raise InputError("this scikit-learn stores its trees in an unknown way; install an older one")
     return made
 
 
-_FITS: dict[str, Callable[[Pairs, Bools], Classifier]] = {"logistic": _logistic, "trees": _boosted}
+_FITS: dict[str, Callable[[PairFeatures, NDArray[np.bool_]], PairClassifier]] = {
+    "logistic": _logistic,
+    "trees": _boosted,
+}

@@ -1,86 +1,186 @@
-"""A matcher: what was learned from labelled pairs of two tables, and the matches of tables by it."""
+"""Learned matchers: a classifier of pairs with its threshold, evaluated by numpy, and the pairs it scores."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gramvec.errors import InputError
-from gramvec.matching.classifiers import Classifier
-from gramvec.matching.features import Compared
-from gramvec.matching.fields import Ngrams, Watch, paired, unwatched
-from gramvec.matching.fit_matcher import Labels, Report, check_enough, learn, scikit_learn
-from gramvec.matching.labels import check_labels
-from gramvec.matching.nearest import Matches, taken
+from gramvec.matching.features import PairFeatures, PairValues, TablePair
+from gramvec.matching.fields import MatchWatch, NgramSettings, unwatched
+from gramvec.matching.nearest import Matches, RowIds, taken
+
+NodeIds = NDArray[np.int32]
+
+# Pairs that walk down a tree together: their features stay in a core's cache.
+BLOCK_PAIRS = 16_384
 
 
 @dataclass(frozen=True)
-class Learned:
-    """A classifier of pairs and the threshold of its probabilities, with what they are of.
+class LinearClassifier:
+    """A logistic regression of standardized features. Arrays are float64[features]; scales are above 0."""
 
-    columns: the names in the left and the right table. weights: theirs in the score that finds candidates.
+    means: PairValues
+    scales: PairValues
+    coefficients: PairValues
+    intercept: float
+
+    def probabilities(self, features: PairFeatures) -> PairValues:
+        """Return float64[p], 0 to 1, for float32[p, features]. A row has the same value in any batch."""
+        terms = (features - self.means) / self.scales * self.coefficients
+        return _sigmoid(terms.sum(axis=1) + self.intercept)
+
+
+@dataclass(frozen=True)
+class BoostedTrees:
+    """Boosted trees, node after node.
+
+    A pair goes from a tree's first node to `below` where its feature is at most the cut, else to `above`, until a leaf.
+    The values of its leaves are added to `base`.
+
+    Attributes:
+        base: the sum before the first tree.
+        starts: int32[trees + 1], each tree's first node.
+        feature: int32[n], -1 for a leaf.
+        cut: float64[n].
+        below: int32[n], a node of the same tree that comes after this one; not read for a leaf.
+        above: int32[n], likewise.
+        value: float64[n].
+    """
+
+    base: float
+    starts: NodeIds
+    feature: NodeIds
+    cut: PairValues
+    below: NodeIds
+    above: NodeIds
+    value: PairValues
+
+    def probabilities(self, features: PairFeatures) -> PairValues:
+        """Return float64[p], 0 to 1, for float32[p, features]. A row has the same value in any batch."""
+        sums = np.full(len(features), self.base)
+        for start in range(0, len(features), BLOCK_PAIRS):
+            block = np.ascontiguousarray(features[start : start + BLOCK_PAIRS].T)
+            for first, depth in zip(self.starts[:-1].tolist(), self.depths.tolist(), strict=True):
+                sums[start : start + BLOCK_PAIRS] += self.value[self._leaves(block, first, depth)]
+        return _sigmoid(sums)
+
+    def _leaves(self, block: PairFeatures, first: int, depth: int) -> RowIds:
+        """Return the leaf of each pair, int64[p], of float32[features, p]."""
+        pairs = np.arange(block.shape[1])
+        node = np.full(block.shape[1], first, np.int64)
+        for _ in range(depth):
+            feature = self.feature[node]
+            next_one = np.where(block[feature, pairs] <= self.cut[node], self.below[node], self.above[node])
+            node = np.where(feature < 0, node, next_one)
+        return node
+
+    @cached_property
+    def depths(self) -> NodeIds:
+        """Edges from each tree's first node to its lowest leaf, int32[trees]."""
+        depth = np.zeros(len(self.feature), np.int32)
+        # From the last node up: children stand after their parent.
+        for node in np.flatnonzero(self.feature >= 0)[::-1].tolist():
+            depth[node] = 1 + max(depth[self.below[node]], depth[self.above[node]])
+        return depth[self.starts[:-1]]
+
+
+PairClassifier = LinearClassifier | BoostedTrees
+
+
+class PairLabels(NamedTuple):
+    """Labelled pairs, each once.
+
+    Attributes:
+        left: int64[p], rows of the left table.
+        right: int64[p], rows of the right table.
+        match: bool[p], whether they are the same thing.
+    """
+
+    left: RowIds
+    right: RowIds
+    match: NDArray[np.bool_]
+
+
+class LabelReport(NamedTuple):
+    """Quality of a matcher on labels that were held out: a fifth, by left rows.
+
+    Attributes:
+        kind: of classifier, "logistic" or "trees".
+        pairs: labelled pairs.
+        matches: labelled matches.
+        held_pairs: labelled pairs that were held out.
+        held_matches: labelled matches that were held out.
+        precision: at the threshold, 0 to 1.
+        recall: likewise.
+        f1: likewise.
+    """
+
+    kind: str
+    pairs: int
+    matches: int
+    held_pairs: int
+    held_matches: int
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class LearnedMatcher:
+    """A classifier of pairs and the threshold of its probabilities.
+
+    Attributes:
+        columns: the names of each compared column in the left and the right table.
+        weights: the columns' weights in the cosine that finds candidates.
+        ngrams: settings of that cosine.
+        classifier: the classifier.
+        threshold: the lowest probability of a match, 0 to 1.
+        top: right rows that a left row may match; None for all above the threshold.
+        report: its quality on held-out labels.
     """
 
     columns: tuple[tuple[str, str], ...]
     weights: tuple[float, ...]
-    ngrams: Ngrams
-    classifier: Classifier
+    ngrams: NgramSettings
+    classifier: PairClassifier
     threshold: float
-    report: Report
+    top: int | None
+    report: LabelReport
 
 
-def learned(
-    compared: Compared, columns: Sequence[tuple[str, str]], labels: Labels, watch: Watch = unwatched
-) -> Learned:
-    """What labelled pairs of these tables teach. Raises InputError as `learn` does, and for rows that are not there."""
-    check_labels(labels, *compared.rows)
-    check_enough(labels)
-    scikit_learn("ensemble")  # whether it can be had is known before the work, not after it
+def score_candidates(matcher: LearnedMatcher | None, pair: TablePair, watch: MatchWatch = unwatched) -> Matches:
+    """Return the candidates of two tables with their probabilities, or with cosines without a matcher.
 
-    def watched(done: int) -> None:
-        watch("comparing pairs", done, len(labels.match))
-
-    features = compared.features(labels.left, labels.right, watched)
-    return Learned(tuple(columns), tuple(compared.weights), compared.ngrams, *learn(features, labels))
-
-
-def candidates(learned: Learned | None, compared: Compared, watch: Watch = unwatched) -> Matches:
-    """Pairs that may be matches, with their probabilities; without a matcher, with their scores.
-
-    By left row, then the highest.
+    Pairs are sorted by left row, then descending score.
     """
-    found = compared.candidates()
+    found = pair.candidates()
     scores = found.scores
 
     def watched(done: int) -> None:
         watch("comparing pairs", done, len(found.left))
 
-    if learned is not None:
-        scores = compared.judged(found.left, found.right, learned.classifier, watched).astype(np.float32)
-    found = Matches(found.left, found.right, scores)
-    return taken(found, np.lexsort((found.right, -found.scores, found.left)))
+    if matcher is not None:
+        parts = pair.feature_blocks(found.left, found.right, watched)
+        probabilities = [matcher.classifier.probabilities(part) for part in parts]
+        scores = np.concatenate([np.zeros(0), *probabilities]).astype(np.float32)
+    return taken(found._replace(scores=scores), np.lexsort((found.right, -scores, found.left)))
 
 
-def chosen(scored: Matches, top: int, threshold: float, *, one_to_one: bool) -> Matches:
-    """Of candidates the matches: of a score of at least the threshold, the best `top` of each left row."""
-    if not 0 <= threshold <= 1:
-        raise InputError(f"the threshold must be from 0 to 1, not {threshold:g}", field="threshold")
-    if top < 1:
-        raise InputError(f"top must be at least 1, not {top}", field="top")
-    kept = taken(scored, scored.scores >= np.float32(threshold))
-    if one_to_one:
-        return paired(kept)
-    place = np.arange(len(kept.left)) - np.searchsorted(kept.left, kept.left)
-    return taken(kept, place < top)
+def uncertain(scored: Matches, threshold: float | None, known: PairLabels | None, most: int) -> Matches:
+    """Return the pairs that a person should label next: those nearest the threshold, nearest first.
 
+    Without a threshold, because nothing was learned yet, these are left rows' best pairs, evenly from the highest score
+    to the lowest.
 
-def uncertain(scored: Matches, threshold: float | None, known: Labels | None, most: int) -> Matches:
-    """The pairs that a person should label: those whose scores are nearest the threshold, the nearest first.
-
-    Without a threshold (nothing was learned yet) left rows' best pairs, evenly from the highest score to the lowest.
-    known: pairs that are labelled already, and left out.
+    Args:
+        scored: candidates by left row, then descending score.
+        threshold: the matcher's.
+        known: labelled pairs, which are left out.
+        most: pairs to return.
     """
     if known is not None and len(known.left):
         width = 1 + int(max(scored.right.max(initial=0), known.right.max()))
@@ -89,5 +189,9 @@ def uncertain(scored: Matches, threshold: float | None, known: Labels | None, mo
         return taken(scored, np.argsort(np.abs(scored.scores - np.float32(threshold)), kind="stable")[:most])
     best = taken(scored, np.flatnonzero(np.diff(scored.left, prepend=-1)))
     order = np.argsort(-best.scores, kind="stable")
-    places = np.unique(np.linspace(0, max(len(order) - 1, 0), min(most, len(order))).round().astype(np.int64))
-    return taken(best, order[places])
+    evenly = np.unique(np.linspace(0, max(len(order) - 1, 0), min(most, len(order))).round().astype(np.int64))
+    return taken(best, order[evenly])
+
+
+def _sigmoid(values: PairValues) -> PairValues:
+    return 1 / (1 + np.exp(-np.clip(values, -500, 500)))

@@ -12,7 +12,7 @@ from gramvec.server.responses import JSON, Response, to_json
 from gramvec.server.schemas import Body, Count, Texts
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 
-# In all texts of a request: a second of a core where each left text shares n-grams with each right one.
+# In all texts of a request: two seconds of a core where each left text shares n-grams with each right one.
 MOST_CHARACTERS = 500_000
 # Matters only where max_texts is raised.
 MOST_PAIRS = 2_000_000
@@ -39,7 +39,9 @@ class MatchRequest(Body):
     left: Texts
     right: Texts
     top: Count | None = Field(1, description="The most right texts for each left one.")
-    threshold: Share | None = Field(0.3, description="The least score of a match, 0 to 1.")
+    threshold: Share | None = Field(
+        None, description="The lowest score of a match, 0 to 1; without one, that of the highest expected F1."
+    )
     one_to_one: bool | None = Field(
         False, description="No text is in two matches: the best first, among the ten nearest of each text."
     )
@@ -50,7 +52,7 @@ class MatchRequest(Body):
 
 
 class MatchedTexts(BaseModel):
-    """Places of a left and a right text, and the cosine of their weighted n-grams."""
+    """Places of a left and a right text, and the probability that they name the same thing."""
 
     left: int
     right: int
@@ -64,7 +66,7 @@ class MatchAnswer(BaseModel):
 
 
 async def match_texts(request: Request, body: MatchRequest) -> Response:
-    """Match two lists of texts: for each left text the most similar right ones, by n-grams weighted by rarity.
+    """Match two lists of texts: the most similar right texts of each left one, by rare n-grams and words.
 
     No model takes part: this is what `gramvec match` does with tables. All pairs of texts are considered.
     """
@@ -81,13 +83,14 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
         raise too_large(f"{n_left} left texts with top {top} are more than {MOST_MATCHES} matches; ask for fewer")
     request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
-    threshold = 0.3 if body.threshold is None else body.threshold
     with request.admit(SECONDS_A_CHARACTER * characters + SECONDS_A_PAIR * n_left * n_right) as job:
-        encoded = await request.in_thread(job, lambda: _matched(left, right, top, threshold, bool(body.one_to_one)))
+        encoded = await request.in_thread(
+            job, lambda: _matched(left, right, top, body.threshold, bool(body.one_to_one))
+        )
     return Response([encoded], JSON, usage_of_job(served, texts, job))
 
 
-def _matched(left: list[str], right: list[str], top: int, threshold: float, one_to_one: bool) -> bytes:
+def _matched(left: list[str], right: list[str], top: int, threshold: float | None, one_to_one: bool) -> bytes:
     # It imports SciPy, which no other route needs.
     from gramvec import matching
 

@@ -1,0 +1,219 @@
+"""Files of `gramvec match`: tables with an id for each row, and labelled pairs of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gramvec.errors import InputError, quoted
+from gramvec.matching.matcher import PairLabels
+from gramvec.tables.batches import Reader
+from gramvec.tables.columns import MOST_ROWS, Columns, OnError, TableRows, read_columns, text_of
+from gramvec.tables.inputs import FileFormat, Form, form_of
+
+MOST_LABELS = 1_000_000
+MOST_NAMED = 20
+WANTED = "labels have columns left and right (ids of both tables; or left_id and right_id) and match (1 or 0)"
+# In a file that `gramvec match` wrote, left and right are texts.
+ID_COLUMNS = (("left_id", "right_id"), ("left", "right"))
+ANSWERS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+@dataclass
+class MatchTable:
+    """A table that is matched.
+
+    Attributes:
+        name: the file's name.
+        ids: the id of each row, as text.
+        columns: the text of each row by column, "" where it has none.
+    """
+
+    name: str
+    ids: list[str]
+    columns: dict[str, list[str]]
+
+
+class LabelFiles(NamedTuple):
+    """Labelled pairs of files, and the bad lines that were skipped."""
+
+    labels: PairLabels
+    skipped: int
+
+
+def read_table(
+    path: Path,
+    form: Form | FileFormat,
+    columns: Sequence[str],
+    id_column: str | None,
+    *,
+    on_error: OnError = "stop",
+    most: int = MOST_ROWS,
+    watch: Callable[[Reader, int], None] = lambda reader, rows: None,
+) -> MatchTable:
+    """Read the rows of a table.
+
+    Args:
+        path: a file that `gramvec embed` reads.
+        form: its form, or its whole format.
+        columns: the columns to be compared.
+        id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers from 1.
+        on_error: "stop" at a bad row, or "skip" it.
+        most: rows that are accepted.
+        watch: called with the reader and the number of rows after each block.
+
+    Raises:
+        InputError: naming file and line, for a bad line, a column that is not there, an id that is missing or occurs
+            twice, a file without rows, and too many of them.
+    """
+    names = list(dict.fromkeys(columns))
+    wanted = [*names, id_column] if id_column else names
+    options = dict.fromkeys(names, "--on") | ({id_column: "--id"} if id_column else {})
+    optional = [] if id_column else ["id"]
+    found = read_columns(
+        path, wanted, format=form, options=options, optional=optional, on_error=on_error, most=most, watch=watch
+    )
+    if not found.numbers:
+        raise InputError(f"{path}: has no rows; nothing can be matched")
+    ids = found.values[id_column or "id"]
+    if id_column is None and "id" not in found.found:
+        ids = [str(row) for row in range(1, len(found.numbers) + 1)]
+    _check_ids(found, ids)
+    return MatchTable(str(path), ids, {name: found.values[name] for name in names})
+
+
+def _check_ids(table: Columns, ids: Sequence[str]) -> None:
+    first: dict[str, int] = {}
+    for number, one in zip(table.numbers, ids, strict=True):
+        if not one:
+            raise InputError(f"{table.name}: {table.unit} {number}: has no id; name another column with --id")
+        if one in first:
+            raise InputError(
+                f"{table.name}: {table.unit}s {first[one]} and {number} have the same id {one[:100]!r}; "
+                "make them different, or name another column with --id"
+            )
+        first[one] = number
+
+
+def read_labels(
+    paths: Sequence[Path], left: Sequence[str], right: Sequence[str], *, on_error: OnError = "stop"
+) -> LabelFiles:
+    """Read the labelled pairs of files that `gramvec embed` reads. A pair may be given twice.
+
+    A label is 1, true or yes, or 0, false or no, in any case. Rows without one are ignored.
+
+    Args:
+        paths: the files.
+        left: the ids of the left table's rows.
+        right: the ids of the right table's rows.
+        on_error: "stop" at a bad line, and after the last file at pairs with both labels; or "skip" them.
+
+    Raises:
+        InputError: naming file and line, for other columns and values, ids of no table, more than 1,000,000 pairs, and
+            all pairs with both labels at once.
+    """
+    rows = [{one: row for row, one in enumerate(ids)} for ids in (left, right)]
+    found: dict[tuple[int, int], tuple[bool, str]] = {}
+    both: dict[tuple[int, int], str] = {}
+    skipped = 0
+    for path in paths:
+        for place, label in _labelled_rows(path):
+            try:
+                if isinstance(label, InputError):
+                    raise label
+                one, other, match = label
+                pair = (_row(one, rows[0], "left", place), _row(other, rows[1], "right", place))
+            except InputError:
+                if on_error == "stop":
+                    raise
+                skipped += 1
+                continue
+            first = found.setdefault(pair, (match, place))
+            if first[0] != match:
+                both.setdefault(pair, f"{quoted(one)} and {quoted(other)} ({first[1]} and {place})")
+            if len(found) > MOST_LABELS:
+                raise InputError(f"{place}: more than {MOST_LABELS:,} labelled pairs; give fewer")
+    if both and on_error == "stop":
+        raise InputError(f"{_contradictions(both.values())}; keep one of each, or leave them out with --on-error skip")
+    kept = _sorted((*pair, match) for pair, (match, _) in found.items() if pair not in both)
+    return LabelFiles(kept, skipped + len(both))
+
+
+def labels_of(triples: Iterable[Sequence[Any]]) -> PairLabels:
+    """Check (left row, right row, match) triples. Raises InputError for anything else, and for contradictions."""
+    found: dict[tuple[int, int], bool] = {}
+    both: dict[tuple[int, int], str] = {}
+    for number, triple in enumerate(triples):
+        try:
+            left, right, match = (int(value) for value in triple)
+            good = (
+                min(left, right) >= 0
+                and max(left, right) < MOST_ROWS
+                and match in (0, 1)
+                and [left, right, match] == list(triple)
+            )
+        except (TypeError, ValueError, OverflowError):
+            good = False
+        if not good:
+            raise InputError(f"label {number} is not (left row, right row, 1 or 0), rows from 0", field="labels")
+        if found.setdefault((left, right), bool(match)) != bool(match):
+            both.setdefault((left, right), f"rows {left} and {right}")
+        if len(found) > MOST_LABELS:
+            raise InputError(f"more than {MOST_LABELS:,} labelled pairs; give fewer", field="labels")
+    if both:
+        raise InputError(f"{_contradictions(both.values())}; keep one label of each", field="labels")
+    return _sorted((*pair, match) for pair, match in found.items())
+
+
+def _contradictions(pairs: Iterable[str]) -> str:
+    named = list(pairs)
+    more = f" and {len(named) - MOST_NAMED:,} more" if len(named) > MOST_NAMED else ""
+    return f"{len(named):,} pairs are labelled both ways: {', '.join(named[:MOST_NAMED])}{more}"
+
+
+def _sorted(triples: Iterable[tuple[int, int, bool]]) -> PairLabels:
+    # What is learned does not depend on the order of labels and files.
+    columns = np.array(sorted(triples), np.int64).reshape(-1, 3)
+    return PairLabels(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].astype(np.bool_))
+
+
+def _row(one: str, rows: dict[str, int], side: str, place: str) -> int:
+    if one not in rows:
+        raise InputError(f"{place}: no row of the {side} table has the id {quoted(one)}; correct it or remove the line")
+    return rows[one]
+
+
+def _labelled_rows(path: Path) -> Iterator[tuple[str, tuple[str, str, bool] | InputError]]:
+    """Yield (file and line, (left id, right id, match), or what is wrong with it) of each row that has a label."""
+    names: tuple[str, str] | None = None
+    for place, record in _records(path, form_of(path)):
+        if isinstance(record, InputError):
+            yield place, record
+            continue
+        names = names or next((pair for pair in ID_COLUMNS if record.keys() >= set(pair)), None)
+        if names is None or not record.keys() >= {*names, "match"}:
+            has = ", ".join(quoted(name) for name in list(record)[:MOST_NAMED])
+            raise InputError(f"{place}: {WANTED}; it has {has or 'none'}")
+        answer = text_of(record["match"]).strip().casefold()
+        if answer and answer not in ANSWERS:
+            why = f"{place}: match is {quoted(answer)}; write 1 or 0 (true, false, yes, no), or nothing"
+            yield place, InputError(why)
+        elif answer:
+            yield place, (text_of(record[names[0]]), text_of(record[names[1]]), ANSWERS[answer])
+
+
+def _records(path: Path, form: Form) -> Iterator[tuple[str, dict[str, Any] | InputError]]:
+    """Yield (file and line, columns by name) of each row; values of any type, because ids are often numbers."""
+    if form == "txt":
+        raise InputError(f"{path}: {WANTED}; give a .csv, .tsv, .jsonl or .parquet file")
+    with TableRows(path, form) as rows:
+        if rows.names is not None and "match" not in rows.names:
+            has = ", ".join(quoted(name) for name in rows.names[:MOST_NAMED])
+            raise InputError(f"{path}: {WANTED}; it has {has or 'none'}")
+        for number, record, why in rows:
+            place = f"{path}: {rows.unit} {number}"
+            yield place, record if why is None else InputError(f"{place}: {why}")

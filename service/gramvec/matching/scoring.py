@@ -1,0 +1,134 @@
+"""Scores of two rows without labels: the cosine of their n-grams and words, and its lead over the next best row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.lexical.hashing import COLUMNS
+from gramvec.lexical.sparse import SparseEmbedder, held_by
+from gramvec.lexical.sparse_vectors import SparseVectors, ranges
+from gramvec.matching.nearest import Matches, RowIds, places
+
+# Chosen on half of 25 joins of names: 73.6 F1 on all where scikit-learn's TF-IDF has 71.0, each at its best threshold.
+ORDERS = (2, 3, 4)
+NGRAM_POWER, WORD_POWER = 2.0, 1.0
+NGRAM_SHARE, WORD_SHARE = 1.0, 0.5
+# Logistic regression of whether a right row's nearest is its match: intercept, cosine, lead. Fitted on the same joins.
+INTERCEPT, OF_COSINE, OF_LEAD = -2.86, 3.86, 6.67
+# The threshold of tables without any candidate.
+NO_CANDIDATE = 0.5
+
+_WORD = re.compile(r"\w+")
+
+
+class TwoNearest(NamedTuple):
+    """The two nearest rows of each row of a table.
+
+    Attributes:
+        others: int64[n, 2], rows of the other table; -1 where there is none.
+        cosines: float64[n, 2]; 0 where there is none.
+    """
+
+    others: RowIds
+    cosines: NDArray[np.float64]
+
+
+def score_vectors(texts: Sequence[str], watch: Callable[[int], None] | None = None) -> SparseVectors:
+    """Return the vectors of length 1 whose products are the cosines that score two texts of a list.
+
+    `SparseVectors.dots` scores given pairs, `nearest` finds the nearest rows.
+
+    Args:
+        texts: all texts that are compared, whose counts make the weights.
+        watch: called with the number of texts read since the last call, four times a text in total.
+
+    Raises:
+        InputError: a text is not valid; its `index` is set.
+    """
+    return beside(ngrams_and_words(texts, watch), [NGRAM_SHARE, WORD_SHARE])
+
+
+def ngrams_and_words(texts: Sequence[str], watch: Callable[[int], None] | None = None) -> list[SparseVectors]:
+    """Return the vectors of the n-grams of texts and those of their words.
+
+    A feature that a text has c times counts (1 + ln c) idf^p, with idf = ln((1 + n) / (1 + df)) + 1.
+    """
+    words = [" ".join(_WORD.findall(text)) if isinstance(text, str) else text for text in texts]
+    found = []
+    for some, orders, power in ((texts, ORDERS, NGRAM_POWER), (words, (), WORD_POWER)):
+        held, number = held_by(some, orders, words=not orders, watch=watch)
+        # Only numbers that occur are put to the power: the table has 2^24 columns.
+        counts = np.arange(int(held.max(initial=0)) + 1)
+        weights = ((np.log((1 + number) / (1 + counts)) + 1) ** power).astype(np.float32)[held]
+        counted = SparseEmbedder(weights, orders, words=not orders).embed(some, normalize=False, watch=watch)
+        of_feature = weights[counted.indices].astype(np.float64)
+        values = (1 + np.log(np.rint(counted.values / of_feature))) * of_feature
+        row = np.repeat(np.arange(len(counted)), np.diff(counted.indptr))
+        values /= np.sqrt(np.bincount(row, values**2, minlength=len(counted)))[row]
+        found.append(SparseVectors(counted.indptr, counted.indices, values.astype(np.float32), counted.columns))
+    return found
+
+
+def beside(parts: Sequence[SparseVectors], weights: Sequence[float]) -> SparseVectors:
+    """Return one vector of length 1 for each row, whose product is the weighted mean of its parts' products.
+
+    A row without entries in a part shares that part's weight among the others.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    lengths = np.stack([np.diff(part.indptr) for part in parts], axis=1)
+    total = np.maximum((lengths > 0) @ np.array(weights), np.finfo(np.float64).tiny)
+    starts = np.append(0, np.cumsum(lengths))
+    indices = np.empty(starts[-1], np.int64)
+    values = np.empty(starts[-1], np.float32)
+    for number, (part, weight) in enumerate(zip(parts, weights, strict=True)):
+        at = ranges(starts[:-1].reshape(lengths.shape)[:, number], lengths[:, number])
+        indices[at] = part.indices.astype(np.int64) + number * COLUMNS
+        values[at] = part.values * np.repeat(np.sqrt(weight / total), lengths[:, number])
+    indptr = np.append(0, np.cumsum(lengths.sum(axis=1)))
+    return SparseVectors(indptr, indices.astype(np.int32), values, len(parts) * COLUMNS)
+
+
+def two_nearest(found: Matches, rows: int) -> TwoNearest:
+    """Return the two nearest of each of `rows` rows from matches by row and descending cosine."""
+    others, cosines = np.full((rows, 2), -1, np.int64), np.zeros((rows, 2))
+    rank = places(found.left)
+    first = rank < 2
+    others[found.left[first], rank[first]] = found.right[first]
+    cosines[found.left[first], rank[first]] = found.scores[first]
+    return TwoNearest(others, cosines)
+
+
+def leads(best: TwoNearest, rows: RowIds, partners: RowIds, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the cosine of each pair less that of the row's best other partner, float64[p]."""
+    others = np.where(best.others[rows, 0] == partners, best.cosines[rows, 1], best.cosines[rows, 0])
+    lead: NDArray[np.float64] = cosines - others
+    return lead
+
+
+def with_lead(pairs: Matches, best: TwoNearest) -> Matches:
+    """Return pairs with the probability of a match in place of the cosine, from the cosine and its lead.
+
+    Args:
+        pairs: left and right rows with their cosines.
+        best: the two nearest right rows of each left row.
+    """
+    cosines = pairs.scores.astype(np.float64)
+    lead = leads(best, pairs.left, pairs.right, cosines)
+    found = 1 / (1 + np.exp(-(INTERCEPT + OF_COSINE * cosines + OF_LEAD * lead)))
+    return pairs._replace(scores=found.astype(np.float32))
+
+
+def threshold_of(scored: Matches) -> float:
+    """Return the threshold of the highest F1 that is expected of each left row's best match, by its probability."""
+    best = scored.scores[np.flatnonzero(np.diff(scored.left, prepend=-1))].astype(np.float64)
+    if not len(best):
+        return NO_CANDIDATE
+    ranked = -np.sort(-best)
+    f1 = 2 * np.cumsum(ranked) / (np.arange(1, len(ranked) + 1) + ranked.sum())
+    return float(ranked[int(np.argmax(f1))])
