@@ -113,7 +113,7 @@ check: $(VENV)/.dev  ## lint, types, import contract, formatting
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml docker/compose.*.yaml
 
 format: $(VENV)/.dev  ## format the code and sort the imports
-	$(BIN)/ruff check .-fix-only --quiet .
+	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
 PARTS ?= all
