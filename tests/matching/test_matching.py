@@ -179,6 +179,20 @@ def test_all_are_written_that_are_above_the_threshold(tmp_path: Path) -> None:
     assert gramvec_command("match", left, right, "--all", "--top", "3").returncode == 2
 
 
+def test_delimiters_and_encodings_are_recognized_or_given(tmp_path: Path) -> None:
+    left, right = tmp_path / "a.csv", tmp_path / "b.csv"
+    left.write_text("id;text\n1;caf\u00e9 noir\n", encoding="utf-8-sig")
+    right.write_text("id;text\n7;caf\u00e9 noir\n", encoding="latin-1")
+    done = gramvec_command("match", left, right)
+    assert done.returncode == 1 and b"--encoding" in done.stderr
+    right.write_text("id;text\n7;caf\u00e9 noir\n", encoding="utf-8")
+    assert gramvec_command("match", left, right).stdout.decode().splitlines()[1].startswith("1,7,")
+    for path in (left, right):
+        path.write_text("id!text\n7!caf\u00e9 noir\n", encoding="latin-1")
+    done = gramvec_command("match", left, right, "--delimiter", "!", "--encoding", "latin-1")
+    assert done.stdout.decode().splitlines()[1].startswith("7,7,") and "caf\u00e9" in done.stdout.decode()
+
+
 def test_a_bad_line_is_skipped_where_that_is_asked_for(tmp_path: Path) -> None:
     left, right = tmp_path / "a.csv", tmp_path / "b.csv"
     left.write_text("id,text\n1,canon sd1100\n2,x,y\n")

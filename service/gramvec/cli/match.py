@@ -17,7 +17,7 @@ from gramvec.matching.fields import Field
 from gramvec.matching.inputs import read_table
 from gramvec.matching.matcher import LearnedMatcher
 from gramvec.tables.columns import OnError
-from gramvec.tables.inputs import FORMS, Form, form_of
+from gramvec.tables.inputs import FORMS, UTF_8, FileFormat, Form, form_of
 
 ComparedColumns = tuple[tuple[str, str, float], ...]
 TABLE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -73,6 +73,8 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
 @click.option("--review-pairs", type=click.IntRange(min=1), default=100, show_default=True, help="Pairs of --review.")
 @click.option("--left-format", type=click.Choice(FORMS), help="[by LEFT's ending, or txt]")
 @click.option("--right-format", type=click.Choice(FORMS), help="[by RIGHT's ending, or txt]")
+@click.option("--delimiter", help="Character between the columns of CSV tables, such as ';' or tab.  [by the header]")
+@click.option("--encoding", default=UTF_8, show_default=True, help="Encoding of both tables, such as cp1252.")
 @on_error_option
 @threads_option
 def match_command(
@@ -95,6 +97,8 @@ def match_command(
     review_pairs: int,
     left_format: Form | None,
     right_format: Form | None,
+    delimiter: str | None,
+    encoding: str,
     on_error: OnError,
     threads: int | None,
 ) -> None:
@@ -126,9 +130,8 @@ def match_command(
         for side, (path, form_in) in enumerate([(left, left_format), (right, right_format)]):
             wanted = [one[:2][side] for one in columns] + ([blocks[side]] if blocks else [])
             with progress(f"reading {path.name}") as watch:
-                tables.append(
-                    read_table(path, form_in or form_of(path), wanted, ids[side], on_error=on_error, watch=watch)
-                )
+                given = FileFormat(form_in or form_of(path), delimiter, encoding)
+                tables.append(read_table(path, given, wanted, ids[side], on_error=on_error, watch=watch))
         one, other = tables
         fields = [Field(one.columns[a], other.columns[b], weight) for a, b, weight in columns]
         keys = (one.columns[blocks[0]], other.columns[blocks[1]]) if blocks else None

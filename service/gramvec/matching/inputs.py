@@ -172,7 +172,8 @@ def labels_of(triples: Iterable[Sequence[Any]]) -> PairLabels:
 def _contradictions(pairs: Iterable[str]) -> str:
     named = list(pairs)
     more = f" and {len(named) - MOST_NAMED:,} more" if len(named) > MOST_NAMED else ""
-    return f"{len(named):,} pairs are labelled both ways: {', '.join(named[:MOST_NAMED])}{more}"
+    pairs_are = "pair is" if len(named) == 1 else "pairs are"
+    return f"{len(named):,} {pairs_are} labelled both ways: {', '.join(named[:MOST_NAMED])}{more}"
 
 
 def _sorted(triples: Iterable[tuple[int, int, bool]]) -> PairLabels:
