@@ -29,14 +29,14 @@ connection.TaskFree = InATask
 UVICORN = """
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from gramvec.server.processes import orderly_server
+from gramvec.server.processes import server
 Config = uvicorn.Config
 def config(told, **named):
     application = told.__self__._app
     async def both(scope, receive, send):
         await (told if scope["type"] == "lifespan" else application)(scope, receive, send)
     return Config(both, **{**named, "http": HttpToolsProtocol})
-orderly_server.uvicorn.Config = config
+server.uvicorn.Config = config
 """
 VARIANTS = {
     "gramvec serve": "",

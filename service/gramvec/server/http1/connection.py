@@ -209,6 +209,8 @@ class Connection(asyncio.Protocol):
         request = self._request = RequestResponse(
             self._scope(head), head, self.transport, self.flow, self._connections.date, self._answered
         )
+        if self._connections.retiring:
+            request.keep_alive = False
         length = head.length
         if 0 <= length <= len(rest):
             request.body_arrived(rest[:length], more=False)

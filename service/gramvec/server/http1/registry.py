@@ -71,6 +71,7 @@ class Connections:
         self.limits = limits
         self.known_heads = KnownHeads()
         self.tasks: set[asyncio.Task[None]] = set()  # requests that have one
+        self.retiring = False  # each answer closes its connection
         self._members: set[Member] = set()
         self._unread_bytes = 0
         self._second = 0
@@ -123,6 +124,13 @@ class Connections:
         """Close those whose clients have been waited for too long by now, the loop's time; call it twice a second."""
         for one in list(self._members):
             one.sweep(now)
+
+    def retire(self) -> None:
+        """Close each connection with the next answer that is sent over it."""
+        self.retiring = True
+        for one in list(self._members):
+            if one.under_way:
+                one.shut_down()
 
     def shut_down(self) -> None:
         """Close all that are idle, the others with the answer that is under way."""

@@ -78,21 +78,23 @@ class Metrics:
     1.3 us for one histogram of the four, and more where it counts across processes.
 
     Args:
-        workers: how many processes serve; each calls `claim` once it is forked.
+        workers: how many processes serve; each calls `claim` with its number once it is forked.
     """
 
     def __init__(self, workers: int = 1) -> None:
         self.workers = workers
-        self.counters = SharedCounters(workers)
+        # A worker and the one that replaces it run side by side for a while.
+        self.counters = SharedCounters(2 * workers if workers > 1 else 1)
+        self._withdrawn = False
         self._forget()
 
     def claim(self, worker: int) -> None:
-        """Count as this worker from now on, 0 to workers - 1, going on where its predecessor stopped."""
+        """Count as this worker from now on, continuing where its predecessor stopped."""
         self.counters.claim(worker)
         self._forget()
         # Whoever waited there waits no more.
         for part, key, numbers in self.counters.read():
-            if part == worker and key[0] == WAITING:
+            if part == worker and key[0] in (WAITING, WORKER):
                 place = self.counters.row(key, len(numbers))
                 self._numbers[place : place + len(numbers)] = _doubles(*[0.0] * len(numbers))
 
@@ -184,8 +186,15 @@ class Metrics:
 
     def keep_publishing(self, status: Status, loop: asyncio.AbstractEventLoop) -> None:
         """Publish now and then for as long as the loop runs."""
-        self.publish(status)
-        loop.call_later(PUBLISH_SECONDS, self.keep_publishing, status, loop)
+        if not self._withdrawn:
+            self.publish(status)
+            loop.call_later(PUBLISH_SECONDS, self.keep_publishing, status, loop)
+
+    def withdraw(self) -> None:
+        """No longer count this process among those that serve."""
+        self._withdrawn = True
+        place = self.counters.row((WORKER,), 3)
+        self._numbers[place : place + 3] = _doubles(0.0, 0.0, 0.0)
 
     def read(self) -> Rows:
         """What all workers have counted; without the gauges of those that are silent."""
