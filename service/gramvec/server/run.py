@@ -9,10 +9,10 @@ from multiprocessing.connection import Connection as Pipe
 
 from gramvec.errors import GramvecError
 from gramvec.server.app import Application, create_app
-from gramvec.server.http1 import Tls
 from gramvec.server.processes.listener import HostAndPort, UnixSocket, allow_descriptors
 from gramvec.server.processes.server import BACKLOG, STOP_SIGNALS, Server, WorkerServer
 from gramvec.server.processes.supervisor import signals_blocked, supervise
+from gramvec.server.processes.tls import tls_options
 from gramvec.server.settings import Settings
 from gramvec.server.state.models import check_there
 from gramvec.server.state.service import Service
@@ -32,7 +32,7 @@ def serve(settings: Settings) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     logs.configure(settings.log_format)
     check_there(settings)
-    tls = Tls.of(settings)
+    tls_options(settings)
     if settings.tracing == "on":
         check_tracing()
     allow_descriptors(settings.max_connections)
@@ -43,9 +43,9 @@ def serve(settings: Settings) -> None:
                 settings = settings.model_copy(update={"device": "cpu"})
             app = create_app(settings)
             if settings.workers > 1:
-                _serve_with_workers(app, settings, listener, tls)
+                _serve_with_workers(app, settings, listener)
             else:
-                server_for(app, tls).run([listener])
+                server_for(app).run([listener])
                 if (failure := app.state.service.failure) is not None:
                     raise GramvecError(failure)
         finally:
@@ -54,9 +54,9 @@ def serve(settings: Settings) -> None:
                 signal.signal(number, signal.SIG_IGN)
 
 
-def server_for(app: Application, tls: Tls | None = None) -> Server:
+def server_for(app: Application) -> Server:
     """Return a server for an application made by `create_app`; call its `run` with the listening sockets."""
-    return Server(app, tls)
+    return Server(app)
 
 
 def address_of(settings: Settings) -> HostAndPort | UnixSocket:
@@ -66,11 +66,11 @@ def address_of(settings: Settings) -> HostAndPort | UnixSocket:
     return HostAndPort(settings.host, settings.port, "http" if settings.tls_certificate is None else "https")
 
 
-def _serve_with_workers(app: Application, settings: Settings, listener: socket.socket, tls: Tls | None) -> None:
+def _serve_with_workers(app: Application, settings: Settings, listener: socket.socket) -> None:
     service: Service = app.state.service
 
     def work(number: int, supervisor: Pipe, sockets: list[socket.socket]) -> None:
         service.metrics.claim(number)
-        WorkerServer(app, supervisor, tls).run(sockets)
+        WorkerServer(app, supervisor).run(sockets)
 
     supervise(work, settings, listener)

@@ -8,13 +8,10 @@ from __future__ import annotations
 from gramvec.server.http1.limits import Limits
 from gramvec.server.http1.registry import Application, Connections
 from gramvec.server.http1.request_response import RequestResponse
-from gramvec.server.http1.tls import Tls, protocol_of
 
 __all__ = [
     "Application",
     "Connections",
     "Limits",
     "RequestResponse",
-    "Tls",
-    "protocol_of",
 ]

@@ -24,17 +24,15 @@ class Connection(asyncio.Protocol):
 
     Args:
         connections: those that it is one of.
-        below: the transport that carries what is encrypted, where something is (see `tls`).
     """
 
     __slots__ = (
-        "_ahead", "_below", "_body", "_client", "_connections", "_deaf", "_discarded", "_fresh", "_half_closed",
-        "_head", "_held", "_loop", "_patience", "_reading", "_request", "_server", "flow", "transport",
+        "_ahead", "_body", "_client", "_connections", "_deaf", "_discarded", "_fresh", "_half_closed",
+        "_head", "_held", "_loop", "_patience", "_reading", "_request", "_secured", "_server", "flow", "transport",
     )  # fmt: skip
 
-    def __init__(self, connections: Connections, below: asyncio.Transport | None = None) -> None:
+    def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._below = below
         self._loop = asyncio.get_running_loop()
         self._patience = Patience(connections.limits, self._loop.time())
         self._head: HeadReader | None = None  # of a request that has begun to arrive
@@ -50,6 +48,7 @@ class Connection(asyncio.Protocol):
         """Take the connection, or say that there are too many."""
         self.transport: asyncio.Transport = transport
         self.flow = FlowControl(transport)
+        self._secured = transport.get_extra_info("sslcontext") is not None
         self._server, self._client = (_address(transport.get_extra_info(f"{end}name")) for end in ("sock", "peer"))
         self._connections.add(self)
         most = self._connections.limits.connections
@@ -75,7 +74,7 @@ class Connection(asyncio.Protocol):
         request = self._request
         if request is None or self._body is not None or request.complete or request.disconnected:
             return False
-        if self._below is not None:
+        if self._secured:
             return False  # TLS is closed on both sides at once
         self._half_closed = True
         request.keep_alive = False
@@ -115,8 +114,7 @@ class Connection(asyncio.Protocol):
     @property
     def unsent(self) -> int:
         """Bytes of answers that the client has yet to take."""
-        size = self.transport.get_write_buffer_size()
-        return size if self._below is None else size + self._below.get_write_buffer_size()
+        return self.transport.get_write_buffer_size()
 
     def sweep(self, now: float) -> None:
         """Close the connection if its client has been waited for too long."""
@@ -278,7 +276,7 @@ class Connection(asyncio.Protocol):
             "http_version": head.version,
             "server": self._server,
             "client": self._client,
-            "scheme": "http" if self._below is None else "https",
+            "scheme": "https" if self._secured else "http",
             "root_path": "",
             "method": head.method,
             "path": path,
@@ -346,7 +344,7 @@ class Connection(asyncio.Protocol):
         self._deaf = True
         if not self.transport.is_closing():
             self.flow.resume_reading(*Reason)
-            if self._below is None:
+            if not self._secured:
                 self.transport.write_eof()
             self._loop.call_later(LINGER_SECONDS, self.transport.close)
 

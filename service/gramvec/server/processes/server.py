@@ -16,10 +16,14 @@ from multiprocessing.connection import Connection as Pipe
 import uvicorn
 from starlette.types import Message, Receive, Scope, Send
 
+from gramvec.errors import InputError
 from gramvec.server.app import Application
-from gramvec.server.errors import HttpError
-from gramvec.server.http1 import Connections, Limits, Tls, protocol_of
+from gramvec.server.errors import HttpError, not_reloaded
+from gramvec.server.http1.connection import Connection
+from gramvec.server.http1.limits import Limits
+from gramvec.server.http1.registry import Connections
 from gramvec.server.processes.memory import settle, trim
+from gramvec.server.processes.tls import renew_certificate, tls_options
 from gramvec.server.state.resources import Reloaded
 from gramvec.server.state.service import Service
 
@@ -56,25 +60,27 @@ class Server:
 
     Args:
         app: the application. uvicorn runs only its lifespan; requests reach it from our connections.
-        tls: certificate and key, or None for plain HTTP.
+
+    Raises:
+        InputError: a file of the TLS settings cannot be used.
     """
 
     # Whether /health answers while the models are being loaded.
     listens_while_loading = True
 
-    def __init__(self, app: Application, tls: Tls | None = None) -> None:
+    def __init__(self, app: Application) -> None:
         self._app = app
         self._service: Service = app.state.service
         self._service.on_failure = self._give_up
         self._service.on_loaded = settle
+        self._service.reload = self._reload_all
         self._service.listens_while_loading = self.listens_while_loading
         self.connections = Connections(app, Limits.of(self._service.settings, KEEP_ALIVE_SECONDS))
-        self._tls = tls
         self._uvicorn = uvicorn.Server(
             uvicorn.Config(
                 self._lifespan,
                 loop="uvloop",
-                http=protocol_of(self.connections, tls),
+                http=self._connected,  # type: ignore[arg-type]
                 ws="none",
                 lifespan="on",
                 interface="asgi3",
@@ -84,6 +90,7 @@ class Server:
                 date_header=False,
                 proxy_headers=False,
                 backlog=BACKLOG,
+                **tls_options(self._service.settings),
             )
         )
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -156,10 +163,19 @@ class Server:
             self.on_sweep()
             if number % TRIM_SWEEPS == 0:
                 trim()
-                if self._tls is not None:
-                    self._tls.renew()
 
     # Reloads
+
+    async def _reload_all(self) -> Reloaded:
+        """Reload the certificate, then the models. Raises HttpError 422 for a file that cannot be used."""
+        context = self._uvicorn.config.ssl
+        if context is not None:
+            try:
+                renew_certificate(context, self._service.settings)
+            except InputError as error:
+                log.error("not reloaded, the old certificate stays: %s", error)
+                raise not_reloaded(str(error)) from None
+        return await self._service.renew()
 
     def _hang_up(self) -> None:
         if self._reload is None or self._reload.done():
@@ -230,10 +246,14 @@ class Server:
             door.setblocking(False)
             while True:
                 taken.append(door.accept()[0])
-        protocol = protocol_of(self.connections, self._tls)
+        loop, context = asyncio.get_running_loop(), self._uvicorn.config.ssl
         for connection in taken:
             connection.setblocking(False)
-            await asyncio.get_running_loop().connect_accepted_socket(protocol, connection)
+            with suppress(OSError):  # its handshake has failed
+                await loop.connect_accepted_socket(self._connected, connection, ssl=context)
+
+    def _connected(self, **_: object) -> Connection:  # uvicorn passes what its own protocols take
+        return Connection(self.connections)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -248,13 +268,12 @@ class WorkerServer(Server):
     Args:
         app: the application, made before the fork.
         supervisor: the end of a pipe, over which PING and RETIRE arrive.
-        tls: as for `Server`.
     """
 
     listens_while_loading = False
 
-    def __init__(self, app: Application, supervisor: Pipe, tls: Tls | None = None) -> None:
-        super().__init__(app, tls)
+    def __init__(self, app: Application, supervisor: Pipe) -> None:
+        super().__init__(app)
         self._service.on_failure = log.error  # the lifespan fails, which ends the process
         self._supervisor = supervisor
         self._supervisor_pid = os.getppid()
@@ -271,7 +290,6 @@ class WorkerServer(Server):
         loop.add_reader(self._supervisor.fileno(), self._hear, loop)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})
         self._announcing = loop.create_task(self._announce())
-        self._service.reload = self._reload_all
         self._service.metrics.keep_publishing(self._service, loop)
 
     def on_sweep(self) -> None:
@@ -298,7 +316,7 @@ class WorkerServer(Server):
 
     async def _reload_all(self) -> Reloaded:
         """Reload this worker's models, which finds out whether they can be used, then have all workers replaced."""
-        made = await self._service.renew()
+        made = await super()._reload_all()
         os.kill(self._supervisor_pid, signal.SIGHUP)
         return made
 

@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -66,7 +67,11 @@ class Worker(Process):
         """Work, in the new process, deaf to the signals that a terminal sends to all its processes."""
         for number in {*SIGNALS} - {signal.SIGTERM}:
             signal.signal(number, signal.SIG_IGN)
-        self._work(self.number, self.child_conn, sockets or [])
+        try:
+            self._work(self.number, self.child_conn, sockets or [])
+        except GramvecError as error:
+            log.error("%s", error)
+            sys.exit(STARTUP_FAILURE)
 
     def hear(self) -> int:
         """Read the answers of the worker, and ask it again; returns for how many ticks it has not answered.
