@@ -71,8 +71,6 @@ class Application:
         self._loads = loads
         self._exact = {(route.method, route.path): route for route in self.routes if "{" not in route.path}
         self._prefixed = [route for route in self.routes if "{" in route.path]
-        # A POST to one of these runs our own code up to its first pause, so it can start without a task.
-        self.prompt_paths = frozenset(route.path for route in self.routes if route.method == "POST")
         settings = service.settings
         self._limit = settings.max_body_bytes
         keys = [key.get_secret_value() for key in settings.api_key]
