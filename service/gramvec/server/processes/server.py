@@ -47,7 +47,7 @@ CANCELLED_SECONDS = 1.0
 RETIRE_SECONDS = 2.0
 # A task that begins at once spares the event loop a turn; from Python 3.12 on.
 EAGER_TASKS: Any = getattr(asyncio, "eager_task_factory", None)
-# Messages of the supervisor to a worker. uvicorn's health check sends the first, and expects `started` back.
+# Messages of the supervisor to a worker. The first is answered with True once the worker is ready to serve.
 PING, RETIRE = b"ping", b"retire"
 
 
@@ -135,6 +135,9 @@ class Server:
             loop.add_signal_handler(signal.SIGHUP, self._hang_up)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})
 
+    def on_ready(self) -> None:
+        """Do what is due before the first connection is accepted."""
+
     def on_sweep(self) -> None:
         """Do what is due twice a second."""
 
@@ -149,7 +152,12 @@ class Server:
                 await self._end()
             return message
 
-        await self._app(scope, received, send)
+        async def sent(message: Message) -> None:
+            if message["type"] == "lifespan.startup.complete":
+                self.on_ready()
+            await send(message)
+
+        await self._app(scope, received, sent)
 
     def _begin(self) -> None:
         loop = self.loop = asyncio.get_running_loop()
@@ -282,6 +290,7 @@ class WorkerServer(Server):
         self._service.on_failure = log.error  # the lifespan fails, which ends the process
         self._supervisor = supervisor
         self._supervisor_pid = os.getppid()
+        self._ready = False
 
     def stop(self) -> None:
         """Leave; a worker that has accepted nothing yet has nothing to finish."""
@@ -294,8 +303,13 @@ class WorkerServer(Server):
         loop.add_signal_handler(signal.SIGTERM, self.stop)
         loop.add_reader(self._supervisor.fileno(), self._hear, loop)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})
-        self._announcing = loop.create_task(self._announce())
         self._service.metrics.keep_publishing(self._service, loop)
+
+    def on_ready(self) -> None:
+        """Announce the worker: whatever ends a process that has served, it is replaced."""
+        self._ready = True
+        with suppress(OSError):
+            self._supervisor.send(True)
 
     def on_sweep(self) -> None:
         """Leave when the supervisor has died."""
@@ -303,19 +317,13 @@ class WorkerServer(Server):
             log.error("the parent process is gone")
             self.stop()
 
-    async def _announce(self) -> None:
-        while not self.started:
-            await asyncio.sleep(TURN_SECONDS)
-        with suppress(OSError):
-            self._supervisor.send(True)
-
     def _hear(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             while self._supervisor.poll():
                 if self._supervisor.recv() == RETIRE:
                     self._retire()
                 else:
-                    self._supervisor.send(self.started)
+                    self._supervisor.send(self._ready)
         except (EOFError, OSError):
             loop.remove_reader(self._supervisor.fileno())
 

@@ -124,6 +124,7 @@ class Supervisor(Multiprocess):
         self.processes: list[Worker] = []  # type: ignore[assignment]
         self._any_started = False
         self._outdated: list[Worker] = []  # to be replaced, the first one by `_successor`
+        self._renew_again = False
         self._successor: Worker | None = None
         self._retired: list[tuple[float, Worker]] = []  # with the times at which they are killed
 
@@ -151,12 +152,11 @@ class Supervisor(Multiprocess):
         self._retired = [one for one in self._retired if one[1].exitcode is None]
 
     def restart_all(self) -> None:
-        """Begin a renewal; one that is under way begins again, for files may have changed since."""
-        if self._successor is not None:
-            self._successor.process.kill()
-            self._successor.join()
-            self._successor = None
-        self._outdated = list(self.processes)
+        """Begin a renewal; one that is under way begins again, for files may have changed since.
+
+        A successor that is starting is not killed: it may have accepted connections that nobody else would answer.
+        """
+        self._renew_again = True
 
     def terminate_all(self) -> None:
         """Ask all workers to end; with this process's socket open, connections would wait behind the last one."""
@@ -221,6 +221,9 @@ class Supervisor(Multiprocess):
     def _renew(self) -> None:
         successor = self._successor
         if successor is None:
+            if self._renew_again:
+                # Oldest first, so that every worker has its turn however often a renewal begins again.
+                self._renew_again, self._outdated = False, sorted(self.processes, key=lambda one: one.since)
             self._outdated = [one for one in self._outdated if one in self.processes and one.exitcode is None]
             if self._outdated and self._may_start():
                 self._successor = self._start()
@@ -230,7 +233,7 @@ class Supervisor(Multiprocess):
             self._successor = None
             old.retire()
             self._retired.append((time.monotonic() + self._grace, old))
-            if not self._outdated:
+            if not self._outdated and not self._renew_again:
                 log.info("reloaded: every worker was replaced")
         elif successor.exitcode is not None or time.monotonic() - successor.since > self._start_seconds:
             successor.process.kill()
