@@ -1,7 +1,4 @@
-"""What each short cut of the service's own HTTP connections buys: with and without it, in one run.
-
-Also the same service behind uvicorn's own protocol, which shows what connections of our own cost or gain.
-"""
+"""The service's own HTTP connections: with and without known heads, and uvicorn's own protocol, in one run."""
 
 from __future__ import annotations
 
@@ -15,36 +12,28 @@ from benchmarks.servers import Command, Server
 
 # Each is run before the command line, in the same process.
 WITHOUT_HEADS = """
-from gramvec.server.http1.known_heads import KnownHeads
+from gramvec.server.http1.connections import KnownHeads
 KnownHeads.find = lambda self, data: None
-KnownHeads.remember = lambda self, data, size, head: None
-"""
-WITH_TASKS = """
-from gramvec.server.http1 import connection
-class InATask:
-    def __init__(self, running, start): self.running, self.start = running, start
-    def __call__(self): self.start(self.running)
-connection.TaskFree = InATask
+KnownHeads.add = lambda self, raw, head: None
 """
 UVICORN = """
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from gramvec.server.processes import orderly_server
+from gramvec.server.processes import server
 Config = uvicorn.Config
-def config(told, **named):
-    application = told.__self__._app
+def config(lifespan, **named):
+    application = lifespan.__self__._app
     async def both(scope, receive, send):
-        await (told if scope["type"] == "lifespan" else application)(scope, receive, send)
+        await (lifespan if scope["type"] == "lifespan" else application)(scope, receive, send)
     return Config(both, **{**named, "http": HttpToolsProtocol})
-orderly_server.uvicorn.Config = config
+server.uvicorn.Config = config
 """
 VARIANTS = {
     "gramvec serve": "",
     "without known heads": WITHOUT_HEADS,
-    "with a task a request": WITH_TASKS,
     "uvicorn's own protocol": UVICORN,
 }
-CASES = (Case(1, 1), Case(1, 16), Case(1, 64))
+CASES = (Case(1, 1), Case(1, 16), Case(1, 64), Case(32, 16))
 
 
 def run(setting: Setting) -> Part:
@@ -54,7 +43,7 @@ def run(setting: Setting) -> Part:
         for case in CASES:
             title = f"the service's own connections: {case.unit}, {case.connections} connections"
             timings = interleaved(servers, case, setting)
-            part.add(f"protocol_c{case.connections}", rates(title, case.unit, timings, servers[0].name))
+            part.add(f"protocol_{case.name}", rates(title, case.unit, timings, servers[0].name))
     return part
 
 

@@ -18,8 +18,8 @@ import httpx
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.server.app import Application, create_app
-from gramvec.server.http1 import Tls
-from gramvec.server.run import Server, server_for
+from gramvec.server.processes.server import Server
+from gramvec.server.run import server_for
 from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
 
@@ -98,10 +98,10 @@ def running(settings: Settings, embedder: Any = None) -> Iterator[RunningServer]
 
 
 @contextmanager
-def running_app(app: Application, tls: Tls | None = None) -> Iterator[RunningServer]:
+def running_app(app: Application) -> Iterator[RunningServer]:
     """The same with an application that exists."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = server_for(app, tls)
+    server = server_for(app)
     thread = threading.Thread(target=server.run, args=[[listener]], name="server")
     thread.start()
     try:
@@ -139,7 +139,7 @@ def serves(port: int) -> bool:
     """Whether /ready says so."""
     try:
         return httpx.get(f"http://127.0.0.1:{port}/ready", timeout=PATIENCE).status_code == 200
-    except httpx.TransportError:  # the process at the door leaves, and the workers take over
+    except httpx.TransportError:  # no worker accepts yet
         return False
 
 

@@ -16,10 +16,7 @@ import uvloop
 from benchmarks.soak.client import Connection
 from conftest import MODELS
 from gramvec import Embedder, load
-from gramvec.server.app import create_app
-from gramvec.server.http1 import Limits
-from gramvec.server.processes import orderly_server
-from gramvec.server.processes.forked_servers import StandbyServer
+from gramvec.server.processes import server as serving
 from gramvec.server.settings import Settings
 from http_support import PATIENCE, post_bytes, running, served_process, until
 from reliability.support import answers, received
@@ -138,7 +135,7 @@ def refuses(port: int) -> bool:
 
 
 def test_a_connection_that_was_taken_is_heard_at_the_end(embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orderly_server, "NEWCOMER_SECONDS", PATIENCE)
+    monkeypatch.setattr(serving, "NEWCOMER_SECONDS", PATIENCE)
     with running(Settings(), embedder) as server, server.connect() as newcomer:
         until(lambda: server.connections == 1)
         assert server.server is not None
@@ -156,12 +153,3 @@ def test_a_connection_that_asks_for_nothing_is_not_waited_for_long(embedder: Emb
         server.server.stop()
         assert received(silent) == b""
         assert refuses(server.port)
-
-
-def test_what_answers_while_models_are_loaded_never_says_that_the_service_shuts_down() -> None:
-    app = create_app(Settings(), ())
-    standby = StandbyServer(app, Limits.of(Settings(), 1.0))
-    assert app.state.service.unready == "the model is being loaded"
-    standby.stop()
-    assert app.state.service.stopping
-    assert app.state.service.unready == "the model is being loaded"

@@ -365,7 +365,7 @@ def test_a_successor_counts_on_but_has_nobody_waiting() -> None:
     metrics.claim(0)
     metrics.calls_of("model")(BatchResult((), 1, 1, 0.001, 0, 0, 0.0005))
     assert metrics.read()["call_totals", "model"] == [(0, [4.0, 10.0, 1.0, 2.0])]
-    assert metrics.read()["waiting", "model"] == [(0, [0.0, 0.0, 0.0])]
+    assert metrics.read()["waiting", "model"] == []
 
 
 def test_nothing_is_said_of_the_queue_of_a_worker_that_is_silent(embedder: Embedder) -> None:

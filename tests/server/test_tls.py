@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -27,7 +28,6 @@ from conftest import MODELS, ROOT
 from gramvec import Embedder
 from gramvec.client import Client
 from gramvec.server.app import create_app
-from gramvec.server.http1 import Tls
 from gramvec.server.settings import settings_from
 from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, read_all, running_app, until
 
@@ -99,8 +99,7 @@ def ready(port: int, context: ssl.SSLContext) -> bool:
 def running(files: Files, embedder: Embedder, **values: object) -> Iterator[RunningServer]:
     """From a thread of this process."""
     settings = settings_from({"tls_certificate": files.certificate, "tls_key": files.key, **values})
-    tls = Tls.of(settings)
-    with running_app(create_app(settings, embedder), tls) as server:
+    with running_app(create_app(settings, embedder)) as server:
         yield server
 
 
@@ -139,11 +138,10 @@ def test_answers_have_the_bytes_of_the_library(files: Files, embedder: Embedder,
 
 def test_no_handshake_is_lost(files: Files, embedder: Embedder) -> None:
     context = files.client()
-    context.set_alpn_protocols(["h2", "http/1.1"])
     with running(files, embedder) as server:
         for _ in range(100):
             with context.wrap_socket(server.connect(), server_hostname="127.0.0.1") as connection:
-                assert (connection.selected_alpn_protocol(), connection.version()) == ("http/1.1", "TLSv1.3")
+                assert connection.version() == "TLSv1.3"
         # Its first bytes one by one, as a slow line brings them.
         hello, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
         client = context.wrap_bio(sent, hello, server_hostname="127.0.0.1")
@@ -218,64 +216,86 @@ def test_what_cannot_be_used_is_one_sentence_before_anything_listens(files: File
     files.authority.issue_cert("127.0.0.1").private_key_pem.write_to_path(other)
     assert "cannot be read: No such file" in refused("--tls-certificate", str(nowhere))
     assert f"--tls-key: {nowhere} cannot be read" in refused(*alone, "--tls-key", str(nowhere))
-    assert "holds no certificate in PEM" in refused("--tls-certificate", str(text), "--tls-key", key)
+    assert "has no certificate in PEM" in refused("--tls-certificate", str(text), "--tls-key", key)
     assert "name the file of the key with --tls-key" in refused(*alone)
-    assert "holds no private key" in refused(*alone, "--tls-key", str(text))
+    assert "has no private key" in refused(*alone, "--tls-key", str(text))
     assert "not the key of the certificate" in refused(*alone, "--tls-key", str(other))
     assert "wants a certificate: set tls_certificate" in refused("--tls-key", key)
     ca = ["--tls-client-ca", str(text)]
-    assert "holds no certificate in PEM that can be read" in refused(*files.options, *ca)
+    assert "has no certificate in PEM that can be read" in refused(*files.options, *ca)
     encrypt(files, b"correct horse")
     assert "name a file with its password with --tls-key-password-file" in refused(*files.options)
     assert f"the first line of {text} is not its password" in refused(
         *files.options, "--tls-key-password-file", str(text)
     )
     text.write_text("\n")
-    assert "is to be the password" in refused(*files.options, "--tls-key-password-file", str(text))
+    assert "must be the password" in refused(*files.options, "--tls-key-password-file", str(text))
 
 
-def test_a_certificate_that_is_replaced_is_taken_and_a_bad_one_is_not(files: Files) -> None:
-    tls = Tls(settings_from({"tls_certificate": files.certificate, "tls_key": files.key}))
-    before = tls.context
-    tls.renew()
-    assert tls.context is before
-    files.certificate.write_text("not a certificate")
-    tls.renew()
-    assert tls.context is before
-    files.issue()
-    tls.renew()
-    assert tls.context is not before
+def test_a_file_that_is_not_a_regular_one_is_refused_before_it_is_opened(files: Files) -> None:
+    fifo = files.folder / "fifo"
+    os.mkfifo(fifo)
+    for option in ("--tls-certificate", "--tls-key", "--tls-client-ca", "--tls-key-password-file"):
+        assert f"{option}: {fifo} is not a regular file" in refused(*files.options, option, str(fifo))
 
 
-def test_a_running_server_takes_the_new_certificate(files: Files, embedder: Embedder) -> None:
-    with running(files, embedder) as server:
+def test_the_ciphers_of_tls_1_2_are_todays(files: Files, embedder: Embedder) -> None:
+    context = files.client()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with (
+        running(files, embedder) as server,
+        context.wrap_socket(server.connect(), server_hostname="127.0.0.1") as connection,
+    ):
+        cipher = connection.cipher()
+    assert cipher is not None
+    assert "GCM" in cipher[0] or "CHACHA20" in cipher[0]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_hang_up_takes_the_new_certificate_and_a_bad_one_changes_nothing(files: Files, workers: str) -> None:
+    options = (*files.options, "--workers", workers, "--api-key", "secret")
+    with served(*options) as (process, port):
+        assert process.stderr is not None
+        until(lambda: ready(port, files.client()))
 
         def shown() -> str:
-            return ssl.get_server_certificate(("127.0.0.1", server.port), timeout=PATIENCE)
+            return ssl.get_server_certificate(("127.0.0.1", port), timeout=PATIENCE)
 
         before = shown()
         files.issue()
-        until(lambda: shown() != before)
+        process.send_signal(signal.SIGHUP)
+        until(lambda: before not in {shown() for _ in range(8)})
+        now = shown()
+        key = files.key.read_bytes()
+        files.key.unlink()
+        os.mkfifo(files.key)
+        process.send_signal(signal.SIGHUP)
+        while "is not a regular file" not in (line := process.stderr.readline()):
+            assert line
+        with asks(port, files.client()) as client:
+            answer = client.post("/admin/reload", headers={"authorization": "Bearer secret"})
+        assert answer.status_code == 422
+        assert "is not a regular file" in answer.json()["error"]
+        assert {shown() for _ in range(8)} == {now}
+        files.key.unlink()
+        files.key.write_bytes(key)
 
 
 # Clients that stall
 
 
-def test_a_handshake_that_does_not_end_is_counted_and_left(files: Files, embedder: Embedder) -> None:
-    with running(files, embedder, header_timeout_seconds=0.5, max_connections=2) as server:
-        stalled = [server.connect() for _ in range(4)]
-        until(lambda: server.connections == 4)
-        with server.connect() as more, pytest.raises((ssl.SSLError, OSError)):  # twice the limit: not heard at all
-            files.client().wrap_socket(more, server_hostname="127.0.0.1")
-        for connection in stalled:
-            with connection:
-                assert read_all(connection) == b""
-        until(lambda: server.connections == 0)
-        with secured(server, files) as first, secured(server, files) as second, secured(server, files) as third:
+def test_one_connection_too_many_is_told(files: Files, embedder: Embedder) -> None:
+    with (
+        running(files, embedder, max_connections=2) as server,
+        secured(server, files) as first,
+        secured(server, files) as second,
+    ):
+        until(lambda: server.connections == 2)
+        with secured(server, files) as third:
             assert b"503 Service Unavailable" in read_all(third)
-            for connection in (first, second):
-                connection.sendall(b"GET /health HTTP/1.1\r\nhost: test\r\n\r\n")
-                assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
+        for connection in (first, second):
+            connection.sendall(b"GET /health HTTP/1.1\r\nhost: test\r\n\r\n")
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
 
 
 def test_a_refusal_reaches_a_client_that_still_sends(files: Files, embedder: Embedder) -> None:
@@ -306,13 +326,14 @@ def test_an_answer_that_is_not_taken_is_left(files: Files, embedder: Embedder) -
 
 def test_no_client_writes_into_the_log(files: Files) -> None:
     hello = b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00"
-    with served(*files.options, "--header-timeout-seconds", "0.5") as (process, port):
+    with served(*files.options) as (process, port):
         until(lambda: ready(port, files.client()))
-        for first in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02", b"", hello):
+        for first in (b"GET / HTTP/1.1\r\n\r\n", hello):
             with socket.create_connection(("127.0.0.1", port)) as bare:
                 bare.sendall(first)
                 bare.settimeout(PATIENCE)
                 assert b"HTTP" not in read_all(bare)
+        for first in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02", b"", hello):
             with socket.create_connection(("127.0.0.1", port)) as bare:
                 bare.sendall(first)
         stranger = ssl.create_default_context()

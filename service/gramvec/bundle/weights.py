@@ -34,11 +34,6 @@ class MappedWeights(NamedTuple):
     bias: Floats | None
     mapping: mmap.mmap
 
-    @property
-    def missing(self) -> int:
-        """How many bytes the file has lost since it was mapped; to read those ends the process, with SIGBUS."""
-        return max(0, len(self.data) - self.mapping.size())
-
 
 def mapped_weights(path: Path, data: mmap.mmap, stored: Stored, manifest: Manifest) -> MappedWeights:
     """The weights of which the manifest says that they lie in this file.

@@ -19,7 +19,7 @@ from gramvec.server.middleware import Auth, Cors, log_request, record_span
 from gramvec.server.request import CLIENT_GONE, Request, Route
 from gramvec.server.responses import error_response
 from gramvec.server.routes.table import ROUTES
-from gramvec.server.settings import Settings
+from gramvec.server.settings import Settings, settings_from_environment
 from gramvec.server.state.background import in_background
 from gramvec.server.state.models import check_aliases, check_names
 from gramvec.server.state.resources import open_attached
@@ -35,17 +35,17 @@ def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[E
     """Return an ASGI application; its `state.service` holds the models and says whether it is ready.
 
     Args:
-        settings: None for the defaults.
+        settings: None for those of the environment variables, so that `uvicorn --factory gramvec.server.app:create_app`
+            works.
         embedder: a loaded model to serve, or several, which the caller closes; None loads `settings.model` when the
-            application starts, in the background: /health answers meanwhile, and /ready says no. An empty sequence
-            serves no model at all.
+            application starts, before the server listens. An empty sequence serves no model at all.
 
     Raises:
         BundleError: two of the models have one name, or an alias names none of them.
         InputError: with models, an index or a head of the settings is unavailable.
     """
     given = embedder if isinstance(embedder, Sequence) else [embedder] if embedder is not None else []
-    settings = settings or Settings()
+    settings = settings or settings_from_environment()
     check_names(given)
     if given:
         check_aliases(settings, given)
@@ -71,8 +71,6 @@ class Application:
         self._loads = loads
         self._exact = {(route.method, route.path): route for route in self.routes if "{" not in route.path}
         self._prefixed = [route for route in self.routes if "{" in route.path]
-        # A POST to one of these runs our own code up to its first pause, so it can start without a task.
-        self.prompt_paths = frozenset(route.path for route in self.routes if route.method == "POST")
         settings = service.settings
         self._limit = settings.max_body_bytes
         keys = [key.get_secret_value() for key in settings.api_key]
@@ -199,6 +197,11 @@ class Application:
             service.attach(*service.given, attached=service.given_attached)
         elif self._loads:
             loading = asyncio.create_task(service.load())
+            if not service.listens_while_loading:
+                await asyncio.wait([loading])
+                if service.failure is not None:
+                    await send({"type": "lifespan.startup.failed", "message": service.failure})
+                    return
         await send({"type": "lifespan.startup.complete"})
         await receive()
         service.stop()

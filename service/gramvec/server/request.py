@@ -19,7 +19,7 @@ from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import InputError
 from gramvec.server.batching.work_queue import Job
 from gramvec.server.errors import check_content_type, from_validation, too_large, too_large_body, too_many_texts
-from gramvec.server.http1.request_response import RequestResponse
+from gramvec.server.http1.cycle import RequestResponse
 from gramvec.server.json_text import first_values, holds_more, parse_slowly
 from gramvec.server.responses import JSON, JSON_LINE, NO_USAGE, Headers, Response, Usage, described
 from gramvec.server.schemas import Body
@@ -34,8 +34,6 @@ SomeBody = TypeVar("SomeBody", bound=Body)
 CLOSE = (b"connection", b"close")
 # The status that is counted where the client left before an answer; it is never sent.
 CLIENT_GONE = 499
-# A request waits for this many batches of 4 ms on the event loop before its connection is watched.
-UNWATCHED_FLUSHES = 8
 
 # Formatting each value into its place takes half the time of a list of pairs that become lines.
 OWN_LINES = (
@@ -316,18 +314,7 @@ class Request:
             Overloaded, BackendError: see `Batcher.submit`.
             ClientDisconnect: the client has left; texts that are still queued are dropped.
         """
-        batcher = served.batcher
-        pending = batcher.submit(texts)
-        # A batch that is short enough for the loop is done by then, and a task that watches the connection (20 us) is
-        # spared.
-        flushes = 0
-        while batcher.flush_due and flushes < UNWATCHED_FLUSHES and not pending.done():
-            await batcher.flushed
-            flushes += 1
-            if self._server_side is not None and self._server_side.disconnected and not pending.done():
-                pending.cancel()
-                raise ClientDisconnect
-        found = pending.result() if pending.done() else await self.unless_gone(pending)
+        found = await self.unless_gone(served.batcher.submit(texts))
         now = time.perf_counter()
         usage = Usage(found.characters, found.queue_ms, found.inference_ms, served.label, len(texts), now)
         return found.embeddings, usage
@@ -345,7 +332,18 @@ class Request:
 
     async def unless_gone(self, pending: asyncio.Future[T]) -> T:
         """Return the result of `pending`; cancel it and raise ClientDisconnect if the client goes away first."""
+        server_side = self._server_side
+        if server_side is None:  # another server, which has to be asked
+            return await self._watched(pending)
+        server_side.when_gone(pending.cancel)
+        try:
+            return await pending
+        except asyncio.CancelledError:
+            if server_side.disconnected:
+                raise ClientDisconnect from None
+            raise
 
+    async def _watched(self, pending: asyncio.Future[T]) -> T:
         async def cancel_when_gone() -> None:
             while (await self.receive())["type"] != "http.disconnect":
                 pass

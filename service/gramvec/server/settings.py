@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_origin
 
 from pydantic import (
     BaseModel,
@@ -28,7 +29,7 @@ MAX_ALIAS_CHARACTERS = 200
 # The key of the file of token ids that holds for all other names.
 OTHERS = ""
 NO_WORKERS_ON_CUDA = (
-    "several workers share a model by a fork, which CUDA does not survive; set workers to 1 or device to cpu"
+    "CUDA and several workers: each would hold the model in the device's memory; set workers to 1 or device to cpu"
 )
 
 
@@ -383,6 +384,19 @@ def settings_from(values: dict[str, Any]) -> Settings:
     except ValidationError as error:
         # No cause is chained: pydantic's text repeats the value, which may be a key.
         raise InputError(_sentence(error)) from None
+
+
+def settings_from_environment() -> Settings:
+    """Return the settings that the environment variables give, and defaults for the rest.
+
+    Raises:
+        InputError: one sentence that names the first bad value and where to set it.
+    """
+    values: dict[str, Any] = {}
+    for name, field in Settings.model_fields.items():
+        if value := os.environ.get(environment_variable(name)):
+            values[name] = value.split() if get_origin(field.annotation) is tuple else value
+    return settings_from(values)
 
 
 def environment_variable(name: str) -> str:

@@ -20,7 +20,6 @@ import numpy as np
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import BackendError, InputError, Overloaded, OverloadReason
 from gramvec.server.batching.queue import Batch, RequestQueue, Slice, Throughput, Waiting
-from gramvec.server.batching.task_free import Notify
 
 log = logging.getLogger("gramvec.server.batching")
 
@@ -125,7 +124,6 @@ class Batcher:
         self._throughput = Throughput()
         self._adapt()
         self._flush_due = False
-        self.flushed = Notify()  # after each batch on the loop, or the start of one on the worker thread
         self._look_due = False
         self._call: asyncio.Future[BatchResult] | None = None
         self._call_cost = 0
@@ -220,11 +218,6 @@ class Batcher:
             self._flush_soon(loop)
         return request.future
 
-    @property
-    def flush_due(self) -> bool:
-        """True if there will be a flush in this turn of the loop or the next, so that `flushed` may be awaited."""
-        return self._flush_due
-
     def _adapt(self) -> None:
         # The most work of a batch, and the most that may wait, without a batch under way, before the deadline.
         self._turn_cost = self._throughput.affordable(self._call_seconds)
@@ -290,12 +283,6 @@ class Batcher:
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         self._flush_due = False
-        try:
-            self._call_model(loop)
-        finally:
-            self.flushed.notify_all()
-
-    def _call_model(self, loop: asyncio.AbstractEventLoop) -> None:
         batch = self._take()
         if batch is not None and batch.cost > self._throughput.affordable(self._loop_seconds):
             self._call_cost = batch.cost

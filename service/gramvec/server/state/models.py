@@ -125,39 +125,24 @@ class Change(NamedTuple):
     changed: bool
 
 
-class Wanted(NamedTuple):
-    """A model that another process has opened and checked: its digest, and its folder without links."""
-
-    digest: str
-    folder: str
-
-
-def renewed(settings: Settings, serving: Sequence[Embedder], wanted: Sequence[Wanted] = ()) -> list[Embedder]:
+def renewed(settings: Settings, serving: Sequence[Embedder]) -> list[Embedder]:
     """Reopen every model from its folder; keep those that have not changed.
 
     Args:
         settings: how to open them.
         serving: the models open now; they stay open in any case.
-        wanted: the expected models, one by one. A model that is served already is then kept without a look, and a link
-            that has changed is not followed. Empty for whatever is there.
 
     Raises:
-        GramvecError: a model is unavailable or not the wanted one, or two have the same name; new ones are closed.
+        GramvecError: a model is unavailable, or two have the same name; new ones are closed.
     """
     found: list[Embedder] = []
     try:
-        for number, old in enumerate(serving):
-            expected = wanted[number] if wanted else None
-            if expected is not None and expected.digest == old.digest:
-                found.append(old)
-                continue
-            new = _reopened(settings, old.bundle.path if expected is None else Path(expected.folder))
+        for old in serving:
+            new = _reopened(settings, old.bundle.path)
             if new.digest == old.digest:
                 new.close()
                 new = old
             found.append(new)
-            if expected is not None and expected.digest != new.digest:
-                raise BundleError(f"{new.bundle.path}: changed again while it was reloaded; reload once more")
         check_names(found)
         check_aliases(settings, found)
     except GramvecError:
@@ -176,17 +161,6 @@ def close_but(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:
     for embedder in embedders:
         if not any(embedder is other for other in kept):
             embedder.close()
-
-
-def check_whole(embedders: Iterable[Embedder]) -> None:
-    """Raise BundleError if a served file was cut short: reading the missing part ends a process by SIGBUS."""
-    for embedder in embedders:
-        weights = embedder.bundle.weights
-        if weights is not None and weights.missing:
-            raise BundleError(
-                f"{weights.path}: lost {weights.missing} bytes while it was served; put the model's folder back as a "
-                "whole, by a rename and not in place, and start again"
-            )
 
 
 def _reopened(settings: Settings, path: Path) -> Embedder:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.server.settings import Settings
-from gramvec.server.state.models import Change, Wanted, changes, close_but, renewed
+from gramvec.server.state.models import Change, changes, close_but, renewed
 
 if TYPE_CHECKING:
     from gramvec.classify.head import Head
@@ -78,7 +78,6 @@ def renewed_all(
     settings: Settings,
     serving: Sequence[Embedder],
     attached: Sequence[Attached],
-    wanted: Sequence[Wanted] = (),
 ) -> tuple[list[Embedder], list[Attached]]:
     """Reopen models and files; keep those that have not changed.
 
@@ -86,17 +85,14 @@ def renewed_all(
         settings: how to open them.
         serving: the models open now.
         attached: the files open now.
-        wanted: as in `renewed`; the models first, then the files.
 
     Raises:
-        GramvecError: a model or file is unavailable, is not the wanted one, or belongs to a model that is not among
-            these. Everything that was opened is closed.
+        GramvecError: a model or file is unavailable, or belongs to a model that is not among these. Everything that was
+            opened is closed.
     """
-    found = renewed(settings, serving, wanted[: len(serving)])
+    found = renewed(settings, serving)
     try:
-        digests: list[str | None] = [one.digest for one in wanted[len(serving) :]]
-        digests = digests if wanted else [None] * len(attached)
-        return found, [_renewed(settings, *one, found) for one in zip(attached, digests, strict=True)]
+        return found, [_renewed(settings, one, found) for one in attached]
     except BaseException:
         close_but(found, serving)
         raise
@@ -111,14 +107,11 @@ def _changes(before: Sequence[Attached], after: Sequence[Attached], kind: Kind) 
     ]  # fmt: skip
 
 
-def _renewed(settings: Settings, old: Attached, expected: str | None, embedders: Sequence[Embedder]) -> Attached:
-    same = old.digest == (expected or old.kind.digest(old.path))
+def _renewed(settings: Settings, old: Attached, embedders: Sequence[Embedder]) -> Attached:
+    same = old.digest == old.kind.digest(old.path)
     if same and any(one.digest == old.model_digest for one in embedders):
         return old
-    new = _opened(settings, old.kind, old.name, old.path, embedders)
-    if expected is not None and new.digest != expected:
-        raise InputError(f"{old.path}: changed again while it was reloaded; reload once more")
-    return new
+    return _opened(settings, old.kind, old.name, old.path, embedders)
 
 
 def _opened(settings: Settings, kind: Kind, name: str, path: Path, embedders: Sequence[Embedder]) -> Attached:
@@ -189,11 +182,6 @@ class Reloaded(NamedTuple):
     ) -> Reloaded:
         """Compare models and files before and after a reload."""
         return cls(changes(before[0], after[0]), *(_changes(before[1], after[1], kind) for kind in KINDS))
-
-    @classmethod
-    def of(cls, told: dict[str, Any]) -> Reloaded:
-        """Return the effects from their JSON value."""
-        return cls(*([Change(**one) for one in told[what]] for what in cls._fields))
 
     def told(self) -> dict[str, Any]:
         """Return the effects as a JSON value."""

@@ -17,7 +17,7 @@ from gramvec.server.errors import HttpError, not_reloaded, reload_given_up, relo
 from gramvec.server.settings import Settings, aliases_of
 from gramvec.server.state.background import in_background
 from gramvec.server.state.memory_budget import MemoryBudget
-from gramvec.server.state.models import Served, Wanted, close_but, label_of, load_models
+from gramvec.server.state.models import Served, close_but, label_of, load_models
 from gramvec.server.state.resources import (
     HEAD,
     INDEX,
@@ -28,7 +28,7 @@ from gramvec.server.state.resources import (
     renewed_all,
 )
 from gramvec.server.telemetry.logs import NO_USER_TEXT
-from gramvec.server.telemetry.metrics import Metrics
+from gramvec.server.telemetry.metrics import WORKER, Metrics
 from gramvec.server.token_ids import open_encodings
 
 log = logging.getLogger("gramvec.server")
@@ -45,8 +45,8 @@ class Service:
     `models` are those served, by name, the default first; empty until all of them are loaded. `aliases` are other
     names of theirs, alias -> name. `served` is the default one, None until then. `indexes` and `heads` are those that
     are served with them, by name. `given` and `given_attached` are loaded ones of the caller's, to be served from the
-    start. `encodings` are those of token ids. `reload` is what a request for a reload calls. `workers_running` is the
-    number of processes, as the parent counts them. `last_words` are the reason for refusals once it is stopping.
+    start. `encodings` are those of token ids. `reload` is what a request for a reload calls. `listens_while_loading`:
+    the server answers probes before the models are loaded. `last_words` are the reason for refusals once it stops.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Service:
         self.aliases: Mapping[str, str] = MappingProxyType(aliases_of(settings.alias))
         self.encodings = open_encodings(settings)
         self._serve({}, ())
-        self.workers_running = 1
+        self.listens_while_loading = False
         self.stopping = False
         self.last_words = "the service is shutting down"
         self.failure: str | None = None
@@ -128,13 +128,10 @@ class Service:
     def _tell(self, doing: str) -> None:
         self._loading = doing
 
-    async def renew(self, wanted: Sequence[Wanted] = ()) -> Reloaded:
+    async def renew(self) -> Reloaded:
         """Serve the models, and what is attached, as they are now: all that are others, or none if one is unusable.
 
         Requests that have begun are finished on the old ones, which are let go of after the last of them.
-
-        Args:
-            wanted: see `models.renewed`; the models first, then what is attached.
 
         Raises:
             HttpError: 409 while another reload is under way, 422 with the reason for an unusable model or one that
@@ -145,7 +142,7 @@ class Service:
             raise unhealthy(self.unready or "the service is not ready")
         if self._renewal is not None:
             raise reload_under_way()
-        task = self._renewal = asyncio.create_task(self._renew(wanted))
+        task = self._renewal = asyncio.create_task(self._renew())
         task.add_done_callback(self._renewed)
         # Whoever asked may go away; what was begun is brought to its end.
         await asyncio.wait([task])
@@ -158,13 +155,13 @@ class Service:
         if not task.cancelled():
             task.exception()  # known to be looked at: nobody may be left who asked
 
-    async def _renew(self, wanted: Sequence[Wanted]) -> Reloaded:
+    async def _renew(self) -> Reloaded:
         serving = [served.embedder for served in self.models.values()]
         before = self.attached
         patience = self.settings.reload_timeout_seconds
         try:
             found, attached = await in_background(
-                lambda: renewed_all(self.settings, serving, before, wanted),
+                lambda: renewed_all(self.settings, serving, before),
                 seconds=patience,
                 unwanted=lambda late: close_but(late[0], serving),
             )
@@ -195,6 +192,11 @@ class Service:
                 self._retired.add(served.batcher)
                 models[embedder.name] = self._served(embedder)
         self._serve(models, attached)
+
+    @property
+    def workers_running(self) -> int:
+        """Return the number of workers that were heard from in the last seconds."""
+        return max(1, len(self.metrics.read()[(WORKER,)]))
 
     def stop(self) -> None:
         """Refuse new requests from now on."""

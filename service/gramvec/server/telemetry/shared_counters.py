@@ -1,8 +1,7 @@
-"""Numbers that several processes count side by side, and any of them reads together.
+"""Counters that several processes write without locks, each in its own part of shared memory, and any of them reads.
 
-An anonymous shared mapping, made before the fork, has one part for each worker, and only that worker writes to it: no
-locks, and a replaced worker goes on where the dead one stopped. Every part names its own rows, so nothing has to be
-agreed upon before the fork.
+The memory is an anonymous mapping, made before the fork. Each part has one writer, and a worker that takes the part of
+a dead one continues its counts. Every part names its own rows, so the processes agree on nothing before the fork.
 """
 
 from __future__ import annotations
@@ -13,30 +12,34 @@ from typing import NamedTuple
 
 import orjson
 
-# 64 KiB of numbers and 32 KiB of names for each worker: about 400 histograms, ten times of what a service has.
+# 64 KiB of numbers and 32 KiB of names for each part: about 400 histograms, ten times as many as a service has.
 NUMBERS = 8 * 1024
 NAME_BYTES = 32 * 1024
 PART_BYTES = 8 * NUMBERS + NAME_BYTES
-# The first numbers of a part: how many bytes of names and how many numbers are in use.
+# The first numbers of a part: the bytes of names and the numbers in use.
 NAMES_USED, NUMBERS_USED = 0, 1
 HEAD = 2
-# Where a row goes for which no room is left: written and never read.
+# Numbers of a row that is written and never read, for names that find no room.
 WASTE = 64
 
 Key = tuple[str, ...]
 
 
 class Row(NamedTuple):
-    """A named run of numbers: where it begins, and how many there are."""
+    """Place of a named run of numbers."""
 
     start: int
     width: int
 
 
 class SharedCounters:
-    """One part for each of so many workers. The first is in use until `claim` takes another.
+    """Shared counters of several processes.
 
-    `numbers` are the claimed part's: float64[NUMBERS], written in place.
+    Args:
+        parts: number of parts. The first one is written until `claim` takes another.
+
+    Attributes:
+        numbers: of the claimed part, float64[NUMBERS], written in place.
     """
 
     def __init__(self, parts: int = 1) -> None:
@@ -45,10 +48,10 @@ class SharedCounters:
         self.claim(0)
 
     def claim(self, part: int) -> None:
-        """Write to this part from now on; its only other writer, if there ever was one, is gone.
+        """Write to this part from now on; its last writer must have ended.
 
         Raises:
-            ValueError: there is no such part.
+            ValueError: the part does not exist.
         """
         if not 0 <= part < self._parts:
             raise ValueError(f"there are {self._parts} parts, and none is number {part}")
@@ -59,7 +62,7 @@ class SharedCounters:
             self.numbers[NUMBERS_USED] = HEAD + WASTE
 
     def row(self, key: Key, width: int) -> int:
-        """Where the numbers of this name begin; all zero the first time that it is asked for in this part.
+        """Return the index of the first number of a named row, which is created with zeros.
 
         Once the part is full, new names share a row that nobody reads.
         """
@@ -73,13 +76,13 @@ class SharedCounters:
         offset = self._part * PART_BYTES + 8 * NUMBERS + used
         self._bytes[offset : offset + len(line)] = line
         self.numbers[NUMBERS_USED] = start + width
-        # Last, because readers go by it: a single aligned store, so they see the whole name or none.
+        # Last, in a single aligned store: readers see the whole name or nothing of it.
         self.numbers[NAMES_USED] = used + len(line)
         self._rows[key] = Row(start, width)
         return start
 
     def read(self) -> Iterator[tuple[int, Key, Sequence[float]]]:
-        """Every row of every part: the part, the name, the numbers as they are now."""
+        """Yield the part, the name and the current numbers of every row of every part."""
         for part in range(self._parts):
             numbers = self._numbers(part)
             for key, (start, width) in self._named(part):

@@ -12,7 +12,6 @@ import httpx
 import pytest
 
 from gramvec import Embedder
-from gramvec.server.http1.refusals import many_connections
 from gramvec.server.settings import Settings
 from http_support import RunningServer, post_bytes, read_all, running, until
 
@@ -46,7 +45,7 @@ def answered(connection: socket.socket) -> tuple[int, str]:
 def test_headers_that_do_not_come_to_an_end(server: RunningServer, sent: bytes) -> None:
     with server.connect() as connection:
         connection.sendall(sent)
-        assert answered(connection) == (408, "the headers did not arrive within 0.5 s; send the request anew")
+        assert answered(connection) == (408, "the headers did not arrive within 0.5 s; send the request again")
 
 
 def test_headers_that_come_in_drops(server: RunningServer) -> None:
@@ -59,7 +58,7 @@ def test_a_body_that_does_not_come(server: RunningServer, sent: bytes) -> None:
     with server.connect() as connection:
         connection.sendall(HEAD + sent)
         status, sentence = answered(connection)
-        assert (status, sentence) == (408, "the body did not arrive within 0.5 s or so; send it anew, faster")
+        assert (status, sentence) == (408, "the body did not arrive within 0.5 s or so; send it again, faster")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +116,7 @@ def test_a_second_request_may_be_slow_too(server: RunningServer) -> None:
 
 
 def test_a_silent_connection_is_closed_in_the_end(embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gramvec.server.run.KEEP_ALIVE_SECONDS", 0.5)
+    monkeypatch.setattr("gramvec.server.processes.server.KEEP_ALIVE_SECONDS", 0.5)
     with (
         running(Settings(), embedder) as server,
         server.connect() as silent,
@@ -158,7 +157,10 @@ def test_one_connection_too_many(server: RunningServer) -> None:
         try:
             with server.connect() as turned_away:
                 turned_away.sendall(post_bytes(BODY))
-                assert answered(turned_away) == (503, str(many_connections()))
+                assert answered(turned_away) == (
+                    503,
+                    "the service has as many connections as it takes; try again later, or use one for many requests",
+                )
             assert first.post("/embed", json={"inputs": "x"}).status_code == 200
         finally:
             for other in others:

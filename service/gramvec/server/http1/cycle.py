@@ -1,4 +1,4 @@
-"""One request and its answer as ASGI has them, with short cuts for what is there as a whole."""
+"""One request and its answer, as ASGI has them, with two short cuts: a body that is complete, and a whole answer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Scope
 
-from gramvec.server.http1.flow import FlowControl, Reason
-from gramvec.server.http1.head import Head
-from gramvec.server.http1.limits import HIGH_WATER_BYTES
+from gramvec.server.http1.limits import HIGH_WATER_BYTES, FlowControl
+from gramvec.server.http1.parser import Head
 
 log = logging.getLogger("gramvec.server")
 
@@ -31,19 +30,25 @@ _bad_value = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
 
 
 class RequestResponse:
-    """A request whose body may be on its way, and an answer that may be begun, as one application sees them.
+    """A request whose body may still arrive, and its answer.
 
     Args:
         scope: ASGI's.
         head: of the request.
         transport, flow: of its connection.
-        date: gives the line of that header.
+        date: returns the Date header line.
         answered: called once the whole answer is written.
+
+    Attributes:
+        begun: the application has seen the request.
+        disconnected: the client has gone, or is not read any more.
+        started, complete: of the answer.
     """
 
     __slots__ = (
         "_answered", "_bodiless", "_body", "_date", "_end_told", "_flow", "_heard", "_left", "_transport", "_version",
-        "_waits", "begun", "complete", "disconnected", "keep_alive", "more_body", "scope", "started", "url",
+        "_waits", "_when_gone", "begun", "complete", "disconnected", "keep_alive", "more_body", "scope", "started",
+        "url",
     )  # fmt: skip
 
     def __init__(
@@ -56,12 +61,12 @@ class RequestResponse:
         answered: Callable[[], None],
     ) -> None:
         self.scope = scope
-        self.url = head.target.url
-        self.begun = False  # the application knows of it
+        self.url = head.url
+        self.begun = False
         self.keep_alive = head.keep_alive
         self.disconnected = False
         self.more_body = True
-        self.started = self.complete = False  # of the answer
+        self.started = self.complete = False
         self._version = head.version
         self._waits = head.waits
         self._transport = transport
@@ -71,19 +76,20 @@ class RequestResponse:
         self._body: bytes | bytearray = b""  # what the application has yet to take
         self._end_told = False
         self._heard: asyncio.Future[None] | None = None
+        self._when_gone: Callable[[], object] | None = None
         self._bodiless = False
         self._left = 0  # bytes of the answer that were announced and not sent yet, or IN_CHUNKS, UNTIL_CLOSED
 
     @staticmethod
     def of(receive: Any) -> RequestResponse | None:
-        """The one whose `receive` this is; None under another server."""
+        """Return the object whose `receive` this is; None under another server."""
         owner = getattr(receive, "__self__", None)
         return owner if isinstance(owner, RequestResponse) else None
 
     # From the connection
 
     def body_arrived(self, content: bytes, *, more: bool) -> None:
-        """A part of the body is there."""
+        """Take a part of the body."""
         self.more_body = more
         if not self.complete:
             if not self._body:
@@ -93,21 +99,23 @@ class RequestResponse:
             else:
                 self._body = bytearray(self._body + content)
             if len(self._body) > HIGH_WATER_BYTES:
-                self._flow.pause_reading(Reason.BODY)
+                self._flow.pause_reading(FlowControl.BODY)
         self._wake()
 
     def probe(self) -> None:
-        """Send what a client that waits passes over, and what resets the connection of one that has gone.
+        """Send a 100 (Continue), which a client that waits discards (RFC 9110, 15.2.1).
 
-        RFC 9110, 15.2.1: a client that has not asked for a 100 can discard it. One that has closed both sides of its
-        connection, and not its own alone, looks the same until something is sent.
+        A client that has closed both sides of its connection looks like one that has closed its own, until something is
+        sent and the connection is reset.
         """
         if not self.started and self._version == "1.1":
             self._transport.write(CONTINUE)
 
     def disconnect(self) -> None:
-        """The client has gone, or is not listened to any more."""
+        """Note that the client has gone, or is not read any more."""
         self.disconnected = True
+        if self._when_gone is not None and not self.complete:
+            self._when_gone()
         self._wake()
 
     def _wake(self) -> None:
@@ -115,7 +123,7 @@ class RequestResponse:
             self._heard.set_result(None)
 
     async def run(self, app: ASGIApp) -> None:
-        """Let the application answer."""
+        """Have the application answer."""
         try:
             await app(self.scope, self.receive, self.send)
         except Exception as error:
@@ -127,7 +135,7 @@ class RequestResponse:
     # To the application
 
     async def receive(self) -> Message:
-        """ASGI's: what has come of the body since the last time; after its end, that the client has gone."""
+        """Return the next part of the body; after its end, wait until the client has gone (ASGI)."""
         if self._waits and not self.disconnected:
             self._waits = False
             self._transport.write(CONTINUE)
@@ -135,26 +143,34 @@ class RequestResponse:
             if self._body or not (self.more_body or self._end_told):
                 body, self._body = bytes(self._body), b""
                 self._end_told = not self.more_body
-                self._flow.resume_reading(Reason.BODY)
+                self._flow.resume_reading(FlowControl.BODY)
                 return {"type": "http.request", "body": body, "more_body": self.more_body}
             self._heard = asyncio.get_running_loop().create_future()
             await self._heard
         return GONE
 
+    def when_gone(self, call: Callable[[], object]) -> None:
+        """Have `call` called once the client has gone; at once if it has."""
+        self._when_gone = call
+        if self.disconnected:
+            call()
+
     def take_body(self) -> bytes | None:
-        """The body, where all of it is there; else None, and `receive` gives it in pieces."""
+        """Return the body if all of it has arrived; else None, and `receive` returns it in pieces."""
         if self.more_body or self.disconnected or self.complete or self._waits:
             return None
         body, self._body = bytes(self._body), b""
         self._end_told = True
-        self._flow.resume_reading(Reason.BODY)
+        self._flow.resume_reading(FlowControl.BODY)
         return body
 
     def respond(self, headers: Iterable[bytes], body: bytes | memoryview) -> bool:
-        """Send a whole answer, a 200, in one write; False, and nothing is sent, where it has to be done by `send`.
+        """Send a whole answer with status 200 in one write; return False, and send nothing, where only `send` can.
 
-        headers: lines with their ends, with lower-case names and without control characters, the body's content-length
-        among them, no connection. `send` checks all that.
+        Args:
+            headers: lines with their ends, with lower-case names and without control characters, the content-length
+                among them, no connection. `send` checks all that, this does not.
+            body: of the answer.
         """
         if self.started or self.disconnected or self._flow.write_paused or self.scope["method"] == "HEAD":
             return False
@@ -170,13 +186,13 @@ class RequestResponse:
         return True
 
     async def send(self, message: Message) -> None:
-        """ASGI's: the answer's head, then its body in one or more parts."""
+        """Send the head of the answer, then its body in one or more parts (ASGI)."""
         if self._flow.write_paused and not self.disconnected:
             await self._flow.drain()
         if self.disconnected:
             return
         if self.complete or (message["type"] == "http.response.start") == self.started:
-            raise RuntimeError(f"{message['type']} is not what an answer goes on with here")
+            raise RuntimeError(f"{message['type']} cannot follow here")
         if self.started:
             self._send_body(message.get("body", b""), more=message.get("more_body", False))
         else:
@@ -202,7 +218,7 @@ class RequestResponse:
         self._transport.write(b"".join([*lines, b"\r\n"]))
 
     def _framing(self, status: int, length: int | None) -> list[bytes]:
-        """How the client learns where the body ends (RFC 9112, 6.3), where the application has not said it."""
+        """Return header lines that say where the body ends (RFC 9112, 6.3), if the application has not sent them."""
         self._bodiless = self.scope["method"] == "HEAD" or status in (204, 304)
         self._left = 0 if self._bodiless or length is None else length
         if self._bodiless or length is not None:

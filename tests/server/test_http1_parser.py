@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramvec.server.http1.bodies import Body, Chunked, Counted
-from gramvec.server.http1.head import CHUNKED, Head, HeadReader
+from gramvec.server.http1.connections import LONGEST_HEAD, MOST_HEADS, KnownHeads
 from gramvec.server.http1.limits import Limits
-from gramvec.server.http1.refusals import Refused
+from gramvec.server.http1.parser import CHUNKED, Body, Chunked, Counted, Head, HeadReader, Refused
 from gramvec.server.settings import Settings
 
 LINE = b"POST /embed?a=1 HTTP/1.1\r\n"
@@ -35,11 +34,11 @@ def read_head(parts: list[bytes]) -> Any:
     before = 0
     for part in parts:
         try:
-            size = reader.feed(part)
+            found = reader.feed(part)
         except Refused as refusal:
             return refusal.status, str(refusal)
-        if size:
-            head = reader.head
+        if found:
+            head, size = found
             return before + size, [getattr(head, name) for name in Head.__annotations__], head.url, head.headers
         before += len(part)
     return None
@@ -47,9 +46,10 @@ def read_head(parts: list[bytes]) -> Any:
 
 def head_of(*lines: bytes, first: bytes = LINE, host: bytes = HOST) -> Head:
     data = first + host + b"".join(line + b"\r\n" for line in lines) + b"\r\n"
-    reader = HeadReader(LIMITS)
-    assert reader.feed(data + b"what follows") == len(data)
-    return reader.head
+    found = HeadReader(LIMITS).feed(data + b"what follows")
+    assert found is not None
+    assert found[1] == len(data)
+    return found[0]
 
 
 def refused(*lines: bytes, first: bytes = LINE, host: bytes = HOST) -> tuple[int, str]:
@@ -61,7 +61,7 @@ def refused(*lines: bytes, first: bytes = LINE, host: bytes = HOST) -> tuple[int
 def test_what_a_head_says() -> None:
     head = head_of(b"Content-Length:  7", b"X: \xe9", b"expect: 100-Continue")
     assert (head.method, head.version, head.length, head.keep_alive, head.waits) == ("POST", "1.1", 7, True, True)
-    assert head.target == (b"/embed?a=1", "/embed", b"/embed", b"a=1")
+    assert (head.url, *head.target) == (b"/embed?a=1", "/embed", b"/embed", b"a=1")
     assert head.headers == [(b"host", b"t"), (b"content-length", b"7"), (b"x", b"\xe9"), (b"expect", b"100-Continue")]
     assert head_of(b"transfer-encoding: Chunked").length == CHUNKED
     assert head_of(first=b"GET http://t/a%20b?c HTTP/1.0\r\n", host=b"").target.path == "/a b"
@@ -117,7 +117,10 @@ def test_the_limits_of_a_head_are_exact() -> None:
 
 def test_the_limits_of_a_head_are_settings() -> None:
     few = Limits.of(Settings(max_header_lines=10, max_header_bytes=1024), 75.0)
-    for lines, words in ((b"a:\r\n" * 12, "more than 10 header lines"), (b"a: " + b"b" * 1024, "limit of 1024 bytes")):
+    for lines, words in (
+        (b"a:\r\n" * 12 + b"\r\n", "more than 10 header lines"),
+        (b"a: " + b"b" * 1024, "limit of 1024 bytes"),
+    ):
         with pytest.raises(Refused, match=words):
             HeadReader(few).feed(LINE + lines)
 
@@ -127,13 +130,13 @@ def test_the_limits_of_a_head_are_settings() -> None:
 )
 def test_an_absolute_target_without_a_path_is_the_root(target: bytes, expected: tuple[str, bytes, bytes]) -> None:
     """RFC 9112, 3.2.1."""
-    assert head_of(first=b"GET %b HTTP/1.1\r\n" % target).target[1:] == expected
+    assert head_of(first=b"GET %b HTTP/1.1\r\n" % target).target == expected
 
 
 def test_a_head_without_end_is_refused_at_the_limit_and_not_before() -> None:
     reader = HeadReader(LIMITS)
     reader.feed(LINE)
-    reader.feed(b"x: " + b"y" * (LIMITS.header_bytes - reader.size - 3))
+    assert reader.feed(b"x: " + b"y" * (LIMITS.header_bytes - reader.size - 3)) is None
     with pytest.raises(Refused):
         reader.feed(b"y")
 
@@ -162,6 +165,21 @@ lines = st.lists(
     ),
     max_size=5,
 )
+
+
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01\x00\xc8", b"GET / HTTP/1.1\n", b"GET / HTTP/1.1\rhost", b" GET /"])
+def test_what_cannot_become_a_head_is_refused_before_it_ends(sent: bytes) -> None:
+    with pytest.raises(Refused, match="not HTTP/1.1"):
+        HeadReader(LIMITS).feed(sent)
+
+
+def test_a_head_that_has_not_ended_has_a_target() -> None:
+    reader = HeadReader(LIMITS)
+    for part, url in ((b"POST /v1", b"/v1"), (b"/embeddings?a=b HTTP/1.1\r\nx:", b"/v1/embeddings?a=b")):
+        reader.feed(part)
+        assert reader.url == url
+
+
 firsts = st.sampled_from(
     [LINE, b"GET / HTTP/1.0\r\n", b"CONNECT / HTTP/1.1\r\n", b"GET * HTTP/1.1\r\n", b"GET /\xe9 HTTP/1.1\r\n", b"G\r\n"]
 )
@@ -310,3 +328,19 @@ def test_many_small_chunks_are_read_in_turns() -> None:
         content += piece.content
     assert (content, piece.rest) == (b"x" * 20_000, b"")
     assert count > 3
+
+
+def test_known_heads_have_a_bounded_number_and_size() -> None:
+    heads = KnownHeads()
+    many = [LINE + HOST + b"x-request-id: %d\r\n\r\n" % number for number in range(3 * MOST_HEADS)]
+    for one in many:
+        heads.add(one, Head.parse(one, LIMITS))
+    known = [heads.find(one + b"body\r\n\r\n") for one in many]
+    assert known[-1] is not None
+    assert known[-1][1] == len(many[-1])
+    assert 0 < sum(one is not None for one in known) <= MOST_HEADS
+    for other in (b"", many[-1][:-1], b"\r\n" + many[-1], many[-1].upper()):
+        assert heads.find(other) is None
+    long = LINE + HOST + b"x: " + b"y" * LONGEST_HEAD + b"\r\n\r\n"
+    heads.add(long, Head.parse(long, LIMITS))
+    assert heads.find(long) is None

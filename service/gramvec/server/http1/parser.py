@@ -1,0 +1,349 @@
+"""Parsing of requests: a head once it has arrived, by httptools and by checks of its meaning, and the end of a body.
+
+Whatever two readers could understand in two ways is refused, and what is refused does not depend on the pieces in which
+a request arrives.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from http import HTTPStatus
+from typing import NamedTuple, Protocol
+from urllib.parse import unquote
+
+import httptools
+
+from gramvec.server.errors import ErrorType, HttpError
+from gramvec.server.http1.limits import CHUNKS_A_TURN, Limits
+from gramvec.server.responses import Headers, described, error_response
+
+END = b"\r\n\r\n"
+NEW_LINE = b"\r\n"
+# The length of a body in chunks, see `Head.length`.
+CHUNKED = -1
+# Of two of these, a proxy in front may heed the other one (RFC 9112, 3.2 and 6.3).
+SINGLE = frozenset({b"host", b"content-length", b"transfer-encoding", b"authorization"})
+# The request line and the empty line.
+OTHER_LINES = 2
+# A client mostly asks for one target. Longer ones are not cached.
+SHORT_TARGET = 128
+
+_bad_line_end = re.compile(rb"\r[^\n]|[^\r]\n").search
+
+
+class Refused(Exception):
+    """A request that is answered without the application; the connection is closed afterwards.
+
+    Args:
+        status: of the answer.
+        sentence: of the answer.
+        error_type: of the answer.
+        retry: seconds of its Retry-After, 0 for none.
+    """
+
+    def __init__(self, status: int, sentence: str, *, error_type: ErrorType = "validation", retry: int = 0) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self._error_type: ErrorType = error_type
+        self._retry = retry
+
+    def answer(self, target: bytes = b"") -> bytes:
+        """Return the whole answer, in OpenAI's shape if the target of the request is below /v1."""
+        headers = {"Connection": "close"} | ({"Retry-After": str(self._retry)} if self._retry else {})
+        path = target.partition(b"?")[0].decode("latin-1")
+        refusal = error_response(HttpError(self.status, self._error_type, str(self), headers), path)
+        first = f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()
+        return b"\r\n".join([first, *(b"%b: %b" % header for header in described(refusal)), b"", *refusal.body])
+
+
+def not_http() -> Refused:
+    """Return the refusal of bytes that are not HTTP/1.1."""
+    return Refused(400, "the request is not HTTP/1.1; send it again over another connection")
+
+
+class Target(NamedTuple):
+    """The target of a request line, in ASGI's parts."""
+
+    path: str
+    raw_path: bytes
+    query: bytes
+
+    @classmethod
+    def of(cls, url: bytes) -> Target:
+        """Parse a target. Raises httptools.HttpParserInvalidURLError."""
+        raw_path, _, query = url.partition(b"?")
+        if raw_path[:1] != b"/" or raw_path[:2] == b"//" or b"#" in url:
+            parsed = httptools.parse_url(url)
+            raw_path, query = parsed.path or b"/", parsed.query or b""  # "http://host" has none
+        path = raw_path.decode("ascii")
+        return cls(unquote(path) if "%" in path else path, raw_path, query)
+
+
+_cached_target = lru_cache(256)(Target.of)
+
+
+class Head:
+    """A parsed head.
+
+    Attributes:
+        url: the target as it was sent.
+        version: "1.0" or "1.1".
+        headers: with lower-case names.
+        length: bytes of the body, CHUNKED if it is in chunks.
+        waits: the client sends its body only after a 100 (Continue).
+    """
+
+    __slots__ = ("complete", "headers", "keep_alive", "length", "method", "target", "url", "version", "waits")
+
+    method: str
+    target: Target
+    version: str
+    length: int
+    keep_alive: bool
+    waits: bool
+
+    def __init__(self) -> None:
+        self.url = b""
+        self.headers: Headers = []
+        self.complete = False
+
+    @classmethod
+    def parse(cls, raw: bytes, limits: Limits) -> Head:
+        """Parse a head with its empty line. Raises Refused."""
+        if _is_malformed(raw):
+            raise not_http()
+        if raw.count(b"\n") > limits.header_lines + OTHER_LINES:
+            raise Refused(431, f"the request has more than {limits.header_lines} header lines; send fewer")
+        head = cls()
+        parser = httptools.HttpRequestParser(head)
+        try:
+            parser.feed_data(raw)
+        except httptools.HttpParserUpgrade:
+            pass  # RFC 9110, 7.8: a server may ignore the offer
+        except httptools.HttpParserError:
+            raise not_http() from None
+        if not head.complete:
+            raise not_http()
+        head._finish(parser)
+        return head
+
+    # Callbacks of httptools
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the target."""
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a whole header."""
+        self.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        """Take the empty line."""
+        self.complete = True
+
+    def _finish(self, parser: httptools.HttpRequestParser) -> None:
+        known = dict(self.headers)
+        if len(known) < len(self.headers):
+            self._check_single()
+        self.method, self.version = parser.get_method().decode("ascii"), parser.get_http_version()
+        if self.version not in ("1.1", "1.0"):
+            raise not_http()
+        if self.method == "CONNECT":
+            sentence = "CONNECT asks for a tunnel, and this is no proxy; use one of the methods that /docs lists"
+            raise Refused(400, sentence)
+        if b"host" not in known and self.version == "1.1":
+            raise Refused(400, "the request has no Host header, which HTTP/1.1 wants; send one")
+        try:
+            self.target = (_cached_target if len(self.url) < SHORT_TARGET else Target.of)(self.url)
+        except httptools.HttpParserError:
+            raise not_http() from None
+        self.keep_alive = self.version == "1.1" and not (b"connection" in known and _asks_to_close(self.headers))
+        self.waits = b"expect" in known and self.version == "1.1" and known[b"expect"].lower() == b"100-continue"
+        self.length = int(known.get(b"content-length", b"0"))  # httptools has refused whatever is not a number
+        if b"transfer-encoding" in known:
+            # RFC 9112, 6.1: no other coding is known here, and two lengths of a body are one too many.
+            if known[b"transfer-encoding"].strip().lower() != b"chunked" or b"content-length" in known:
+                raise Refused(400, "the body's transfer-encoding is not chunked alone; send the body as it is")
+            self.length = CHUNKED
+
+    def _check_single(self) -> None:
+        names = [name for name, _ in self.headers if name in SINGLE]
+        for name in names:
+            if names.count(name) > 1:
+                raise Refused(400, f"the request has more than one header named {name.decode()}; send one")
+
+
+def _asks_to_close(headers: Headers) -> bool:
+    tokens = b",".join(value for name, value in headers if name == b"connection").lower().split(b",")
+    return b"close" in map(bytes.strip, tokens)
+
+
+def _is_malformed(raw: bytes | bytearray, start: int = 0) -> bool:
+    """Return whether this cannot become a head: it begins with no method, or a line ends in CR or LF alone."""
+    return not raw[:1].isalpha() or _bad_line_end(raw, start) is not None
+
+
+class HeadReader:
+    """A head that arrives in pieces. It is parsed once it has ended; until then it is only bounded."""
+
+    __slots__ = ("_limits", "_raw")
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._raw = bytearray()
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return len(self._raw)
+
+    @property
+    def url(self) -> bytes:
+        """The target, as far as it has arrived."""
+        return bytes(self._raw[: self._limits.header_bytes]).partition(b"\r")[0].partition(b" ")[2].partition(b" ")[0]
+
+    def feed(self, data: bytes) -> tuple[Head, int] | None:
+        """Return the head and how many of these bytes are its last ones; None if it has not ended. Raises Refused."""
+        raw, before, most = self._raw, len(self._raw), self._limits.header_bytes
+        raw += data[: most - before + 1]
+        place = raw.find(END, max(0, before - len(END) + 1))
+        size = place + len(END)
+        if place >= 0 and size <= most:
+            return Head.parse(bytes(raw[:size]), self._limits), size - before
+        if _is_malformed(raw, max(0, before - 1)):
+            raise not_http()
+        if len(raw) > most:
+            raise Refused(
+                431, f"the request line and headers are larger than the limit of {most} bytes; send less in them"
+            )
+        return None
+
+
+# The size of a chunk, of 64 bits at most, and its extensions; the line end of the chunk before stands in front.
+# No group is possessive: CPython before 3.11.5 goes on behind what a group's last try has read (gh-106052), and takes
+# "1;" for a size with its extensions. No two alternatives begin alike, so backtracking ends at once.
+_TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+_QUOTED = rb'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]++|\\[\t \x21-\x7e\x80-\xff])*"'
+_LINE = rb"([0-9A-Fa-f]{1,16})((?:;" + _TOKEN + rb"(?:=(?:" + _TOKEN + rb"|" + _QUOTED + rb"))?)*)\r\n"
+_first_chunk = re.compile(_LINE).match
+_next_chunk = re.compile(NEW_LINE + _LINE).match
+_field = re.compile(_TOKEN + rb":[^\x00-\x08\x0a-\x1f\x7f]*+").fullmatch
+MOST_DIGITS = 16
+
+
+class Piece(NamedTuple):
+    """Parsed bytes of a body: its content, and what lies behind its end, None if it has not ended."""
+
+    content: bytes
+    rest: bytes | None
+
+
+class Body(Protocol):
+    """A body that arrives. `held_up`: it has bytes that it has not looked at; `feed` it with none to continue."""
+
+    held_up: bool
+
+    def feed(self, data: bytes) -> Piece:
+        """Parse more bytes. Raises Refused."""
+        ...
+
+
+class Counted:
+    """A body whose head gives its length (RFC 9112, 6.2)."""
+
+    __slots__ = ("_left", "held_up")
+
+    def __init__(self, length: int) -> None:
+        self._left = length
+        self.held_up = False
+
+    def feed(self, data: bytes) -> Piece:
+        """Parse more bytes."""
+        left = self._left
+        if len(data) < left:
+            self._left = left - len(data)
+            return Piece(data, None)
+        return Piece(data[:left], data[left:])
+
+
+class Chunked:
+    """A body in chunks (RFC 9112, 7.1), read strictly; extensions and trailer are dropped.
+
+    The time is linear in what arrives, and only an unfinished line is held.
+    """
+
+    __slots__ = ("_extension_bytes", "_in_trailer", "_left", "_limits", "_line", "_read_chunk", "_trailer_bytes",
+                 "held_up")  # fmt: skip
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._line = b""
+        self._left = 0  # of this chunk
+        self._read_chunk = _first_chunk
+        self._in_trailer = self.held_up = False
+        self._extension_bytes = self._trailer_bytes = 0
+
+    def feed(self, data: bytes) -> Piece:
+        """Parse more bytes. Raises Refused."""
+        if self._line:
+            data, self._line = self._line + data, b""
+        contents: list[bytes] = []
+        at, left, self.held_up = 0, self._left, False
+        for _ in range(CHUNKS_A_TURN):
+            if self._in_trailer:
+                return Piece(b"".join(contents), self._read_trailer(data, at))
+            content = data[at : at + left]
+            contents.append(content)
+            left -= len(content)
+            at += len(content)
+            if left:
+                break
+            line = self._read_chunk(data, at)
+            if line is None:
+                self._keep_line(data[at:])
+                break
+            size, extension = line.groups()
+            if extension:
+                self._extension_bytes += self._check_extension(len(extension))
+            at, left, self._read_chunk = line.end(), int(size, 16), _next_chunk
+            self._in_trailer = not left
+        else:
+            self._line, self.held_up = data[at:], True
+        self._left = left
+        return Piece(b"".join(contents), None)
+
+    def _check_extension(self, size: int) -> int:
+        most = self._limits.extension_bytes
+        if self._extension_bytes + size > most:
+            raise Refused(
+                431, f"the extensions of the body's chunks are larger than the limit of {most} bytes; leave them out"
+            )
+        return size
+
+    def _keep_line(self, line: bytes) -> None:
+        """Keep the beginning of a chunk's line, behind the line end of the chunk before."""
+        begin = len(NEW_LINE) if self._read_chunk is _next_chunk else 0
+        size, mark, extension = line[begin:].partition(NEW_LINE)[0].partition(b";")
+        if not NEW_LINE.startswith(line[:begin]) or len(size.removesuffix(b"\r")) > MOST_DIGITS:
+            raise not_http()
+        self._check_extension(len(mark) + len(extension.removesuffix(b"\r")))
+        if line.find(b"\n", begin) >= 0:
+            raise not_http()
+        self._line = line
+
+    def _read_trailer(self, data: bytes, at: int) -> bytes | None:
+        """Return what lies behind the trailer, None if that has not ended."""
+        most = self._limits.trailer_bytes
+        while (end := data.find(NEW_LINE, at)) != at:
+            size = (end + len(NEW_LINE) if end > 0 else len(data)) - at
+            if self._trailer_bytes + size > most:
+                raise Refused(431, f"the trailer is larger than the limit of {most} bytes; send less in it")
+            if end < 0:
+                self._line = data[at:]
+                return None
+            if not _field(data, at, end):
+                raise not_http()
+            self._trailer_bytes += size
+            at = end + len(NEW_LINE)
+        return data[at + len(NEW_LINE) :]

@@ -1,0 +1,264 @@
+"""Workers under uvicorn's supervisor: forked, watched, replaced when they die, renewed one after another, stopped.
+
+uvicorn's own `Multiprocess` waits for one worker at a time: a hung one delays every signal, and holds up the end
+forever. Here each step is taken at a tick, twice a second, so that nothing waits.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection as Pipe
+from typing import Any
+
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors.multiprocess import SIGNALS, Multiprocess, Process
+
+from gramvec.errors import GramvecError
+from gramvec.server.processes.memory import settle
+from gramvec.server.processes.server import PING, RETIRE, STOP_SIGNALS
+from gramvec.server.settings import Settings
+
+log = logging.getLogger("gramvec.server")
+
+# A worker that dies is replaced at once if it had lived for a while or if none is left, else after a doubling pause.
+SETTLED_SECONDS = 10.0
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 30.0
+# How long workers get to end beyond the grace time of their requests, before they are killed.
+MARGIN_SECONDS = 5.0
+TICK_SECONDS = 0.5  # uvicorn's
+
+Work = Callable[[int, Pipe, list[socket.socket]], None]
+
+
+class Worker(Process):
+    """A forked worker process.
+
+    Not spawned, as uvicorn's: a fork shares the memory of what the parent has imported, and starts 0.3 s earlier.
+
+    Args:
+        work: runs in the process; it gets `number`, its end of a pipe, and the sockets.
+        number: counts the processes that run at the same time, from 0.
+        sockets: listening sockets.
+        deaths: of its predecessors, in a row.
+    """
+
+    def __init__(self, work: Work, number: int, sockets: list[socket.socket], deaths: int = 0) -> None:
+        self._work = work
+        self.number = number
+        self.deaths = deaths
+        self.started = False
+        self.since = time.monotonic()
+        self.replaced_at: float | None = None  # when it is, once it has died
+        self._unanswered = 0
+        self.parent_conn, self.child_conn = multiprocessing.Pipe()
+        self.process: Any = multiprocessing.get_context("fork").Process(target=self.target, args=[sockets])
+
+    def target(self, sockets: list[socket.socket] | None = None) -> None:
+        """Work, in the new process, deaf to the signals that a terminal sends to all its processes."""
+        for number in {*SIGNALS} - {signal.SIGTERM}:
+            signal.signal(number, signal.SIG_IGN)
+        try:
+            self._work(self.number, self.child_conn, sockets or [])
+        except GramvecError as error:
+            log.error("%s", error)
+            sys.exit(STARTUP_FAILURE)
+
+    def hear(self) -> int:
+        """Read the answers of the worker, and ask it again; returns for how many ticks it has not answered.
+
+        What counts is how often this process has asked, not the clock: on a machine that is paused, all stand still.
+        """
+        try:
+            while self.parent_conn.poll():
+                self.started = self.parent_conn.recv()
+                self._unanswered = 0
+            if not self._unanswered:
+                self.parent_conn.send(PING)
+            self._unanswered += 1
+        except (EOFError, OSError):  # it has died, as its exit code reports
+            pass
+        return self._unanswered
+
+    def retire(self) -> None:
+        """Ask the worker to finish its requests and to end."""
+        with suppress(OSError):
+            self.parent_conn.send(RETIRE)
+
+    @property
+    def ending(self) -> str:
+        """How the process has ended, for the log."""
+        code = self.exitcode or 0
+        return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+class Supervisor(Multiprocess):
+    """`settings.workers` processes that run `work` until SIGTERM or SIGINT.
+
+    SIGHUP renews them: a new worker takes the place of each old one, which finishes its requests. Where a new one
+    cannot start, the old ones stay. A worker whose event loop does not answer for `worker_timeout_seconds` is killed.
+
+    Args:
+        work: see `Worker`; numbers go up to twice the workers, and no two that run at the same time are the same.
+        settings: for their number and timeouts.
+        listener: listening socket; closed at the end.
+    """
+
+    def __init__(self, work: Work, settings: Settings, listener: socket.socket) -> None:
+        config = uvicorn.Config("gramvec.server.app:create_app", workers=settings.workers, log_config=None)
+        super().__init__(config, [listener])
+        self.failure: str | None = None
+        self._work = work
+        self._grace = settings.graceful_shutdown_seconds + MARGIN_SECONDS
+        self._most_unanswered = max(2, round(settings.worker_timeout_seconds / TICK_SECONDS))
+        self._start_seconds = settings.reload_timeout_seconds
+        self.processes: list[Worker] = []  # type: ignore[assignment]
+        self._any_started = False
+        self._outdated: list[Worker] = []  # to be replaced, the first one by `_successor`
+        self._renew_again = False
+        self._successor: Worker | None = None
+        self._retired: list[tuple[float, Worker]] = []  # with the times at which they are killed
+
+    def init_processes(self) -> None:
+        """Start all workers."""
+        settle()
+        for _ in range(self.processes_num):
+            self.processes.append(self._start())
+
+    def keep_subprocess_alive(self) -> None:
+        """Take one step: kill workers that hang, replace those that have died, go on with a renewal."""
+        for worker in self._all():
+            if worker.hear() > self._most_unanswered and worker.exitcode is None:
+                seconds = self._most_unanswered * TICK_SECONDS
+                log.error("a worker (process %d) has not answered for %.0f s", worker.pid, seconds)
+                worker.process.kill()
+        for index, worker in enumerate(self.processes):
+            if worker.exitcode is not None and not (self._successor and self._outdated[0] is worker):
+                self._replace(index, worker)
+        self._renew()
+        now = time.monotonic()
+        for deadline, worker in self._retired:
+            if worker.exitcode is None and now > deadline:
+                worker.process.kill()
+        self._retired = [one for one in self._retired if one[1].exitcode is None]
+
+    def restart_all(self) -> None:
+        """Begin a renewal; one that is under way begins again, for files may have changed since.
+
+        A successor that is starting is not killed: it may have accepted connections that nobody else would answer.
+        """
+        self._renew_again = True
+
+    def terminate_all(self) -> None:
+        """Ask all workers to end; with this process's socket open, connections would wait behind the last one."""
+        for listener in self.sockets:
+            listener.close()
+        self.processes = self._all()
+        super().terminate_all()
+
+    def join_all(self) -> None:
+        """Wait for all workers, and kill those that take too long. A second signal ends the wait for their requests."""
+        deadline = time.monotonic() + self._grace
+        while left := [worker for worker in self.processes if worker.exitcode is None]:
+            left[0].process.join(0.05)
+            if time.monotonic() > deadline:
+                for worker in left:
+                    worker.process.kill()
+            elif STOP_SIGNALS & set(self.signal_queue):
+                self.signal_queue.clear()
+                for worker in left:
+                    os.kill(worker.pid or 0, signal.SIGTERM)
+
+    def handle_ttin(self) -> None:
+        """Ignore the signal: the number of workers is a setting."""
+
+    def handle_ttou(self) -> None:
+        """Ignore the signal: the number of workers is a setting."""
+
+    def _all(self) -> list[Worker]:
+        starting = [] if self._successor is None else [self._successor]
+        return [*self.processes, *starting, *(worker for _, worker in self._retired)]
+
+    def _taken(self) -> set[int]:
+        return {worker.number for worker in self._all() if worker.exitcode is None}
+
+    def _may_start(self) -> bool:
+        return len(self._taken()) < 2 * self.processes_num
+
+    def _start(self, deaths: int = 0) -> Worker:
+        number = min(set(range(2 * self.processes_num)) - self._taken())
+        worker = Worker(self._work, number, self.sockets, deaths)
+        with signals_blocked():  # the worker lets them in, once it handles them
+            worker.start()
+        return worker
+
+    def _replace(self, index: int, worker: Worker) -> None:
+        now, any_left = time.monotonic(), any(one.started and one.exitcode is None for one in self.processes)
+        if worker.replaced_at is None:
+            self._any_started = self._any_started or worker.started or any_left
+            if not any_left and (worker.exitcode == STARTUP_FAILURE or not self._any_started):
+                self.failure = f"a worker could not start ({worker.ending}); the lines above say why"
+                self.should_exit.set()
+                return
+            settled = now - worker.since > SETTLED_SECONDS
+            worker.deaths = 1 if settled else worker.deaths + 1
+            pause = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (worker.deaths - 1))
+            worker.replaced_at = now if settled else now + pause
+            log.error("a worker (process %d) %s and is replaced", worker.pid, worker.ending)
+        none_left = all(one.exitcode is not None for one in self.processes)
+        if (now >= worker.replaced_at or none_left) and self._may_start():
+            self.processes[index] = self._start(worker.deaths)
+
+    def _renew(self) -> None:
+        successor = self._successor
+        if successor is None:
+            if self._renew_again:
+                # Oldest first, so that every worker has its turn however often a renewal begins again.
+                self._renew_again, self._outdated = False, sorted(self.processes, key=lambda one: one.since)
+            self._outdated = [one for one in self._outdated if one in self.processes and one.exitcode is None]
+            if self._outdated and self._may_start():
+                self._successor = self._start()
+        elif successor.started:
+            old = self._outdated.pop(0)
+            self.processes[self.processes.index(old)] = successor
+            self._successor = None
+            old.retire()
+            self._retired.append((time.monotonic() + self._grace, old))
+            if not self._outdated and not self._renew_again:
+                log.info("reloaded: every worker was replaced")
+        elif successor.exitcode is not None or time.monotonic() - successor.since > self._start_seconds:
+            successor.process.kill()
+            log.error("not reloaded, the old workers stay: a new one (process %d) could not start", successor.pid)
+            self._successor, self._outdated = None, []
+
+
+def supervise(work: Work, settings: Settings, listener: socket.socket) -> None:
+    """Run workers until SIGTERM or SIGINT.
+
+    Raises:
+        GramvecError: a worker could not start, and no other was running.
+    """
+    supervisor = Supervisor(work, settings, listener)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})
+    supervisor.run()
+    if supervisor.failure is not None:
+        raise GramvecError(supervisor.failure)
+
+
+@contextmanager
+def signals_blocked() -> Iterator[None]:
+    """Keep the signals that stop or reload pending until their handlers are set."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS | {signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

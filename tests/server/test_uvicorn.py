@@ -1,0 +1,82 @@
+"""The application under plain uvicorn, which knows nothing of our connections and processes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from conftest import MODELS
+from gramvec import Embedder, InputError
+from gramvec.server.app import create_app
+from gramvec.server.settings import settings_from_environment
+from http_support import PATIENCE, until
+
+COMMAND = [sys.executable, "-m", "uvicorn", "--factory", "gramvec.server.app:create_app", "--port", "0"]
+
+
+@contextmanager
+def uvicorn(*options: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    environment = {**os.environ, **variables}
+    with subprocess.Popen([*COMMAND, *options], stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        try:
+            found = None
+            while found is None:
+                line = process.stderr.readline()
+                assert line, "ended without listening"
+                found = re.search(r"running on (http://127\.0\.0\.1:(\d+))", line)
+            until(lambda: accepts(int(found[2])))  # several workers bind before one listens
+            yield process, found[1]
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(PATIENCE)
+
+
+def accepts(port: int) -> bool:
+    with socket.socket() as trial:
+        return trial.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--workers", "2")])
+def test_every_answer_is_the_librarys_from_the_first_request_on(options: tuple[str, ...], embedder: Embedder) -> None:
+    """It listens when its models are loaded, so no request is answered 503."""
+    with uvicorn(*options, GRAMVEC_MODEL=str(embedder.bundle.path)) as (_, url):
+        for _ in range(5):
+            raw = {"accept": "application/octet-stream"}
+            answer = httpx.post(f"{url}/embed", json={"inputs": ["a fast car", ""]}, headers=raw, timeout=PATIENCE)
+            assert (answer.status_code, answer.content) == (200, embedder.embed(["a fast car", ""]).tobytes())
+            assert httpx.post(f"{url}/embed", json={"inputs": 1}, timeout=PATIENCE).status_code == 422
+            assert httpx.get(f"{url}/ready", timeout=PATIENCE).status_code == 200
+            assert httpx.get(f"{url}/openapi.json", timeout=PATIENCE).status_code == 200
+
+
+@pytest.mark.slow
+def test_a_model_that_is_not_there_ends_it_before_it_listens() -> None:
+    environment = {**os.environ, "GRAMVEC_MODEL": "no-such-model"}
+    done = subprocess.run(COMMAND, capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False)
+    assert done.returncode != 0
+    assert "no-such-model" in done.stderr
+    assert "running on" not in done.stderr
+
+
+def test_without_settings_the_environment_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAMVEC_MODEL", f"{MODELS / 'sif'} {MODELS / 'paragram-phrase'}")
+    monkeypatch.setenv("GRAMVEC_MAX_TEXTS", "7")
+    monkeypatch.setenv("GRAMVEC_API_KEY", "one two")
+    settings = create_app().state.service.settings
+    assert settings.model == (str(MODELS / "sif"), str(MODELS / "paragram-phrase"))
+    assert settings.max_texts == 7
+    assert [key.get_secret_value() for key in settings.api_key] == ["one", "two"]
+    monkeypatch.setenv("GRAMVEC_MAX_TEXTS", "many")
+    with pytest.raises(InputError, match="max_texts.*GRAMVEC_MAX_TEXTS"):
+        settings_from_environment()
