@@ -55,6 +55,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 Precision = Literal["float32", "float16", "int8"]
 Composition = Literal["bag", "layers", "sequence"]
 Pooling = Literal["sum", "mean", "last", "max"]
+LayerActivation = Literal["linear", "tanh", "relu", "sigmoid"]
 # What becomes of rows that are read in their order: the last state, or the maximum over places.
 _IN_ORDER = ("last", "max")
 _BEYOND_ROWS = {"layers": "has layers above the sum of its rows", "sequence": "reads a text's rows in their order"}
@@ -170,7 +171,7 @@ class Graph(_Record):
     output: str
     precision: Precision
     pooling: Pooling
-    activation: Literal["linear", "tanh", "relu", "sigmoid"]
+    activation: LayerActivation
     composition: Composition = "bag"
     stored: Stored | None = None
     cpu: bool = False
