@@ -35,6 +35,7 @@ CPU_GRAPH = "model.cpu.onnx"
 VOCABULARY = "vocabulary.safetensors"
 MEMO = "memo.safetensors"
 LEXICAL = "lexical.safetensors"
+TOKENIZER = "tokenizer.json"
 
 # The models that ship have manifests of 0.14 MB. A manifest is parsed whole, into some twenty times its bytes.
 MOST_BYTES = 8 * 2**20
@@ -287,8 +288,8 @@ def _are_inputs(names: list[str]) -> bool:
 
 def _files_read(manifest: Manifest) -> list[str]:
     graph, stored = manifest.graph, manifest.graph.stored
-    found = [GRAPH, VOCABULARY] + [LEXICAL] * (manifest.lexical is not None)
-    found += [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu
+    found = [GRAPH, TOKENIZER if "tokenizer" in manifest.features else VOCABULARY]
+    found += [LEXICAL] * (manifest.lexical is not None) + [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu
     return found + ([] if stored is None else [stored.file])
 
 
