@@ -23,6 +23,7 @@ from gramvec.cli.main import cli
 from gramvec.embed.verify import compare
 from gramvec.errors import BundleError, GramvecError, InputError
 from gramvec.explain.contributions import explain
+from gramvec.explain.neighbors import nearest_words
 from gramvec.server.settings import Settings
 from gramvec.text.array_file import pack_arrays
 from http_support import running
@@ -130,6 +131,7 @@ def test_an_imported_model_is_a_bundle_like_any_other(tmp_path: Path) -> None:
             float(np.prod(opened.embed(["the cat", "a cat sat"]), axis=0).sum()), abs=1e-5
         )
         expected = opened.embed(["cats"])[0]
+        assert {one.text for one in nearest_words(opened, "cats", k=5)} <= {*WORDS}
     with running(Settings(model=str(out), device="cpu")) as server:
         answer = httpx.post(f"{server.url}/embed", json={"inputs": ["cats"]}).json()
     assert np.abs(np.array(answer[0]) - expected).max() < 1e-6
