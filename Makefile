@@ -26,7 +26,7 @@ $(VENV)/.serve: pyproject.toml requirements/constraints.txt hatch_build.py $(wil
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.serve
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,bulk,classify,match,labels,search,tracing,hub,train,dev,clients]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,bulk,classify,match,labels,search,static,tracing,hub,train,dev,clients]'
 	touch $@
 
 serve: $(VENV)/.serve  ## serve the default model on http://$(HOST):$(PORT)

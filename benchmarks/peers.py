@@ -39,7 +39,7 @@ def peers(texts: Sequence[str], note: Callable[[str], None]) -> dict[str, Embed]
     """Return each installed peer by name; `note` is called with one line for each that is not installed."""
     makers: Mapping[str, Callable[[], Embed]] = {
         MODEL2VEC: _model2vec,
-        STATIC_EMBEDDING: _static_embedding,
+        STATIC_EMBEDDING: static_embedding,
         FASTTEXT: partial(_fasttext, texts),
     }
     found: dict[str, Embed] = {}
@@ -51,7 +51,7 @@ def peers(texts: Sequence[str], note: Callable[[str], None]) -> dict[str, Embed]
     return found
 
 
-def _word_pieces() -> Any:
+def word_pieces() -> Any:
     """A BERT tokenizer, from the package that carries one."""
     from tokenizers import Tokenizer
 
@@ -60,26 +60,28 @@ def _word_pieces() -> Any:
     return Tokenizer.from_file(str(path.locate()))
 
 
-def _random(rows: int) -> Floats:
+def random_table(rows: int) -> Floats:
+    """Return a random table float32[rows, STATIC_DIMENSION], the same each time."""
     return np.random.default_rng(1).standard_normal((rows, STATIC_DIMENSION), np.float32)
 
 
 def _model2vec() -> Embed:
     from model2vec import StaticModel
 
-    tokenizer = _word_pieces()
-    model = StaticModel(_random(tokenizer.get_vocab_size()), tokenizer, normalize=True)
+    tokenizer = word_pieces()
+    model = StaticModel(random_table(tokenizer.get_vocab_size()), tokenizer, normalize=True)
     return lambda texts: np.asarray(model.encode(list(texts), use_multiprocessing=False), np.float32)
 
 
-def _static_embedding() -> Embed:
+def static_embedding() -> Embed:
+    """Return what embeds with sentence-transformers' StaticEmbedding of a random table."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
     torch.set_num_threads(1)
-    tokenizer = _word_pieces()
-    module = StaticEmbedding(tokenizer, embedding_weights=_random(tokenizer.get_vocab_size()))
+    tokenizer = word_pieces()
+    module = StaticEmbedding(tokenizer, embedding_weights=random_table(tokenizer.get_vocab_size()))
     model = SentenceTransformer(modules=[module], device="cpu")
     return lambda texts: np.asarray(
         model.encode(list(texts), batch_size=512, normalize_embeddings=True, show_progress_bar=False), np.float32

@@ -24,12 +24,12 @@ from gramvec.runtime import cuda
 from gramvec.runtime.cuda import CudaRuntime, rows_a_call
 from gramvec.runtime.int8 import MOST_EXACT, ExactTable, added, cut
 from gramvec.runtime.native import NativeRuntime
+from gramvec.runtime.onnx_graph import quantised
 from gramvec.runtime.ort import cpu_session
 from gramvec.runtime.select import open_runtime
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.export.onnx_graph import quantised
 from training_support import export_table
 
 WORDS = ("east", "north", "south", "west")

@@ -22,6 +22,7 @@ from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
 from gramvec.runtime.int8 import ExactTable
 from gramvec.runtime.native import NativeRuntime, weights_and_step
+from gramvec.runtime.onnx_graph import quantised
 from gramvec.runtime.ort import OnnxRuntime
 from gramvec.runtime.select import open_runtime
 from gramvec.text.batch import FeatureBatch
@@ -30,7 +31,6 @@ from gramvec.text.memo import Memo
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.bundle import NO_MEMO, ChosenChunks, read_weights
-from gramvec_training.export.onnx_graph import quantised
 from training_support import export_table
 
 SPEC = FeatureSpec(orders=(2, 3, 4), words=True)

@@ -17,12 +17,12 @@ from conftest import MODELS
 from gramvec.bundle.bundle import Bundle, Precision, Stored, open_bundle
 from gramvec.errors import BundleError, InputError
 from gramvec.runtime.int8 import ExactTable
+from gramvec.runtime.onnx_graph import write_graphs
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_training.data.vocabulary import Repeated, build_vocabulary, count_repeated
 from gramvec_training.export.bundle import choose, read_weights
 from gramvec_training.export.convert import convert
-from gramvec_training.export.onnx_graph import write_graphs
 from training_support import call, export_table, sentence
 
 TEXTS = ["the quick brown fox", "the lazy dog, the end", "THE dog"]

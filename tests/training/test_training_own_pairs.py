@@ -17,6 +17,7 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
+from gramvec.runtime.onnx_graph import column_scales, quantised
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
@@ -26,7 +27,6 @@ from gramvec_training.data.sampling import HeldOut, read_held_out, read_kept
 from gramvec_training.data.vocabulary import extended_vocabulary
 from gramvec_training.encoders.build import encoder_function
 from gramvec_training.evaluate.tasks import report, retrieval
-from gramvec_training.export.onnx_graph import column_scales, quantised
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.warm_start import begin_from, continued_encoder, read_start, started_table
 from gramvec_training.sections import DataSet

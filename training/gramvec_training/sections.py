@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from gramvec.bundle.manifest import LayerActivation
+
 PositiveCount = Annotated[int, Field(ge=1)]
 Number = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
@@ -158,7 +160,6 @@ ModelKind = Literal[
 ]
 Pooling = Literal["sum", "mean"]
 Activation = Literal["linear", "tanh", "relu"]
-LayerActivation = Literal["linear", "tanh", "relu", "sigmoid"]
 FilterSet = Literal["a", "b"]
 UnknownWords = Literal["skip", "row"]
 WordRule = Literal["runs-and-symbols/1", "white-space/1"]  # the second for text that is cut into tokens already

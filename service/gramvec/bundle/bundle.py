@@ -27,6 +27,7 @@ from gramvec.bundle.manifest import (
     GRAPH,
     LEXICAL,
     MEMO,
+    TOKENIZER,
     VOCABULARY,
     FileRecord,
     Golden,
@@ -45,6 +46,7 @@ from gramvec.lexical.weights import NgramWeights
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
 from gramvec.text.spec import FeatureSpec
+from gramvec.text.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
 from gramvec.text.vocabulary import Vocabulary
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "GRAPH",
     "LEXICAL",
     "MEMO",
+    "TOKENIZER",
     "VOCABULARY",
     "Bundle",
     "FileRecord",
@@ -125,21 +128,45 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
     weights = _weights(path, manifest, files)
     for name in [GRAPH] + [CPU_GRAPH] * manifest.graph.cpu:
         check_graph(path / name, files.contents.pop(name), manifest)
-    vocabulary = Vocabulary.read(path / VOCABULARY, files.contents[VOCABULARY])
-    _check_counts(path, manifest, vocabulary)
-    memo = Memo.read(path / MEMO, files.contents[MEMO], vocabulary) if MEMO in manifest.files else None
-    if (0 if memo is None else len(memo)) != manifest.memo:
-        raise BundleError(f"{path / MEMO}: not the {manifest.memo} rows of the manifest; export the model again")
     try:
-        spec = FeatureSpec.from_dict(manifest.features)
-        if spec.digest != manifest.features_digest:
-            raise BundleError(f"{path / MANIFEST}: features and features_digest disagree; export the model again")
-        memoised = Featurizer(spec, vocabulary, compiled=compiled, memo=memo)
+        kind = TokenSpec if "tokenizer" in manifest.features else FeatureSpec
+        spec = kind.from_dict(manifest.features)
     except InputError as error:
         raise BundleError(f"{path / MANIFEST}: {error}") from error
+    if isinstance(spec, TokenSpec):
+        memoised = _tokens(path, manifest, files, spec)
+    else:
+        memoised = _features(path, manifest, files, spec, compiled)
     bundle = Bundle(path, manifest, digest, memoised, weights, _lexical(path, manifest, files))
     _check_golden_ids(path, manifest, bundle.featurizer)
     return bundle
+
+
+def _tokens(path: Path, manifest: Manifest, files: VerifiedFiles, spec: TokenSpec) -> Featurizer:
+    vocabulary = TokenVocabulary(path / TOKENIZER, files.contents[TOKENIZER], manifest.rows)
+    _check_counts(path, path / TOKENIZER, manifest, vocabulary)
+    _check_spec(path, manifest, spec)
+    return TokenFeaturizer(spec, vocabulary)
+
+
+def _check_spec(path: Path, manifest: Manifest, spec: FeatureSpec) -> None:
+    if spec.digest != manifest.features_digest:
+        raise BundleError(f"{path / MANIFEST}: features and features_digest disagree; export the model again")
+
+
+def _features(
+    path: Path, manifest: Manifest, files: VerifiedFiles, spec: FeatureSpec, compiled: bool | None
+) -> Featurizer:
+    vocabulary = Vocabulary.read(path / VOCABULARY, files.contents[VOCABULARY])
+    _check_counts(path, path / VOCABULARY, manifest, vocabulary)
+    memo = Memo.read(path / MEMO, files.contents[MEMO], vocabulary) if MEMO in manifest.files else None
+    if (0 if memo is None else len(memo)) != manifest.memo:
+        raise BundleError(f"{path / MEMO}: not the {manifest.memo} rows of the manifest; export the model again")
+    _check_spec(path, manifest, spec)
+    try:
+        return Featurizer(spec, vocabulary, compiled=compiled, memo=memo)
+    except InputError as error:
+        raise BundleError(f"{path / MANIFEST}: {error}") from error
 
 
 def _weights(path: Path, manifest: Manifest, files: VerifiedFiles) -> MappedWeights | None:
@@ -162,23 +189,24 @@ def _lexical(path: Path, manifest: Manifest, files: VerifiedFiles) -> LexicalSke
         raise BundleError(f"{path / MANIFEST}: lexical: {error}; export the model again") from error
 
 
-def _check_counts(path: Path, manifest: Manifest, vocabulary: Vocabulary) -> None:
+def _check_counts(path: Path, file: Path, manifest: Manifest, vocabulary: Vocabulary) -> None:
     for name, found, said in (
         ("rows", len(vocabulary), manifest.rows),
         ("n-grams", vocabulary.n_ngrams, manifest.ngrams),
         ("words", vocabulary.n_words, manifest.words),
     ):
         if found != said:
-            raise BundleError(f"{path / VOCABULARY}: {found} {name}, the manifest says {said}")
+            raise BundleError(f"{file}: {found} {name}, the manifest says {said}")
 
 
 def _check_golden_ids(path: Path, manifest: Manifest, featurizer: Featurizer) -> None:
+    file = TOKENIZER if isinstance(featurizer, TokenFeaturizer) else VOCABULARY
     batch = featurizer([golden.text for golden in manifest.golden])
     for index, golden in enumerate(manifest.golden):
         ids = batch.ids[batch.offsets[index] : batch.offsets[index + 1]]
         if not np.array_equal(ids, np.array(golden.ids, np.int64)):
             raise BundleError(
-                f"{path / VOCABULARY}: golden text {index} has other features than when the bundle was made; "
+                f"{path / file}: golden text {index} has other features than when the bundle was made; "
                 "install the gramvec that wrote it or export the model again"
             )
 

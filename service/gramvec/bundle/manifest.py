@@ -35,6 +35,7 @@ CPU_GRAPH = "model.cpu.onnx"
 VOCABULARY = "vocabulary.safetensors"
 MEMO = "memo.safetensors"
 LEXICAL = "lexical.safetensors"
+TOKENIZER = "tokenizer.json"
 
 # The models that ship have manifests of 0.14 MB. A manifest is parsed whole, into some twenty times its bytes.
 MOST_BYTES = 8 * 2**20
@@ -55,6 +56,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 Precision = Literal["float32", "float16", "int8"]
 Composition = Literal["bag", "layers", "sequence"]
 Pooling = Literal["sum", "mean", "last", "max"]
+LayerActivation = Literal["linear", "tanh", "relu", "sigmoid"]
 # What becomes of rows that are read in their order: the last state, or the maximum over places.
 _IN_ORDER = ("last", "max")
 _BEYOND_ROWS = {"layers": "has layers above the sum of its rows", "sequence": "reads a text's rows in their order"}
@@ -170,7 +172,7 @@ class Graph(_Record):
     output: str
     precision: Precision
     pooling: Pooling
-    activation: Literal["linear", "tanh", "relu", "sigmoid"]
+    activation: LayerActivation
     composition: Composition = "bag"
     stored: Stored | None = None
     cpu: bool = False
@@ -286,8 +288,8 @@ def _are_inputs(names: list[str]) -> bool:
 
 def _files_read(manifest: Manifest) -> list[str]:
     graph, stored = manifest.graph, manifest.graph.stored
-    found = [GRAPH, VOCABULARY] + [LEXICAL] * (manifest.lexical is not None)
-    found += [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu
+    found = [GRAPH, TOKENIZER if "tokenizer" in manifest.features else VOCABULARY]
+    found += [LEXICAL] * (manifest.lexical is not None) + [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu
     return found + ([] if stored is None else [stored.file])
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "dedupe": ("gramvec.cli.dedupe", "dedupe"),
     "embed": ("gramvec.cli.embed", "embed"),
     "explain": ("gramvec.cli.explain", "explain_command"),
+    "import": ("gramvec.cli.import_model", "import_model"),
     "index": ("gramvec.cli.index", "index"),
     "inspect": ("gramvec.cli.models", "inspect"),
     "match": ("gramvec.cli.match", "match_command"),

@@ -19,6 +19,7 @@ from gramvec.explain.row_vectors import weights_of
 from gramvec.text import hashing
 from gramvec.text.characters import ID_MASK
 from gramvec.text.nfc import compose
+from gramvec.text.tokens import TokenVocabulary
 from gramvec.text.vocabulary import Vocabulary
 
 NEAREST = 10
@@ -129,6 +130,9 @@ def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = NEAREST) -> list[
 
 def vocabulary_words(vocabulary: Vocabulary) -> Iterator[str]:
     """The words of a vocabulary, in the order of their rows: the most frequent first in the models that ship."""
+    if isinstance(vocabulary, TokenVocabulary):
+        yield from filter(None, vocabulary.word_texts)
+        return
     letters = ["", *map(chr, vocabulary.alphabet.tolist())]
     chars, starts = vocabulary.word_chars.tolist(), vocabulary.word_starts.tolist()
     for index in np.argsort(vocabulary.word_rows).tolist():

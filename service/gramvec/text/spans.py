@@ -51,6 +51,9 @@ def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
     A space stands for the whole run of white space that it was made from. Where normalisation made one letter of
     several, or others of them, each has the place of all of them together. Raises InputError for a lone surrogate.
     """
+    own: Located | None = vocabulary.located(text, spec)
+    if own is not None:
+        return own
     given = code_points([text])
     chars = plain.characters(given, vocabulary.table)
     starts, ends = places(text, chars, len(given.points))

@@ -178,6 +178,10 @@ class Vocabulary:
             raise BundleError(f"{path}: its arrays do not fit together: {error}; export the bundle again") from error
         return cls(arrays)
 
+    def located(self, text: str, spec: Any) -> Any:
+        """Return the places of a text's features where the vocabulary finds them itself; None for n-grams and words."""
+        return None
+
     @cached_property
     def ngram_texts(self) -> tuple[str, ...]:
         """The n-grams by ascending row: a tenth of what all `entries` take."""

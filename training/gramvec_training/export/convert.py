@@ -18,6 +18,7 @@ from gramvec.bundle.bundle import (
 )
 from gramvec.errors import InputError
 from gramvec.runtime.int8 import ExactTable
+from gramvec.runtime.onnx_graph import write_graphs
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.bag import bag_of
 from gramvec_training.export.bundle import (
@@ -31,7 +32,6 @@ from gramvec_training.export.bundle import (
     runtime_of,
     texts_of_every_kind,
 )
-from gramvec_training.export.onnx_graph import write_graphs
 from gramvec_training.export.upgrade import is_format_1, upgrade
 
 

@@ -31,11 +31,11 @@ from onnx import TensorProto
 
 from gramvec.bundle.bundle import GRAPH, Graph, Precision
 from gramvec.errors import InputError
+from gramvec.runtime.onnx_graph import ACTIVATIONS, OPSET, Writer, write_graph, write_rows
 from gramvec_training.encoders.bag import Average, Bag, TwoLayer, Weighted, folded
 from gramvec_training.encoders.base import LONGEST, Arrays, Encoder
 from gramvec_training.encoders.char_cnn import CharCnn
 from gramvec_training.encoders.recurrent import Lstm, Rnn
-from gramvec_training.export.onnx_graph import ACTIVATIONS, OPSET, Writer, write_graph, write_rows
 from gramvec_training.shared import Floats
 
 INPUTS = {"ids": (TensorProto.INT32, ["rows"]), "offsets": (TensorProto.INT64, ["texts_plus_one"])}

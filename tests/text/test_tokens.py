@@ -1,0 +1,202 @@
+"""Tokens of static models: the library's own, with the memo too, and files of tokenizers that are refused."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gramvec.errors import BundleError, InputError
+from gramvec.text import tokens
+from gramvec.text.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
+from static_support import WORDS, word_pieces
+
+pytest.importorskip("tokenizers", reason="tokenizers is not installed: pip install '.[static]'")
+
+
+def _words() -> Any:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    made = Tokenizer(models.WordLevel({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    made.normalizer = normalizers.Sequence([normalizers.NFD(), normalizers.Lowercase(), normalizers.StripAccents()])
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Punctuation("merged_with_previous"), pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Digits()]
+    )
+    return made
+
+
+def _unigram() -> Any:
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+    pieces = [("<unk>", 0.0), *((letter, -2.0) for letter in "\u2581abcdest "), ("\u2581the", -1.0), ("at", -1.5)]
+    made = Tokenizer(models.Unigram(pieces, unk_id=0))
+    made.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    return made
+
+
+def _byte_pairs() -> Any:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    letters = pre_tokenizers.ByteLevel.alphabet()
+    known = {letter: at for at, letter in enumerate(sorted(letters))} | {"at": 256, "\u0120a": 257}
+    made = Tokenizer(models.BPE(known, [("a", "t"), ("\u0120", "a")]))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    return made
+
+
+MAKERS = {"word pieces": word_pieces, "words": _words, "unigram": _unigram, "byte pairs": _byte_pairs}
+SPLIT = ("word pieces", "words")
+
+
+def featurizer(made: Any, **spec: Any) -> TokenFeaturizer:
+    data = made.to_str().encode()
+    return TokenFeaturizer(TokenSpec(**spec), TokenVocabulary(Path("tokenizer.json"), data, 400))
+
+
+def ids(found: Any) -> list[list[int]]:
+    return [part.tolist() for part in np.split(found.ids, found.offsets[1:-1])]
+
+
+FEATURIZERS = {name: featurizer(make()) for name, make in MAKERS.items()}
+ANY = st.text(
+    st.one_of(st.sampled_from("the cats sat  \t\n\u3000\u00a0caf\u00e9E\u0301\u03a3.!12"), st.characters(codec="utf-8"))
+)
+PIECES = st.lists(st.sampled_from([*WORDS, " ", "  ", "\t", "cats", "[UNK]", "x[PAD]", "\u0301", "\u03a3"])).map(
+    "".join
+)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@given(texts=st.lists(st.one_of(ANY, PIECES), max_size=5))
+def test_tokens_are_the_librarys_however_often_a_chunk_was_seen(name: str, texts: list[str]) -> None:
+    library = MAKERS[name]()
+    expected = [library.encode(text, add_special_tokens=False).ids for text in texts]
+    for _ in range(2):
+        assert ids(FEATURIZERS[name](texts))[: len(texts)] == expected
+    assert FEATURIZERS[name].vocabulary.splits_at_spaces == (name in SPLIT)
+
+
+def test_an_added_token_that_reaches_over_a_space_turns_the_memo_off() -> None:
+    from tokenizers import AddedToken
+
+    for token in (AddedToken("the cat"), AddedToken("cat", rstrip=True)):
+        made = word_pieces()
+        made.add_tokens([token])
+        found = featurizer(made)
+        assert not found.vocabulary.splits_at_spaces
+        text = "on the cat  sat"
+        assert ids(found([text])) == [made.encode(text, add_special_tokens=False).ids]
+
+
+def test_long_texts_are_cut_and_the_dropped_token_has_no_row() -> None:
+    text = "the zzz cat sat"
+    assert ids(featurizer(word_pieces())([text])) == [[2, 1, 3, 4]]
+    found = featurizer(word_pieces(), max_tokens=3, dropped=1)([text, "", "zzz"])
+    assert ids(found) == [[2, 3], [], []] and found.unknown == 2
+    assert ids(featurizer(word_pieces(), max_characters=7)([text])) == [[2, 1]]
+    located = featurizer(word_pieces(), max_tokens=3, dropped=1).vocabulary.located(text, TokenSpec(dropped=1))
+    assert located.rows.tolist() == [2, 3, 4] and located.start.tolist() == [0, 8, 12]
+
+
+def test_a_text_that_is_not_valid_is_named() -> None:
+    for name in MAKERS:
+        with pytest.raises(InputError, match="1"):
+            FEATURIZERS[name](["a", "\ud800"])
+
+
+def test_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "MOST_CHUNKS", 10)
+    memo = tokens._ChunkMemo(lambda chunk: chunk.encode())
+    for number in range(1_000):
+        assert memo[str(number)] == str(number).encode()
+        assert len(memo) <= 10
+    assert "x" * 41 not in memo and memo["x" * 41] and "x" * 41 not in memo
+
+
+def _changed(**parts: Any) -> bytes:
+    return json.dumps(json.loads(word_pieces().to_str()) | parts).encode()
+
+
+_MODEL = json.loads(word_pieces().to_str())["model"]
+
+
+def _nested(depth: int) -> dict[str, Any]:
+    return {"type": "Sequence", "normalizers": [_nested(depth - 1)]} if depth else {"type": "NFC"}
+
+
+HOSTILE = {
+    "not JSON": (b"{", "not JSON"),
+    "a list": (b"[]", "no model"),
+    "too many lists": (b"[" * 3_000_000, "larger than"),
+    "another model": (_changed(model={"type": "Pickle"}), "Pickle"),
+    "random merges": (_changed(model=_MODEL | {"dropout": 0.5}), "at random"),
+    "long words, squared": (_changed(model=_MODEL | {"max_input_chars_per_word": 10**6}), "max_input_chars_per_word"),
+    "a long piece": (_changed(model=_MODEL | {"vocab": {"x" * 1_000: 0}}), "at most 256"),
+    "no vocabulary": (_changed(model=_MODEL | {"vocab": {}}), "vocabulary"),
+    "another normalizer": (_changed(normalizer={"type": "Python"}), "normalizer"),
+    "a pattern that takes forever": (
+        _changed(
+            pre_tokenizer={"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}
+        ),
+        "linear",
+    ),
+    "text that grows": (
+        _changed(normalizer={"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 10_000}),
+        "lengthens texts",
+    ),
+    "deeply nested sequences": (_changed(normalizer=_nested(9)), "Sequence is not known"),
+    "a sequence that is not": (_changed(normalizer={"type": "Sequence", "normalizers": 5}), "not served"),
+    "a sequence without parts": (_changed(normalizer={"type": "Sequence"}), "not served"),
+    "a type that is a list": (_changed(normalizer={"type": []}), "not served"),
+    "a pattern that is a string": (
+        _changed(normalizer={"type": "Replace", "pattern": "a", "content": "b"}),
+        "not served",
+    ),
+    "bytes of bytes of bytes": (
+        _changed(normalizer={"type": "Sequence", "normalizers": [{"type": "ByteLevel"}] * 40}),
+        "two of one kind",
+    ),
+    "a character for a page": (
+        _changed(normalizer={"type": "Precompiled", "precompiled_charsmap": b64encode(bytes(4) + b"a" * 999).decode()}),
+        "in place of a character",
+    ),
+    "a truncation at the left": (_changed(truncation={"direction": "Left", "max_length": 5}), "beginning"),
+    "added tokens that are not": (_changed(added_tokens=[{"content": 5}]), "added tokens"),
+    "a field of another type": (_changed(model=_MODEL | {"vocab": {"a": "b"}}), "not a tokenizer"),
+    "an id beyond the table": (_changed(model=_MODEL | {"vocab": {"[UNK]": 0, "a": 10**6}}), "the table 400 rows"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_tokenizers_file_that_is_not_served_is_refused_in_one_sentence(name: str) -> None:
+    data, said = HOSTILE[name]
+    with pytest.raises(BundleError, match=said) as raised:
+        TokenVocabulary(Path("tokenizer.json"), data, 400)
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 400
+
+
+def test_a_spec_survives_its_json_and_refuses_what_it_does_not_know() -> None:
+    spec = TokenSpec(max_characters=3_072, max_tokens=512, dropped=1)
+    assert TokenSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+    for wrong in ({"max_tokens": -1}, {"dropped": True}, {"tokenizer": "tokenizers/2"}, {"more": 1}):
+        with pytest.raises(InputError):
+            TokenSpec.from_dict(spec.to_dict() | wrong)
+
+
+def test_normalizers_of_model2vec_are_served() -> None:
+    """Nested sequences, and spaces around punctuation."""
+    from tokenizers import Regex, normalizers
+
+    made = word_pieces()
+    marks = [normalizers.Replace(mark, f" {mark} ") for mark in ".,!"]
+    rest = [normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip(left=False), normalizers.Lowercase()]
+    made.normalizer = normalizers.Sequence([normalizers.Sequence([normalizers.NFKC()]), *marks, *rest])
+    text = "The cat,sat!  on a MAT. "
+    assert ids(featurizer(made)([text])) == [made.encode(text, add_special_tokens=False).ids]
