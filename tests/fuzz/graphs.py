@@ -12,12 +12,12 @@ from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper
 
 from fuzz import mutate
-from gramvec.bundle.graph_check import OPERATORS, OPERATORS_IN_ORDER, OPERATORS_OF_PARTS, check_graph
+from gramvec.bundle.graph_check import OPERATORS, OPERATORS_IN_ORDER, check_graph
 from gramvec.bundle.manifest import Manifest, read_manifest
 from gramvec.bundle.protobuf import MalformedError, Reader, packed
 from gramvec.errors import BundleError
 
-# One of each composition beyond a bag, with the graphs of its parts.
+# One of each composition beyond a bag.
 BEYOND_BAGS = ("dan", "irnn", "lstm", "charcnn-a")
 STRINGS = [
     "",
@@ -94,7 +94,7 @@ def judge(path: Path, data: bytes, manifest: Manifest) -> None:
     assert not graph.sparse_initializer
     assert len(model.opset_import) == 1
     assert model.opset_import[0].domain in ("", "ai.onnx")
-    allowed = operators(path.name, manifest)
+    allowed = operators(manifest)
     for node in graph.node:
         assert node.op_type in allowed
         assert node.domain in ("", "ai.onnx")
@@ -112,10 +112,8 @@ def judge(path: Path, data: bytes, manifest: Manifest) -> None:
             assert int(where["offset"]) + int(where["length"]) <= manifest.files[where["location"]].bytes
 
 
-def operators(name: str, manifest: Manifest) -> frozenset[str]:
-    """What a graph of this name may be made of."""
-    if manifest.graph.beyond_rows is not None and name != "model.onnx":
-        return OPERATORS_OF_PARTS
+def operators(manifest: Manifest) -> frozenset[str]:
+    """Return the operators that the model's graph may have."""
     return OPERATORS_IN_ORDER if manifest.graph.composition == "sequence" else OPERATORS
 
 
