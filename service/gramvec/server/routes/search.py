@@ -26,12 +26,10 @@ PIECE_QUERIES = 8
 PIECE_BYTES = 1 << 20
 # What is read of a record is its bytes and its values while they are checked; its bytes are copied into the response.
 RECORD_TIMES = 2
-# Seconds of a core for a query: by itself, for a row that meaning and a character's n-gram look at, for a character
-# that is cut, and for a document that is looked at.
-SECONDS_A_QUERY = 5e-4
-SECONDS_A_ROW, SECONDS_A_ROW_CHARACTER = 1.1e-8, 3e-10
-SECONDS_A_CHARACTER = 5e-7
-SECONDS_A_HIT = 2e-5
+# Seconds of a core for a query, a character that is cut, a row and character that letters are compared with, and a
+# document that is returned; for a row that meaning is compared with, and for each query of the piece.
+SECONDS_A_QUERY, SECONDS_A_CHARACTER, SECONDS_A_LETTER, SECONDS_A_HIT = 5e-4, 5e-7, 4e-10, 2e-5
+SECONDS_A_ROW, SECONDS_A_PRODUCT = 4e-8, 1.3e-8
 
 
 class SearchRequest(OneOrManyBody):
@@ -105,8 +103,9 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
     served = service.admit(index.model)
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(given) * k * ENTRY_BYTES)
-    costs = [_seconds(text, len(held), looked, only) for text in texts]
-    with request.admit(sum(costs)) as job:
+    pieces = [slice(start, start + PIECE_QUERIES) for start in range(0, len(texts), PIECE_QUERIES)]
+    seconds = [_seconds(texts[piece], len(held), k, only) for piece in pieces]
+    with request.admit(sum(seconds)) as job:
         units, usage = None, None
         if only != "letters":
             embedded, usage = await request.embed(served, texts)
@@ -114,11 +113,10 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
         snapshot = held.snapshot()
         results: list[list[dict[str, Any]]] = []
         # Other requests have their turn between two pieces.
-        for start in range(0, len(texts), PIECE_QUERIES):
-            part = slice(start, start + PIECE_QUERIES)
-            some = None if units is None else units[part]
-            look = partial(_look, snapshot, texts[part], some, k, conditions, only)
-            found = await request.in_thread(job, look, sum(costs[part]))
+        for piece, cost in zip(pieces, seconds, strict=True):
+            some = None if units is None else units[piece]
+            look = partial(_look, snapshot, texts[piece], some, k, conditions, only)
+            found = await request.in_thread(job, look, cost)
             if body.return_records is False:
                 results += await request.in_thread(job, partial(_without_records, snapshot, found), 0.0)
                 continue
@@ -130,13 +128,17 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
     return Response([encoded], JSON, usage_of_job(served, texts, job) if usage is None else with_job(usage, job))
 
 
-def _seconds(text: str, rows: int, looked: int, only: str | None) -> float:
-    """Return about how many seconds of a core a query takes."""
+def _seconds(texts: list[str], rows: int, k: int, only: str | None) -> float:
+    """Return about how many seconds of a core the queries of a piece take."""
     from gramvec.search.letters import MOST_SEARCHED
 
-    letters = 0.0 if only == "meaning" else SECONDS_A_ROW_CHARACTER * min(len(text), MOST_SEARCHED)
-    meaning = 0.0 if only == "letters" else SECONDS_A_ROW
-    return SECONDS_A_QUERY + rows * (letters + meaning) + SECONDS_A_CHARACTER * len(text) + SECONDS_A_HIT * looked
+    cost = len(texts) * (SECONDS_A_QUERY + SECONDS_A_HIT * k)
+    if only != "letters":
+        cost += rows * (SECONDS_A_ROW + SECONDS_A_PRODUCT * len(texts))
+    if only != "meaning":
+        cost += sum(len(text) * SECONDS_A_CHARACTER for text in texts)
+        cost += rows * SECONDS_A_LETTER * sum(min(len(text), MOST_SEARCHED) for text in texts)
+    return cost
 
 
 def _look(snapshot: Snapshot, *asked: Any) -> list[Found]:
