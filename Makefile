@@ -101,7 +101,7 @@ $(VENV)/.ray: $(VENV)/.dev
 	touch $@
 
 test-ray: $(VENV)/.ray  ## install Ray and run a job on two workers, one of them killed (two minutes)
-	$(BIN)/python -m pytest -m ray tests/bulk/test_bulk_ray.py tests/search/test_search_ray.py
+	$(BIN)/python -m pytest -m ray tests/bulk/test_bulk_ray.py
 
 FUZZ_SECONDS ?= 600
 check: $(VENV)/.dev  ## lint, types, import contract, formatting

@@ -21,7 +21,7 @@ from gramvec.errors import GramvecError
 
 # Each is a module of this package with run(Setting) -> Part.
 PARTS = (
-    "features", "embedder", "http", "protocol", "memory", "startup", "training", "bulk", "match", "classify",
+    "features", "embedder", "http", "protocol", "memory", "startup", "training", "bulk", "search", "match", "classify",
     "static",
 )  # fmt: skip
 

@@ -46,7 +46,7 @@ def run(setting: Setting) -> Part:
             costs[f".txt to .{form}"] = _median([command_cost(setting, *command) for _ in range(setting.rounds)])
         title = "bulk: lines of a file a second, all cores, with the start of the process"
         part.add("bulk", Group(title, "lines", _rates(costs, len(lines)), LIMIT))
-        part.add("dedupe", Group("dedupe: all pairs of lines at 0.9", "seconds", _dedupe(setting, folder)))
+        part.add("dedupe", Group("dedupe: all pairs of lines", "seconds", _dedupe(setting, folder)))
     return part
 
 
@@ -115,7 +115,7 @@ def _dedupe(setting: Setting, folder: Path) -> list[Row]:
         lines = numbered(setting, times)
         source = folder / "dedupe.txt"
         source.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        cost = command_cost(setting, "dedupe", str(source), "--keep", str(folder / "kept.txt"), "--device", "cpu")
+        cost = command_cost(setting, "dedupe", str(source), "--keep", str(folder / "kept.txt"))
         rows.append(
             {"name": f"{len(lines):,} lines"} | {name: round(value, 2) for name, value in cost._asdict().items()}
         )

@@ -39,7 +39,7 @@ BODY = b'{"inputs": "a", "input": "a"}'
 
 def served_files(folder: Path, embedder: Embedder) -> dict[str, list[str]]:
     """Make the index and the head of the example service, as settings name them."""
-    index = gramvec.Index.build(folder / "x.gvi", TICKETS, model=embedder)
+    index = gramvec.Index.build(folder / "x.index", TICKETS, model=embedder)
     head = folder / "x.head"
     logits = np.log(np.array([*LABELS.values()], np.float32))
     none = np.zeros((len(LABELS), embedder.dimension), np.float32)

@@ -23,7 +23,7 @@ def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
     printed = [shell(script, tmp_path) for script in blocks("sh", PAGE)]
     assert [line.split("\t")[:2] for line in printed[1].splitlines()[:3]] == [["1", "2"], ["1", "4"], ["2", "4"]]
     assert '"lines":[1,2,4]' in printed[1]
-    assert (tmp_path / "unique.txt").read_text() == "bananas\ncheap flights\n"
+    assert (tmp_path / "unique.txt").read_text() == "bananas\ncheap flights to rome\n"
     script = blocks("python", PAGE)[0]
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["['id', 'text', 'embedding'] b'gramvec-en'", "(2, 300)"]

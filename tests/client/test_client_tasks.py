@@ -45,7 +45,7 @@ def small() -> Iterator[gramvec.Embedder]:
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -> gramvec.Index:
-    path = tmp_path_factory.mktemp("index") / "things.gvi"
+    path = tmp_path_factory.mktemp("index") / "things.index"
     return gramvec.Index.build(path, RECORDS, model=small, filters=["team"])
 
 
@@ -189,7 +189,7 @@ OTHER_MODEL = {"x-model": "another@123456789012"}
     ("body", "ask"),
     [
         ({"index": "i", "results": []}, lambda client: client.search(["a"])),
-        ({"index": "i", "results": [[{"id": "1", "score": 7}]]}, lambda client: client.search(["a"])),
+        ({"index": "i", "results": [[{"id": "1", "score": "high"}]]}, lambda client: client.search(["a"])),
         ({"index": "i", "results": [[{"id": "1", "score": 0}] * 2]}, lambda client: client.search(["a"], 1)),
         ([[{"label": "a", "score": 1}] * 2], lambda client: client.predict(["a"], top_k=1)),
         ([{"label": "a", "score": 1}], lambda client: client.predict(["a"])),

@@ -318,29 +318,6 @@ def test_served_for_both(both: Path) -> None:
         assert score.json() == [pytest.approx(float(loaded.similarity(["sd1100"], ["sd 1100"])[0, 0]), abs=1e-6)]
 
 
-def test_an_index_of_both_is_opened_for_both(tmp_path: Path) -> None:
-    pytest.importorskip("numkong")
-    path = tmp_path / "titles.gvi"
-    (tmp_path / "titles.txt").write_text("\n".join(TEXTS))
-    done = gramvec_command("index", "build", tmp_path / "titles.txt", "-o", path, "--space", "both")
-    assert done.returncode == 0, done.stderr
-    assert b"space         both" in gramvec_command("index", "info", path).stdout
-    assert b"256 columns beside, of n-grams of 3 characters" in gramvec_command("inspect", "gramvec-en").stdout
-    index = gramvec.Index.open(path)
-    assert index.embedder.space == "both" and index.header.dimensions == 300 + COLUMNS
-    assert index.search("sd1100", k=1)[0][0].record == {"text": TEXTS[0]}
-    adapted = gramvec.load().adapted(TEXTS)
-    own = gramvec.Index.build(tmp_path / "own.gvi", TEXTS, model=adapted)
-    assert own.search("sx20", k=1)[0][0].record == {"text": TEXTS[1]}
-    assert gramvec.Index.open(tmp_path / "own.gvi", model=adapted).search("sx20", k=1)[0][0].record == {
-        "text": TEXTS[1]
-    }
-    # Its weights are in the file.
-    assert gramvec.Index.open(tmp_path / "own.gvi").search("sx20", k=1)[0][0].record == {"text": TEXTS[1]}
-    with pytest.raises(InputError, match="was made with gramvec-en"):
-        gramvec.Index.open(tmp_path / "own.gvi", model="sif").search("sx20")
-
-
 @pytest.mark.parametrize(("old", "new"), [("meaning", "semantic"), ("identity", "lexical")])
 def test_a_space_of_0_1_is_answered_with_its_name_of_today(old: str, new: str, embedder: Embedder) -> None:
     said = f"space '{old}' is now called '{new}'"

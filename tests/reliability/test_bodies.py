@@ -69,7 +69,7 @@ any_text = st.text(st.characters(codec="utf-8"), max_size=300)
 def client(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     folder = tmp_path_factory.mktemp("attached")
     records = [{"text": "a b", "x": "y"}, {"text": "c", "x": 1}]
-    gramvec.Index.build(folder / "it.gvi", records, model=embedder, filters=["x"])
+    gramvec.Index.build(folder / "it.index", records, model=embedder, filters=["x"])
     zeros = np.zeros((2, embedder.dimension), np.float32), np.zeros(2, np.float32)
     Head.of(
         *zeros, labels=("one", "two"), temperature=1.0, threshold=0.1, model=embedder.name, digest=embedder.digest
@@ -77,7 +77,7 @@ def client(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iter
     chosen = Settings.model_validate(
         {
             **{"max_texts": 50, "queue_texts": 60, "max_characters": 1_000, "max_body_bytes": 100_000},
-            **{"index": [f"it={folder / 'it.gvi'}"], "head": [f"it={folder / 'it.head'}"]},
+            **{"index": [f"it={folder / 'it.index'}"], "head": [f"it={folder / 'it.head'}"]},
         }
     )
     with running(chosen, embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as opened:

@@ -22,8 +22,8 @@ def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
     (tmp_path / "models").symlink_to(MODELS)
     lines = shell(blocks("sh", PAGE)[0], tmp_path).splitlines()
     assert lines[0].split("\t")[1:3] == ["7", "forgot my pasword"]
-    assert lines[2].split("\t")[1:] == ["9", "track a parcel", "9", "post"]
-    assert lines[3] == "query,rank,score,id,subject,number,team"
+    assert lines[2].split("\t")[1:] == ["9", "track a parcel", "9", "post", "2024-05-07"]
+    assert lines[3] == "query,rank,score,id,subject,number,team,day"
     assert [line.split(",")[4] for line in lines[4:6]] == ["track a parcel", "aplication closes"]
     done = subprocess.run(
         [sys.executable, "-c", blocks("python", PAGE)[0]], cwd=tmp_path, capture_output=True, text=True, check=True

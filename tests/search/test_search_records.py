@@ -25,7 +25,7 @@ TEXTS = ["cheap flights", "ripe bananas", "low-cost air fares"]
 def test_any_column_of_texts_is_built_and_asked(
     made: Callable[[list[str]], Any], embedder: Embedder, tmp_path: Path
 ) -> None:
-    index = gramvec.Index.build(tmp_path / "a.gvi", made(TEXTS), model=embedder)
+    index = gramvec.Index.build(tmp_path / "a.index", made(TEXTS), model=embedder)
     assert [one[0].record["text"] for one in index.search(made(TEXTS), k=1)] == TEXTS
     assert index.add(made(["a yellow fruit"])) == 4
     for again in (copy.deepcopy(index), pickle.loads(pickle.dumps(index))):
@@ -37,7 +37,7 @@ def test_a_frame_is_its_rows(library: str, embedder: Embedder, tmp_path: Path) -
     module: Any = pytest.importorskip(library, reason=f"{library} is not installed: make test-integrations")
     columns = {"title": TEXTS, "price": [9, 1, 7]}
     frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
-    index = gramvec.Index.build(tmp_path / "a.gvi", frame, column="title", id_column="price", model=embedder)
+    index = gramvec.Index.build(tmp_path / "a.index", frame, column="title", id_column="price", model=embedder)
     hit = index.search("chep flihgts", k=1)[0][0]
     assert (hit.id, hit.record) == ("9", {"title": "cheap flights", "price": 9})
 
@@ -57,12 +57,12 @@ def test_what_is_no_record_is_named_and_nothing_is_written(
     given: Any, said: str, embedder: Embedder, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=said):
-        gramvec.Index.build(tmp_path / "a.gvi", given, model=embedder)
+        gramvec.Index.build(tmp_path / "a.index", given, model=embedder)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_query_that_is_no_text_is_named(embedder: Embedder, tmp_path: Path) -> None:
-    index = gramvec.Index.build(tmp_path / "a.gvi", TEXTS, model=embedder)
+    index = gramvec.Index.build(tmp_path / "a.index", TEXTS, model=embedder)
     with pytest.raises(InputError, match="text 1 is missing"):
         index.search(["a", None])  # type: ignore[list-item]
     with pytest.raises(InputError, match="a mapping"):

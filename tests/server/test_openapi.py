@@ -32,7 +32,7 @@ def client(
     embedder: Embedder, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
     index = gramvec.Index.build(
-        tmp_path_factory.mktemp("index") / "x.gvi", ["lost parcel", "late parcel", "hello"], model=embedder
+        tmp_path_factory.mktemp("index") / "x.index", ["lost parcel", "late parcel", "hello"], model=embedder
     )
     keys = [request.param] if request.param else []
     head = index.path.with_name("x.head")

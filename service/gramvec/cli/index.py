@@ -1,10 +1,11 @@
-"""`gramvec index`: make a file that answers searches, add to it, take out of it, say what it is."""
+"""`gramvec index`: build a folder that answers searches, add to it, remove from it, describe it."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
@@ -22,80 +23,84 @@ from gramvec.cli.embed import (
     told_to_stop,
     truncate_option,
 )  # fmt: skip
-from gramvec.cli.options import device_option, json_option, model_option, printable, space_option, weights_option
+from gramvec.cli.options import device_option, json_option, model_option, printable
 from gramvec.embed.loading import load
-from gramvec.embed.spaces import Space
 from gramvec.runtime.base import Device
-from gramvec.search.building import add_to_index, build_index, remove_from_index
+from gramvec.search.build import add_to_index, build_index, remove_from_index
 from gramvec.search.index import Index
-from gramvec.search.weighing import Weights
 from gramvec.tables.batches import BLOCK_ROWS
 from gramvec.tables.columns import OnError
-from gramvec.tables.inputs import Form
+from gramvec.tables.inputs import FileFormat, Form
 from gramvec.tables.text_lines import read_lines
 
-index_argument = click.argument("index", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-resume_option = click.option("--resume", is_flag=True, help="Go on where a run with the same options was stopped.")
+
+def gone_option(*names: str, said: str, is_flag: bool = False) -> Callable[..., Any]:
+    """Return a hidden option of gramvec 0.1 that answers with one sentence."""
+
+    def refuse(context: click.Context, parameter: click.Parameter, value: object) -> None:
+        if value not in (None, False, ()):
+            raise click.UsageError(f"{names[0]} is gone: {said}")
+
+    return click.option(*names, hidden=True, expose_value=False, is_flag=is_flag, callback=refuse)
 
 
-@click.group(short_help="Make an index for gramvec search, and change it.")
+index_argument = click.argument("index", type=click.Path(path_type=Path, exists=True))
+BOTH = "an index always holds meaning and letters; leave it out"
+
+
+@click.group(short_help="Build an index for gramvec search, and change it.")
 def index() -> None:
-    """Make one file from a file of texts that `gramvec search` looks through, and change it."""
+    """Build a folder from a file of texts that `gramvec search` looks through, and change it."""
 
 
-@index.command(short_help="Make an index of the texts of a file.")
+@index.command(short_help="Build an index of the texts of a file.")
 @source_argument
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="Such as x.gvi.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder, such as tickets.index.")
 @input_format_option
 @column_option
-@click.option("--id", "id_column", metavar="NAME", help="The column of ids, all different. [the lines' numbers]")
-@click.option("--filter", "filters", multiple=True, metavar="NAME",
-              help="A column that searches can be narrowed by, with --where; repeatable.")  # fmt: skip
+@click.option("--id", "id_column", metavar="NAME", help="Column of ids, all different. [the lines' numbers]")
+@click.option("--filter", "filters", multiple=True, metavar="NAME[:KIND]",
+              help="Column that searches can be narrowed by; repeatable. KIND: text, number, date.")  # fmt: skip
 @model_option
 @device_option
-@space_option
-@weights_option
-@click.option("--fine/--coarse", default=True, show_default=True,
-              help="Keep what vectors are rounded by as well, a byte a component: scores are exact.")  # fmt: skip
 @truncate_option
 @max_characters_option
 @on_error_option
-@resume_option
+@click.option("--resume", is_flag=True, help="Continue where a run with the same options was stopped.")
 @threads_option
+@gone_option("--space", said=BOTH)
+@gone_option("--weights", said="letters are weighted by the index's texts; leave it out")
+@gone_option("--fine", "--coarse", is_flag=True, said="vectors have one precision; leave it out")
 def build(
     source: Path,
     output: Path,
-    input_format: Form | None,
+    input_format: Form | FileFormat | None,
     column: str,
     id_column: str | None,
     filters: tuple[str, ...],
     model: str,
     device: Device,
-    space: Space,
-    weights: Weights,
-    fine: bool,
     truncate: bool,
     max_characters: int,
     on_error: OnError,
     resume: bool,
     threads: int | None,
 ) -> None:
-    """Make an index of the texts of INPUT, which is what `gramvec embed` reads. All columns are kept for the answers.
+    """Build an index of the texts of INPUT, which is what `gramvec embed` reads. All columns are kept for the answers.
 
-    An index that is there is replaced when the new one is whole. With --on-error skip, a bad line is left out.
+    An index that is there is replaced when the new one is complete. With --on-error skip, a bad line is left out.
 
     \b
     Examples:
-      gramvec index build titles.txt -o titles.gvi
-      gramvec index build tickets.csv --column subject --id number --filter team -o tickets.gvi --resume
+      gramvec index build titles.txt -o titles.index
+      gramvec index build tickets.csv --column subject --id number --filter team -o tickets.index --resume
     """  # noqa: D301 - click takes the character, not its escape
-    embedder = load(model, device=device, max_characters=max_characters, threads=1, space=space)
+    embedder = load(model, device=device, max_characters=max_characters, threads=1)
     try:
         done = _watched(
             lambda watch: build_index(
                 embedder, source, output, form=input_format, column=column, id_column=id_column, filters=filters,
-                fine=fine, weights=weights, truncate=truncate, on_error=on_error, resume=resume, threads=threads,
-                watch=watch,
+                truncate=truncate, on_error=on_error, resume=resume, threads=threads, watch=watch,
             )
         )  # fmt: skip
     finally:
@@ -107,36 +112,38 @@ def build(
 @index_argument
 @source_argument
 @input_format_option
-@click.option("-m", "--model", help="A name in models/, or a bundle's folder. [the index's]")
+@click.option("--replace", is_flag=True, help="A row whose id is there takes the place of that one.")
+@click.option("-m", "--model", help="Name in models/, or folder of a bundle. [the index's]")
 @device_option
 @truncate_option
 @on_error_option
-@resume_option
 @threads_option
+@gone_option("--resume", is_flag=True, said="rows are added all or none; start the same command again")
 def add(
     index: Path,
     source: Path,
-    input_format: Form | None,
+    input_format: Form | FileFormat | None,
+    replace: bool,
     model: str | None,
     device: Device,
     truncate: bool,
     on_error: OnError,
-    resume: bool,
     threads: int | None,
 ) -> None:
-    """Add the texts of INPUT to INDEX; the columns of texts and ids have the names that they had when it was built.
+    """Add the texts of INPUT to INDEX, all or none; the columns of texts and ids are those that it was built with.
 
-    An id that is there already stops the run, and nothing has changed.
+    An id that is there already stops the run, unless --replace is given.
 
     \b
-    Example:
-      gramvec index add tickets.gvi new-tickets.csv
+    Examples:
+      gramvec index add tickets.index new-tickets.csv
+      gramvec index add tickets.index changed-tickets.csv --replace
     """  # noqa: D301 - click takes the character, not its escape
-    embedder = Index(index, model=model, device=device, verify=False).embedder
+    embedder = Index(index, model=model, device=device).embedder
     try:
         done = _watched(
             lambda watch: add_to_index(
-                embedder, index, source, form=input_format, truncate=truncate, on_error=on_error, resume=resume,
+                embedder, index, source, form=input_format, replace=replace, truncate=truncate, on_error=on_error,
                 threads=threads, watch=watch,
             )
         )  # fmt: skip
@@ -145,16 +152,16 @@ def add(
     _report(done, index)
 
 
-@index.command(short_help="Take rows out of an index.")
+@index.command(short_help="Remove rows from an index.")
 @index_argument
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--ids", "file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Ids, one a line.")
 def remove(index: Path, ids: tuple[str, ...], file: Path | None) -> None:
-    """Take the rows with these ids out of INDEX. An id that is not there stops it, and nothing has changed.
+    """Remove the rows with these ids from INDEX. An id that is not there stops it, and nothing has changed.
 
     \b
     Example:
-      gramvec index remove tickets.gvi 17 23
+      gramvec index remove tickets.index 17 23
     """  # noqa: D301 - click takes the character, not its escape
     wanted = list(ids)
     if file is not None:
@@ -167,25 +174,23 @@ def remove(index: Path, ids: tuple[str, ...], file: Path | None) -> None:
     click.echo(f"{len(set(wanted)):,} rows removed, {left:,} left in {index}", err=True)
 
 
-@index.command(short_help="Say what an index is.")
+@index.command(short_help="Describe an index.")
 @index_argument
 @json_option
 def info(index: Path, as_json: bool) -> None:
-    """Check INDEX and print what it is."""
+    """Check INDEX and describe it."""
     found = Index(index)
     values = {
-        "model": found.header.model,
-        "model digest": found.header.digest,
-        "space": found.header.space,
-        "weights": "model" if found.lexical is None else "texts",
+        "model": found.manifest.model,
+        "model digest": found.manifest.digest,
         "rows": len(found),
-        "dimensions": found.header.dimensions,
-        "text column": found.header.column,
-        "id column": found.header.id,
+        "dimensions": found.manifest.dimensions,
+        "text column": found.manifest.column,
+        "id column": found.manifest.id,
         "columns": found.columns,
-        "filters": found.filters,
-        "fine": found.header.fine,
-        "bytes": index.stat().st_size,
+        "filters": [f"{one.column}:{one.kind}" for one in found.manifest.filters],
+        "meaning": "exact" if found.is_exact else "of the best by letters",
+        "bytes": found.bytes,
         "digest": found.digest,
     }
     if as_json:

@@ -7,19 +7,18 @@ import io
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 import orjson
 
 from gramvec.cli.embed import threads_option, truncate_option
-from gramvec.cli.index import index_argument
+from gramvec.cli.index import gone_option, index_argument
 from gramvec.cli.options import device_option, printable
 from gramvec.errors import InputError
 from gramvec.runtime.base import Device
-from gramvec.search.filters import text_of
-from gramvec.search.hybrid import Hit
-from gramvec.search.index import MOST_HITS, Index
+from gramvec.search.filters import parsed, text_of
+from gramvec.search.index import MOST_HITS, Hit, Index, Only
 from gramvec.tables.batches import BLOCK_ROWS
 from gramvec.tables.text_lines import read_lines
 
@@ -27,65 +26,60 @@ Format = Literal["tsv", "json", "csv"]
 Lines = Callable[[str, list[Hit]], Iterator[str]]
 
 
-@click.command(short_help="Find the nearest texts of an index.")
+@click.command(short_help="Find the best texts of an index.")
 @index_argument
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @click.option("--file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Queries, one a line.")
-@click.option("--where", multiple=True, metavar="COLUMN=VALUE",
-              help="Only rows with this value there; repeatable: all of several columns, any of one's.")  # fmt: skip
-@click.option("-k", "k", type=click.IntRange(1, MOST_HITS), default=10, show_default=True, help="How many for each.")
-@click.option("--hybrid", type=click.FloatRange(0, 1), default=0.0, show_default=True,
-              help="How much shared n-grams count beside meaning, among the 100 nearest: 0.5 for names.")  # fmt: skip
+@click.option("--where", multiple=True, metavar="CONDITION",
+              help="COLUMN=VALUE, COLUMN>=VALUE or COLUMN:[A TO B]; repeatable. [all rows]")  # fmt: skip
+@click.option("-k", "k", type=click.IntRange(1, MOST_HITS), default=10, show_default=True, help="Hits for each query.")
+@click.option("--only", type=click.Choice(get_args(Only)), help="Compare only letters, or only meaning. [both]")
 @click.option("--format", "form", type=click.Choice(["tsv", "json", "csv"]), default="tsv", show_default=True)
-@click.option("-m", "--model", help="A name in models/, or a bundle's folder. [the index's]")
+@click.option("-m", "--model", help="Name in models/, or folder of a bundle. [the index's]")
 @device_option
 @truncate_option
 @threads_option
+@gone_option("--hybrid", said="letters and meaning are always added; --only takes one of both")
 def search(
     index: Path,
     queries: tuple[str, ...],
     file: Path | None,
     where: tuple[str, ...],
     k: int,
-    hybrid: float,
+    only: Only | None,
     form: Format,
     model: str | None,
     device: Device,
     truncate: bool,
     threads: int | None,
 ) -> None:
-    """Print the texts of INDEX that are nearest to each QUERY, the nearest first: score, id, text and other columns.
+    """Print the texts of INDEX that are best for each QUERY, the best first: score, id, text and other columns.
 
-    With several queries, or --file, the query comes first. CSV has a header; JSON is an object a line. The columns of
-    TSV and CSV are those of the index's first row. In TSV, tabs and line feeds are spaces.
+    A score is the cosine of the meaning plus the share of the query's letters that the text has. With several queries,
+    or --file, the query comes first. CSV has a header; JSON is an object a line. The columns of TSV and CSV are those
+    of one row of the index. In TSV, tabs and line feeds are spaces.
 
     \b
     Examples:
-      gramvec search tickets.gvi 'forgot my pasword'
-      gramvec search tickets.gvi 'parcel lost' --where team=post
-      gramvec search papers.gvi 'UCP2 and insulin' --hybrid 0.5
-      gramvec search tickets.gvi --file queries.txt -k 3 --format csv > hits.csv
+      gramvec search tickets.index 'forgot my pasword'
+      gramvec search tickets.index 'parcel lost' --where team=post --where 'day>=2024-01-01'
+      gramvec search parts.index '6205-2Z' --only letters
+      gramvec search tickets.index --file queries.txt -k 3 --format csv > hits.csv
     """  # noqa: D301 - click takes the character, not its escape
     if bool(queries) == (file is not None):
         raise click.UsageError("Give a query or several, or a file of them with --file.")
     found = Index(index, model=model, device=device, threads=threads)
+    if not found.is_exact and only is None:
+        click.echo(
+            f"{len(found):,} rows: meaning is compared with the best by letters; --only meaning for all", err=True
+        )
     several = len(queries) > 1 or file is not None
     lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form](found.columns, several)
     asked: list[str] = []
     texts = _remembered(queries if file is None else _lines_of(file), asked)
-    for hits in found.stream(texts, k, where=_wanted(where), truncate=truncate, hybrid=hybrid):
+    for hits in found.stream(texts, k, where=parsed(where), only=only, truncate=truncate):
         for line in lines(asked.pop(0), hits):
             click.echo(line, nl=False)
-
-
-def _wanted(where: tuple[str, ...]) -> dict[str, list[str]]:
-    wanted: dict[str, list[str]] = {}
-    for one in where:
-        column, equals, value = one.partition("=")
-        if not column or not equals:
-            raise click.UsageError(f"--where {one!r} is not COLUMN=VALUE")
-        wanted.setdefault(column, []).append(value)
-    return wanted
 
 
 def _remembered(queries: Any, asked: list[str]) -> Iterator[str]:
@@ -104,7 +98,7 @@ def _lines_of(path: Path) -> Iterator[str]:
 
 
 def _tsv(columns: list[str], several: bool) -> Lines:
-    # On a terminal a stranger's text must not move the cursor; a program gets it as it is.
+    # Untrusted text must not move a terminal's cursor; a program gets it unchanged.
     shown = printable if sys.stdout.isatty() else str
 
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import orjson
@@ -22,21 +22,22 @@ BATCH_SIZE = 2_048
 TIMEOUT = PATIENCE = 60.0
 # The service's limits for one request (docs/api.md): found rows, labels, and characters of sparse vectors.
 MOST_HITS, MOST_LABELS, MOST_CHARACTERS = 100_000, 200_000, 1_000_000
-# Queries of a hybrid search re-rank this many rows in one request, and at least MIXED_ROWS each.
-MOST_MIXED, MIXED_ROWS = 10_000, 100
+# Documents that a query of a search looks at, at least.
+LEAST_LOOKED = 100
 # Bytes of a score in JSON, and of an answer with records, labels or n-grams, which may have any size.
 SCORE_BYTES = 32
 LARGE_ANSWER = 256 * 1024 * 1024
 
 Place = Annotated[int, Field(ge=0)]
 Cosine = Annotated[float, Field(ge=-1, le=1)]
+Score = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class SearchHit(NamedTuple):
     """A row of a served index: its id, its score, and its stored record if that was asked for."""
 
     id: str
-    score: Cosine
+    score: Score
     record: dict[str, Any] | None = None
 
 
@@ -72,7 +73,7 @@ class _Matched(BaseModel):
 
 class _Scored(BaseModel):
     index: Place
-    score: Cosine
+    score: Score
 
 
 class _Entry(BaseModel):
@@ -226,7 +227,7 @@ class Client(Encodes):
         *,
         where: Mapping[str, Any] | None = None,
         index: str | None = None,
-        hybrid: float = 0.0,
+        only: Literal["letters", "meaning"] | None = None,
         truncate: bool = False,
         return_records: bool = True,
     ) -> list[list[SearchHit]]:
@@ -235,9 +236,9 @@ class Client(Encodes):
         Args:
             queries: Texts.
             k: Rows for each query.
-            where: Column to its value in the found rows, or to a list of allowed values.
+            where: Column to its value in the found rows, a list of allowed values, or bounds as in {"gte": 10}.
             index: Name of a served index; None for the first.
-            hybrid: Weight of letters beside meaning, from 0 to 1.
+            only: Compare only letters, or only meaning; None for the sum of both.
             truncate: Whether to cut queries that are too long.
             return_records: Whether to return the stored records.
         """
@@ -245,7 +246,7 @@ class Client(Encodes):
             raise InputError(f"k must be a whole number from 1, not {k!r}", field="k")
         others = {
             "k": k, "where": None if where is None else dict(where), "index": index, "truncate": truncate,
-            "return_records": return_records, "hybrid": hybrid,
+            "return_records": return_records, "only": only,
         }  # fmt: skip
 
         def send(start: int, batch: list[bytes]) -> list[list[SearchHit]]:
@@ -253,7 +254,7 @@ class Client(Encodes):
             found = self._transport.post_json("/search", body, _SEARCHED, first=start, most=LARGE_ANSWER).results
             return self._checked(found, len(batch), most=k)
 
-        most = max(1, MOST_MIXED // max(k, MIXED_ROWS) if hybrid else MOST_HITS // k)
+        most = max(1, MOST_HITS // max(k, LEAST_LOOKED))
         encoded = self._encoded(queries, truncate=truncate)
         return self._transport.in_batches(encoded, send, most_texts=most, bytes_beside=len(orjson.dumps(others)))
 

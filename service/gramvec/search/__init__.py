@@ -1,10 +1,7 @@
-"""Search: a file of vectors, ids and records that answers queries, memory-mapped and checked.
-
-A new way to find candidates belongs in `scan`, a part of the file in `layout`.
-"""
+"""Search by letters and meaning: indexes of tantivy with a flat file of vectors, built, opened and checked."""
 
 from __future__ import annotations
 
-from gramvec.search.index import Index
+from gramvec.search.index import Hit, Index
 
-__all__ = ["Index"]
+__all__ = ["Hit", "Index"]

@@ -1,174 +1,226 @@
-"""Columns that a search is narrowed by: a code for each row, and the texts that the codes stand for, in order."""
+"""Conditions on columns: what `where` may say, and the query of tantivy that it becomes.
+
+Queries are built from values, never parsed from text, so no condition needs escaping and none can nest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any, Literal, NamedTuple
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.errors import InputError, quoted
 
 MOST_COLUMNS = 16
-MOST_VALUES = 1_000_000
-MOST_VALUE_BYTES = 1024
 MOST_WANTED = 1_000
-# Of a row without the column, or with null in it: nothing is equal to that.
-NO_VALUE = -1
+MOST_VALUE_BYTES = 1024
+# Whole numbers up to here are exact as float64, which numbers are compared as.
+MOST_EXACT = 1 << 53
 
+Kind = Literal["text", "number", "date"]
+KINDS: tuple[Kind, ...] = ("text", "number", "date")
 Scalar = str | int | float | bool
-# A column -> the value that a row has there, or one of several.
-Where = Mapping[str, Scalar | Sequence[Scalar]]
-# Column and UTF-8 texts, in their order, each once.
-Narrowing = tuple[tuple[str, tuple[bytes, ...]], ...]
-Bytes = NDArray[np.uint8]
+# A column -> a value, a list of values one of which a row has, or bounds as in {"gte": 10, "lt": 20}.
+Where = Mapping[str, Scalar | Sequence[Scalar] | Mapping[str, Scalar]]
+Value = str | float | datetime
+
+BOUNDS = {"gt": False, "gte": True, "lt": False, "lte": True}
+_OPERATORS = {">=": "gte", "<=": "lte", ">": "gt", "<": "lt"}
+_CONDITION = re.compile(r"(.+?)(>=|<=|>|<|=|:)(.*)", re.DOTALL)
+_RANGE = re.compile(r"([\[{])\s*(\S.*?)\s+TO\s+(.*?\S)\s*([\]}])", re.DOTALL)
 
 
-class FilterHeader(BaseModel):
-    """What the index's header says of one column: its name, how many different values it has, and their bytes."""
+class Column(NamedTuple):
+    """A column that searches can be narrowed by, and the kind of its values."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-    column: Annotated[str, Field(max_length=200)]
-    values: Annotated[int, Field(ge=0, le=MOST_VALUES)] = 0
-    value_bytes: Annotated[int, Field(ge=0, le=MOST_VALUES * MOST_VALUE_BYTES)] = 0
-
-    def sizes(self, rows: int) -> tuple[int, int, int]:
-        """The bytes of codes, places of values, values."""
-        return padded(4 * rows), 8 * (self.values + 1), padded(self.value_bytes)
+    name: str
+    kind: Kind
 
 
-class FilterColumn(NamedTuple):
-    """codes: int32[rows], of which value each row has. places: int64[values + 1], where each begins in `values`."""
+class Range(NamedTuple):
+    """Bounds of a column's values; None where there is none."""
 
-    codes: NDArray[np.int32]
-    places: NDArray[np.int64]
-    values: Bytes
-
-    def value(self, code: int) -> bytes:
-        """The text of a code, in UTF-8."""
-        begin, end = self.places[code : code + 2].tolist()
-        return self.values[begin:end].tobytes()
-
-    def code(self, text: bytes) -> int | None:
-        """The code of a text; None if no row has it. By bisection: values lie in the order of their bytes."""
-        low, high = 0, len(self.places) - 1
-        while low < high:
-            middle = (low + high) // 2
-            found = self.value(middle)
-            if found == text:
-                return middle
-            low, high = (middle + 1, high) if found < text else (low, middle)
-        return None
+    lower: Value | None
+    upper: Value | None
+    with_lower: bool
+    with_upper: bool
 
 
-def padded(size: int) -> int:
-    """Bytes up to the next multiple of eight."""
-    return -(-size // 8) * 8
+# Name and kind of a column, with its values, sorted and each once, or its bounds: equal for conditions of one meaning.
+Conditions = tuple[tuple[Column, tuple[Value, ...] | Range], ...]
 
 
 def text_of(value: Any) -> str:
-    """A value of a record as a cell of a table: a string as it is, nothing for null, JSON for the rest."""
+    """Return a value of a record as a cell of a table: text unchanged, nothing for null, JSON for the rest."""
     if value is None:
         return ""
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def narrowing(columns: Collection[str], where: Where) -> Narrowing:
-    """What `where` asks of an index that can be narrowed by these columns, the same for what means the same.
+def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Return the columns of `NAME` or `NAME:KIND`; a kind that is not given follows from the first records.
 
-    9 and "9" mean the same, and so do true and "true". Raises InputError for a column that cannot be asked for, and
-    for what is no value.
+    Raises:
+        InputError: a column is named twice, there are too many, or no record has a value in one.
     """
-    if not isinstance(where, Mapping):
-        raise InputError('where is to be columns with their values, as in {"team": "post"}', field="where")
-    return tuple(sorted((name, _texts(columns, name, given)) for name, given in where.items()))
-
-
-def _texts(columns: Collection[str], name: str, given: Any) -> tuple[bytes, ...]:
-    if name not in columns:
-        known = f"it can by {', '.join(map(quoted, columns))}" if columns else "it can by none"
-        raise InputError(
-            f"the index cannot be narrowed by {quoted(str(name))}; {known}: name columns with --filter when it is"
-            " built",
-            field="where",
-        )
-    values = [given] if isinstance(given, Scalar) else given
-    if not isinstance(values, list | tuple) or not all(isinstance(one, Scalar) for one in values):
-        raise InputError(
-            f"{quoted(name)} is to be equal to a text, a number, true or false, or to one of a list of them",
-            field="where",
-        )
-    if len(values) > MOST_WANTED:
-        raise InputError(f"{len(values)} values of {quoted(name)}; give at most {MOST_WANTED}", field="where")
-    # orjson has no number of more than 64 bits, which no record holds.
-    texts = [str(one) if type(one) is int else text_of(one) for one in values]
-    return tuple(sorted({text.encode("utf-8", "replace") for text in texts}))
-
-
-def allowed_rows(columns: Mapping[str, FilterColumn], asked: Narrowing, rows: int) -> NDArray[np.bool_]:
-    """bool[rows]: which rows have these values in these columns."""
-    allowed = np.ones(rows, np.bool_)
-    for name, texts in asked:
-        codes = [columns[name].code(text) for text in texts]
-        allowed &= np.isin(columns[name].codes, np.array([code for code in codes if code is not None], np.int32))
-    return allowed
-
-
-class Collected(NamedTuple):
-    """One column as it is written."""
-
-    header: FilterHeader
-    parts: tuple[Bytes, Bytes, Bytes]
-
-
-def collect(names: Sequence[str], records: Iterable[bytes], rows: int) -> Iterator[Collected]:
-    """These columns of so many records, each a JSON object.
-
-    Raises InputError for a column of too many or too long values, and for what is no object.
-    """
-    codes = np.full((len(names), rows), NO_VALUE, np.int32)
-    known: list[dict[bytes, int]] = [{} for _ in names]
-    for row, line in enumerate(records if names else ()):
-        record = _record(line, row)
-        for place, name in enumerate(names):
-            value = record.get(name)
-            if value is not None:
-                codes[place, row] = _code(text_of(value).encode(), known[place], row, name)
-    for name, some, values in zip(names, codes, known, strict=True):
-        ordered = sorted(values)
-        places = np.concatenate([[0], np.cumsum([len(one) for one in ordered])]).astype("<i8")
-        new = np.empty(len(ordered) + 1, np.int32)
-        new[NO_VALUE] = NO_VALUE
-        new[[values[one] for one in ordered]] = np.arange(len(ordered))
-        header = FilterHeader(column=name, values=len(ordered), value_bytes=int(places[-1]))
-        text = np.frombuffer(b"".join(ordered), np.uint8)
-        yield Collected(header, (new[some].astype("<i4").view(np.uint8), places.view(np.uint8), text))
-
-
-def _record(line: bytes, row: int) -> dict[str, Any]:
-    try:
-        found = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        found = None
-    if not isinstance(found, dict):
-        raise InputError(f"row {row + 1} of the index holds no JSON object; it is damaged: copy or build it again")
+    found: list[Column] = []
+    for one in named:
+        name, colon, kind = one.rpartition(":")
+        if not colon or kind not in KINDS:
+            name, kind = one, ""
+        values = [record[name] for record in records if record.get(name) not in (None, "")]
+        if records and not values:
+            raise InputError(f"no row has a value in {quoted(name)}; name a column of the input with --filter")
+        found.append(Column(name, kind if kind else _guessed(values)))  # type: ignore[arg-type]
+    if len({column.name for column in found}) < len(found):
+        raise InputError("a column to filter by is named twice; leave one out")
+    if len(found) > MOST_COLUMNS:
+        raise InputError(f"{len(found)} columns to filter by; an index takes {MOST_COLUMNS}: leave some out")
     return found
 
 
-def _code(text: bytes, known: dict[bytes, int], row: int, name: str) -> int:
-    if len(text) > MOST_VALUE_BYTES:
+def _guessed(values: Sequence[Any]) -> Kind:
+    kinds: tuple[Kind, ...] = ("number", "date")
+    for kind in kinds:
+        try:
+            if values and [value_of(kind, value) for value in values]:
+                return kind
+        except ValueError:
+            continue
+    return "text"
+
+
+def value_of(kind: Kind, value: Any) -> Value:
+    """Return a record's value as its column's kind. Raises ValueError where it is not one."""
+    if isinstance(value, bool) and kind != "text":
+        raise ValueError
+    if kind == "number":
+        if isinstance(value, str) and len(value) > 100:
+            raise ValueError
+        number = float(value if isinstance(value, str | int | float) else "")
+        if not isfinite(number) or (abs(number) > MOST_EXACT and number.is_integer()):
+            raise ValueError
+        return number + 0.0  # -0.0 is 0.0
+    if kind == "date":
+        if not isinstance(value, str) or not 8 <= len(value) <= 40:
+            raise ValueError
+        moment = datetime.fromisoformat(value)
+        # tantivy counts nanoseconds in 64 bits.
+        if not 1700 < moment.year < 2200:
+            raise ValueError
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    text = str(value) if type(value) is int else text_of(value)
+    if len(text.encode("utf-8", "replace")) > MOST_VALUE_BYTES:
+        raise ValueError
+    return text
+
+
+def parsed(conditions: Iterable[str]) -> dict[str, Any]:
+    """Return `where` from a command's conditions: COLUMN=VALUE, COLUMN>=VALUE, COLUMN:[A TO B], {A TO B} without ends.
+
+    Several values of one column are alternatives; several bounds all hold. Raises InputError for anything else.
+    """
+    where: dict[str, Any] = {}
+    for one in conditions:
+        match = _CONDITION.fullmatch(one)
+        if match is None:
+            raise InputError(
+                f"--where {one!r} is not a condition; write COLUMN=VALUE, COLUMN>=VALUE or COLUMN:[A TO B]"
+            )
+        name, operator, value = match.groups()
+        bounds: dict[str, str] = {}
+        if operator in _OPERATORS:
+            bounds = {_OPERATORS[operator]: value}
+        elif match := _RANGE.fullmatch(value):
+            opening, lower, upper, closing = match.groups()
+            bounds = {"gte" if opening == "[" else "gt": lower, "lte" if closing == "]" else "lt": upper}
+            bounds = {name: bound for name, bound in bounds.items() if bound != "*"}
+        if bounds:
+            held = where.setdefault(name, {})
+            if not isinstance(held, dict) or held.keys() & bounds.keys():
+                raise InputError(f"--where {one!r} does not go with another condition on {quoted(name)}; leave one out")
+            held.update(bounds)
+        elif isinstance(where.setdefault(name, []), dict):
+            raise InputError(f"--where {one!r} does not go with another condition on {quoted(name)}; leave one out")
+        else:
+            where[name].append(value)
+    return where
+
+
+def conditions_of(columns: Collection[Column], where: Where | None) -> Conditions:
+    """Return the checked conditions of `where`, equal for what means the same: 9 and "9" do.
+
+    Raises:
+        InputError: the index cannot be narrowed by a column, or a value is not one of its kind.
+    """
+    if not where:
+        return ()
+    if not isinstance(where, Mapping):
+        raise InputError('where must be columns with their values, as in {"team": "post"}', field="where")
+    known = {column.name: column for column in columns}
+    found = []
+    for name, given in where.items():
+        if name not in known:
+            said = f"it can by {', '.join(map(quoted, known))}" if known else "it can by none"
+            raise InputError(
+                f"the index cannot be narrowed by {quoted(str(name))}; {said}: name columns with --filter when it is"
+                " built",
+                field="where",
+            )
+        column = known[name]
+        found.append((column, _bounds(column, given) if isinstance(given, Mapping) else _values(column, given)))
+    return tuple(sorted(found, key=lambda one: one[0].name))
+
+
+def _values(column: Column, given: Any) -> tuple[Value, ...]:
+    values = [given] if isinstance(given, Scalar) else given
+    if not isinstance(values, list | tuple) or not all(isinstance(one, Scalar) for one in values):
         raise InputError(
-            f"row {row + 1} has {len(text):,} bytes in {quoted(name)}, and a value to narrow by has at most"
-            f" {MOST_VALUE_BYTES:,}; leave the column out of --filter"
+            f"{quoted(column.name)} is to be equal to a text, a number, true or false, one of a list of them, or within"
+            ' bounds as in {"gte": 10}',
+            field="where",
         )
-    code = known.setdefault(text, len(known))
-    if code == MOST_VALUES:
+    if len(values) > MOST_WANTED:
+        raise InputError(f"{len(values)} values of {quoted(column.name)}; give at most {MOST_WANTED}", field="where")
+    return tuple(sorted({_wanted(column, one) for one in values}))
+
+
+def _bounds(column: Column, given: Mapping[Any, Any]) -> Range:
+    if not given or not given.keys() <= BOUNDS.keys():
+        raise InputError(f'bounds of {quoted(column.name)} are gt, gte, lt and lte, as in {{"gte": 10}}', field="where")
+    if column.kind == "text":
+        raise InputError(f"{quoted(column.name)} holds text, which has no bounds; give values", field="where")
+    if {"gt", "gte"} <= given.keys() or {"lt", "lte"} <= given.keys():
+        raise InputError(f"two bounds of {quoted(column.name)} on one side; give one", field="where")
+    ends: list[tuple[Value | None, bool]] = []
+    for names in (("gt", "gte"), ("lt", "lte")):
+        name = next((one for one in names if one in given), None)
+        ends.append((None, True) if name is None else (_wanted(column, given[name]), BOUNDS[name]))
+    return Range(ends[0][0], ends[1][0], ends[0][1], ends[1][1])
+
+
+def _wanted(column: Column, value: Any) -> Value:
+    try:
+        return value_of(column.kind, value)
+    except (ValueError, TypeError, OverflowError):
         raise InputError(
-            f"{quoted(name)} has more than {MOST_VALUES:,} different values, too many to narrow by; leave it out of"
-            " --filter"
-        )
-    return code
+            f"{quoted(column.name)} holds {column.kind}s, and {quoted(text_of(value)[:100])} is not one", field="where"
+        ) from None
+
+
+def query_of(tantivy: Any, schema: Any, fields: Mapping[Column, str], conditions: Conditions) -> Any:
+    """Return the query of tantivy that the rows within all conditions match."""
+    kinds = {"number": tantivy.FieldType.Float, "date": tantivy.FieldType.Date}
+    every = []
+    for column, wanted in conditions:
+        field = fields[column]
+        if isinstance(wanted, Range):
+            one = tantivy.Query.range_query(schema, field, kinds[column.kind], *wanted)
+        else:
+            one = tantivy.Query.term_set_query(schema, field, list(wanted))
+        every.append((tantivy.Occur.Must, one))
+    return tantivy.Query.const_score_query(tantivy.Query.boolean_query(every), 0.0)

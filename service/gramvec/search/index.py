@@ -1,43 +1,78 @@
-"""`Index`: an index file that is open, and what can be asked of it."""
+"""`Index`: the folder of an index, opened, and searches of it by letters and meaning."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gramvec.bulk.dedupe_io import units_of
 from gramvec.bulk.embed_file import cores
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
-from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.lexical.sketch import LexicalSketch
 from gramvec.runtime.base import Device
-from gramvec.search.building import add_to_index, build_index, made_by, remove_from_index
-from gramvec.search.filters import Narrowing, Where, allowed_rows, narrowing, text_of
-from gramvec.search.hybrid import CANDIDATES, Hit, reordered, weights_for
-from gramvec.search.layout import IndexHeader, Layout
+from gramvec.search.build import add_to_index, build_index, check_model, remove_from_index
+from gramvec.search.filters import Conditions, Where, conditions_of, query_of
+from gramvec.search.folder import (
+    VECTORS,
+    IndexManifest,
+    damaged,
+    digest_of,
+    engine_errors,
+    open_letters,
+    read_manifest,
+    rows_of,
+    schema_of,
+    size_of,
+    tantivy,
+)
+from gramvec.search.letters import MOST_LOOKED_UP, MOST_SEARCHED, counted, idf
 from gramvec.search.records import Record, spooled
-from gramvec.search.scan import TILE_QUERIES, kernels, nearest
-from gramvec.search.weighing import Weights
+from gramvec.search.vectors import Floats, Rows, VectorFile, kernels, unit_vectors
+from gramvec.tables import json_bounds
 from gramvec.text.inputs import iterated
 
+Only = Literal["letters", "meaning"]
+
 MOST_HITS = 10_000
-# A name from the file is looked for among models, never as a path.
+# Rows that either side proposes, and the weight of the letters beside the cosine (benchmarks/search.py).
+CANDIDATES = 100
+LETTERS_SHARE = 1.1
+# Queries that are answered together.
+TOGETHER = 8
+# Above so many rows exact meaning takes more than 50 ms: the candidates of letters take its place.
+EXACT_ROWS, LETTERS_CANDIDATES = 4_000_000, 1_000
+# Conditions whose rows are kept, and all their rows, of 8 bytes.
+KEPT_CONDITIONS, KEPT_ROWS = 8, 4_000_000
+# Documents that are compared with their vectors when an index is opened.
+CHECKED_ROWS = 16
+# A name from an untrusted file is looked for among models, never as a path.
 _NAME = re.compile(r"\w[\w.+-]*")
 
 
-class Index:
-    """Texts of a file, searched by cosine; see docs/search.md.
+class Hit(NamedTuple):
+    """A document that was found: its id, its score, and what was stored with it.
 
-    >>> index = gramvec.Index.build("things.gvi", ["cheap flights", "bananas"])
+    The score is the cosine of the meaning plus the share of the query's letters that the text has, weighted by how rare
+    they are: BM25 / (1.1 x the sum of the query's idf). It is comparable between queries of one index.
+    """
+
+    id: str
+    score: float
+    record: Record
+
+
+class Index:
+    """Index of texts, searched by letters and meaning; see docs/search.md.
+
+    >>> index = gramvec.Index.build("things.index", ["cheap flights", "bananas"])
     >>> index.search("cheap flihgts", k=1)[0][0].record
     {'text': 'cheap flights'}
     """
@@ -49,26 +84,36 @@ class Index:
         model: str | os.PathLike[str] | Embedder | None = None,
         device: Device = "auto",
         threads: int | None = None,
-        verify: bool = True,
     ) -> None:
         """Open an index.
 
-        model: a name in models/, a bundle's folder or an Embedder; None takes the name that the index has. It is loaded
-        by the first call that needs it. threads: that look through one call's rows, None for all cores. verify: read
-        the whole file once and compare its digest.
-        Raises InputError for what is no whole index.
+        Args:
+            path: the folder.
+            model: a name in models/, a bundle's folder or an Embedder; None takes the name that the index has. It is
+                loaded by the first call that needs it.
+            device: where the model runs.
+            threads: threads of one search; None for one per core.
+
+        Raises:
+            InputError: the folder is not a valid index, or of another model.
         """
         self.path = Path(path)
         self.threads = threads or cores()
         self._model = model
         self._device: Device = device
-        self._verify = verify
-        self._layout = Layout(self.path, verify=verify)
-        self._embedder = made_by(self._layout, model) if isinstance(model, Embedder) else None
+        self._snapshot = Snapshot(self.path, self.threads)
+        self._embedder: Embedder | None = None
+        self._loading = threading.Lock()
+        if isinstance(model, Embedder):
+            check_model(self.manifest, model, self.path)
+            self._embedder = model
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _opened_again, (self.path, self._model, self._device, self.threads)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], **options: Any) -> Index:
-        """The same as Index(path, ...)."""
+        """Return Index(path, ...)."""
         return cls(path, **options)
 
     @classmethod
@@ -81,83 +126,73 @@ class Index:
         column: str = "text",
         id_column: str | None = None,
         filters: Iterable[str] = (),
-        fine: bool = True,
-        weights: Weights = "texts",
     ) -> Index:
-        """Make an index of texts, or of dicts whose `column` is a text, and open it; a file that is there is replaced.
+        """Build an index of texts, or of dicts whose `column` is a text, and open it; an index that is there goes.
 
-        records: any iterable, taken once, in bounded memory; or a frame of pandas, polars or pyarrow. id_column: of
-        different ids, None to count from 1. filters: columns that a search can be narrowed by. fine: keep what vectors
-        are rounded by as well, d bytes a row, so that scores are exact. weights: of n-grams, by these texts or
-        the model's, see `build_index`.
-        Raises InputError for a record without a text, for two with one id and if there is none.
+        Args:
+            path: the folder.
+            records: any iterable, read once, in bounded memory; or a frame of pandas, polars or pyarrow.
+            model: what makes the vectors.
+            column: the texts.
+            id_column: ids, all different; None counts from 1.
+            filters: columns that searches can be narrowed by, as NAME or NAME:text, NAME:number, NAME:date.
+
+        Raises:
+            InputError: a record has no text, two have one id, or there is none.
         """
         embedder = model if isinstance(model, Embedder) else load(model)
         with spooled(records, column) as source:
             build_index(
-                embedder, source, Path(path), form="jsonl", column=column, id_column=id_column, filters=[*filters],
-                fine=fine, weights=weights,
-            )  # fmt: skip
+                embedder, source, Path(path), form="jsonl", column=column, id_column=id_column, filters=[*filters]
+            )
         return cls(path, model=embedder)
 
     @property
-    def header(self) -> IndexHeader:
-        """What the index says of itself."""
-        return self._layout.header
+    def manifest(self) -> IndexManifest:
+        """The manifest."""
+        return self._snapshot.manifest
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the header, which holds that of the rest: 64 hexadecimal digits."""
-        return self._layout.digest
+        """SHA-256 of the manifest and the list of segments, 64 hexadecimal digits; it changes with every commit."""
+        return self._snapshot.digest
 
     @property
     def embedder(self) -> Embedder:
         """The model. Raises InputError if it is not the one that made the vectors, and what gramvec.load raises."""
-        if self._embedder is None:
-            model = self._model if self._model is not None else self.header.model
-            if self._model is None and _NAME.fullmatch(self.header.model) is None:
-                raise InputError(f"{self.path}: the name of its model is no plain name; name the model")
-            # Weights of the index take the place of those that the model may not even have.
-            space = self.header.space if self.lexical is None else "semantic"
-            self._embedder = made_by(self._layout, load(model, device=self._device, space=space))  # type: ignore[arg-type]
-        return self._embedder
-
-    @property
-    def lexical(self) -> LexicalSketch | None:
-        """What weighs n-grams here, by the texts that it was built of; None where the model's does."""
-        return self._layout.lexical
-
-    def is_of(self, served: Embedder) -> bool:
-        """Whether vectors of this open model can be made into what queries are embedded as; see `asked_with`.
-
-        One that has lexical columns only cannot, but where it made the vectors.
-        """
-        try:
-            found = self.asked_with(served)
-        except InputError:
-            return False
-        return found is served or served.space != "lexical"
-
-    def asked_with(self, served: Embedder) -> Embedder:
-        """What embeds queries, given a model that is open: itself, or with the weights of the index.
-
-        Raises InputError where it did not make the vectors.
-        """
-        return made_by(self._layout, served)
+        with self._loading:
+            if self._embedder is None:
+                model = self._model if self._model is not None else self.manifest.model
+                if self._model is None and _NAME.fullmatch(self.manifest.model) is None:
+                    raise InputError(f"{self.path}: the name of its model is not a plain name; name the model")
+                embedder = load(model, device=self._device)  # type: ignore[arg-type]
+                check_model(self.manifest, embedder, self.path)
+                self._embedder = embedder
+            return self._embedder
 
     def __len__(self) -> int:
-        return self.header.rows
+        return self._snapshot.documents
 
     @property
     def columns(self) -> list[str]:
-        """The names of what is stored with the first row, the text first."""
-        column = self.header.column
-        return [column, *(name for name in (self._layout.record(0) if len(self) else {}) if name != column)]
+        """The names of what is stored with one of the rows, the text first."""
+        column = self.manifest.column
+        return [column, *(name for name in self._snapshot.first_record() if name != column)]
 
     @property
     def filters(self) -> list[str]:
-        """The columns that a search can be narrowed by."""
-        return [one.column for one in self.header.filters]
+        """The columns that searches can be narrowed by."""
+        return [one.column for one in self.manifest.filters]
+
+    @property
+    def bytes(self) -> int:
+        """The size of the index on disk."""
+        return size_of(self.path, self.manifest)
+
+    @property
+    def is_exact(self) -> bool:
+        """False where an index is so large that meaning is compared with the 1,000 best by letters only."""
+        return len(self._snapshot.vectors) <= EXACT_ROWS
 
     def search(
         self,
@@ -165,20 +200,24 @@ class Index:
         k: int = 10,
         *,
         where: Where | None = None,
+        only: Only | None = None,
         truncate: bool = False,
-        hybrid: float = 0.0,
     ) -> list[list[Hit]]:
-        """The k nearest rows for each query (a text, or any iterable of them), the nearest first.
+        """Return the k best documents for each query, the best first.
 
-        Scores are cosines, within 0.0001 (0.01 if the index is not `fine`); 0 for a query without any known feature.
-        All rows are looked at. where: column -> the value that a row has there, or a list of such, compared as text; of
-        the columns that the index was built to filter by. truncate: cut long queries instead of refusing them.
-        hybrid: from 0 to 1, how much the n-grams that a row shares with the query count, beside what both mean: of the
-        100 nearest rows, or k, whose scores are then (1 - hybrid) cosine + hybrid overlap. Try 0.5.
-        Raises InputError if k is not 1 to 10,000, a query is no text, or `where` names no column to filter by.
+        Args:
+            queries: a text, or any iterable of texts.
+            k: 1 to 10,000.
+            where: conditions on columns that the index can be narrowed by, all of which hold: a value, a list of values
+                one of which a row has, or bounds as in {"gte": 10, "lt": 20}.
+            only: "letters" or "meaning" for one of both; scores are then that part of the sum.
+            truncate: cut long queries instead of refusing them.
+
+        Raises:
+            InputError: an argument is not valid.
         """
         asked = [queries] if isinstance(queries, str) else queries
-        return list(self.stream(asked, k, where=where, truncate=truncate, hybrid=hybrid))
+        return list(self.stream(asked, k, where=where, only=only, truncate=truncate))
 
     def stream(
         self,
@@ -186,99 +225,277 @@ class Index:
         k: int = 10,
         *,
         where: Where | None = None,
+        only: Only | None = None,
         truncate: bool = False,
-        hybrid: float = 0.0,
     ) -> Iterator[list[Hit]]:
-        """`search` for any number of queries, in bounded memory."""
-        view = self.view(self.narrowing(where))
+        """Yield what `search` returns for each of any number of queries, in bounded memory."""
+        snapshot = self.snapshot()
         check_k(k)
-        kernels()  # what is missing is said before a model is loaded
-        lexical = weights_for(self.embedder, hybrid, self.lexical)
-        wanted = k if lexical is None else max(k, CANDIDATES)
+        check_only(only)
+        conditions = conditions_of(self.manifest.columns, where)
         waiting = iterated(queries)
-        while texts := list(islice(waiting, TILE_QUERIES)):
-            units = units_of(self.embedder, texts, truncate=truncate, watch=lambda _: None)
-            for text, rows, scores in zip(texts, *view.nearest(units, wanted), strict=True):
-                if lexical is None:
-                    yield view.hits(rows, scores)
-                else:
-                    yield view.mixed(rows, scores, text, lexical, hybrid)[:k]
+        while texts := list(islice(waiting, TOGETHER)):
+            prepared = self.embedder.prepare(texts, truncate=truncate)
+            units = None
+            if only != "letters":
+                units = unit_vectors(self.embedder, prepared)
+            for found in snapshot.find(prepared, units, k, conditions, only):
+                yield snapshot.hits(found)
 
-    def narrowing(self, where: Where | None) -> Narrowing:
-        """What `view` takes. Raises InputError for what the index cannot be narrowed by."""
-        return narrowing(self.filters, where or {})
+    def snapshot(self) -> Snapshot:
+        """Return the documents as they are now; a commit does not change it."""
+        return self._snapshot
 
-    def view(self, asked: Narrowing = ()) -> View:
-        """The rows as they are now, or those of `narrowing`; adding and removing does not change it."""
-        return View(self._layout, self.threads, asked)
+    def add(self, records: Iterable[str | Record], *, replace: bool = False) -> int:
+        """Add texts, or dicts as `build` takes them; return how many documents there are now.
 
-    def add(self, records: Iterable[str | Record]) -> int:
-        """Add texts, or dicts as `build` takes them; how many rows there are now. The file is replaced as a whole.
+        Args:
+            records: as in `build`.
+            replace: a record whose id is there takes the place of that document.
 
-        Raises InputError for an id that is there already, or a bad record; then nothing has changed.
+        Raises:
+            InputError: an id is there already, or a record is not valid; then nothing has changed.
         """
-        with spooled(records, self.header.column) as source:
-            add_to_index(self.embedder, self.path, source, form="jsonl")
-        return self._reopened()
+        with spooled(records, self.manifest.column) as source:
+            add_to_index(self.embedder, self.path, source, form="jsonl", replace=replace)
+        return self.reload()
 
-    def remove(self, ids: Iterable[str]) -> int:
-        """Take rows out by their ids; how many are left. The file is replaced as a whole.
+    def remove(self, ids: str | Iterable[str]) -> int:
+        """Remove documents by their ids; return how many are left.
 
-        Raises InputError for an id that is not there, and if no row would be left; then nothing has changed.
+        Raises InputError for an id that is not there, and if no document would be left; then nothing has changed.
         """
         remove_from_index(self.path, [ids] if isinstance(ids, str) else list(ids))
-        return self._reopened()
+        return self.reload()
 
-    def _reopened(self) -> int:
-        self._layout = Layout(self.path, verify=self._verify)
+    def reload(self) -> int:
+        """Open the last commit, of another process perhaps; return how many documents there are."""
+        self._snapshot = Snapshot(self.path, self.threads)
         return len(self)
 
 
-class View:
-    """Some rows of an index, or all of them, asked with vectors instead of texts."""
+def _opened_again(path: Path, model: Any, device: Device, threads: int) -> Index:
+    return Index(path, model=model, device=device, threads=threads)
 
-    def __init__(self, layout: Layout, threads: int, asked: Narrowing) -> None:
-        self._layout = layout
-        self._threads = threads
-        self._allowed = allowed_rows(layout.filters, asked, layout.header.rows) if asked else None
 
-    def nearest(self, units: Vectors, k: int) -> tuple[NDArray[np.int64], Vectors]:
-        """Rows int64[q, <= k] and their cosines for float32[q, d] of length 1 or 0; see `scan.nearest`.
+class Found(NamedTuple):
+    """Documents of one query, the best first: their addresses in tantivy, and their scores."""
 
-        Raises InputError if k is not 1 to 10,000.
+    addresses: list[Any]
+    scores: list[float]
+
+
+class StoredDocument(NamedTuple):
+    """A document as it is stored: its id, its record as JSON, and the record's values."""
+
+    id: str
+    data: bytes
+    record: Record
+
+
+class Snapshot:
+    """The documents of one commit. Calls may come from several threads."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        self.path = path
+        self.manifest = read_manifest(path)
+        kernels()
+        letters = open_letters(path, self.manifest)
+        self._engine = tantivy()
+        self._query = self._engine.Query
+        with engine_errors(path):
+            letters.config_reader("manual")
+            self.digest = digest_of(path)
+            letters.reload()
+            self._schema, self._searcher = schema_of(self.manifest), letters.searcher()
+            self.documents = int(self._searcher.num_docs)
+            rows = rows_of(self._searcher)
+        self.vectors = VectorFile(path / self.manifest.generation / VECTORS, self.manifest.dimensions, rows, threads)
+        self._fields = self.manifest.fields
+        self._allowed: OrderedDict[Conditions, Rows] = OrderedDict()
+        self._keeping = threading.Lock()
+        self._check()
+
+    def _check(self) -> None:
+        """Compare the vectors of some documents with the checksums that these carry."""
+        if not self.documents:
+            raise damaged(self.path, "it has no document")
+        with engine_errors(self.path):
+            some = np.linspace(0, len(self.vectors) - 1, CHECKED_ROWS).astype(np.int64)
+            query = self._query.term_set_query(self._schema, "row", np.unique(some).tolist())
+            addresses = [one for _, one in self._searcher.search(query, CHECKED_ROWS, count=False).hits]
+            rows = self._searcher.fast_field_values("row", addresses)
+            expected = self._searcher.fast_field_values("checksum", addresses)
+        if expected != self.vectors.checksums(np.array(rows, np.int64)):
+            raise damaged(self.path, "its vectors are not those of its documents")
+
+    def find(
+        self, texts: Sequence[str], units: Floats | None, k: int, conditions: Conditions = (), only: Only | None = None
+    ) -> list[Found]:
+        """Return the k best documents for each query.
+
+        Args:
+            texts: the prepared queries.
+            units: float32[q, d], their vectors of length 1 or 0; None to search by letters only.
+            k: 1 to 10,000.
+            conditions: of `conditions_of`.
+            only: "meaning" leaves the letters out.
         """
-        check_k(k)
-        layout = self._layout
-        return nearest(
-            units, layout.vectors, k, remainders=layout.remainders, threads=self._threads, allowed=self._allowed
+        most = max(k, CANDIDATES)
+        allowed = self._rows_within(conditions) if conditions and units is not None else None
+        exact = only == "meaning" or len(self.vectors) <= EXACT_ROWS
+        with engine_errors(self.path):
+            nearest = None
+            if units is not None and exact:
+                nearest = self.vectors.nearest(units, most, allowed)
+            found = []
+            for at, text in enumerate(texts):
+                near = nearest[at] if nearest is not None else None
+                if only == "meaning":
+                    assert near is not None
+                    found.append(self._of_rows(near[0][:k], near[1][:k]))
+                elif units is None:
+                    found.append(self._by_letters(text, conditions, k))
+                else:
+                    found.append(self._by_both(text, units[at], near, conditions, k))
+            return found
+
+    def hits(self, found: Found) -> list[Hit]:
+        """Return the stored documents. Raises InputError where the index is damaged."""
+        hits = []
+        for address, score in zip(*found, strict=True):
+            document = self.document(address)
+            hits.append(Hit(document.id, score, document.record))
+        return hits
+
+    def document(self, address: Any) -> StoredDocument:
+        """Return the document at an address. Raises InputError where the index is damaged."""
+        with engine_errors(self.path):
+            found = self._searcher.doc(address)
+            key, data = found.get_first("id"), found.get_first("record")
+        return StoredDocument(str(key), data, self._record(data))
+
+    def first_record(self) -> Record:
+        """Return what is stored with a document of one of the first rows."""
+        with engine_errors(self.path):
+            hits = self._searcher.search(self._query.all_query(), 1, count=False).hits
+        return self.document(hits[0][1]).record
+
+    def _record(self, data: Any) -> Record:
+        try:
+            found = json_bounds.parse(data)
+        except (ValueError, TypeError):  # TooLarge and JSONDecodeError are ValueErrors
+            found = None
+        if not isinstance(found, dict):
+            raise damaged(self.path, "a record is not a JSON object, or is too large")
+        return found
+
+    def _rows_within(self, conditions: Conditions) -> Rows:
+        """Return the rows within conditions, ascending."""
+        found = self._allowed.get(conditions)
+        if found is None:
+            with engine_errors(self.path):
+                query = query_of(self._engine, self._schema, self._fields, conditions)
+                order = self._engine.Order.Asc
+                # Tantivy takes memory for as many documents as are asked for.
+                number = max(int(self._searcher.search(query, 1).count), 1)
+                hits = self._searcher.search(query, number, count=False, order_by_field="row", order=order)
+                found = np.fromiter((row for row, _ in hits.hits), np.int64)
+            with self._keeping:
+                self._allowed[conditions] = found
+                while len(self._allowed) > 1 and (
+                    len(self._allowed) > KEPT_CONDITIONS or sum(map(len, self._allowed.values())) > KEPT_ROWS
+                ):
+                    self._allowed.popitem(last=False)
+        return found
+
+    def _by_letters(self, text: str, conditions: Conditions, k: int) -> Found:
+        query, weight = self._letters(text)
+        hits = self._searcher.search(self._within(query, conditions), k, count=False).hits if weight else []
+        return Found([one for _, one in hits], [score / (LETTERS_SHARE * weight) for score, _ in hits])
+
+    def _of_rows(self, rows: Rows, cosines: Floats) -> Found:
+        """Return the documents of rows, in that order."""
+        places = {row: at for at, row in enumerate(rows.tolist())}
+        query = self._query.term_set_query(self._schema, "row", list(places))
+        hits = self._searcher.search(query, max(len(places), 1), count=False).hits if places else []
+        addresses = [one for _, one in hits]
+        order = sorted(
+            zip((places[row] for row in self._rows(addresses)), addresses, strict=True), key=lambda one: one[0]
         )
+        return Found([one for _, one in order], [float(cosines[at]) for at, _ in order])
 
-    def hits(self, rows: NDArray[np.int64], scores: Vectors) -> list[Hit]:
-        """What was stored with these rows. Raises InputError where the file is damaged."""
-        layout = self._layout
-        return [
-            Hit(layout.id(row), score, layout.record(row))
-            for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
-        ]
+    def _by_both(
+        self, text: str, unit: Floats, near: tuple[Rows, Floats] | None, conditions: Conditions, k: int
+    ) -> Found:
+        """Return the best of the union of what letters and meaning propose, by the sum of both scores."""
+        query, weight = self._letters(text)
+        engine = self._engine
+        most = max(k, CANDIDATES) if near is not None else max(k, LETTERS_CANDIDATES)
+        hits = self._searcher.search(self._within(query, conditions), most, count=False).hits if weight else []
+        addresses = [one for _, one in hits]
+        letters = [score for score, _ in hits]
+        rows = self._rows(addresses)
+        missing = np.setdiff1d(near[0], rows).tolist() if near is not None else []
+        if missing:
+            # The rows that only meaning proposes: their documents, with the letters' scores of those.
+            wanted = self._query.const_score_query(self._query.term_set_query(self._schema, "row", missing), 0.0)
+            parts = [(engine.Occur.Must, wanted), *([(engine.Occur.Should, query)] if weight else [])]
+            others = self._searcher.search(self._query.boolean_query(parts), len(missing), count=False).hits
+            more = [one for _, one in others]
+            addresses, letters = addresses + more, letters + [score for score, _ in others]
+            rows = rows + self._rows(more)
+        if not rows:
+            return Found([], [])
+        places = np.array(rows, np.int64)
+        cosines = self.vectors.cosines(unit, places).astype(np.float64)
+        scores = cosines + np.array(letters) / (LETTERS_SHARE * weight if weight else 1.0)
+        order = np.lexsort((places, -scores))[:k].tolist()
+        return Found([addresses[at] for at in order], [float(scores[at]) for at in order])
 
-    def mixed(
-        self, rows: NDArray[np.int64], scores: Vectors, query: str, lexical: LexicalSketch, hybrid: float
-    ) -> list[Hit]:
-        """`hits` in another order, by the n-grams that they share with the query as well; see `hybrid.reordered`."""
-        hits = self.hits(rows, scores)
-        stored = [text_of(hit.record.get(self._layout.header.column)) for hit in hits]
-        return reordered(hits, query, stored, lexical, hybrid)
+    def _rows(self, addresses: list[Any]) -> list[int]:
+        rows = self._searcher.fast_field_values("row", addresses) if addresses else []
+        if not all(isinstance(row, int) and 0 <= row < len(self.vectors) for row in rows):
+            raise damaged(self.path, "a document has no vector")
+        return rows
 
-    def ids(self, rows: NDArray[np.int64]) -> list[str]:
-        """The ids of these rows."""
-        return [self._layout.id(row) for row in rows.tolist()]
+    def _letters(self, text: str) -> tuple[Any, float]:
+        """Return the query for the n-grams of a text, and the sum of their idf; of long texts those that are rarest."""
+        counts = dict(islice(counted(text).items(), MOST_LOOKED_UP))
+        if not counts:
+            return self._query.empty_query(), 0.0
+        holding = np.array([self._searcher.doc_freq("letters", one) for one in counts], np.float64)
+        weights = idf(holding, self.documents) * list(counts.values())
+        known = np.flatnonzero(holding > 0)
+        if len(known) > MOST_SEARCHED:
+            known = np.sort(known[np.argsort(-weights[known], kind="stable")[:MOST_SEARCHED]])
+        names = list(counts)
+        parts = []
+        for at in known.tolist():
+            one = self._query.term_query(self._schema, "letters", names[at], index_option="freq")
+            if counts[names[at]] > 1:
+                one = self._query.boost_query(one, float(counts[names[at]]))
+            parts.append((self._engine.Occur.Should, one))
+        if not parts:
+            return self._query.empty_query(), 0.0
+        total = weights.sum() if len(names) <= MOST_SEARCHED else weights[known].sum()
+        return self._query.boolean_query(parts), float(total)
 
-    def record_bytes(self, rows: NDArray[np.int64]) -> int:
-        """How many bytes the records of these rows have in the file."""
-        return self._layout.record_bytes(rows)
+    def _within(self, query: Any, conditions: Conditions) -> Any:
+        if not conditions:
+            return query
+        must = self._engine.Occur.Must
+        narrowed = query_of(self._engine, self._schema, self._fields, conditions)
+        return self._query.boolean_query([(must, narrowed), (must, query)])
 
 
 def check_k(k: int) -> None:
-    """Raise InputError if k is no whole number from 1 to 10,000."""
+    """Raise InputError if k is not a whole number from 1 to 10,000."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_HITS:
         raise InputError(f"k must be a whole number from 1 to {MOST_HITS:,}, not {k!r}", field="k")
+
+
+def check_only(only: object) -> None:
+    """Raise InputError if `only` is not a part of a score."""
+    if only is not None and only not in get_args(Only):
+        raise InputError(f"only must be 'letters' or 'meaning', not {only!r}; leave it out for both", field="only")

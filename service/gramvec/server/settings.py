@@ -49,7 +49,7 @@ class Settings(BaseModel):
     )
     index: tuple[str, ...] = Field(
         (),
-        description="NAME=FILE of an index for /search, made by one of the models; may be repeated (in the variable:"
+        description="NAME=FOLDER of an index for /search, made by one of the models; may be repeated (in the variable:"
         " with spaces between).",
     )
     head: tuple[str, ...] = Field(
@@ -316,7 +316,7 @@ def named_files(given: Sequence[str]) -> dict[str, Path]:
     for one in given:
         name, _, path = one.partition("=")
         if not name or not path:
-            raise ValueError("must be NAME=FILE, as in things=things.gvi")
+            raise ValueError("must be NAME=FILE, as in things=things.index")
         if name in found:
             raise ValueError(f"gives two files the name {name!r}; choose another for one of them")
         found[name] = Path(path)

@@ -49,8 +49,8 @@ _OPTIONS = (
     click.option("--peer", "peers", multiple=True, metavar="NAME",
                  help="Score a rival as well: tfidf, tfidf-3-5, tfidf-words, rapidfuzz, match (`gramvec match`), all "
                  "of these that are installed (all), model2vec=FOLDER, transformer=FOLDER, or lexical=MODEL, "
-                 "both=MODEL: a bundle whose n-grams are weighed by the texts at hand, or indexed=MODEL, hybrid=MODEL: "
-                 "what `gramvec index --space both` and `gramvec search --hybrid 0.5` compare; repeatable."),
+                 "both=MODEL: a bundle whose n-grams are weighed by the texts at hand, or search=MODEL: what "
+                 "`gramvec search` finds; repeatable."),
 )  # fmt: skip
 
 

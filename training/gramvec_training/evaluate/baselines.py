@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,9 @@ from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.embed.spaces import Space
 from gramvec.errors import InputError
-from gramvec.lexical.similarity import overlap
 from gramvec.lexical.sparse import fit
-from gramvec.search.hybrid import CANDIDATES, MOST_CHARACTERS, weights_for
-from gramvec.search.weighing import weighed_by
+from gramvec.search.index import LETTERS_SHARE, Index
+from gramvec.search.letters import Collection, letter_scores
 from gramvec_training.evaluate.backend import (
     SCORES_A_BLOCK,
     Cosines,
@@ -34,7 +35,6 @@ from gramvec_training.evaluate.backend import (
     TextComparison,
     fixed,
     most_alike,
-    nearest_rows,
     unit,
 )
 from gramvec_training.shared import Doubles, Ints
@@ -91,21 +91,10 @@ def _weighed_by_texts(space: Space) -> Callable[[str], ModelForTexts]:
     return opened
 
 
-def _indexed(name: str) -> ModelForTexts:
-    """Return a bundle's space both, weighted by an index of the texts."""
-    embedder = load(name, device="cpu", space="both")
-
-    def model(texts: Sequence[str]) -> TextComparison:
-        own = weighed_by(embedder, texts)
-        return Cosines(lambda some: own.embed(some, truncate=True))
-
-    return model
-
-
-def _hybrid(name: str) -> ModelForTexts:
-    """Return the ranking of `gramvec search --hybrid 0.5` in an index of the texts."""
+def _searched(name: str) -> ModelForTexts:
+    """Return the ranking of `gramvec search` in an index of the texts."""
     embedder = load(name, device="cpu")
-    return lambda texts: _Hybrid(embedder, texts)
+    return lambda texts: _Searched(embedder)
 
 
 def _token_set() -> ModelForTexts:
@@ -136,31 +125,31 @@ def _model2vec(folder: str) -> ModelForTexts:
     return fixed(lambda texts: unit(np.asarray(model.encode(list(texts), use_multiprocessing=False), np.float32)))
 
 
-class _Hybrid:
-    """TextComparison by cosines, reranked by shared n-grams, half and half."""
+class _Searched:
+    """TextComparison by the score of a search: the cosine of the meaning plus the share of the letters."""
 
     encode = None
 
-    def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
+    def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        lexical = weights_for(embedder, 0.5, weighed_by(embedder, texts).own_lexical)
-        assert lexical is not None
-        self._lexical = lexical
 
     def pairs(self, left: Sequence[str], right: Sequence[str]) -> Doubles:
-        """Return float64[n]: the mean of cosine and n-gram overlap."""
-        cosines = self._embedder.pair_similarity(*([one[:MOST_CHARACTERS] for one in side] for side in (left, right)))
-        shared = [overlap(self._lexical, a, [b])[0] for a, b in zip(left, right, strict=True)]
-        return np.asarray((cosines + np.array(shared)) / 2, np.float64)
+        """Return float64[n]: the score of each pair; the letters are weighted by the right texts."""
+        cosines = self._embedder.pair_similarity(
+            *(self._embedder.prepare(side, truncate=True) for side in (left, right))
+        )
+        among = Collection(right)
+        letters = [letter_scores(a, [b], among)[0] for a, b in zip(left, right, strict=True)]
+        return np.array(cosines, np.float64) + np.array(letters) / LETTERS_SHARE
 
     def nearest(self, queries: Sequence[str], texts: Sequence[str], k: int) -> Ints:
         """Return int64[queries, min(k, texts)], best first."""
-        asked, known = (self._embedder.embed(side, truncate=True) for side in (queries, texts))
-        found = []
-        for query, vector, rows in zip(queries, asked, nearest_rows(asked, known, max(k, CANDIDATES)), strict=True):
-            shared = overlap(self._lexical, query, [texts[row][:MOST_CHARACTERS] for row in rows.tolist()])
-            found.append(rows[np.argsort(-(known[rows] @ vector + shared), kind="stable")[:k]])
-        return np.array(found)
+        k = min(k, len(texts))
+        with TemporaryDirectory(prefix="gramvec-") as folder:
+            index = Index.build(Path(folder) / "texts.index", texts, model=self._embedder)
+            found = [[int(hit.id) - 1 for hit in hits] for hits in index.search(queries, k, truncate=True)]
+        # Where letters and meaning propose fewer than k, the first of the others follow.
+        return np.array([[*dict.fromkeys([*one, *range(len(texts))])][:k] for one in found])
 
 
 class _TokenSetRatio:
@@ -246,6 +235,5 @@ OF_A_FOLDER: Mapping[str, Callable[[str], ModelForTexts]] = {
     "transformer": _transformer,
     "lexical": _weighed_by_texts("lexical"),
     "both": _weighed_by_texts("both"),
-    "indexed": _indexed,
-    "hybrid": _hybrid,
+    "search": _searched,
 }

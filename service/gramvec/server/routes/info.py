@@ -92,8 +92,8 @@ def _index(served: Attached) -> dict[str, Any]:
         "model": served.model,
         "digest": served.digest,
         "rows": len(index),
-        "text_column": index.header.column,
-        "id_column": index.header.id,
+        "text_column": index.manifest.column,
+        "id_column": index.manifest.id,
         "filters": index.filters,
     }
 

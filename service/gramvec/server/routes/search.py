@@ -1,41 +1,35 @@
-"""POST /search: the nearest rows of a served index."""
+"""POST /search: the best documents of a served index."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gramvec.embed.embedder import Embedder
-from gramvec.embed.vectors import RawEmbeddings
 from gramvec.server.errors import too_large
-from gramvec.server.request import Request, with_job
+from gramvec.server.request import Request, usage_of_job, with_job
 from gramvec.server.responses import JSON, Response, to_json
 from gramvec.server.schemas import Count, Direction, OneOrManyBody, OneOrManyTexts, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
-from gramvec.server.state.models import Served
 
 if TYPE_CHECKING:
-    from gramvec.search.hybrid import Hit
-    from gramvec.search.index import Index, View
+    from gramvec.search.index import Found, Index, Snapshot
 
-Mixed = Callable[["View", Any, Any, str], "list[Hit]"]
-
-# In all queries of a request.
-MOST_HITS = 100_000
-# The same for hybrid searches, which look at rows again: 4 s at worst, in a thread.
-MOST_MIXED = 10_000
+# Documents in all queries of a request; each query looks at 100 or more.
+MOST_HITS, LEAST_LOOKED = 100_000, 100
 # Queries that are searched together; another request has its turn after them.
 PIECE_QUERIES = 8
-# One query against one row, what a hit adds, and a row that is compared by its n-grams.
-SECONDS_A_ROW = 1.1e-8
-SECONDS_A_HIT = 5e-6
-SECONDS_A_MIXED_ROW = 4e-4
-# A record in the file, its objects, and its JSON.
-RECORD_TIMES = 6
+# Stored bytes that are read before the next are counted and other requests have their turn.
+PIECE_BYTES = 1 << 20
+# What is read of a record is its bytes and its values while they are checked; its bytes are copied into the response.
+RECORD_TIMES = 2
+# Seconds of a core for a query, a character that is cut, a row and character that letters are compared with, and a
+# document that is returned; for a row that meaning is compared with, and for each query of the piece.
+SECONDS_A_QUERY, SECONDS_A_CHARACTER, SECONDS_A_LETTER, SECONDS_A_HIT = 5e-4, 5e-7, 4e-10, 2e-5
+SECONDS_A_ROW, SECONDS_A_PRODUCT = 4e-8, 1.3e-8
 
 
 class SearchRequest(OneOrManyBody):
@@ -46,25 +40,33 @@ class SearchRequest(OneOrManyBody):
     holds: ClassVar[str] = "queries"
 
     queries: OneOrManyTexts = Field(description="One text, or a list of texts.")
-    k: Count | None = Field(10, description="The number of rows to find for each query, 1 to 10,000.")
+    k: Count | None = Field(10, description="The number of documents to find for each query, 1 to 10,000.")
     where: dict[str, Any] | None = Field(
         None,
-        description="Columns and the value, or list of values, that a row must have there, compared as text; only"
-        " columns that the index was built to filter by.",
+        description="Conditions on columns that the index was built to filter by, all of which hold: a value, a list of"
+        ' values one of which a document has, or bounds as in {"gte": 10, "lt": 20}.',
     )
-    hybrid: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        0.0,
-        description="The weight of the n-grams that a row shares with the query, beside the semantic cosine, among the"
-        " 100 nearest rows, or k. The model must have weights of n-grams.",
+    only: Literal["letters", "meaning"] | None = Field(
+        None, description="Compare only letters, or only meaning; null for the sum of both."
     )
     index: str | None = Field(None, description="Name of a served index; null for the first.")
-    return_records: bool | None = Field(True, description="Return what was stored with each row.")
+    return_records: bool | None = Field(True, description="Return what was stored with each document.")
     truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _names_of_0_1(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "hybrid" in value:
+            raise ValueError("hybrid is gone: letters and meaning are always added; only takes one of both")
+        return value
+
 
 class FoundRow(BaseModel):
-    """A row of an index: its id, its score (a cosine unless the search is hybrid), and its stored record."""
+    """A document of an index: its id, its score, and what is stored with it.
+
+    The score is the cosine of the meaning plus the share of the query's letters that the document has.
+    """
 
     id: str
     score: float
@@ -72,96 +74,115 @@ class FoundRow(BaseModel):
 
 
 class SearchAnswer(BaseModel):
-    """The response of /search: the nearest rows for each query, the nearest first."""
+    """The response of /search: the best documents for each query, the best first."""
 
     index: str
     results: list[list[FoundRow]]
 
 
 async def search_index(request: Request, body: SearchRequest) -> Response:
-    """Search a served index: the nearest rows for each query, by cosine; every row is looked at.
+    """Search a served index: the best documents for each query, by their letters and meaning.
 
-    Indexes are made by `gramvec index build` and served with `--index NAME=FILE`.
+    Indexes are made by `gramvec index build` and served with `--index NAME=FOLDER`.
     """
+    from gramvec.search.filters import conditions_of
     from gramvec.search.index import check_k
 
     service = request.service
     index = service.admit_index(body.index)
     held: Index = index.held
-    given, k, hybrid = body.texts(), body.k if body.k is not None else 10, body.hybrid or 0.0
-    looked, most = (_candidates(k), MOST_MIXED) if hybrid else (k, MOST_HITS)
+    given, k, only = body.texts(), body.k if body.k is not None else 10, body.only
     request.check_count(len(given))
-    if len(given) * looked > most:
-        raise too_large(f"{len(given)} queries with {looked} rows each are more than {most} rows at once; ask less")
-    served = service.admit(index.model)
-    mixed = None if not hybrid else _mixed_by(served, held, hybrid, k)
-    texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    check_k(looked)
-    narrowing = held.narrowing(body.where)
-    request.reserve(len(given) * k * ENTRY_BYTES)
-    returned = body.return_records is not False
-    look_seconds = SECONDS_A_ROW * len(held)
-    hit_seconds = (SECONDS_A_MIXED_ROW if hybrid else SECONDS_A_HIT) * looked
-    with request.admit((look_seconds + hit_seconds) * len(texts)) as job:
-        embedded, usage = await request.embed(served, texts)
-        asking = held.asked_with(served.embedder)
-        results: list[list[dict[str, Any]]] = []
-        view = await request.in_thread(job, partial(held.view, narrowing), 0.0)
-        # Others have their turn between two pieces.
-        for start in range(0, len(texts), PIECE_QUERIES):
-            piece = texts[start : start + PIECE_QUERIES]
-            embeddings = embedded.take(slice(start, start + PIECE_QUERIES))
-            weighting = None if asking is served.embedder else asking
-            look = partial(_look, view, piece, embeddings, weighting, looked)
-            found = await request.in_thread(job, look, look_seconds * len(piece))
-            if returned or mixed:
-                request.reserve(RECORD_TIMES * sum(map(found.view.record_bytes, found.rows)))
-            encode = partial(_results, found, piece, mixed, returned=returned)
-            results += await request.in_thread(job, encode, hit_seconds * len(piece))
-        encoded = await request.in_thread(job, lambda: to_json({"index": index.name, "results": results}))
-    return Response([encoded], JSON, with_job(usage, job))
-
-
-def _candidates(k: int) -> int:
-    from gramvec.search.hybrid import CANDIDATES
-
-    return max(k, CANDIDATES)
-
-
-def _mixed_by(served: Served, held: Index, hybrid: float, k: int) -> Mixed:
-    """Return a re-ranking function. Raises InputError where the model has no weights of n-grams."""
-    from gramvec.search.hybrid import weights_for
-
-    lexical = weights_for(served.embedder, hybrid, held.lexical)
-    assert lexical is not None
-    return lambda view, rows, scores, text: view.mixed(rows, scores, text, lexical, hybrid)[:k]
-
-
-class Found(NamedTuple):
-    """Rows int64[q, n] of an index and their cosines float32[q, n], the nearest first, and the view they belong to."""
-
-    view: View
-    rows: Any
-    scores: Any
-
-
-def _look(view: View, texts: list[str], embeddings: RawEmbeddings, asking: Embedder | None, k: int) -> Found:
-    """Return the nearest rows; `asking` weights the n-grams of queries as the index does."""
-    if asking is not None:
-        embeddings = asking.with_semantic(texts, embeddings)
-    units = np.where(embeddings.feature_counts[:, None] == 0, np.float32(0), embeddings.units)
-    return Found(view, *view.nearest(units, k))
-
-
-def _results(found: Found, texts: list[str], mixed: Mixed | None, *, returned: bool) -> list[list[dict[str, Any]]]:
-    results: list[list[dict[str, Any]]] = []
-    for text, rows, scores in zip(texts, found.rows, found.scores, strict=True):
-        hits = found.view.hits(rows, scores) if mixed is None else mixed(found.view, rows, scores, text)
-        results.append(
-            [
-                # A float32 number is written with only the digits that it has.
-                {"id": hit.id, "score": np.float32(hit.score), **({"record": hit.record} if returned else {})}
-                for hit in hits
-            ]
+    check_k(k)
+    looked = max(k, LEAST_LOOKED)
+    if len(given) * looked > MOST_HITS:
+        raise too_large(
+            f"{len(given)} queries with {looked} documents each are more than {MOST_HITS} documents at once; ask less"
         )
-    return results
+    conditions = conditions_of(held.manifest.columns, body.where)
+    served = service.admit(index.model)
+    texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    request.reserve(len(given) * k * ENTRY_BYTES)
+    pieces = [slice(start, start + PIECE_QUERIES) for start in range(0, len(texts), PIECE_QUERIES)]
+    seconds = [_seconds(texts[piece], len(held), k, only) for piece in pieces]
+    with request.admit(sum(seconds)) as job:
+        units, usage = None, None
+        if only != "letters":
+            embedded, usage = await request.embed(served, texts)
+            units = np.where(embedded.feature_counts[:, None] == 0, np.float32(0), embedded.units)
+        snapshot = held.snapshot()
+        results: list[list[dict[str, Any]]] = []
+        # Other requests have their turn between two pieces.
+        for piece, cost in zip(pieces, seconds, strict=True):
+            some = None if units is None else units[piece]
+            look = partial(_look, snapshot, texts[piece], some, k, conditions, only)
+            found = await request.in_thread(job, look, cost)
+            if body.return_records is False:
+                results += await request.in_thread(job, partial(_without_records, snapshot, found), 0.0)
+                continue
+            reading = _Reading(snapshot, found)
+            while not reading.done:
+                request.reserve(RECORD_TIMES * await request.in_thread(job, reading.read, 0.0))
+            results += reading.results
+        encoded = await request.in_thread(job, lambda: to_json({"index": index.name, "results": results}))
+    return Response([encoded], JSON, usage_of_job(served, texts, job) if usage is None else with_job(usage, job))
+
+
+def _seconds(texts: list[str], rows: int, k: int, only: str | None) -> float:
+    """Return about how many seconds of a core the queries of a piece take."""
+    from gramvec.search.letters import MOST_SEARCHED
+
+    cost = len(texts) * (SECONDS_A_QUERY + SECONDS_A_HIT * k)
+    if only != "letters":
+        cost += rows * (SECONDS_A_ROW + SECONDS_A_PRODUCT * len(texts))
+    if only != "meaning":
+        cost += sum(len(text) * SECONDS_A_CHARACTER for text in texts)
+        cost += rows * SECONDS_A_LETTER * sum(min(len(text), MOST_SEARCHED) for text in texts)
+    return cost
+
+
+def _look(snapshot: Snapshot, *asked: Any) -> list[Found]:
+    return snapshot.find(*asked)
+
+
+def _without_records(snapshot: Snapshot, found: list[Found]) -> list[list[dict[str, Any]]]:
+    # As float32 a score is written with the digits that it has.
+    return [
+        [
+            {"id": snapshot.document(address).id, "score": np.float32(score)}
+            for address, score in zip(*one, strict=True)
+        ]
+        for one in found
+    ]  # fmt: skip
+
+
+class _Reading:
+    """Documents of a few queries, read a bounded number of bytes at a time.
+
+    Attributes:
+        results: of each query, the documents so far.
+    """
+
+    def __init__(self, snapshot: Snapshot, found: list[Found]) -> None:
+        self._snapshot = snapshot
+        self.results: list[list[dict[str, Any]]] = [[] for _ in found]
+        self._left = [
+            (at, address, score)
+            for at, one in enumerate(found)
+            for address, score in zip(*one, strict=True)
+        ][::-1]  # fmt: skip
+
+    @property
+    def done(self) -> bool:
+        return not self._left
+
+    def read(self) -> int:
+        """Read some of the documents; return the number of bytes of their records."""
+        size = 0
+        while self._left and size < PIECE_BYTES:
+            at, address, score = self._left.pop()
+            document = self._snapshot.document(address)
+            size += len(document.data)
+            hit = {"id": document.id, "score": np.float32(score), "record": orjson.Fragment(document.data)}
+            self.results[at].append(hit)
+        return size

@@ -58,8 +58,8 @@ def check_there(settings: Settings) -> None:
         find_bundle(source)
     for what, files in (("index", settings.indexes), ("head", settings.heads)):
         for name, path in files.items():
-            if not path.is_file():
-                raise InputError(f"the {what} {name!r} is not there: {path} is no file")
+            if not path.exists():
+                raise InputError(f"the {what} {name!r} is not there: {path} does not exist")
     open_encodings(settings)
 
 

@@ -1,6 +1,7 @@
 """Indexes and heads: files that belong to a model, opened beside it, and reopened when they change.
 
-Their readers are imported only where there is one: `gramvec.search` brings libraries that vectors do not need.
+Their readers are imported only where there is one: `gramvec.search` brings tantivy and numkong, which vectors do not
+need.
 """
 
 from __future__ import annotations
@@ -128,18 +129,23 @@ def _opened(settings: Settings, kind: Kind, name: str, path: Path, embedders: Se
 
 def _open_index(settings: Settings, path: Path) -> Opened:
     from gramvec.search.index import Index
-    from gramvec.search.scan import kernels
 
-    kernels()
     # Workers are as many as there are cores to be used.
     index: Index = Index(path, threads=1 if settings.workers > 1 else None)
-    return Opened(index, index.digest, index.header.model, index.header.digest, index.is_of)
+    manifest = index.manifest
+    return Opened(
+        index,
+        index.digest,
+        manifest.model,
+        manifest.digest,
+        lambda embedder: (embedder.digest, embedder.dimension) == (manifest.digest, manifest.dimensions),
+    )
 
 
 def _index_digest(path: Path) -> str:
-    from gramvec.search.index import Index
+    from gramvec.search.folder import digest_of
 
-    return Index(path, verify=False).digest
+    return digest_of(path)
 
 
 def _open_head(settings: Settings, path: Path) -> Opened:

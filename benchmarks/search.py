@@ -1,0 +1,160 @@
+"""`gramvec search` beside what a user would write: BM25 of words by tantivy, TF-IDF of characters by scikit-learn.
+
+On the collections under retrieval/ of the data folder that have misspelt queries: nDCG@10 in %, means over the
+collections, of queries as typed, with one word misspelt, and with every word of more than three letters misspelt. Then
+on SciFact's queries as typed. CPU seconds are of building all indexes and of all queries, which includes vectors.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+import gramvec
+from benchmarks.measure import Setting
+from benchmarks.results import Group, Part, Row
+from gramvec_training.evaluate.ranking import DEPTH, RetrievalSet, find_retrieval_sets, ndcg
+
+# Columns of the table, and the files of the queries.
+SPELLINGS = {"typed": "queries.tsv", "one_word": "queries.typo1.tsv", "every_word": "queries.typoall.tsv"}
+DEFAULT, TFIDF = "gramvec search", "TF-IDF of characters"
+
+# The best documents by place, for each query.
+Search = Callable[[Sequence[str]], list[list[int]]]
+# Documents, and a folder for files.
+Build = Callable[[Sequence[str], Path], Search]
+
+
+def run(setting: Setting) -> Part:
+    """Measure each way on the collections, then on SciFact."""
+    part = Part()
+    folder = setting.data / "retrieval"
+    if not folder.is_dir():
+        part.note(f"search is left out: there is no {folder}")
+        return part
+    sets = find_retrieval_sets(folder)
+    misspelt = [one for one in sets if all((folder / one.name / name).is_file() for name in SPELLINGS.values())]
+    embedder = gramvec.load(setting.model, device="cpu", threads=1)
+    try:
+        ways = _ways(embedder)
+        try:
+            import_module("sklearn")
+        except ImportError:
+            del ways[TFIDF]
+            part.note(f"{TFIDF} is left out: scikit-learn is not installed")
+        if misspelt:
+            title = f"search: means of {', '.join(one.name for one in misspelt)}"
+            rows = [_measured(name, way, misspelt, folder) for name, way in ways.items()]
+            part.add("search_misspelt", Group(title, f"nDCG@{DEPTH}, %", rows))
+        for one in sets:
+            if one not in misspelt:
+                rows = [_measured(name, way, [one], None) for name, way in ways.items()]
+                part.add(f"search_{one.name}", Group(f"search: {one.name}", f"nDCG@{DEPTH}, %", rows))
+    finally:
+        embedder.close()
+    return part
+
+
+def _measured(name: str, build: Build, sets: Sequence[RetrievalSet], folder: Path | None) -> Row:
+    """Return the mean scores of one way, over spellings in a folder, or of the queries as typed."""
+    columns = SPELLINGS if folder is not None else {"typed": ""}
+    scores: dict[str, list[float]] = {column: [] for column in columns}
+    build_seconds = query_seconds = 0.0
+    for one in sets:
+        with TemporaryDirectory(prefix="gramvec-") as made:
+            began = time.process_time()
+            search = build(one.documents, Path(made))
+            build_seconds += time.process_time() - began
+            for column, file in columns.items():
+                queries = one.queries if folder is None else _spelled(one, folder / one.name, file)
+                began = time.process_time()
+                found = search(queries)
+                query_seconds += time.process_time() - began
+                gains = [ndcg(places, grades, DEPTH) for places, grades in zip(found, one.grades, strict=True)]
+                scores[column].append(100 * float(np.mean(gains)))
+    means = {column: round(float(np.mean(values)), 1) for column, values in scores.items()}
+    return {"name": name, **means, "build_cpu_s": round(build_seconds, 2), "query_cpu_s": round(query_seconds, 2)}
+
+
+def _spelled(one: RetrievalSet, folder: Path, file: str) -> list[str]:
+    """Return the set's queries as a file spells them."""
+    typed, spelled = (
+        dict(line.split("\t", 1) for line in (folder / name).read_text("utf-8").splitlines())
+        for name in (SPELLINGS["typed"], file)
+    )
+    by_text = {text: spelled[key] for key, text in typed.items()}
+    return [by_text[query] for query in one.queries]
+
+
+def _ways(embedder: gramvec.Embedder) -> dict[str, Build]:
+    def ours(only: Any = None) -> Build:
+        def build(documents: Sequence[str], folder: Path) -> Search:
+            index = gramvec.Index.build(folder / "x.index", documents, model=embedder)
+            return lambda queries: [
+                [int(hit.id) - 1 for hit in hits] for hits in index.search(queries, DEPTH, only=only, truncate=True)
+            ]
+
+        return build
+
+    return {
+        DEFAULT: ours(),
+        "gramvec search --only letters": ours("letters"),
+        "gramvec search --only meaning": ours("meaning"),
+        "BM25 of words": _words,
+        TFIDF: _characters,
+    }
+
+
+def _words(documents: Sequence[str], folder: Path) -> Search:
+    tantivy = import_module("tantivy")
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("text")
+    builder.add_integer_field("place", fast=True)
+    index = tantivy.Index(builder.build())
+    writer = index.writer()
+    for place, text in enumerate(documents):
+        writer.add_document(tantivy.Document(text=text, place=place))
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    searcher = index.searcher()
+
+    def search(queries: Sequence[str]) -> list[list[int]]:
+        found = []
+        for query in queries:
+            words = "".join(one if one.isalnum() else " " for one in query.lower()).split()
+            parsed, _ = index.parse_query_lenient(
+                " ".join(word for word in words if word not in _stop_words()), ["text"]
+            )
+            addresses = [address for _, address in searcher.search(parsed, DEPTH).hits]
+            found.append(searcher.fast_field_values("place", addresses) if addresses else [])
+        return found
+
+    return search
+
+
+def _stop_words() -> frozenset[str]:
+    try:
+        words: frozenset[str] = import_module("sklearn.feature_extraction.text").ENGLISH_STOP_WORDS
+    except ImportError:
+        return frozenset()
+    return words
+
+
+def _characters(documents: Sequence[str], folder: Path) -> Search:
+    vectorizer = import_module("sklearn.feature_extraction.text").TfidfVectorizer(
+        analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True
+    )
+    vectors = vectorizer.fit_transform(documents)
+
+    def search(queries: Sequence[str]) -> list[list[int]]:
+        scores = (vectorizer.transform(queries) @ vectors.T).toarray()
+        return np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH].tolist()
+
+    return search

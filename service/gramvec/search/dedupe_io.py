@@ -1,0 +1,242 @@
+"""Input and output of `gramvec dedupe`: texts with their lines' numbers, duplicates, and the lines that are kept."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.embed.embedder import MAX_CHARACTERS
+from gramvec.errors import InputError
+from gramvec.search.dedupe import Features, Ids, Pairs, groups, same_numbers, score_pairs
+from gramvec.search.index import Index
+from gramvec.tables.arrow import pyarrow
+from gramvec.tables.bad_rows import BadLines
+from gramvec.tables.batches import Reader
+from gramvec.tables.columns import OnError
+from gramvec.tables.inputs import FileFormat, Form, Source
+from gramvec.tables.parquet import ParquetReader
+from gramvec.tables.readers import CsvReader, open_reader
+from gramvec.tables.staging import whole
+
+Watcher = Callable[[Reader, int], None]
+
+# Hits of an index that each text is scored against.
+KNOWN_CANDIDATES = 10
+BLOCK_TEXTS = 1_024
+
+
+@dataclass
+class Texts:
+    """Different texts, and which of them each row of a file has.
+
+    different: in order of their first row. of_row: index into `different` for each row, -1 for a bad one. numbers: the
+    line (Parquet: row) of each row, from 1.
+    """
+
+    different: list[str] = field(default_factory=list)
+    of_row: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    bad: BadLines = field(default_factory=BadLines)
+    unit: str = "line"
+
+
+class Result(NamedTuple):
+    """Rows of an input and pairs of its different texts."""
+
+    found: Texts
+    pairs: Pairs
+
+    def lines(self, most: int) -> Iterator[dict[str, Any]]:
+        """Yield the pairs of rows, equal texts among them: `lines`, `score`, `texts`.
+
+        Raises InputError if there are more than `most`.
+        """
+        found, pairs = self
+        rows: list[list[int]] = [[] for _ in found.different]
+        for row, text in enumerate(found.of_row):
+            if text >= 0:
+                rows[text].append(row)
+        sizes = np.array([len(one) for one in rows], np.int64)
+        total = int((sizes * (sizes - 1) // 2).sum() + (sizes[pairs.left] * sizes[pairs.right]).sum())
+        if total > most:
+            raise InputError(
+                f"{total:,} pairs of lines, with equal ones; take --groups or --keep, or raise --threshold or "
+                "--max-pairs"
+            )
+        near: list[tuple[int, int, float]] = []
+        for one in rows:
+            near += [(a, b, 1.0) for at, a in enumerate(one) for b in one[at + 1 :]]
+        for left, right, score in zip(pairs.left.tolist(), pairs.right.tolist(), pairs.scores.tolist(), strict=True):
+            near += [(min(a, b), max(a, b), score) for a, b in product(rows[left], rows[right])]
+        for a, b, score in sorted(near):
+            yield {
+                "lines": [found.numbers[a], found.numbers[b]],
+                "score": score,
+                "texts": [found.different[found.of_row[row]] for row in (a, b)],
+            }
+
+    def groups(self) -> Iterator[dict[str, Any]]:
+        """Yield the groups of several rows in order of their first one: `lines`, `texts`."""
+        found = self.found
+        roots = self.roots()
+        order = np.argsort(roots, kind="stable")
+        edges = np.flatnonzero(np.diff(roots[order], prepend=-1, append=-1))
+        for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            if end - begin > 1:
+                rows = order[begin:end].tolist()
+                yield {
+                    "lines": [found.numbers[row] for row in rows],
+                    "texts": [found.different[found.of_row[row]] for row in rows],
+                }
+
+    def roots(self) -> Ids:
+        """Return int64[rows], the first row of each row's group; a bad row is a group of its own."""
+        text = np.array(self.found.of_row, np.int64)
+        group = np.append(groups(len(self.found.different), self.pairs.left, self.pairs.right), -1)[text]
+        rows = np.arange(len(text))
+        group[text < 0] = -1 - rows[text < 0]
+        _, first, of = np.unique(group, return_index=True, return_inverse=True)
+        roots: Ids = first[of].astype(np.int64)
+        return roots
+
+
+class Known(NamedTuple):
+    """Rows of an input that repeat a document of an index: places of rows, the documents' ids and texts, scores."""
+
+    rows: list[int]
+    ids: list[str]
+    texts: list[str]
+    scores: list[float]
+
+    def lines(self, found: Texts) -> Iterator[dict[str, Any]]:
+        """Yield `line`, `id` in the index, `score` and both `texts`, in order of the lines."""
+        for row, key, text, score in zip(*self, strict=True):
+            yield {
+                "line": found.numbers[row],
+                "id": key,
+                "score": score,
+                "texts": [found.different[found.of_row[row]], text],
+            }
+
+
+def read_texts(
+    path: Path, form: Form | FileFormat, column: str, *, on_error: OnError, watch: Watcher
+) -> Texts:  # fmt: skip
+    """Return the texts of a file. Raises InputError for a bad line if on_error is "stop"."""
+    texts = Texts()
+    index: dict[str, int] = {}
+    with closing(Source(path)) as source:
+        reader = open_reader(source, form, column, keep=False)
+        texts.unit = reader.unit
+        for block in reader.blocks():
+            for at, (number, text) in enumerate(zip(block.numbers, block.texts, strict=True)):
+                why = block.bad.get(at) or _refused(text)
+                if why and on_error == "stop":
+                    raise InputError(f"{texts.unit} {number}: {why}")
+                if why:
+                    texts.bad.add(number, why)
+                texts.of_row.append(-1 if why else index.setdefault(text, len(index)))
+                texts.numbers.append(number)
+            watch(reader, len(texts.numbers))
+    texts.different = list(index)
+    return texts
+
+
+def known_rows(
+    found: Texts, index: Index, threshold: float, *, numbers: bool, watch: Callable[[int], None]
+) -> Known:  # fmt: skip
+    """Return the rows whose text has a score of at least `threshold` with one of its ten best documents of an index."""
+    column = index.manifest.column
+    snapshot = index.snapshot()
+    features = Features(found.different)
+    best: dict[int, tuple[str, str, float]] = {}
+    for start in range(0, len(found.different), BLOCK_TEXTS):
+        texts = found.different[start : start + BLOCK_TEXTS]
+        left: list[int] = []
+        hits = []
+        for at, one in enumerate(snapshot.find(texts, None, KNOWN_CANDIDATES)):
+            there = snapshot.hits(one)
+            left += [at] * len(there)
+            hits += there
+        others = [str(hit.record.get(column, "")) for hit in hits]
+        places = np.arange(len(others))
+        pairs = score_pairs(features, texts, np.array(left, np.int64), others, places, threshold)
+        for text, other, score in zip(*(one.tolist() for one in pairs), strict=True):
+            if numbers and not same_numbers(texts[text], others[other]):
+                continue
+            if start + text not in best or score > best[start + text][2]:
+                best[start + text] = hits[other].id, others[other], score
+        watch(len(texts))
+    rows = [row for row, text in enumerate(found.of_row) if text in best]
+    held = [best[found.of_row[row]] for row in rows]
+    return Known(rows, [one[0] for one in held], [one[1] for one in held], [one[2] for one in held])
+
+
+def _refused(text: str) -> str | None:
+    if len(text) > MAX_CHARACTERS:
+        return f"the text has {len(text):,} characters; at most {MAX_CHARACTERS:,}: cut it"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "the text has a lone surrogate, which is not a character; remove it or decode the text properly"
+    return None
+
+
+def write_kept(path: Path, form: Form | FileFormat, column: str, dropped: Ids, output: Path) -> None:
+    """Write the rows of `path` except those of some numbers, byte for byte (Parquet: with the same schema).
+
+    Args:
+        path: the input.
+        form: of the input.
+        column: the texts.
+        dropped: ascending numbers as `Texts` has them.
+        output: the file.
+    """
+    with closing(Source(path)) as source, whole(output) as out:
+        reader = open_reader(source, form, column, keep=True)
+        if isinstance(reader, ParquetReader):
+            _write_parquet(reader, dropped, out)
+            return
+        begun = False
+        for block in reader.blocks():
+            if not begun and isinstance(reader, CsvReader):
+                out.write(_ended(reader.header))
+            begun = True
+            kept = _kept(block.numbers, dropped)
+            out.writelines(_ended(line) for line, keep in zip(block.raw, kept.tolist(), strict=True) if keep)
+
+
+def _kept(numbers: Sequence[int], dropped: Ids) -> NDArray[np.bool_]:
+    here = np.asarray(numbers, np.int64)
+    if not len(dropped):
+        return np.ones(len(here), np.bool_)
+    found: NDArray[np.bool_] = dropped[np.minimum(np.searchsorted(dropped, here), len(dropped) - 1)] != here
+    return found
+
+
+def _ended(line: bytes) -> bytes:
+    return line if line.endswith(b"\n") else line + b"\n"
+
+
+def _write_parquet(reader: ParquetReader, dropped: Ids, out: BinaryIO) -> None:
+    pa, pq = pyarrow(), pyarrow(module="pyarrow.parquet")
+    with pq.ParquetWriter(out, reader.schema) as writer:
+        for block in reader.blocks():
+            batch = block.batch.cast(reader.schema)
+            writer.write_batch(batch.filter(pa.array(_kept(block.numbers, dropped))))
+
+
+def spooled(stream: BinaryIO, folder: Path) -> Path:
+    """Return a file with everything that a pipe gives, since it is read twice."""
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+        shutil.copyfileobj(stream, file)
+    return Path(file.name)

@@ -1,0 +1,274 @@
+"""Folder of an index: its manifest, its generation, and the checks of both before anything is searched.
+
+INDEX/manifest.json names the generation, a folder with `letters`, an index of tantivy, and `vectors.bin`. Tantivy's
+commit is the only commit: vectors are written before it, and rows behind those of the documents are ignored. A rebuilt
+index is another generation, which the manifest's replacement makes the current one.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gramvec.errors import InputError
+from gramvec.search.filters import MOST_COLUMNS, Column, Kind
+
+FORMAT = 1
+MANIFEST, JOURNAL, LOCK = "manifest.json", "building.json", ".lock"
+LETTERS, VECTORS = "letters", "vectors.bin"
+MOST_LABEL = 200
+MOST_ROWS = 2**31 - 1
+# Sizes that are read into memory: of a manifest, of tantivy's list of segments.
+MOST_MANIFEST, MOST_META = 1 << 16, 1 << 24
+MOST_FILES = 20_000
+BUILD = "build one with gramvec index build"
+
+_GENERATION = re.compile(r"[0-9a-f]{16}")
+_FILE = re.compile(r"[0-9a-f]{32}(\.\d+)?\.\w{1,20}|meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|\.tmp\w*")
+_DIGEST = r"[0-9a-f]{64}"
+
+Label = Annotated[str, Field(min_length=1, max_length=MOST_LABEL)]
+
+
+class FilterColumn(BaseModel):
+    """A column that searches can be narrowed by."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    column: Label
+    kind: Kind
+
+
+class IndexManifest(BaseModel):
+    """manifest.json of an index.
+
+    next: no document has had this row or a higher one when the manifest was written. id: the column of ids, null where
+    they are counted.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)] = FORMAT
+    generation: Annotated[str, Field(pattern=f"^{_GENERATION.pattern}$")]
+    model: Label
+    digest: Annotated[str, Field(pattern=f"^{_DIGEST}$")]
+    dimensions: Annotated[int, Field(ge=1, le=65_536)]
+    column: Label
+    id: Label | None
+    filters: Annotated[tuple[FilterColumn, ...], Field(max_length=MOST_COLUMNS)] = ()
+    next: Annotated[int, Field(ge=0, le=MOST_ROWS)] = 0
+    next_id: Annotated[int, Field(ge=0, le=1 << 62)] = 0
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns that searches can be narrowed by."""
+        return [Column(one.column, one.kind) for one in self.filters]
+
+    @property
+    def fields(self) -> dict[Column, str]:
+        """The names of tantivy's fields of these columns."""
+        return {column: f"filter{at}" for at, column in enumerate(self.columns)}
+
+
+def tantivy() -> Any:
+    """Return the module tantivy. Raises InputError where it is not installed."""
+    try:
+        return import_module("tantivy")
+    except ImportError as error:
+        raise InputError("searching needs tantivy: pip install 'gramvec[search]'") from error
+
+
+def schema_of(manifest: IndexManifest) -> Any:
+    """Return tantivy's schema of an index."""
+    builder = tantivy().SchemaBuilder()
+    builder.add_text_field("letters", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_bytes_field("record", stored=True)
+    builder.add_integer_field("row", indexed=True, fast=True)
+    builder.add_integer_field("checksum", fast=True)
+    for column, field in manifest.fields.items():
+        if column.kind == "text":
+            builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
+        elif column.kind == "number":
+            builder.add_float_field(field, indexed=True, fast=True)
+        else:
+            builder.add_date_field(field, indexed=True, fast=True)
+    return builder.build()
+
+
+def read_manifest(path: Path) -> IndexManifest:
+    """Return the manifest of the index at `path`. Raises InputError where there is no valid one."""
+    if path.is_file():
+        raise InputError(f"{path}: is a file, and an index is a folder; build an index of gramvec 0.1 again")
+    try:
+        data = read_bounded(path / MANIFEST, MOST_MANIFEST)
+    except FileNotFoundError:
+        half = f"its build was not finished, continue it with --resume, or {BUILD}"
+        raise InputError(f"{path}: not an index; {half if (path / JOURNAL).exists() else BUILD}") from None
+    except OSError as error:
+        raise InputError(f"{path}: unreadable ({error.strerror}); give the folder of an index") from error
+    try:
+        return IndexManifest.model_validate_json(data)
+    except ValidationError:
+        raise damaged(path, "its manifest is not valid, or of another version") from None
+
+
+def open_letters(path: Path, manifest: IndexManifest) -> Any:
+    """Return the opened index of tantivy of an index at `path`, whose files have been checked.
+
+    Raises InputError for anything but regular files of tantivy, and for another schema than the manifest's.
+    """
+    folder = path / manifest.generation / LETTERS
+    try:
+        for place in (path / manifest.generation, folder):
+            if not stat.S_ISDIR(place.lstat().st_mode):
+                raise damaged(path, f"{place.name} is not a folder")
+        names = _checked_files(path, folder)
+        meta = orjson.loads(read_bounded(folder / "meta.json", MOST_META))
+        segments = {name.split(".")[0] for name in names}
+        held = {str(one["segment_id"]).replace("-", "") for one in meta["segments"]}
+    except OSError as error:
+        raise damaged(path, str(error.strerror)) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(path, "its list of segments is not valid") from error
+    if not held <= segments:
+        raise damaged(path, "a segment is missing")
+    if not isinstance(meta.get("opstamp"), int):
+        raise damaged(path, "its list of segments is not valid")
+    with engine_errors(path):
+        engine = tantivy()
+        # Given a schema, tantivy refuses a folder of another one.
+        return engine.Index(schema_of(manifest), str(folder), reuse=True)
+
+
+def rows_of(searcher: Any) -> int:
+    """Return one more than the highest row of a document."""
+    engine = tantivy()
+    hits = searcher.search(
+        engine.Query.all_query(), 1, count=False, order_by_field="row", order=engine.Order.Desc
+    ).hits  # fmt: skip
+    return max(int(hits[0][0]) + 1, 0) if hits else 0
+
+
+def digest_of(path: Path) -> str:
+    """Return SHA-256 of the manifest and of tantivy's list of segments: it changes with every commit."""
+    manifest = read_manifest(path)
+    try:
+        meta = read_bounded(path / manifest.generation / LETTERS / "meta.json", MOST_META)
+    except OSError as error:
+        raise damaged(path, str(error.strerror)) from error
+    return hashlib.sha256(manifest.model_dump_json().encode() + meta).hexdigest()
+
+
+def size_of(path: Path, manifest: IndexManifest) -> int:
+    """Return the bytes of the current generation."""
+    folder = path / manifest.generation
+    return sum(one.lstat().st_size for one in (*folder.iterdir(), *(folder / LETTERS).iterdir()) if one.is_file())
+
+
+def read_bounded(path: Path, most: int) -> bytes:
+    """Return the bytes of a regular file. Raises OSError for a link, another kind of file, or over `most` bytes."""
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(file, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(0, "not a regular file")
+        data = opened.read(most + 1)
+    if len(data) > most:
+        raise OSError(0, f"over {most:,} bytes")
+    return data
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put a file in the place of `path` at once; a link that is planted under its temporary name is not followed."""
+    stage = path.with_name(f".{path.name}.new")
+    stage.unlink(missing_ok=True)
+    try:
+        with os.fdopen(os.open(stage, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        stage.replace(path)
+    finally:
+        stage.unlink(missing_ok=True)
+
+
+def write_manifest(path: Path, manifest: IndexManifest) -> None:
+    """Make `manifest` the one of the index at `path`."""
+    data = manifest.model_dump_json(indent=1).encode()
+    if len(data) > MOST_MANIFEST:
+        raise InputError("the names of the columns are too long for an index; give shorter ones")
+    write_whole(path / MANIFEST, data)
+
+
+def remove_generations(path: Path, but: str) -> None:
+    """Delete all generations but one; whoever has them open keeps reading them."""
+    for one in path.iterdir():
+        if _GENERATION.fullmatch(one.name) and one.name != but and stat.S_ISDIR(one.lstat().st_mode):
+            shutil.rmtree(one, ignore_errors=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Lock an index against a second writer. Raises InputError where there is one, or the folder is not writable."""
+    try:
+        lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    except OSError as error:
+        raise InputError(f"{path}: not writable ({error.strerror}); choose another folder") from error
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise InputError(f"{path}: another run is writing it; wait for it to end") from error
+        yield
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def engine_errors(path: Path) -> Iterator[None]:
+    """Turn what tantivy raises over a damaged index, panics included, into one sentence."""
+    try:
+        yield
+    except (InputError, OSError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+        raise
+    except ValueError as error:
+        if "LockBusy" in str(error):
+            raise InputError(f"{path}: another run is writing it; wait for it to end") from error
+        if "No space left" in str(error) or "writer was killed" in str(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+        raise damaged(path, str(error).split("\n")[0][:200]) from error
+    except BaseException as error:  # pyo3's PanicException is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        raise damaged(path, "its segments are not valid") from error
+
+
+def damaged(path: Path, why: str) -> InputError:
+    """Return the error for a damaged index."""
+    return InputError(f"{path}: a damaged index ({why}); copy or build it again")
+
+
+def _checked_files(path: Path, folder: Path) -> list[str]:
+    names = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not _FILE.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
+                raise damaged(path, f"{entry.name[:50]!r} is not a file of an index")
+            names.append(entry.name)
+            if len(names) > MOST_FILES:
+                raise damaged(path, f"over {MOST_FILES:,} files")
+    return names

@@ -1,0 +1,167 @@
+"""The one writer of an index: vectors behind each other, documents into tantivy, one commit for both."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gramvec.errors import InputError, quoted
+from gramvec.search.documents import Encoded
+from gramvec.search.folder import (
+    MOST_ROWS,
+    VECTORS,
+    IndexManifest,
+    engine_errors,
+    open_letters,
+    rows_of,
+    tantivy,
+)
+from gramvec.search.vectors import stride_of, write_rows
+
+# Memory of tantivy's writer; beyond it a segment is written.
+WRITER_BYTES = 128 << 20
+
+
+class IndexWriter:
+    """The one writer of an index. Rows are visible after `commit`, all of them or none.
+
+    Attributes:
+        documents: number of the last commit.
+        rows: the next row.
+        removed: rows of removed documents.
+    """
+
+    def __init__(self, path: Path, manifest: IndexManifest) -> None:
+        self._path, self._manifest = path, manifest
+        self._fields = [*manifest.fields.values()]
+        engine = tantivy()
+        with engine_errors(path):
+            letters = open_letters(path, manifest)
+            self._schema, self._searcher = letters.schema, letters.searcher()
+            self._writer = letters.writer(WRITER_BYTES, 1)
+        self._document, self._query = engine.Document, engine.Query
+        self.documents = int(self._searcher.num_docs)
+        self.removed: list[int] = []
+        self.rows = max(rows_of(self._searcher), manifest.next)
+        size = self.rows * stride_of(manifest.dimensions)
+        opened = os.open(
+            path / manifest.generation / VECTORS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644
+        )
+        self._vectors = os.fdopen(opened, "r+b")
+        self._vectors.truncate(size)
+        self._vectors.seek(size)
+
+    def append(self, encoded: Encoded) -> None:
+        """Add the documents of a block."""
+        if self.rows + len(encoded.documents) > MOST_ROWS:
+            raise InputError(f"an index holds at most {MOST_ROWS:,} rows; make several")
+        write_rows(self._vectors, encoded.vectors)
+        make, add, fields = self._document, self._writer.add_document, self._fields
+        with engine_errors(self._path):
+            for row, (document, checksum) in enumerate(
+                zip(encoded.documents, encoded.checksums, strict=True), self.rows
+            ):
+                made = make()
+                made.add_text("letters", document.letters)
+                made.add_text("id", document.id)
+                made.add_bytes("record", document.record)
+                made.add_integer("row", row)
+                made.add_integer("checksum", checksum)
+                for field, value in zip(fields, document.values, strict=True):
+                    if isinstance(value, str):
+                        made.add_text(field, value)
+                    elif isinstance(value, float):
+                        made.add_float(field, value)
+                    elif value is not None:
+                        made.add_date(field, value)
+                add(made)
+        self.rows += len(encoded.documents)
+
+    def holds(self, key: str) -> bool:
+        """Return True if a committed document has this id."""
+        return bool(self._searcher.doc_freq("id", key)) and bool(self._hits(key))
+
+    def make_room(self, ids: Sequence[str], *, replace: bool) -> None:
+        """Delete the documents that have one of these ids. Raises InputError for one, unless they are replaced."""
+        there = [one for one in ids if self.holds(one)]
+        if there and not replace:
+            raise InputError(
+                f"{self._path} has the id {quoted(there[0])} already; nothing was added: leave the row out, or replace"
+                " rows with --replace"
+            )
+        self.remove(there)
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Delete documents by their ids; their rows are then in `removed`."""
+        with engine_errors(self._path):
+            for one in ids:
+                self.removed += self._searcher.fast_field_values("row", self._hits(one))
+                self._writer.delete_documents_by_term("id", one)
+
+    def _hits(self, key: str) -> list[Any]:
+        query = self._query.term_query(self._schema, "id", key, index_option="basic")
+        return [address for _, address in self._searcher.search(query, 2, count=False).hits]
+
+    def commit(self) -> None:
+        """Make everything since the last commit visible, vectors first."""
+        self._vectors.flush()
+        os.fsync(self._vectors.fileno())
+        with engine_errors(self._path):
+            self._writer.commit()
+
+    def close(self, *, undo: bool = False) -> None:
+        """Release the lock; wait for segments that are being merged."""
+        with suppress(Exception):
+            if undo:
+                self._writer.rollback()
+            self._writer.wait_merging_threads()
+        with suppress(OSError):
+            self._vectors.close()
+
+
+class SeenIds:
+    """Hashes of all ids so far, 8 bytes each, in a file that a resumed build reads again."""
+
+    def __init__(self, path: Path | None, rows: int) -> None:
+        self._path = path
+        self._known = (
+            np.sort(np.fromfile(path, np.uint64, rows)) if path is not None and rows else np.empty(0, np.uint64)
+        )
+        self._recent: dict[int, str] = {}
+        if len(self._known) < rows:
+            raise InputError(f"{path}: cut off; start again without --resume")
+        if path is not None:
+            with path.open("r+b" if path.exists() else "wb") as file:
+                file.truncate(8 * rows)
+        self._unsaved: list[int] = []
+
+    def add(self, ids: list[str]) -> None:
+        """Take ids down. Raises InputError for one that was there before."""
+        digests = [hashlib.blake2b(one.encode("utf-8", "replace"), digest_size=8).digest() for one in ids]
+        found = np.frombuffer(b"".join(digests), np.uint64)
+        hashes = found.tolist()
+        at = np.minimum(np.searchsorted(self._known, found), max(len(self._known) - 1, 0))
+        known = self._known[at] == found if len(self._known) else np.zeros(len(found), np.bool_)
+        for one, hashed, is_known in zip(ids, hashes, known.tolist(), strict=True):
+            if is_known or hashed in self._recent:
+                raise InputError(f"two rows have the id {quoted(one)}; ids must differ")
+            self._recent[hashed] = one
+        self._unsaved += hashes
+        if len(self._recent) > 1 << 17:
+            self._known = np.sort(np.concatenate([self._known, np.fromiter(self._recent, np.uint64)]), kind="stable")
+            self._recent = {}
+
+    def save(self) -> None:
+        """Append the new hashes to the file."""
+        if self._path is not None:
+            with self._path.open("ab") as file:
+                file.write(np.array(self._unsaved, np.uint64).tobytes())
+                file.flush()
+                os.fsync(file.fileno())
+        self._unsaved = []

@@ -1,0 +1,186 @@
+"""`gramvec dedupe`: pairs as by comparing all, numbers, groups, what is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gramvec
+from bulk_support import MODEL, gramvec_command
+from gramvec.errors import InputError
+from gramvec.search import dedupe
+from gramvec.search.dedupe import Features, groups, same_numbers, similar_pairs
+
+for _module in ("numkong", "tantivy", "scipy"):
+    pytest.importorskip(_module, reason=f"{_module} is not installed: pip install '.[search]'")
+
+LINES = ["Kingston SSD 2TB drive", "Kingston SSD 4TB drive", "bananas", "Kingston SSD 2 TB drive", "bananas", "x" * 9]
+
+
+@pytest.fixture(scope="module")
+def lines(real_texts: list[str]) -> list[str]:
+    """Real lines, some of them again with a letter less."""
+    short = [one for one in dict.fromkeys(real_texts) if 20 < len(one) < 120][:300]
+    return list(dict.fromkeys([*short, *(one[:7] + one[8:] for one in short[::2])]))
+
+
+def brute_force(texts: list[str], threshold: float) -> dict[tuple[int, int], float]:
+    features = Features(texts)
+    dense = features.matrix(features.rows(texts))
+    scores = (dense @ dense.T).toarray()
+    found = np.argwhere(np.triu(scores >= threshold - dedupe.SLACK, 1)).tolist()
+    return {(a, b): min(float(scores[a, b]), 1.0) for a, b in found}
+
+
+def found_in(texts: list[str], threshold: float, **options: object) -> dict[tuple[int, int], float]:
+    left, right, scores = similar_pairs(texts, threshold, numbers=False, **options).pairs  # type: ignore[arg-type]
+    assert (left < right).all()
+    return dict(zip(zip(left.tolist(), right.tolist(), strict=True), scores.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
+def test_all_pairs_as_by_comparing_all(
+    threads: int, threshold: float, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dedupe, "JOINED_PAIRS", 20_000)
+    monkeypatch.setattr(dedupe, "BLOCK_TEXTS", 100)
+    read: list[int] = []
+    found = found_in(lines, threshold, threads=threads, watch=lambda phase, done, total: read.append(done))
+    expected = brute_force(lines, threshold)
+    assert found == pytest.approx(expected, abs=1e-5)
+    assert len(expected) > (0 if threshold > 0.9 else 100)
+    assert sum(read) == 2 * len(lines)
+
+
+@given(st.lists(st.text("abc 1", max_size=12), max_size=30, unique=True), st.floats(0.3, 1))
+def test_any_texts_as_by_comparing_all(texts: list[str], threshold: float) -> None:
+    assert found_in(texts, threshold) == pytest.approx(brute_force(texts, threshold) if texts else {}, abs=1e-5)
+
+
+def test_of_many_texts_neighbors_are_compared_and_a_sample_tells(
+    lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dedupe, "EXACT_TEXTS", 100)
+    monkeypatch.setattr(dedupe, "SAMPLE", 300)
+    made = similar_pairs(lines, 0.7, numbers=False)
+    expected = brute_force(lines, 0.7)
+    assert len(made.pairs.left) >= 0.9 * len(expected)
+    assert 0.9 * made.sampled <= made.sampled_found <= made.sampled
+    assert made.sampled > 50
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("SSD 2TB", "SSD 4TB", False),
+        ("SSD 2TB", "2 TB ssd", True),
+        ("core i3", "core i7", False),
+        ("64GB RAM", "128GB RAM", False),
+        ("A12B case", "A12C case", False),
+        ("A-12B case", "a12b case", True),
+        ("iPhone 6", "iPhone", False),
+        ("no numbers", "none at all", True),
+        ("2020-01-02", "2020/01/02", True),
+    ],
+)
+def test_numbers_and_codes(one: str, other: str, same: bool) -> None:
+    assert same_numbers(one, other) is same_numbers(other, one) is same
+
+
+@given(st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=40))
+def test_groups_are_what_a_chain_of_pairs_joins(pairs: list[tuple[int, int]]) -> None:
+    left, right = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+    expected = list(range(20))
+    for _ in range(20):
+        for a, b in pairs:
+            expected = [min(expected[a], expected[b]) if one in (expected[a], expected[b]) else one for one in expected]
+    assert groups(20, left, right).tolist() == expected
+
+
+def test_too_many_pairs_and_bad_thresholds_are_refused() -> None:
+    texts = [f"the very same line{mark}" for mark in ("", "!", "!!", "!!!", "!!!!")]
+    with pytest.raises(InputError, match="more than 3 pairs; raise --threshold"):
+        similar_pairs(texts, 0.5, most=3)
+    for threshold in (0.0, 0.2, 1.5):
+        with pytest.raises(InputError, match="threshold must be from"):
+            similar_pairs(texts, threshold)
+    assert similar_pairs([], 0.9).pairs.left.tolist() == []
+
+
+def run(*arguments: object, text: str = "", code: int = 0) -> tuple[str, str]:
+    done = gramvec_command("dedupe", *arguments, stdin=text.encode())
+    assert done.returncode == code, done.stderr
+    assert b"Traceback" not in done.stderr, done.stderr
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def test_the_command() -> None:
+    listed, said = run("--threshold", "0.4", text="\n".join(LINES) + "\n")
+    assert [line.split("\t")[:2] for line in listed.splitlines()] == [["1", "4"], ["3", "5"]]
+    assert "2 pairs whose numbers or codes differ were left out" in said
+    grouped, _ = run("--threshold", "0.4", "--groups", "--json", "--ignore-numbers", text="\n".join(LINES) + "\n")
+    assert [json.loads(line)["lines"] for line in grouped.splitlines()] == [[1, 2, 4], [3, 5]]
+    bare, _ = run("--threshold", "0.7", "--no-texts", text="\n".join(LINES))
+    assert bare.splitlines() == ["3\t5\t1.0000"]
+
+
+def test_what_is_kept_has_its_own_bytes_and_a_sample_is_shown(tmp_path: Path) -> None:
+    source = tmp_path / "lines.csv"
+    source.write_bytes(
+        b'id,text\r\n1,"Please call me back, tomorrow"\r\n2,bananas\r\n3,"Please  call me back, tomorow"'
+    )
+    _, said = run(source, "--threshold", "0.7", "--keep", tmp_path / "kept.csv")
+    assert (tmp_path / "kept.csv").read_bytes() == source.read_bytes().rsplit(b"\n", 1)[0] + b"\n"
+    assert "left out, line 4: 'Please call me back, tomorow'; kept, line 2: 'Please call me back, tomorrow'" in said
+    assert "2 of 3 lines kept" in said
+    many = "\n".join(f"one and the same sentence{'!' * (number % 60)}" for number in range(60))
+    kept, said = run("--threshold", "0.5", "--keep", "-", text=many)
+    assert kept == "one and the same sentence\n"
+    assert "60 lines become one, line 1: 'one and the same sentence'; raise --threshold" in said
+
+
+def test_what_is_kept_of_parquet(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install '.[bulk]'")
+    pq = pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"n": [1, 2, 3], "text": ["bananas", "apples", "bananas"]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    run(tmp_path / "a.parquet", "--keep", tmp_path / "b.parquet")
+    assert pq.read_table(tmp_path / "b.parquet").to_pydict() == {"n": [1, 2], "text": ["bananas", "apples"]}
+
+
+def test_lines_that_an_index_has_already(tmp_path: Path) -> None:
+    index = gramvec.Index.build(tmp_path / "known.index", LINES, model=gramvec.load(MODEL, device="cpu"))
+    text = "Kingston SSD  2TB drive.\nnew thing\nKingston SSD 8TB drive\n"
+    listed, _ = run("--against", index.path, "--threshold", "0.7", text=text)
+    assert [line.split("\t")[:2] for line in listed.splitlines()] == [["1", "1"]]
+    kept, said = run("--against", index.path, "--threshold", "0.7", "--keep", "-", text=text)
+    assert kept.splitlines() == ["new thing", "Kingston SSD 8TB drive"]
+    assert "known as 'Kingston SSD 2TB drive'" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "said"),
+    [
+        (["--threshold", "0"], "a", "Invalid value for '--threshold'"),
+        (["--model", "x"], "a", "--model is gone: lines are compared by letters and words"),
+        (["--space", "both"], "a", "--space is gone"),
+        (["--max-texts", "9"], "a", "--max-texts is gone"),
+        (["--against", ".", "--groups"], "a", "which are no groups"),
+    ],
+)
+def test_a_bad_call_says_what_to_do(arguments: list[str], text: str, said: str) -> None:
+    assert said in run(*arguments, text=text, code=2)[1]
+
+
+def test_bad_lines_are_left_as_they_are(tmp_path: Path) -> None:
+    long = "x" * 65_537
+    assert "line 2: the text has 65,537 characters" in run(text=f"a\n{long}\na\n", code=1)[1]
+    kept, said = run("--on-error", "skip", "--keep", "-", text=f"a\n{long}\na\n")
+    assert kept == f"a\n{long}\n"
+    assert "1 of 3 could not be embedded" in said or "line 2" in said
