@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from conftest import MODELS
 from gramvec.classify.fit import fit_head, logistic_regression
-from gramvec.classify.head import MOST_LABELS, Head, NgramWeights, softmax
-from gramvec.classify.ngrams import Vocabulary
+from gramvec.classify.head import MOST_LABELS, Head, HeadWeights, softmax
+from gramvec.classify.ngrams import NgramColumns
 from gramvec.cli import cli
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
@@ -48,11 +48,11 @@ KNOWN = ["my card is lost", "i lost the card", "a card", "dollars"]
 
 def head(labels: int = 3, d: int = 4, **changes: Any) -> Head:
     rng = np.random.default_rng(1)
-    vocabulary = Vocabulary.of_texts(KNOWN, least=1, most=1000)
+    vocabulary = NgramColumns.of_texts(KNOWN, least=1, most=1000)
     values: dict[str, Any] = {
         "coefficients": rng.normal(size=(labels, d)).astype(np.float32),
         "intercepts": rng.normal(size=labels).astype(np.float32),
-        "ngrams": NgramWeights.of(vocabulary, rng.normal(size=(len(vocabulary.keys), labels)).astype(np.float32)),
+        "ngrams": HeadWeights.of(vocabulary, rng.normal(size=(len(vocabulary.keys), labels)).astype(np.float32)),
         "labels": tuple(f"label {one}" for one in range(labels)),
         "temperature": 0.5,
         "threshold": 0.6,
@@ -123,7 +123,7 @@ TEXTS = ["my my card", "A  Card is lost", "x", "", "dollars dollars for a euro",
 
 
 def test_tf_idf_as_a_slow_reference_has_it() -> None:
-    vocabulary = Vocabulary.of_texts(TEXTS, least=1, most=1000)
+    vocabulary = NgramColumns.of_texts(TEXTS, least=1, most=1000)
     documents = [spelt(text) for text in TEXTS]
     assert len(vocabulary.keys) == sum(len(set().union(*(one[part] for one in documents))) for part in (0, 1))
     found = vocabulary.weighed(TEXTS)
@@ -143,7 +143,7 @@ def test_tf_idf_as_a_slow_reference_has_it() -> None:
 
 def test_the_commonest_features_of_each_part_are_kept() -> None:
     texts = ["aa bb", "aa cc", "aa bb"]
-    vocabulary = Vocabulary.of_texts(texts, least=2, most=2)
+    vocabulary = NgramColumns.of_texts(texts, least=2, most=2)
     parts = vocabulary.keys >> 24
     assert np.bincount(parts).tolist() == [2, 2]  # words: aa, and bb or "aa bb"
     assert vocabulary.idf[parts == 1].min() == pytest.approx(1.0)  # aa is in every text
@@ -158,7 +158,7 @@ def test_ngrams_add_to_the_logits_by_hand() -> None:
         logits = found.value @ weights[found.place] + one.intercepts
         expected = np.exp(logits / 0.5) / np.exp(logits / 0.5).sum()
         assert one.predict([text], np.zeros((1, 2), np.float32))[0] == pytest.approx(expected, rel=1e-3)
-    rounded = NgramWeights.of(one.ngrams.vocabulary, weights.astype(np.float32))
+    rounded = HeadWeights.of(one.ngrams.vocabulary, weights.astype(np.float32))
     assert np.abs(rounded.weights - one.ngrams.weights.astype(int)).max() <= 1
 
 

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from fuzz import mutate
 from gramvec.bundle.graph_check import OPERATORS, OPERATORS_IN_ORDER, check_graph
 from gramvec.bundle.manifest import Manifest, read_manifest
-from gramvec.bundle.protobuf import MalformedError, Reader, packed
+from gramvec.bundle.protobuf import MalformedError, ProtobufReader, packed
 from gramvec.errors import BundleError
 
 # One of each composition beyond a bag.
@@ -67,7 +67,7 @@ def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
 def walk(data: bytes) -> None:
     """The reader by itself, on whatever is there."""
     try:
-        for _, value in Reader(1_000).fields(memoryview(data)):
+        for _, value in ProtobufReader(1_000).fields(memoryview(data)):
             if isinstance(value, memoryview):
                 for _ in packed(value[:100]):
                     pass

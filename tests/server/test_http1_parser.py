@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gramvec.server.http1.connections import LONGEST_HEAD, MOST_HEADS, KnownHeads
 from gramvec.server.http1.limits import Limits
-from gramvec.server.http1.parser import CHUNKED, Body, Chunked, Counted, Head, HeadReader, Refused
+from gramvec.server.http1.parser import CHUNKED, Chunked, Counted, HeadReader, Refused, RequestBody, RequestHead
 from gramvec.server.settings import Settings
 
 LINE = b"POST /embed?a=1 HTTP/1.1\r\n"
@@ -39,12 +39,12 @@ def read_head(parts: list[bytes]) -> Any:
             return refusal.status, str(refusal)
         if found:
             head, size = found
-            return before + size, [getattr(head, name) for name in Head.__annotations__], head.url, head.headers
+            return before + size, [getattr(head, name) for name in RequestHead.__annotations__], head.url, head.headers
         before += len(part)
     return None
 
 
-def head_of(*lines: bytes, first: bytes = LINE, host: bytes = HOST) -> Head:
+def head_of(*lines: bytes, first: bytes = LINE, host: bytes = HOST) -> RequestHead:
     data = first + host + b"".join(line + b"\r\n" for line in lines) + b"\r\n"
     found = HeadReader(LIMITS).feed(data + b"what follows")
     assert found is not None
@@ -198,7 +198,7 @@ def test_a_head_is_read_alike_however_it_is_cut(
 # Bodies
 
 
-def read_body(body: Body, parts: list[bytes]) -> Any:
+def read_body(body: RequestBody, parts: list[bytes]) -> Any:
     """The content, and what lies behind it, None for a body that does not end; or why it is refused."""
     content = b""
     try:
@@ -334,7 +334,7 @@ def test_known_heads_have_a_bounded_number_and_size() -> None:
     heads = KnownHeads()
     many = [LINE + HOST + b"x-request-id: %d\r\n\r\n" % number for number in range(3 * MOST_HEADS)]
     for one in many:
-        heads.add(one, Head.parse(one, LIMITS))
+        heads.add(one, RequestHead.parse(one, LIMITS))
     known = [heads.find(one + b"body\r\n\r\n") for one in many]
     assert known[-1] is not None
     assert known[-1][1] == len(many[-1])
@@ -342,5 +342,5 @@ def test_known_heads_have_a_bounded_number_and_size() -> None:
     for other in (b"", many[-1][:-1], b"\r\n" + many[-1], many[-1].upper()):
         assert heads.find(other) is None
     long = LINE + HOST + b"x: " + b"y" * LONGEST_HEAD + b"\r\n\r\n"
-    heads.add(long, Head.parse(long, LIMITS))
+    heads.add(long, RequestHead.parse(long, LIMITS))
     assert heads.find(long) is None

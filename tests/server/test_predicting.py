@@ -13,8 +13,8 @@ import pytest
 
 import gramvec
 from bulk_support import MODEL
-from gramvec.classify.head import Head, NgramWeights
-from gramvec.classify.ngrams import Vocabulary
+from gramvec.classify.head import Head, HeadWeights
+from gramvec.classify.ngrams import NgramColumns
 from gramvec.errors import InputError
 from gramvec.server.app import create_app
 from gramvec.server.routes import classify as predicting
@@ -34,8 +34,8 @@ def small() -> Iterator[gramvec.Embedder]:
 
 def saved(path: Path, small: gramvec.Embedder, *, labels: tuple[str, ...] = LABELS, threshold: float = 0.5) -> Head:
     """A head whose coefficients are the vectors of its labels."""
-    vocabulary = Vocabulary.of_texts(TEXTS, least=1, most=100)
-    ngrams = NgramWeights.of(vocabulary, np.ones((len(vocabulary.keys), len(labels)), np.float32))
+    vocabulary = NgramColumns.of_texts(TEXTS, least=1, most=100)
+    ngrams = HeadWeights.of(vocabulary, np.ones((len(vocabulary.keys), len(labels)), np.float32))
     head = Head.of(
         small.embed(list(labels)) * 8, np.zeros(len(labels), np.float32), ngrams=ngrams, labels=labels, temperature=1.0,
         threshold=threshold, model=small.name, digest=small.digest,

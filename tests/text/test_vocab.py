@@ -58,7 +58,7 @@ def test_texts_stand_by_row_and_may_hold_any_character() -> None:
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=60), st.lists(st.integers(0, 2**64 - 1), max_size=20))
 def test_an_index_finds_keys_where_they_stand(keys: list[int], others: list[int]) -> None:
-    index = hashing.Index(np.array(keys, np.uint64))
+    index = hashing.SortedKeys(np.array(keys, np.uint64))
     asked = [*keys, *others, 0, 2**64 - 1]
     expected = [keys.index(one) if one in keys else -1 for one in asked]
     assert index.find(np.array(asked, np.uint64)).tolist() == expected

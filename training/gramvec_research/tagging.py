@@ -23,7 +23,7 @@ from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
 from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable
 from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES
-from gramvec_training.data.corpus import Batch, Corpus, Featurize
+from gramvec_training.data.corpus import Corpus, Featurize, TrainingBatch
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.base import Encoder, Steps, glorot, normal, projected
 from gramvec_training.encoders.build import build_encoder
@@ -198,7 +198,7 @@ class TaggingObjective(Objective):
         chosen = self._order[start : start + self.settings.batch]
         sentences = self._learned.words.batch(chosen)
         ids, offsets = self._corpus.cut(sentences.rows)
-        batch = Batch(self._rows, ids, offsets, sentences.rows)
+        batch = TrainingBatch(self._rows, ids, offsets, sentences.rows)
         tags = self._learned.tags.cut(chosen)[0]
         return TaggedExamples(step, batch, len(chosen), tags, sentences.ids, sentences.offsets)
 

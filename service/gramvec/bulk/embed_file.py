@@ -39,7 +39,7 @@ EMBEDDING = "embedding"
 OUTPUT_FORMS: tuple[OutputForm, ...] = ("jsonl", "npy", "parquet")
 
 Watcher = Callable[[Reader, int], None]
-Run = Callable[[Position], Iterator["Piece"]]
+Run = Callable[[Position], Iterator["BlockPart"]]
 
 
 class BulkError(GramvecError):
@@ -125,7 +125,7 @@ class Options:
         )  # fmt: skip
 
 
-class Embedded(NamedTuple):
+class EmbeddedBlock(NamedTuple):
     """Block with its vectors [n, k], zero for a row without one; `missing` bool[n] says which, `bad` why."""
 
     block: Block
@@ -134,7 +134,7 @@ class Embedded(NamedTuple):
     bad: list[tuple[int, str]]
 
 
-class Piece(NamedTuple):
+class BlockPart(NamedTuple):
     """Bytes to append for a block, its number of rows, the bad ones, and where the next block begins."""
 
     data: bytes
@@ -153,7 +153,7 @@ class Work:
     unit: str = "line"
     bad: dict[int, str] = field(default_factory=dict)
 
-    def embedded(self, block: Block) -> Embedded:
+    def embedded(self, block: Block) -> EmbeddedBlock:
         """Embed a block."""
         bad = dict(block.bad)
         texts = list(block.texts)
@@ -173,7 +173,7 @@ class Work:
         numbers = quantize(vectors, self.options.precision)
         if bad:
             numbers[missing] = 0
-        return Embedded(block, numbers, missing, named)
+        return EmbeddedBlock(block, numbers, missing, named)
 
     def _refused(self, texts: list[str]) -> dict[int, str]:
         bad = {}
@@ -185,25 +185,25 @@ class Work:
                 bad[index] = why.replace("has ", "the text has ", 1)
         return bad
 
-    def piece(self, form: Writes, block: Block) -> Piece:
+    def piece(self, form: Writes, block: Block) -> BlockPart:
         """Embed and encode a block."""
         found = self.embedded(block)
         data = form.encode(block, found.vectors, found.missing)
-        return Piece(data, len(block.texts), found.bad, block.position)
+        return BlockPart(data, len(block.texts), found.bad, block.position)
 
 
-def pieces(reader: Reader, form: Writes, work: Work, threads: int, start: Position = START) -> Iterator[Piece]:
+def pieces(reader: Reader, form: Writes, work: Work, threads: int, start: Position = START) -> Iterator[BlockPart]:
     """Yield the pieces of an input in its order, `threads` at a time, while at most two more wait.
 
     The form must have begun unless `start` is the start.
     """
     with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-bulk") as pool:
-        waiting: deque[Future[Piece]] = deque()
+        waiting: deque[Future[BlockPart]] = deque()
         try:
             blocks = reader.blocks(start)
             if start == START:
                 first = next(blocks, None)
-                yield Piece(form.begin(first, getattr(reader, "schema", None)), 0, [], START)
+                yield BlockPart(form.begin(first, getattr(reader, "schema", None)), 0, [], START)
                 if first is not None:
                     waiting.append(pool.submit(work.piece, form, first))
             for block in blocks:
@@ -322,7 +322,7 @@ def _streamed(reader: Reader, run: Run, output: Path, watch: Watcher | None) -> 
     return Done(progress.rows, 0, progress.bad, reader.unit)
 
 
-def _count(progress: Progress, piece: Piece) -> None:
+def _count(progress: Progress, piece: BlockPart) -> None:
     progress.rows += piece.rows
     progress.position = piece.position
     for number, why in piece.bad:

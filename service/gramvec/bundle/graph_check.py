@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 
 from gramvec.bundle.manifest import INPUTS, Manifest
-from gramvec.bundle.protobuf import MalformedError, Reader, count_packed, packed, signed
+from gramvec.bundle.protobuf import MalformedError, ProtobufReader, count_packed, packed, signed
 from gramvec.errors import BundleError, quoted
 
 # What gramvec_training writes for bags of rows and layers above them, and others of their kind. None calls a graph of
@@ -83,13 +83,13 @@ def check_graph(path: Path, data: bytes, manifest: Manifest) -> None:
         BundleError: naming `path`, for what is no graph, or one that may not be.
     """
     try:
-        _Graph(Reader(MOST_FIELDS), manifest).check(memoryview(data))
+        _Graph(ProtobufReader(MOST_FIELDS), manifest).check(memoryview(data))
     except MalformedError as error:
         raise BundleError(f"{path}: no graph that a bundle may have: {error}; export the model again") from error
 
 
 class _Graph:
-    def __init__(self, reader: Reader, manifest: Manifest) -> None:
+    def __init__(self, reader: ProtobufReader, manifest: Manifest) -> None:
         self._reader = reader
         self._manifest = manifest
         in_order = manifest.graph.composition == "sequence"

@@ -20,7 +20,7 @@ class MalformedError(ValueError):
     """The bytes are no message, or one of more fields than are read."""
 
 
-class Reader:
+class ProtobufReader:
     """Reads messages that together have at most so many fields."""
 
     def __init__(self, most_fields: int) -> None:

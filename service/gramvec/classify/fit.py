@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.classify.head import MOST_LABELS, Floats, Head, NgramWeights, softmax
-from gramvec.classify.ngrams import WORDS, Vocabulary, blocks
+from gramvec.classify.head import MOST_LABELS, Floats, Head, HeadWeights, softmax
+from gramvec.classify.ngrams import WORDS, NgramColumns, blocks
 from gramvec.errors import InputError
 from gramvec.lexical.hashing import COLUMN_BITS
 
@@ -134,7 +134,7 @@ def _fitted(
     digest: str,
     threshold: float | None,
 ) -> tuple[Head, Report]:
-    vocabulary = Vocabulary.of_texts(
+    vocabulary = NgramColumns.of_texts(
         texts,
         least=2 if len(texts) >= 2000 else 1,
         most=min(MOST_OF_A_PART, max(LEAST_OF_A_PART, MOST_WEIGHTS // len(names))),
@@ -170,7 +170,7 @@ def _fitted(
     return head, report
 
 
-def _rows(vocabulary: Vocabulary, texts: Sequence[str]) -> Any:
+def _rows(vocabulary: NgramColumns, texts: Sequence[str]) -> Any:
     """Return scipy.sparse.csr_matrix float32[n, k] with int32 indices, which scikit-learn asks for."""
     try:
         from scipy import sparse
@@ -337,7 +337,7 @@ def _cross_scored(logits: Doubles, true: Ints) -> Floats:
 def _head(
     parts: Sequence[Linear | None],
     weights: Doubles,
-    vocabulary: Vocabulary,
+    vocabulary: NgramColumns,
     is_word: NDArray[np.bool_],
     dimensions: int,
     labels: tuple[str, ...],
@@ -356,7 +356,7 @@ def _head(
             else:
                 of_ngrams[parts_of == part] = np.float32(weight) * linear.coefficients
     kept = np.flatnonzero(weights[parts_of])
-    ngrams = NgramWeights.of(vocabulary.only(kept), of_ngrams[kept]) if len(kept) else None
+    ngrams = HeadWeights.of(vocabulary.only(kept), of_ngrams[kept]) if len(kept) else None
     return Head.of(coefficients, intercepts, ngrams=ngrams, labels=labels, **fields)
 
 

@@ -23,7 +23,7 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gramvec.classify.ngrams import FEATURES_A_CHARACTER, KEYS, Vocabulary, blocks
+from gramvec.classify.ngrams import FEATURES_A_CHARACTER, KEYS, NgramColumns, blocks
 from gramvec.errors import InputError, quoted
 from gramvec.tables import json_bounds
 from gramvec.tables.staging import whole
@@ -68,7 +68,7 @@ class HeadHeader(BaseModel):
 
 
 @dataclass(frozen=True, eq=False)
-class NgramWeights:
+class HeadWeights:
     """Linear weights of n-grams.
 
     Args:
@@ -77,12 +77,12 @@ class NgramWeights:
         units: float32[k], what 1 in a row of `weights` stands for.
     """
 
-    vocabulary: Vocabulary
+    vocabulary: NgramColumns
     weights: NDArray[np.int8]
     units: Floats
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary, weights: Floats) -> NgramWeights:
+    def of(cls, vocabulary: NgramColumns, weights: Floats) -> HeadWeights:
         """Round weights float32[k, labels] to 127ths of each row's largest."""
         units = (np.abs(weights).max(axis=1, initial=0) / 127).astype(np.float32)
         return cls(vocabulary, np.rint(weights / np.where(units > 0, units, 1)[:, None]).astype(np.int8), units)
@@ -127,7 +127,7 @@ class Head:
 
     vector_weights: NDArray[np.int16]
     unit: float
-    ngrams: NgramWeights | None
+    ngrams: HeadWeights | None
     intercepts: Floats
     labels: tuple[str, ...]
     temperature: float
@@ -137,7 +137,7 @@ class Head:
     file_digest: str = field(default="", compare=False)
 
     @classmethod
-    def of(cls, coefficients: Floats, intercepts: Floats, *, ngrams: NgramWeights | None = None, **fields: Any) -> Head:
+    def of(cls, coefficients: Floats, intercepts: Floats, *, ngrams: HeadWeights | None = None, **fields: Any) -> Head:
         """Return a head whose weights of vectors are coefficients float32[labels, d], rounded to 32,767ths."""
         unit = float(np.abs(coefficients).max(initial=0)) / 32767
         rounded = np.rint(coefficients / unit) if unit > 0 else np.zeros(coefficients.shape)
@@ -175,8 +175,8 @@ class Head:
         except ValidationError as error:
             raise InputError(_sentence(error)) from error
         _check(Path(path), self)
-        ngrams = self.ngrams or NgramWeights(
-            Vocabulary(np.zeros(0, np.int32), np.zeros(0, np.float32)),
+        ngrams = self.ngrams or HeadWeights(
+            NgramColumns(np.zeros(0, np.int32), np.zeros(0, np.float32)),
             np.zeros((0, len(self.labels)), np.int8),
             np.zeros(0, np.float32),
         )
@@ -286,8 +286,8 @@ def _read(path: Path) -> Head:
         raise _damaged(path, f"its values are not JSON ({error})") from error
     except ValidationError as error:
         raise _damaged(path, _sentence(error)) from error
-    ngrams = NgramWeights(
-        Vocabulary(arrays["ngram_keys"], arrays["ngram_idf"]), arrays["ngram_weights"], arrays["ngram_units"]
+    ngrams = HeadWeights(
+        NgramColumns(arrays["ngram_keys"], arrays["ngram_idf"]), arrays["ngram_weights"], arrays["ngram_units"]
     )
     head = Head(
         arrays["vector_weights"], header.unit, ngrams if ngrams.weights.size else None, arrays["intercepts"],

@@ -31,14 +31,14 @@ Int64s = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 
-class Features(NamedTuple):
+class HashedNgrams(NamedTuple):
     """Features of texts: text int64[m] and key int64[m], the part (0: characters, 1: words) << 24 | column."""
 
     text: Int64s
     key: Int64s
 
 
-def features(texts: Sequence[str]) -> Features:
+def features(texts: Sequence[str]) -> HashedNgrams:
     """Hash the features of texts, repeated as often as they occur.
 
     Raises:
@@ -47,7 +47,7 @@ def features(texts: Sequence[str]) -> Features:
     chars, letters = letters_of(texts)
     place = np.arange(len(letters)) - chars.first
     space = letters == ord(" ")
-    found: list[Features] = []
+    found: list[HashedNgrams] = []
     key = letters.astype(np.uint64)
     inside = np.ones(len(letters), np.bool_)  # no space between the first and the last character
     for order in range(2, max(ORDERS) + 1):
@@ -55,15 +55,15 @@ def features(texts: Sequence[str]) -> Features:
         if order > 2:
             inside = np.append(False, inside[:-1])[: len(inside)] & ~np.append(True, space[:-1])[: len(space)]
         at = np.flatnonzero(inside & (place >= order - 1))
-        found.append(Features(chars.text[at], columns_of(mixed(key[at], order))))
+        found.append(HashedNgrams(chars.text[at], columns_of(mixed(key[at], order))))
     spans = word_spans(chars)
     words = hashing.word_hashes(letters, spans.start, spans.end - spans.start)
     second = np.flatnonzero(np.diff(spans.text, prepend=-1) == 0)
     pairs = words[second - 1] * np.uint64(PRIME) + words[second]
     of_words = WORDS << COLUMN_BITS
-    found.append(Features(spans.text, columns_of(mixed(words, 0)) | of_words))
-    found.append(Features(spans.text[second], columns_of(mixed(pairs, _PAIR_OF_WORDS)) | of_words))
-    return Features(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    found.append(HashedNgrams(spans.text, columns_of(mixed(words, 0)) | of_words))
+    found.append(HashedNgrams(spans.text[second], columns_of(mixed(pairs, _PAIR_OF_WORDS)) | of_words))
+    return HashedNgrams(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 class Weighed(NamedTuple):
@@ -75,14 +75,14 @@ class Weighed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Vocabulary:
+class NgramColumns:
     """Known features. keys: int32[k], ascending, as in Features. idf: float32[k]."""
 
     keys: NDArray[np.int32]
     idf: Floats
 
     @classmethod
-    def of_texts(cls, texts: Sequence[str], *, least: int, most: int) -> Vocabulary:
+    def of_texts(cls, texts: Sequence[str], *, least: int, most: int) -> NgramColumns:
         """Return the features that at least `least` texts hold, of each part the `most` commonest."""
         keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
         for _, block in blocks(texts):
@@ -100,9 +100,9 @@ class Vocabulary:
         idf = np.log((1 + len(texts)) / (1 + counts[places])) + 1
         return cls(keys[places].astype(np.int32), idf.astype(np.float32))
 
-    def only(self, places: Int64s) -> Vocabulary:
+    def only(self, places: Int64s) -> NgramColumns:
         """Return the features at these places, ascending."""
-        return Vocabulary(self.keys[places], self.idf[places])
+        return NgramColumns(self.keys[places], self.idf[places])
 
     def weighed(self, texts: Sequence[str]) -> Weighed:
         """Return the TF-IDF of the known features of texts, of length 1 for each part of a text."""

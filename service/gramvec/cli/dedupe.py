@@ -25,7 +25,7 @@ from gramvec.cli.embed import (
 )  # fmt: skip
 from gramvec.cli.index import gone_option
 from gramvec.cli.options import Bars, bar, printable
-from gramvec.search.dedupe import LEAST_THRESHOLD, Pairs, similar_pairs
+from gramvec.search.dedupe import LEAST_THRESHOLD, NearPairs, similar_pairs
 from gramvec.search.dedupe_io import Known, Result, Texts, known_rows, read_texts, spooled, write_kept
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError
@@ -133,7 +133,7 @@ def dedupe(
         click.echo(sentence, err=True)
 
 
-def _compared(found: Texts, threshold: float, numbers: bool, threads: int, most: int | None) -> Pairs:
+def _compared(found: Texts, threshold: float, numbers: bool, threads: int, most: int | None) -> NearPairs:
     with Bars() as bars:
         made = similar_pairs(
             found.different, threshold, numbers=numbers, threads=threads, most=most, watch=bars.watch

@@ -63,7 +63,7 @@ class MatchedPair(NamedTuple):
     score: Cosine
 
 
-class _Searched(BaseModel):
+class _SearchAnswer(BaseModel):
     results: list[list[SearchHit]]
 
 
@@ -81,7 +81,7 @@ class _Entry(BaseModel):
     value: Cosine
 
 
-_SEARCHED = TypeAdapter(_Searched)
+_SEARCHED = TypeAdapter(_SearchAnswer)
 _RANKED = TypeAdapter(list[_Scored])
 _LABELS = TypeAdapter(list[list[PredictedLabel]])
 _MATCHED = TypeAdapter(_Matched)

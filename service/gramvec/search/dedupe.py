@@ -54,7 +54,7 @@ _NUMBER = re.compile(r"\d+")
 _CODE = re.compile(r"(?=\w*\d)(?=\w*[^\W\d])\w{3,}")
 
 
-class Pairs(NamedTuple):
+class NearPairs(NamedTuple):
     """left int64[p] < right int64[p]: places of texts; scores float32[p]. In order of left, then right."""
 
     left: Ids
@@ -69,7 +69,7 @@ class Duplicates(NamedTuple):
     where every pair was.
     """
 
-    pairs: Pairs
+    pairs: NearPairs
     different: int
     sampled: int
     sampled_found: int
@@ -210,14 +210,14 @@ def similar_pairs(
             expected.update(near)
             watch("reading letters and words", done, len(texts))
         if not found:
-            return Duplicates(Pairs(*_none()), 0, 0, 0)
+            return Duplicates(NearPairs(*_none()), 0, 0, 0)
         join = _Join(_Prefixes(*(np.concatenate(arrays) for arrays in zip(*found, strict=True))), threshold, exact)
         del found
-        kept: list[Pairs] = []
+        kept: list[NearPairs] = []
         count = different = 0
         met: set[tuple[int, int]] = set()
 
-        def compare(block: tuple[int, int]) -> tuple[Pairs, NDArray[np.bool_], int]:
+        def compare(block: tuple[int, int]) -> tuple[NearPairs, NDArray[np.bool_], int]:
             left, right = join.pairs(*block)
             pairs = score_pairs(features, texts, left, texts, right, threshold)
             same = np.ones(len(pairs.left), np.bool_)
@@ -236,12 +236,12 @@ def similar_pairs(
             watch("comparing", done, len(texts))
     left, right, scores = (np.concatenate(arrays) for arrays in zip(*kept, strict=True))
     order = np.lexsort((right, left))
-    return Duplicates(Pairs(left[order], right[order], scores[order]), different, len(expected), len(met))
+    return Duplicates(NearPairs(left[order], right[order], scores[order]), different, len(expected), len(met))
 
 
 def score_pairs(
     features: Features, texts: Sequence[str], left: Ids, others: Sequence[str], right: Ids, threshold: float
-) -> Pairs:
+) -> NearPairs:
     """Return those of the pairs of a text and another one whose score is at least `threshold`."""
     found = [_none()]
     for start in range(0, len(left), SCORED_PAIRS):
@@ -253,7 +253,7 @@ def score_pairs(
         scores = np.asarray(sides[0].multiply(sides[1]).sum(axis=1)).ravel().astype(np.float32)
         kept = scores >= np.float32(threshold - SLACK)
         found.append((left[part][kept], right[part][kept], np.minimum(scores[kept], np.float32(1))))
-    return Pairs(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+    return NearPairs(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
 
 class _Sample:
@@ -413,5 +413,5 @@ def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], U], blocks: Iterator
             future.cancel()
 
 
-def _taken(pairs: Pairs, kept: NDArray[np.bool_]) -> Pairs:
-    return Pairs(pairs.left[kept], pairs.right[kept], pairs.scores[kept])
+def _taken(pairs: NearPairs, kept: NDArray[np.bool_]) -> NearPairs:
+    return NearPairs(pairs.left[kept], pairs.right[kept], pairs.scores[kept])

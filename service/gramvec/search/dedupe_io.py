@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.errors import InputError
-from gramvec.search.dedupe import Features, Ids, Pairs, groups, same_numbers, score_pairs
+from gramvec.search.dedupe import Features, Ids, NearPairs, groups, same_numbers, score_pairs
 from gramvec.search.index import Index
 from gramvec.tables.arrow import pyarrow
 from gramvec.tables.bad_rows import BadLines
@@ -53,7 +53,7 @@ class Result(NamedTuple):
     """Rows of an input and pairs of its different texts."""
 
     found: Texts
-    pairs: Pairs
+    pairs: NearPairs
 
     def lines(self, most: int) -> Iterator[dict[str, Any]]:
         """Yield the pairs of rows, equal texts among them: `lines`, `score`, `texts`.

@@ -21,7 +21,7 @@ from gramvec.tables.writers import json_line, records_of
 MOST_ID = 256
 
 
-class Document(NamedTuple):
+class RawDocument(NamedTuple):
     """A row that goes into an index: its id, its record as JSON, its n-grams, and its values to filter by."""
 
     id: str
@@ -34,7 +34,7 @@ class Encoded(NamedTuple):
     """The rows of a block: documents, their vectors with checksums, and what was wrong with the others."""
 
     block: Block
-    documents: list[Document]
+    documents: list[RawDocument]
     vectors: Bytes
     checksums: list[int]
     bad: list[tuple[int, str]]
@@ -57,7 +57,7 @@ class DocumentEncoder:
         """
         bad = dict(block.bad)
         texts, records = list(block.texts), records_of(block)
-        documents: list[Document] = []
+        documents: list[RawDocument] = []
         kept: list[str] = []
         fine = self._all_fine(texts) if not bad else False
         for at, (number, text, record) in enumerate(zip(block.numbers, texts, records, strict=True)):
@@ -93,7 +93,7 @@ class DocumentEncoder:
             why = str(error).removeprefix("text 0 ").replace("pass truncate=true", "pass --truncate")
             raise InputError(why.replace("has ", "the text has ", 1)) from None
 
-    def _document(self, number: int, text: str, record: dict[str, Any]) -> Document:
+    def _document(self, number: int, text: str, record: dict[str, Any]) -> RawDocument:
         try:
             line = json_line(number, record)[:-1]
             if b"[" in line or line.count(b"{") > 1:
@@ -102,7 +102,7 @@ class DocumentEncoder:
             raise InputError(str(error)) from None
         except InputError as error:
             raise InputError(str(error).removeprefix(f"line {number}: ")) from None
-        return Document(
+        return RawDocument(
             self._id(number, record), line, tokens(text), [self._value(column, record) for column in self._columns]
         )
 

@@ -61,7 +61,7 @@ def word_hashes(chars: NDArray[Any], starts: Int64s, lengths: Int64s) -> UInt64s
     return hashes
 
 
-class Index:
+class SortedKeys:
     """Where 64-bit keys stand in a list: sorted, so that no choice of keys makes it slow, as it does a hash table.
 
     keys: uint64[n]. Of 180,000 it is made in 7 to 16 ms. With a table of slots in numpy instead, whose searches would

@@ -84,7 +84,7 @@ def ngram_rows(keys: UInt64s, vocabulary: Vocabulary) -> NDArray[np.int32]:
     return rows.reshape(keys.shape)
 
 
-class Spans(NamedTuple):
+class WordSpans(NamedTuple):
     """Words as spans of characters: start and end int64[w], and the text int64[w] of each."""
 
     start: Int64s
@@ -92,7 +92,7 @@ class Spans(NamedTuple):
     text: Int64s
 
 
-def word_spans(chars: Characters) -> Spans:
+def word_spans(chars: Characters) -> WordSpans:
     """A word is a longest run of WORD characters, or one SYMBOL."""
     kind = chars.codes >> CLASS_SHIFT
     word = kind == WORD
@@ -100,10 +100,10 @@ def word_spans(chars: Characters) -> Spans:
     start = (kind != SPACE) & ~(word & np.append(False, word[:-1]))
     end = (kind != SPACE) & ~(word & np.append(word[1:], False))
     starts = np.flatnonzero(start)
-    return Spans(starts, np.flatnonzero(end) + 1, chars.text[starts])
+    return WordSpans(starts, np.flatnonzero(end) + 1, chars.text[starts])
 
 
-def word_rows(chars: Characters, spans: Spans, vocabulary: Vocabulary) -> NDArray[np.int32]:
+def word_rows(chars: Characters, spans: WordSpans, vocabulary: Vocabulary) -> NDArray[np.int32]:
     """int32[w]: the row of each word, -1 where the vocabulary has none."""
     ids = (chars.codes & ID_MASK).astype(np.uint64)
     lengths = spans.end - spans.start

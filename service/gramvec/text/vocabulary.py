@@ -82,19 +82,19 @@ class Vocabulary:
         )
 
     @cached_property
-    def ngram_index(self) -> hashing.Index:
+    def ngram_index(self) -> hashing.SortedKeys:
         """Where the n-grams are by their keys: made when first asked for, in 7 ms for 180,000."""
-        return hashing.Index(self.ngram_keys)
+        return hashing.SortedKeys(self.ngram_keys)
 
     @cached_property
-    def word_index(self) -> hashing.Index:
+    def word_index(self) -> hashing.SortedKeys:
         """Where the words are by their hashes, see hashing.word_hashes: made when first asked for.
 
         Raises InputError for words that are there twice, or were chosen to have one hash: of a million that nobody
         chose, two have one in 30 million vocabularies.
         """
         starts = self.word_starts.astype(np.int64)
-        index = hashing.Index(hashing.word_hashes(self.word_chars, starts[:-1], np.diff(starts)))
+        index = hashing.SortedKeys(hashing.word_hashes(self.word_chars, starts[:-1], np.diff(starts)))
         if not index.are_distinct:
             raise InputError("the vocabulary's words are repeated, or were chosen to have one hash; take another model")
         return index

@@ -32,7 +32,7 @@ from gramvec_training.sections import FileLayout, OnBad
 _RESEARCH = ("count", "head", "label", "papers", "parameters", "sweep", "tokens", "vectors")
 
 
-class _Commands(click.Group):
+class _TrainCommands(click.Group):
     """Command group; a command that has moved or changed its name answers with the new one."""
 
     def resolve_command(
@@ -51,7 +51,7 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=_TrainCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="gramvec", message="gramvec-train %(version)s")
 def main() -> None:
     """Train sentence embedding models, export them as bundles, and score them.

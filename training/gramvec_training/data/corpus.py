@@ -37,7 +37,7 @@ Featurize = Callable[[Sequence[str]], FeatureArrays]
 
 
 @dataclass(frozen=True)
-class Batch:
+class TrainingBatch:
     """Bags of a batch, with ids that count within the batch's own rows.
 
     `rows` int64[u]: the distinct rows of the table that the batch touches, ascending. `ids` int32[m]: positions in
@@ -97,7 +97,7 @@ class Corpus:
         flat = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
         return self.ids[flat], offsets.astype(np.int32)
 
-    def batch(self, texts: Ints, kept: Callable[[Ids], Bools] | None = None) -> Batch:
+    def batch(self, texts: Ints, kept: Callable[[Ids], Bools] | None = None) -> TrainingBatch:
         """Return the batch of the numbered texts; its rows are found without sorting the ids.
 
         kept: int32[m] ids -> bool[m], which features stay; None for all.
@@ -110,7 +110,7 @@ class Corpus:
         self._place[ids] = order
         rows = np.sort(ids[self._place[ids] == order])
         self._place[rows] = np.arange(len(rows), dtype=np.int32)
-        return Batch(rows.astype(np.int64), self._place[ids], offsets, texts)
+        return TrainingBatch(rows.astype(np.int64), self._place[ids], offsets, texts)
 
     @property
     def digest(self) -> str:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from gramvec_training.data.corpus import Batch
+from gramvec_training.data.corpus import TrainingBatch
 from gramvec_training.sections import Schedule
 
 
@@ -19,7 +19,7 @@ class Examples:
     """Examples of one step: a batch of texts, the number of examples, and extra inputs of the loss."""
 
     step: int
-    batch: Batch
+    batch: TrainingBatch
     count: int
     targets: npt.NDArray[Any] | None = None
 

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from gramvec.errors import InputError
 from gramvec_training.config import Distillation, Spelling
-from gramvec_training.data.corpus import Batch, Corpus
+from gramvec_training.data.corpus import Corpus, TrainingBatch
 from gramvec_training.objectives.base import Examples, Objective, moved
 from gramvec_training.shared import Bools, Halves, Ids, Ints
 from gramvec_training.teachers import Projection, projected
@@ -80,7 +80,7 @@ class TeacherObjective(Objective):
         start = position * self.settings.batch
         return self._order[start : start + self.settings.batch]
 
-    def _batch_at(self, step: int, items: Ints) -> Batch:
+    def _batch_at(self, step: int, items: Ints) -> TrainingBatch:
         return self._corpus.batch(items, None if self._dropout is None else self._kept_at(step, self._dropout))
 
     def _kept_at(self, step: int, dropout: npt.NDArray[np.float32]) -> Callable[[Ids], Bools]:

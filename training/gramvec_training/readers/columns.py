@@ -28,7 +28,7 @@ _SAMPLE = 100  # rows by which a column is found to hold scores
 _MOSTLY = 0.9  # of labels: one that is wrong is named, and does not make a column another one
 
 
-class TableRow(NamedTuple):
+class FieldRow(NamedTuple):
     """Line number from 1, stripped values, and the reason why the row cannot be read, if any."""
 
     number: int
@@ -44,7 +44,7 @@ class ChosenColumns(NamedTuple):
     zero_is_not: bool = False
 
 
-def table_rows(path: Path) -> Iterator[TableRow]:
+def table_rows(path: Path) -> Iterator[FieldRow]:
     """Yield the rows of a file, including the header of a CSV or JSON file.
 
     Raises:
@@ -55,54 +55,54 @@ def table_rows(path: Path) -> Iterator[TableRow]:
         return
     for number, raw in bounded_lines(path):
         if raw is None:
-            yield TableRow(number, [], TOO_LONG)
+            yield FieldRow(number, [], TOO_LONG)
             continue
         try:
-            yield TableRow(number, [value.strip() for value in raw.decode("utf-8").split("\t")])
+            yield FieldRow(number, [value.strip() for value in raw.decode("utf-8").split("\t")])
         except UnicodeDecodeError:
-            yield TableRow(number, [], NOT_UTF8)
+            yield FieldRow(number, [], NOT_UTF8)
 
 
-def _csv_rows(path: Path) -> Iterator[TableRow]:
+def _csv_rows(path: Path) -> Iterator[FieldRow]:
     names = _csv_header(path)
     if not names:
         return
     if len(names) < 2:
         raise InputError(f"{near(path)}: one column, {names[0]!r}; write a header and commas between the columns")
-    yield TableRow(1, [name.strip() for name in names])
+    yield FieldRow(1, [name.strip() for name in names])
     source = Source(path)
     try:
         for block in CsvReader(source, names[0], keep=True).blocks():
             for index, (number, record) in enumerate(zip(block.numbers, block.records or (), strict=True)):
                 why = block.bad.get(index)
-                yield TableRow(number, [value.strip() for value in record.values()], why and why.split(";")[0])
+                yield FieldRow(number, [value.strip() for value in record.values()], why and why.split(";")[0])
     finally:
         source.close()
 
 
-def _json_rows(path: Path) -> Iterator[TableRow]:
+def _json_rows(path: Path) -> Iterator[FieldRow]:
     """Yield rows of JSON objects; a value that is missing or neither text nor number is empty."""
     names: list[str] | None = None
     for number, raw in bounded_lines(path):
         if raw is None:
-            yield TableRow(number, [], TOO_LONG)
+            yield FieldRow(number, [], TOO_LONG)
             continue
         try:
             found = orjson.loads(raw.decode("utf-8"))
         except UnicodeDecodeError:
-            yield TableRow(number, [], NOT_UTF8)
+            yield FieldRow(number, [], NOT_UTF8)
             continue
         except orjson.JSONDecodeError:
             found = None
         if not isinstance(found, dict):
-            yield TableRow(number, [], "no JSON object")
+            yield FieldRow(number, [], "no JSON object")
             continue
         if names is None:
             names = list(found)
             if len(names) < 2:
                 raise InputError(f"{near(path)} line {number}: fewer than two members; write two in each object")
-            yield TableRow(number, names)
-        yield TableRow(number, [_plain(found.get(name)) for name in names])
+            yield FieldRow(number, names)
+        yield FieldRow(number, [_plain(found.get(name)) for name in names])
 
 
 def _plain(value: Any) -> str:
@@ -120,8 +120,8 @@ def _csv_header(path: Path) -> list[str]:
 
 
 def chosen_columns(
-    rows: Iterator[TableRow], bad: BadRows, first: Names, second: Names, *, labels: bool = False
-) -> tuple[ChosenColumns, Iterator[TableRow]]:
+    rows: Iterator[FieldRow], bad: BadRows, first: Names, second: Names, *, labels: bool = False
+) -> tuple[ChosenColumns, Iterator[FieldRow]]:
     """Return the places of the two columns named in `first` and `second`, and the rows below the header.
 
     Without a header with such names they are the first two that do not hold numbers alone, where a CSV file has a
@@ -165,8 +165,8 @@ def chosen_columns(
 
 
 def split_header(
-    rows: Iterator[TableRow], path: Path, first: Names, second: Names
-) -> tuple[list[str] | None, Iterator[TableRow]]:
+    rows: Iterator[FieldRow], path: Path, first: Names, second: Names
+) -> tuple[list[str] | None, Iterator[FieldRow]]:
     """Return the values of the header row, if there is one, and the rows below; see `chosen_columns`."""
     top = next(rows, None)
     if top is None:

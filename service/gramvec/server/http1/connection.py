@@ -16,7 +16,7 @@ from gramvec.server.http1.limits import (
     FlowControl,
     Timeouts,
 )
-from gramvec.server.http1.parser import CHUNKED, Body, Chunked, Counted, Head, HeadReader, Refused
+from gramvec.server.http1.parser import CHUNKED, Chunked, Counted, HeadReader, Refused, RequestBody, RequestHead
 
 ASGI = {"version": "3.0", "spec_version": "2.3"}
 
@@ -39,7 +39,7 @@ class Connection(asyncio.Protocol):
         self._timeouts = Timeouts(connections.limits, self._loop.time())
         self._head: HeadReader | None = None  # of a request that has begun to arrive
         self._request: RequestResponse | None = None  # that is being read or answered
-        self._body: Body | None = None  # of that request, until it has ended
+        self._body: RequestBody | None = None  # of that request, until it has ended
         self._ahead = b""  # bytes behind that request
         self._held = 0  # bytes of the head or ahead that all connections count
         self._discarded = 0  # bytes of a body that arrived after the answer
@@ -209,7 +209,7 @@ class Connection(asyncio.Protocol):
             connections.known_heads.add(data[:size], head)
         self._begin(head, data[size:])
 
-    def _begin(self, head: Head, rest: bytes) -> None:
+    def _begin(self, head: RequestHead, rest: bytes) -> None:
         self._fresh = False
         request = self._request = RequestResponse(
             self._scope(head), head, self.transport, self.flow, self._connections.date, self._answered
@@ -265,7 +265,7 @@ class Connection(asyncio.Protocol):
             if self._ahead:
                 self._read_on(self._ahead)
 
-    def _scope(self, head: Head) -> dict[str, Any]:
+    def _scope(self, head: RequestHead) -> dict[str, Any]:
         path, raw_path, query = head.target
         return {
             "type": "http",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from starlette.types import Receive, Scope, Send
 
 from gramvec.server.http1.limits import Limits
-from gramvec.server.http1.parser import END, Head
+from gramvec.server.http1.parser import END, RequestHead
 
 if TYPE_CHECKING:
     from gramvec.server.http1.connection import Connection
@@ -41,15 +41,15 @@ class KnownHeads:
     """
 
     def __init__(self) -> None:
-        self._known: dict[bytes, Head] = {}
+        self._known: dict[bytes, RequestHead] = {}
 
-    def find(self, data: bytes) -> tuple[Head, int] | None:
+    def find(self, data: bytes) -> tuple[RequestHead, int] | None:
         """Return the known head that `data` begins with, and its bytes."""
         size = data.find(END, 0, LONGEST_HEAD) + len(END)
         head = self._known.get(data[:size])
         return None if head is None else (head, size)
 
-    def add(self, raw: bytes, head: Head) -> None:
+    def add(self, raw: bytes, head: RequestHead) -> None:
         """Remember a parsed head, unless it is long."""
         if len(raw) <= LONGEST_HEAD:
             if len(self._known) >= MOST_HEADS:

@@ -12,7 +12,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Scope
 
 from gramvec.server.http1.limits import HIGH_WATER_BYTES, FlowControl
-from gramvec.server.http1.parser import Head
+from gramvec.server.http1.parser import RequestHead
 
 log = logging.getLogger("gramvec.server")
 
@@ -54,7 +54,7 @@ class RequestResponse:
     def __init__(
         self,
         scope: Scope,
-        head: Head,
+        head: RequestHead,
         transport: asyncio.Transport,
         flow: FlowControl,
         date: Callable[[], bytes],

@@ -83,7 +83,7 @@ class Target(NamedTuple):
 _cached_target = lru_cache(256)(Target.of)
 
 
-class Head:
+class RequestHead:
     """A parsed head.
 
     Attributes:
@@ -109,7 +109,7 @@ class Head:
         self.complete = False
 
     @classmethod
-    def parse(cls, raw: bytes, limits: Limits) -> Head:
+    def parse(cls, raw: bytes, limits: Limits) -> RequestHead:
         """Parse a head with its empty line. Raises Refused."""
         if _is_malformed(raw):
             raise not_http()
@@ -203,14 +203,14 @@ class HeadReader:
         """The target, as far as it has arrived."""
         return bytes(self._raw[: self._limits.header_bytes]).partition(b"\r")[0].partition(b" ")[2].partition(b" ")[0]
 
-    def feed(self, data: bytes) -> tuple[Head, int] | None:
+    def feed(self, data: bytes) -> tuple[RequestHead, int] | None:
         """Return the head and how many of these bytes are its last ones; None if it has not ended. Raises Refused."""
         raw, before, most = self._raw, len(self._raw), self._limits.header_bytes
         raw += data[: most - before + 1]
         place = raw.find(END, max(0, before - len(END) + 1))
         size = place + len(END)
         if place >= 0 and size <= most:
-            return Head.parse(bytes(raw[:size]), self._limits), size - before
+            return RequestHead.parse(bytes(raw[:size]), self._limits), size - before
         if _is_malformed(raw, max(0, before - 1)):
             raise not_http()
         if len(raw) > most:
@@ -239,7 +239,7 @@ class Piece(NamedTuple):
     rest: bytes | None
 
 
-class Body(Protocol):
+class RequestBody(Protocol):
     """A body that arrives. `held_up`: it has bytes that it has not looked at; `feed` it with none to continue."""
 
     held_up: bool
