@@ -15,7 +15,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import popen_fork
 from multiprocessing.connection import Connection as Pipe
+from multiprocessing.context import ForkProcess
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import uvicorn
@@ -40,6 +43,23 @@ TICK_SECONDS = 0.5  # uvicorn's
 Work = Callable[[int, Pipe, list[socket.socket]], None]
 
 
+class Fork(popen_fork.Popen):
+    """A fork without a flush of the standard streams, which fails where a log cannot be written (a full disk)."""
+
+    def __init__(self, process: BaseProcess) -> None:
+        self.returncode = None
+        self.finalizer = None
+        self._launch(process)  # type: ignore[attr-defined]
+
+
+class ForkedProcess(ForkProcess):
+    """A forked process of multiprocessing."""
+
+    @staticmethod
+    def _Popen(process: BaseProcess) -> Fork:  # noqa: N802
+        return Fork(process)
+
+
 class Worker(Process):
     """A forked worker process.
 
@@ -61,7 +81,7 @@ class Worker(Process):
         self.replaced_at: float | None = None  # when it is, once it has died
         self._unanswered = 0
         self.parent_conn, self.child_conn = multiprocessing.Pipe()
-        self.process: Any = multiprocessing.get_context("fork").Process(target=self.target, args=[sockets])
+        self.process: Any = ForkedProcess(target=self.target, args=[sockets])
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
         """Work, in the new process, deaf to the signals that a terminal sends to all its processes."""
