@@ -102,7 +102,7 @@ class Bundle:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What vocabulary.safetensors holds."""
+        """Return the vocabulary that vocabulary.safetensors holds."""
         return self.featurizer.vocabulary
 
     @property

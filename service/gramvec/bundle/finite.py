@@ -1,4 +1,4 @@
-"""No NaN and no infinity in a bundle's weights: its digests hold for whatever the trainer wrote."""
+"""Check of a bundle's weights for NaN and infinity, which no digest detects: digests cover whatever was written."""
 
 from __future__ import annotations
 

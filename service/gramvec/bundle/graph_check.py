@@ -1,11 +1,11 @@
-"""What the ONNX graph of a bundle may be: checked before a library that trusts it reads it, and without onnx.
+"""Check of a bundle's untrusted ONNX graph, made without onnx before ONNX Runtime reads the graph.
 
 ONNX Runtime opens whatever file a graph names for its weights, runs loops that need not end, and registers operators of
-other domains. So a graph here is a list of nodes with operators of a few kinds and no graphs inside; its weights are
-in it, or in a file of the bundle, whole and at a place that this file has.
+other domains. An accepted graph is therefore a list of nodes with a few kinds of operators and no subgraphs. Its
+weights lie in the graph, or whole inside a file of the bundle.
 
-The numbers of fields are those of https://github.com/onnx/onnx/blob/main/onnx/onnx.proto. A field that is not listed
-here is refused: what is not known cannot be judged.
+The field numbers are from https://github.com/onnx/onnx/blob/main/onnx/onnx.proto. A field that is not listed here is
+refused, because the check cannot judge it.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class _Graph:
         return name, numbers
 
     def _check_external(self, name: str, fields: Fields, length: int) -> None:
-        """One whole file of the bundle, at a place that it has."""
+        """Check that a tensor lies whole inside one listed file of the bundle, at a valid offset."""
         inline = ("raw_data", "float_data", "int32_data", "int64_data")
         _demand(not any(fields[one] for one in inline), f"one place for tensor {quoted(name)}")
         _demand(_number(fields, "data_location") == _EXTERNAL, f"one place for tensor {quoted(name)}")
@@ -248,7 +248,7 @@ def _number(fields: Fields, name: str) -> int:
 
 
 def _varints(values: list[Value]) -> int:
-    """How many numbers a repeated field has, packed or not."""
+    """Return the number of values in a repeated field, packed or not."""
     return sum(1 if isinstance(value, int) else count_packed(value) for value in values)
 
 

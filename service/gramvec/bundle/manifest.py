@@ -126,7 +126,7 @@ class _Record(BaseModel):
 
 
 class FileRecord(_Record):
-    """What a file must be: its size in bytes and its SHA-256 (64 hex digits)."""
+    """Required size in bytes and SHA-256 (64 hex digits) of a file."""
 
     bytes: Offset
     sha256: Digest
@@ -141,7 +141,7 @@ class Golden(_Record):
 
 
 class Stored(_Record):
-    """Where the graph's weights lie, for a runtime that reads them itself: byte offsets into the file `file`.
+    """Byte offsets of the graph's weights in the file `file`, for a runtime that reads them itself.
 
     table: of float32, float16 or int8[rows, dimension], by the graph's precision. scales: of float32[rows], for int8.
     rows: those of the vocabulary, then those of the memo. columns, bias: float32[dimension] or None; a vector is
@@ -179,7 +179,7 @@ class Graph(_Record):
 
     @property
     def beyond_rows(self) -> str | None:
-        """What the model does that a sum of rows does not, as a part of a sentence; None for a bag."""
+        """Return the end of a sentence that says what the model does beyond a sum of rows, or None for a bag."""
         return _BEYOND_ROWS.get(self.composition)
 
 
@@ -261,7 +261,7 @@ def _first(error: ValidationError) -> str:
 
 
 def _contradiction(manifest: Manifest) -> str | None:
-    """What the manifest says that cannot be, for all that is known from it alone."""
+    """Return the first contradiction that the manifest shows by itself, or None."""
     graph, stored, d = manifest.graph, manifest.graph.stored, manifest.dimension
     if not _are_inputs(graph.inputs) or graph.output != OUTPUT:
         return f"graph.inputs and graph.output must be some of {', '.join(INPUTS)}, and {OUTPUT}"
@@ -325,7 +325,10 @@ def _are_columns(values: list[float], dimension: int) -> bool:
 
 
 def _is_shallow(values: dict[str, Any]) -> bool:
-    """Whether what writes JSON can write it: that gives up long before what reads it."""
+    """Return True if the values nest at most DEEPEST deep, with a leaf counted as a level.
+
+    The JSON writer gives up at a depth that the reader still accepts.
+    """
     level: list[Any] = [values]
     for _ in range(DEEPEST):
         inner = [one for one in level if isinstance(one, dict | list)]

@@ -68,7 +68,7 @@ def packed(values: memoryview) -> Iterator[int]:
 
 
 def count_packed(values: memoryview) -> int:
-    """How many varints a packed field has: each ends in a byte below 128."""
+    """Return the number of varints in a packed field: each ends in a byte below 128."""
     return int(np.count_nonzero(np.frombuffer(values, np.uint8) < 0x80))
 
 

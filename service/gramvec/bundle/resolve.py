@@ -1,4 +1,4 @@
-"""Where a model lies: the folders in which a name is looked for, and their order."""
+"""Lookup of a model by name: the folders to search, in order."""
 
 from __future__ import annotations
 

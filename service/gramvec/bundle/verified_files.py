@@ -45,7 +45,7 @@ _PIECE = 2**18
 
 
 class VerifiedFiles:
-    """What `verify_files` found: `contents` of the files that are used whole, and `weights`, mapped (or None)."""
+    """Result of `verify_files`: `contents` of the files that are used whole, and memory-mapped `weights` or None."""
 
     def __init__(self, contents: dict[str, bytes], weights: mmap.mmap | None) -> None:
         self.contents = contents
@@ -129,7 +129,7 @@ def _size_of_regular(found: os.stat_result) -> int:
 
 
 def _read(file: int, size: int) -> bytes:
-    """So many bytes, or fewer where the file was cut meanwhile, whose digest is another then."""
+    """Read `size` bytes, or fewer if the file was truncated meanwhile; its digest then differs."""
     with os.fdopen(file, "rb", closefd=False) as opened:
         return opened.read(size)
 

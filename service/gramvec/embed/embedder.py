@@ -100,7 +100,7 @@ class Embedder(Encodes):
 
     @property
     def kind(self) -> str:
-        """What the model is: gramvec, charagram-phrase, paragram-phrase, sif, ..."""
+        """Return the kind of model: gramvec, charagram-phrase, paragram-phrase, sif, ..."""
         return self.manifest.kind
 
     @property
@@ -130,7 +130,7 @@ class Embedder(Encodes):
 
     @property
     def batching(self) -> Batching:
-        """How the runtime wants to be called; any other way gives the same bytes."""
+        """Return the batching that suits the runtime; any other batching gives the same bytes."""
         return self._runtime.batching
 
     def prepare(
@@ -204,12 +204,12 @@ class Embedder(Encodes):
         return chosen, dimensions or width
 
     def adapted(self, texts: Iterable[str], *, a: float = SIF_A, space: Space = "both") -> Embedder:
-        """This model with lexical columns weighed by these texts, without labels: what many of them hold says little.
+        """Return this model with lexical columns whose n-gram weights are fitted to unlabeled texts.
 
-        For the texts that are compared: both of two tables, the records that are searched. An n-gram that a share p of
-        them holds weighs a / (a + p). In seconds for a million titles, and 140 MB. Both use one runtime: to close one
-        closes the other.
-        Raises InputError for no texts, and for what NgramWeights.of_texts refuses.
+        Give the texts that are compared: both of two tables, or the records that are searched. An n-gram that a share p
+        of the texts holds weighs a / (a + p), so a frequent n-gram counts little. A million titles take seconds and
+        140 MB. Both models use one runtime: closing one closes the other.
+        Raises InputError for no texts, and for texts that NgramWeights.of_texts refuses.
         """
         known = self.bundle.lexical
         lexical = (
@@ -218,7 +218,7 @@ class Embedder(Encodes):
         return self.with_lexical(lexical, space)
 
     def with_lexical(self, lexical: LexicalSketch, space: Space) -> Embedder:
-        """This model with another lexical sketch; both use one runtime."""
+        """Return this model with another lexical sketch; both models use one runtime."""
         return Embedder(
             self.bundle,
             self._runtime,
@@ -230,7 +230,7 @@ class Embedder(Encodes):
 
     @property
     def own_lexical(self) -> LexicalSketch | None:
-        """What was given in the place of the bundle's lexical sketch, see `adapted`; None for the bundle's, or none."""
+        """Return the lexical sketch that replaces the bundle's (see `adapted`), or None if nothing replaces it."""
         return self._own
 
     def with_semantic(self, texts: Sequence[str], known: RawEmbeddings) -> RawEmbeddings:

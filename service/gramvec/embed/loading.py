@@ -47,7 +47,7 @@ def opened_again(
     settings: tuple[Device, RuntimeName, int, int, Space],
     lexical: LexicalSketch | None,
 ) -> Embedder:
-    """What was pickled; digest: the bundle's. Raises BundleError if another model lies there by now."""
+    """Reopen a pickled model; `digest` is its bundle's. Raises BundleError if the path now holds another model."""
     device, runtime, max_characters, threads, space = settings
     bundle = open_bundle(path)
     if bundle.digest != digest:

@@ -30,7 +30,7 @@ class Encodes(ABC):
     def stream(
         self, texts: Iterable[str], *, batch_size: int | None, normalize: bool, dimensions: int | None, truncate: bool
     ) -> Iterator[Vectors]:
-        """See Embedder."""
+        """Yield the vectors of batch_size texts at a time; Embedder implements it."""
 
     def encode(
         self,
@@ -81,11 +81,11 @@ class Encodes(ABC):
         return _as_wanted(found[0] if isinstance(sentences, str) else found, convert_to_numpy, convert_to_tensor)
 
     def encode_query(self, sentences: str | Iterable[str], **options: Any) -> Any:
-        """See encode."""
+        """Encode queries as `encode` does, with its options: the models have no prompts."""
         return self.encode(sentences, **options)
 
     def encode_document(self, sentences: str | Iterable[str], **options: Any) -> Any:
-        """See encode."""
+        """Encode documents as `encode` does, with its options: the models have no prompts."""
         return self.encode(sentences, **options)
 
     def get_sentence_embedding_dimension(self) -> int:
@@ -98,12 +98,12 @@ class Encodes(ABC):
 
     @property
     def similarity_fn_name(self) -> str:
-        """What `similarity` is: the cosine."""
+        """Return the name of the function that `similarity` computes: "cosine"."""
         return "cosine"
 
     @property
     def max_seq_length(self) -> int:
-        """How long a text may be: in characters, for there are no tokens. To set it raises InputError."""
+        """Return the maximum length of a text in characters, as there are no tokens. Setting it raises InputError."""
         return self.max_characters
 
     @max_seq_length.setter

@@ -38,17 +38,17 @@ class RawEmbeddings(NamedTuple):
     def of(
         cls, vectors: Vectors, feature_counts: NDArray[np.int64], unknown: int = 0, featurize_seconds: float = 0.0
     ) -> RawEmbeddings:
-        """With the units of the vectors."""
+        """Return raw embeddings together with the vectors scaled to length 1."""
         return cls(vectors, feature_counts, unit(vectors), unknown, featurize_seconds)
 
     @classmethod
     def joined(cls, parts: Sequence[RawEmbeddings]) -> RawEmbeddings:
-        """One after the other."""
+        """Concatenate raw embeddings in the given order."""
         vectors, counts, units = (np.concatenate([part[field] for part in parts]) for field in range(3))
         return cls(vectors, counts, units)
 
     def of_columns(self, columns: slice) -> RawEmbeddings:
-        """These columns alone, as vectors of their own."""
+        """Return only the given columns, as vectors with their own units."""
         if columns == slice(None):
             return self
         chosen = np.ascontiguousarray(self.vectors[:, columns])
@@ -60,7 +60,7 @@ class RawEmbeddings(NamedTuple):
 
 
 def vectors_among(given: object) -> NDArray[np.floating[Any]] | None:
-    """What holds vectors, as an array: an array or tensor of float, or a list of such; None for others."""
+    """Return an array or tensor of floats, or a list of them, as one array; None for any other value."""
     if isinstance(given, list | tuple):
         first = given[0] if given else ""
         holds_rows = isinstance(first, float | list | tuple) or getattr(first, "ndim", 0) == 1

@@ -35,7 +35,7 @@ class Comparison(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether no text differs by more than the rounding of a tanh."""
+        """Return True if no text differs by more than the rounding of a tanh."""
         return self.largest <= AGREEMENT
 
 

@@ -57,7 +57,7 @@ class Feature(NamedTuple):
 
 
 class Contribution(NamedTuple):
-    """What a feature of the source and one of the target add to the score, all their occurrences together."""
+    """Contribution of a source feature and a target feature to the score, summed over all their occurrences."""
 
     source: Feature
     target: Feature
@@ -66,11 +66,11 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One text of an explanation.
+    """Source or target text of an explanation.
 
-    located: its features, see Located. contributions: float64[n], what each of them, with all of the other text, adds
-    to the score. coverage: the share of the text's characters, white space aside, that lie in at least one feature of
-    the vocabulary; 0 for a text without any (the row that unknown words share is no feature of theirs).
+    located: the text's features, see Located. contributions: float64[n], the amount that each feature, with all of the
+    other text, adds to the score. coverage: the share of the text's characters, except white space, that lie in at
+    least one feature of the vocabulary; 0 for a text without any (the row that unknown words share does not count).
     """
 
     text: str
@@ -81,7 +81,7 @@ class Side:
 
     @property
     def features(self) -> list[Feature]:
-        """One for each of the contributions, in the order in which the model sums them."""
+        """Return a feature for each contribution, in the order in which the model sums them."""
         return [self.feature(index) for index in range(len(self.located.rows))]
 
     def feature(self, index: int, times: int = 1) -> Feature:

@@ -37,7 +37,7 @@ class TextSum:
 
     @classmethod
     def of(cls, text: str, served: NDArray[np.float32], embedder: Embedder, weights: Weights) -> TextSum:
-        """Of a text and its vector as served, which is a sum of rows, of n-grams, or of both."""
+        """Decompose the served vector of a text into rows, n-grams, or both."""
         bundle = embedder.bundle
         located, unknown = locate(text, bundle.spec, bundle.vocabulary), bundle.vocabulary.unknown_row
         coverage = _coverage(text, located, unknown)
@@ -83,7 +83,7 @@ class TextSum:
 
     @cached_property
     def words(self) -> list[Word]:
-        """What stands between white space."""
+        """Return the words of the text: the runs between white space."""
         return words_of(self.text)
 
     @cached_property
@@ -99,7 +99,7 @@ class TextSum:
         return np.asarray(each[self.inverse])
 
     def occurrence(self, index: int) -> tuple[int, int]:
-        """Where a distinct feature first is among all, and how often it is there."""
+        """Return a distinct feature's first position among all features, and its number of occurrences."""
         return int(self.first[index]), int(self.counts[index])
 
 

@@ -56,13 +56,13 @@ def nearest_words(
 def nearest_words_of(
     embedder: Embedder, texts: Sequence[str], words: Iterable[str], *, k: int = NEAREST
 ) -> list[list[Neighbour]]:
-    """For each text the k words nearest to it, best first; of equal ones the one that comes first in the list.
+    """Return the k nearest words of each text, best first; equal words keep their order in the list.
 
-    words: any iterable, read once and never held whole; a repeated word counts once. The text itself, in any case, is
-    none of its neighbours, nor is a word of which the model knows nothing (the row that unknown words share is not
-    knowledge). A text of which it knows nothing has no neighbours.
+    words: any iterable, read once and never held whole; a repeated word counts once. A text is not its own neighbor,
+    in any case, and neither is a word without a known feature (the row that unknown words share is not a known
+    feature). A text without a known feature has no neighbors.
 
-    Raises InputError for k under 1 and for what Embedder.prepare refuses, counting the words from 0.
+    Raises InputError for k under 1 and for texts or words that Embedder.prepare refuses; it counts the words from 0.
     """
     _check_k(k)
     texts = embedder.prepare(texts)

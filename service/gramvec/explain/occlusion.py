@@ -1,6 +1,6 @@
-r"""What each feature of a text does to its vector where rows do not apply: the text is embedded again without it.
+r"""Occlusion: the effect of each feature on a text's vector, found by embedding the text again without the feature.
 
-For models with layers above the sum of their rows, and for those that read rows in their order. With u(a) the vector of
+It explains models with layers above the sum of their rows, and models that read rows in order. With u(a) the vector of
 a at length 1 and a\\i the text without feature i, the share of i is u(a) - u(a\\i); so its product with u(b) is by how
 much the cosine with b falls when i is left out (occlusion, Zeiler and Fergus, 2014), and the product of two shares,
 cos(a, b) - cos(a\\i, b) - cos(a, b\\j) + cos(a\\i, b\\j), is what i and j do together that neither does alone. Of a sum
@@ -24,9 +24,9 @@ MOST_ROWS = 16_384
 
 
 def shares(embedder: Embedder, rows: NDArray[np.int32]) -> tuple[Doubles, Doubles]:
-    """What each of a text's features does to its vector, and that vector: float64[n, d], float64[d], at length 1.
+    """Return the share of each of a text's features, float64[n, d], and the text's vector at length 1, float64[d].
 
-    rows: int32[n], the features in the model's order. Features that are left out together share what they do evenly.
+    rows: int32[n], the features in the model's order. Features that are left out together share their effect evenly.
     Raises BackendError if the runtime fails.
     """
     n = len(rows)

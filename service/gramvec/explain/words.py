@@ -16,7 +16,7 @@ BLOCK_ROWS = 4_096
 
 
 class Word(NamedTuple):
-    """What stands between white space; start, end: code-point offsets into the text as given."""
+    """Run of characters between white space; start, end: code-point offsets into the text as given."""
 
     text: str
     start: int
@@ -24,7 +24,7 @@ class Word(NamedTuple):
 
 
 class WordPair(NamedTuple):
-    """What a word of the source and one of the target add to the score."""
+    """Contribution of a source word and a target word to the score."""
 
     source: Word
     target: Word

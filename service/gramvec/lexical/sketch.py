@@ -56,7 +56,7 @@ class Ngrams(NamedTuple):
 
 
 class Shape(TypedDict):
-    """What an LexicalSketch is made with, see there."""
+    """Parameters of a LexicalSketch, described there."""
 
     orders: tuple[int, ...]
     columns: int
@@ -131,7 +131,7 @@ class LexicalSketch:
         return joined, counts
 
     def ngrams(self, text: str) -> Ngrams:
-        """What makes a text's sketch. Raises InputError for a lone surrogate."""
+        """Return the n-grams whose vectors add up to a text's sketch. Raises InputError for a lone surrogate."""
         given = code_points([text])
         chars = characters(given, self.spaces)
         found = hashed_features(given, chars, self.letter, self.orders)

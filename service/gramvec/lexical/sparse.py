@@ -1,4 +1,4 @@
-"""What weighs the features of texts: their shares of texts at hand."""
+"""Sparse embeddings whose feature weights are fitted to the texts at hand."""
 
 from __future__ import annotations
 

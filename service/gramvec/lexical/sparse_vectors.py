@@ -45,7 +45,7 @@ class SparseVectors:
         return sparse.csr_array((self.values, self.indices, self.indptr), shape=(len(self), self.columns))
 
     def rows(self, places: NDArray[np.int64]) -> SparseVectors:
-        """These rows, in this order."""
+        """Return the given rows, in the given order."""
         lengths = self.indptr[places + 1] - self.indptr[places]
         at = ranges(self.indptr[places], lengths)
         return SparseVectors(np.append(0, np.cumsum(lengths)), self.indices[at], self.values[at], self.columns)

@@ -1,7 +1,7 @@
-"""What n-grams weigh, and its file, lexical.safetensors: a / (a + p), p the share of some texts that hold the n-gram.
+"""Weights of n-grams, a / (a + p) for a share p of texts that hold the n-gram, and their file, lexical.safetensors.
 
-SIF's weight (Arora et al. 2017, equation 3), of n-grams by texts. Weights are whole numbers of 255ths, so that sums of
-them are exact. An n-gram that is rare or unknown weighs 1.
+This is SIF's weight (Arora et al. 2017, equation 3) for n-grams and texts. Weights are multiples of 1/255, so that
+their sums are exact. An n-gram that is rare or unknown weighs 1.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class NgramWeights:
 
 
 def _wrong(letters: NDArray[Any], weights: NDArray[Any]) -> str | None:
-    """What of the arrays cannot be; linear, without a loop over entries."""
+    """Return the first fault of the arrays, or None, in linear time and without a Python loop over entries."""
     if len(weights) != 1 << WEIGHT_BITS or not np.all(weights):
         return f"weights are not {1 << WEIGHT_BITS} numbers from 1"
     if len(letters) % 2 or (len(letters) > 0 and int(letters.max()) >= CODE_POINTS):

@@ -16,8 +16,8 @@ Device = Literal["auto", "cpu", "cuda"]
 
 
 class Sums(NamedTuple):
-    """Of n texts: vectors float32[n, d], counts int64[n] of their rows, `unknown` as in FeatureBatch, and the seconds
-    that went into features.
+    """Result for n texts: vectors float32[n, d], counts int64[n] of their rows, `unknown` as in FeatureBatch, and the
+    seconds that featurizing took.
     """
 
     vectors: NDArray[np.float32]
@@ -27,11 +27,11 @@ class Sums(NamedTuple):
 
 
 class Batching(NamedTuple):
-    """How a runtime wants to be called.
+    """Batching that suits a runtime.
 
-    texts: so many make a call worth its while; more in one call only take longer, and more memory. waits: a call waits
-    for a device, whatever its size, so an event loop is no place for it. long_text_factor: how many times the usual a
-    character of a text of thousands of characters costs.
+    texts: the efficient number of texts for a call; more in one call only take longer, and more memory. waits: a call
+    of any size waits for a device, so it must not run in an event loop. long_text_factor: the cost of a character in a
+    text of thousands of characters, as a multiple of the usual cost.
     """
 
     texts: int = 512
@@ -59,7 +59,7 @@ class Runtime(Protocol):
 
     @property
     def batching(self) -> Batching:
-        """How it wants to be called; any other way gives the same bytes."""
+        """Return the batching that suits the runtime; any other batching gives the same bytes."""
         ...
 
     def run(self, batch: FeatureBatch) -> NDArray[np.float32]:
@@ -70,10 +70,10 @@ class Runtime(Protocol):
         ...
 
     def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
-        """What `run` gives for the features of these texts, to the bit.
+        """Featurize texts and return the same bits as `run` for their features.
 
-        Raises InputError for what the featurizer refuses, BackendError if the device fails. May be called from several
-        threads.
+        Raises InputError for a text that the featurizer refuses, BackendError if the device fails. May be called
+        from several threads.
         """
         ...
 

@@ -66,7 +66,7 @@ class CudaRuntime:
             self._lanes.put(_Lane(cudart, self._rows, self._texts, exact.dimension))
 
     def run(self, batch: FeatureBatch) -> Floats:
-        """See Runtime.run."""
+        """Sum rows on the device in exact pieces, as Runtime.run asks."""
         ids, exact = batch.ids, self._exact
         check_rows(batch, exact.rows)
         vectors = np.empty((len(batch), exact.dimension), np.float32)
@@ -83,7 +83,7 @@ class CudaRuntime:
         return vectors
 
     def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
-        """See Runtime.embed."""
+        """Featurize on the CPU, then sum on the device, as Runtime.embed asks."""
         return features_then_sums(self, featurizer, texts)
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ def rows_a_call(dimension: int) -> int:
 
 
 def _calls(bounds: Int64s, rows: int, texts: int) -> Iterator[slice]:
-    """As many pieces as fit a call, again and again; none has more rows than fit one."""
+    """Yield slices of as many consecutive pieces as fit one call; no piece may have more rows than fit one call."""
     start = 0
     while start < len(bounds) - 1:
         stop = int(np.searchsorted(bounds, bounds[start] + rows, side="right")) - 1

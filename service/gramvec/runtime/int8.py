@@ -25,10 +25,10 @@ MOST_EXACT = 2**24
 
 @dataclass(frozen=True)
 class ExactTable:
-    """How a table's sums become vectors, and how many of its rows a sum may have.
+    """Table whose sums are exact in float32, with the steps from a sum to a vector.
 
-    rows: of the table, float32[rows, d] in steps. most: so many rows add up to 2^24 at most. A vector is
-    activation((sum * step / rows of the text if `mean`) * columns + bias).
+    rows: number of rows of the table, float32[rows, d] in steps. most: the most rows whose sum stays within 2^24.
+    A vector is activation((sum * step / rows of the text if `mean`) * columns + bias).
     """
 
     rows: int

@@ -78,7 +78,7 @@ class NativeRuntime:
         )
 
     def run(self, batch: FeatureBatch) -> Floats:
-        """See Runtime.run."""
+        """Sum rows in C, as Runtime.run asks."""
         table = self._open_table()
         vectors = np.empty((len(batch), self._dimension), np.float32)
         wrong = table(batch.ids, batch.offsets, vectors)
@@ -87,7 +87,7 @@ class NativeRuntime:
         return self._activated(vectors)
 
     def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
-        """See Runtime.embed. Where the featurizer is in C, a text is read while memory brings the rows of the last."""
+        """Featurize and sum, as Runtime.embed asks; C reads a text while memory fetches the last text's rows."""
         if featurizer.loops is None:
             return features_then_sums(self, featurizer, texts)
         table = self._open_table()

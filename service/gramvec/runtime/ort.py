@@ -216,7 +216,7 @@ def import_onnxruntime() -> ModuleType:
 
 
 def is_installed(name: str) -> bool:
-    """Whether pip, or another of its kind, has installed a distribution of this name."""
+    """Return True if pip or another installer has installed a distribution of this name."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -227,7 +227,10 @@ def is_installed(name: str) -> bool:
 
 
 def why_no_cuda() -> str | None:
-    """What can be said against CUDA without importing onnxruntime, which takes 0.1 s and 25 MB; None if it may work."""
+    """Return the reason why CUDA is unavailable, or None if it may work.
+
+    The check does not import onnxruntime, which takes 0.1 s and 25 MB.
+    """
     try:
         spec = find_spec("onnxruntime")
     except (ImportError, ValueError):
@@ -278,7 +281,7 @@ def cuda_session(onnxruntime: ModuleType, graph: Path) -> Any:
 
 
 def cause_of(error: Exception) -> str:
-    """One line of what onnxruntime says at length: the CUDA error, or the lack of memory, where it names one."""
+    """Return one line of onnxruntime's long message: the CUDA error or the lack of memory, if the message names one."""
     said = " ".join(str(error).split())
     named = _CAUSE.search(said)
     return (named[0].strip() if named else said.rpartition("Status Message: ")[2])[:LONGEST_CAUSE] or repr(error)

@@ -136,7 +136,7 @@ def golden_difference(bundle: Bundle, runtime: Runtime) -> float:
 
 
 def tolerance(bundle: Bundle) -> float:
-    """How far from the golden vectors a runtime may be."""
+    """Return the largest difference from the golden vectors that a runtime may have."""
     without_memo = bundle.manifest.memo and not bundle.memoised.compiled
     return AGREEMENT_WITHOUT_MEMO if without_memo else AGREEMENT
 

@@ -16,9 +16,9 @@ Record = dict[str, Any]
 
 
 def rows_of(records: Any) -> Iterable[Any]:
-    """One record, or any iterable of them, or a frame of pandas, polars or pyarrow, row by row.
+    """Return the rows of one record, an iterable of records, or a frame of pandas, polars or pyarrow.
 
-    Raises InputError for what has no order, or is neither.
+    Raises InputError for an unordered collection and for any other value.
     """
     if isinstance(records, str | dict):
         return [records]

@@ -39,7 +39,7 @@ class BestScore(BaseModel):
 
 
 class EmbeddingEntry(BaseModel):
-    """One vector, as numbers or as little-endian float32 in base64, and the place of its text."""
+    """Vector of a text, as numbers or as little-endian float32 in base64, and the index of the text."""
 
     object: Literal["embedding"]
     index: int

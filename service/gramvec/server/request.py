@@ -1,4 +1,4 @@
-"""One HTTP request as handlers see it: its body, its place in the model's queue, and the response that it gets."""
+"""HTTP request for handlers: its body, its place in the model's queue, and its response."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _is_sane = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 
 
 class Route(NamedTuple):
-    """One line of the table of routes.
+    """Entry of the table of routes.
 
     Attributes:
         method, path: of the request; a path may end in a parameter, as in "/models/{name:path}".
@@ -80,7 +80,7 @@ class Document(NamedTuple):
 
 
 class Request:
-    """One request and its response.
+    """HTTP request and its response.
 
     Attributes:
         headers: by lower-case name.

@@ -133,7 +133,7 @@ class EmbeddingsRequest(OneOrManyBody):
 
 
 class SourceAndSentences(Body):
-    """One text compared with many."""
+    """Source text and the sentences that it is compared with."""
 
     source_sentence: str
     sentences: Texts

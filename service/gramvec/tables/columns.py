@@ -78,7 +78,7 @@ class TableRows:
         return reader, ["text"] if form == "txt" else reader.names
 
     def _names_one(self, given: FileFormat, positional: tuple[str, ...]) -> bool:
-        """Whether the first line, which is not consumed, names a column."""
+        """Return True if the first line names a column; do not consume the line."""
         stream: Any = self.source.stream
         peek: Callable[[int], bytes] = getattr(stream, "peek", lambda _: b"")
         with readable(self.source):

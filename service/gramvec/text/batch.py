@@ -1,4 +1,4 @@
-"""What crosses from features to runtime: flat row ids with offsets."""
+"""Batch of features that a featurizer passes to a runtime: flat row ids with offsets."""
 
 from __future__ import annotations
 

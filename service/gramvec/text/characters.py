@@ -47,7 +47,7 @@ def lower_case_pairs() -> tuple[tuple[int, int], ...]:
 
 @lru_cache(maxsize=1)
 def class_ranges() -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """This interpreter's Unicode classes as ranges: first code points uint32[k] (from 0) and classes uint8[k]."""
+    """Return the interpreter's Unicode classes as ranges: first code points uint32[k] (from 0) and classes uint8[k]."""
     # map() keeps a million calls out of Python's loop, as above.
     characters = list(map(chr, range(CODE_POINTS)))
     of_category = defaultdict(lambda: SYMBOL, dict.fromkeys(_WORD_CATEGORIES, WORD))
@@ -59,9 +59,9 @@ def class_ranges() -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
 
 
 class CharacterTable:
-    """For each code point its class << 16 | id; id 0 means not in the alphabet.
+    """Table of class << 16 | id for each code point; id 0 means that the code point is not in the alphabet.
 
-    In pages of 256 code points, of which most are alike: 0.14 MB where one array for all would be 4.4 MB. pages:
+    Pages of 256 code points, most of them alike, take 0.14 MB, where one array for all would take 4.4 MB. pages:
     uint16[0x1100], entries: uint32[256 times the number of different pages]; both read-only.
     """
 

@@ -43,7 +43,7 @@ def code_points(texts: Sequence[str]) -> CodePoints:
 
 
 def has_surrogate(text: str) -> bool:
-    """Whether the text holds a code point from U+D800 to U+DFFF."""
+    """Return True if the text holds a code point from U+D800 to U+DFFF."""
     try:
         text.encode()
     except UnicodeEncodeError:  # UTF-8 has a form for every code point but these

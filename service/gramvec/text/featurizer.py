@@ -89,5 +89,5 @@ def _fits(memo: Memo, spec: FeatureSpec, vocabulary: Vocabulary) -> bool:
 
 
 def can_be_memoised(spec: FeatureSpec) -> bool:
-    """Whether chunks have sums of their own: n-grams of one character would count a space for both its sides."""
+    """Return True if chunks can have memoized sums: n-grams of one character would count a space for both its sides."""
     return bool(spec.orders) and spec.orders[0] > 1

@@ -1,4 +1,4 @@
-"""What callers have their texts in: any iterable of str, read once, or one sentence that says what it is instead."""
+"""Conversion of callers' texts: any iterable of str, read once, and one clear error for any other value."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def listed(texts: Iterable[str]) -> list[str]:
 
 
 def iterated(texts: Iterable[str]) -> Iterator[str]:
-    """The same, one after the other, lazily. Raises InputError at once."""
+    """Return a lazy iterator over the texts that `listed` accepts. Raises InputError at once."""
     _check(texts)
     return iter(listed(texts) if any(hasattr(texts, name) for name in TO_LIST) else texts)
 
 
 def no_text(index: int, value: Any) -> InputError:
-    """What is wrong with a value that is no str."""
+    """Return the error for a value that is not a str."""
     kind = type(value).__name__
     if value is None or kind in ("NAType", "NaTType") or (isinstance(value, float) and np.isnan(value)):
         said = f"text {index} is missing ({value}); leave it out (pandas: dropna) or give '' for it (fillna)"

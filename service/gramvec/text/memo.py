@@ -57,7 +57,7 @@ def ngrams_across(edge: str, orders: Sequence[int]) -> list[str]:
 
 
 def ngrams_by_end(edge: str, orders: Sequence[int]) -> list[list[str]]:
-    """The same, those together that end in the same character."""
+    """Return the n-grams of `ngrams_across`, grouped by the character in which they end."""
     space = edge.rfind(" ", 1, len(edge) - 1)
     return [
         [edge[end - n : end] for n in orders if n >= end - space + 1 and end >= n]
@@ -66,7 +66,7 @@ def ngrams_by_end(edge: str, orders: Sequence[int]) -> list[list[str]]:
 
 
 def longest_reach(orders: Sequence[int], bits: int) -> int:
-    """How far edges reach in a model of these orders; 0 where none cross a space, or their keys do not fit 64 bits."""
+    """Return the reach of edges for these orders; 0 if no n-gram crosses a space or the keys do not fit 64 bits."""
     reach = max(orders, default=0) - 2
     return reach if reach > 0 and (2 * reach + 1) * bits <= 64 else 0
 

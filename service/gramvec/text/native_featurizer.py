@@ -54,7 +54,7 @@ class NativeFeaturizer:
             raise InputError(f"the vocabulary or the memo is damaged ({error}); export the bundle again") from error
 
     def __call__(self, texts: Sequence[str], sums: bool) -> FeatureBatch:
-        """As plain.featurize on the same texts, or, for `sums`, in fewer rows of the same sum."""
+        """Return the batch of plain.featurize for the same texts or, with `sums`, fewer rows with the same sum."""
         try:
             ids, offsets, unknown = self.loops(texts, sums)
         except OverflowError as error:

@@ -82,7 +82,7 @@ def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
 
 
 def places(text: str, chars: plain.Characters, composed: int) -> tuple[Int64s, Int64s]:
-    """Where each normalised character of a text begins and ends in it: int64[m]. composed: code points in form C."""
+    """Return the start and end in a text of each normalized character, int64[m]. composed: code points in form C."""
     origin_start, origin_end = _origins(text, composed)
     padding = chars.source < 0
     source = np.where(padding, 0, chars.source)
@@ -118,7 +118,7 @@ def _origins(text: str, composed: int) -> tuple[Int64s, Int64s]:
 
 
 def _begins_anew(character: str) -> bool:
-    """Whether normalisation never joins or moves it with what stands before (UAX #15, stable boundaries)."""
+    """Return True if normalization never joins or reorders it with preceding text (UAX #15, stable boundaries)."""
     if character.isascii():
         return True
     decomposed = unicodedata.normalize("NFD", character)[0]

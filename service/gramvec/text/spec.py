@@ -1,4 +1,4 @@
-"""What turns text into features, frozen: with the vocabulary, all that a featurizer needs to know."""
+"""Frozen specification of the features of a text; with the vocabulary, it defines a featurizer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WordRule = Literal["runs-and-symbols/1", "white-space/1"]
 
 @dataclass(frozen=True)
 class FeatureSpec:
-    """How a text becomes features. Its canonical JSON has a digest, which a bundle's manifest stores.
+    """Rules that turn a text into features. A bundle's manifest stores the digest of their canonical JSON.
 
     orders: the n of the character n-grams, ascending, each 1 to 6; () for none.
     words: whether whole words are features too.
@@ -71,12 +71,12 @@ class FeatureSpec:
 
     @property
     def kind(self) -> str:
-        """What the features are: "ngrams", "words" or "ngrams+words"."""
+        """Return the kind of features: "ngrams", "words" or "ngrams+words"."""
         return "+".join(name for name, used in (("ngrams", self.orders), ("words", self.words)) if used)
 
     @property
     def has_symbols(self) -> bool:
-        """Whether a character that is no letter or its like is a word by itself; what Vocabulary.build is given."""
+        """Return True if a character other than a letter or its like is a word by itself; Vocabulary.build takes it."""
         return self.word_rule == "runs-and-symbols/1"
 
     def to_dict(self) -> dict[str, Any]:

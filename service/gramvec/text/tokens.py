@@ -64,7 +64,7 @@ _LOCAL = frozenset({"BertNormalizer", "Lowercase", "NFC", "NFD", "StripAccents",
 
 @dataclass(frozen=True)
 class TokenSpec(FeatureSpec):
-    """How a text becomes tokens, beside the tokenizer's file.
+    """Rules that turn a text into tokens, in addition to the tokenizer's file.
 
     Attributes:
         tokenizer: the rule, named and versioned; this version of gramvec knows `tokenizers/1`.

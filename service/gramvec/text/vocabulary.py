@@ -47,7 +47,7 @@ _DTYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row of the table: an n-gram, a word, or the row that unknown words share (text "")."""
+    """Row of the table: an n-gram, a word, or the row that unknown words share (text "")."""
 
     kind: EntryKind
     text: str
@@ -83,15 +83,15 @@ class Vocabulary:
 
     @cached_property
     def ngram_index(self) -> hashing.SortedKeys:
-        """Where the n-grams are by their keys: made when first asked for, in 7 ms for 180,000."""
+        """Return the index of n-grams by their keys; it is built on first use, in 7 ms for 180,000."""
         return hashing.SortedKeys(self.ngram_keys)
 
     @cached_property
     def word_index(self) -> hashing.SortedKeys:
-        """Where the words are by their hashes, see hashing.word_hashes: made when first asked for.
+        """Return the index of words by their hashes (see hashing.word_hashes); it is built on first use.
 
-        Raises InputError for words that are there twice, or were chosen to have one hash: of a million that nobody
-        chose, two have one in 30 million vocabularies.
+        Raises InputError for repeated words, and for words chosen to share a hash. In vocabularies of a million words
+        that nobody chose, two words share a hash in one of 30 million vocabularies.
         """
         starts = self.word_starts.astype(np.int64)
         index = hashing.SortedKeys(hashing.word_hashes(self.word_chars, starts[:-1], np.diff(starts)))

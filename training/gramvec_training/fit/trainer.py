@@ -1,4 +1,4 @@
-"""One training step on a device: forward, backward, and the lazy and dense optimizers."""
+"""Training step on a device: forward, backward, and the lazy and dense optimizers."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ TEACHING_COST = 512
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """One request: its texts, the future of its result, and the part of it that still waits.
+    """Queued request: its texts, the future of its result, and the part that still waits.
 
     Attributes:
         turn_cost: the part of `waiting_cost` that its next batch takes; the rest goes to the end of the queue.

@@ -28,7 +28,7 @@ LEAST_SECONDS = 0.001
 
 
 class Job:
-    """One admitted request. Its pieces of work run one after the other, between those of other requests.
+    """Admitted request, whose pieces of work run in order, between those of other requests.
 
     Attributes:
         waited_ms, worked_ms: milliseconds of waiting for the thread, and of work, in all pieces so far.

@@ -1,4 +1,4 @@
-"""One client's connection: its bytes become requests, one after another, and each gets its answer."""
+"""HTTP/1.1 connection of a client: parses bytes into requests and answers them in order."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def in_flight(self) -> bool:
-        """Whether a request has begun and is not answered yet."""
+        """Return True while a request has begun and is not answered."""
         return self._request is not None and not self._request.complete
 
     @property
     def is_new(self) -> bool:
-        """Whether no request has arrived yet."""
+        """Return True until the first request arrives."""
         return self._fresh and not self._deaf
 
     @property

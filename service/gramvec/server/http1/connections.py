@@ -104,12 +104,12 @@ class Connections:
 
     @property
     def busy(self) -> bool:
-        """Whether a request is in flight."""
+        """Return True while a request is in flight."""
         return bool(self.tasks) or any(one.in_flight for one in self.members)
 
     @property
     def has_new(self) -> bool:
-        """Whether a connection has not sent a request yet."""
+        """Return True if a connection has not sent a request yet."""
         return any(one.is_new for one in self.members)
 
     def unsent_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""One request and its answer, as ASGI has them, with two short cuts: a body that is complete, and a whole answer."""
+"""ASGI cycle of a request and its answer, with shortcuts for a complete body and for a whole answer."""
 
 from __future__ import annotations
 

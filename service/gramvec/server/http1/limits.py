@@ -83,7 +83,7 @@ class FlowControl:
 
     @property
     def read_paused(self) -> bool:
-        """Whether the connection is not read."""
+        """Return True while the connection is not read."""
         return self._paused != 0
 
     def pause_reading(self, reason: int) -> None:
@@ -121,7 +121,7 @@ class FlowControl:
 
 
 class Timeouts:
-    """How long one client has been waited for, in seconds of the event loop.
+    """Waiting times for one client, in seconds of the event loop.
 
     All connections are swept twice a second instead of having a timer each.
 

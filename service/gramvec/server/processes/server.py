@@ -1,4 +1,4 @@
-"""One serving process: uvicorn's loop, socket and lifespan around our connections, with graceful shutdown."""
+"""Serving process: uvicorn's loop, socket and lifespan around our connections, with graceful shutdown."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Server:
 
     @property
     def started(self) -> bool:
-        """Whether connections are accepted, or were."""
+        """Return True once the server has begun to accept connections."""
         return self._uvicorn.started
 
     def stop(self) -> None:

@@ -116,7 +116,7 @@ class Worker(Process):
 
     @property
     def ending(self) -> str:
-        """How the process has ended, for the log."""
+        """Return the end of a log message that says how the process ended."""
         code = self.exitcode or 0
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 

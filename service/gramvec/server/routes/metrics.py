@@ -24,7 +24,7 @@ Samples = Iterable[tuple[Sequence[str], float]]
 
 
 class Family(NamedTuple):
-    """One metric: its type, its name without the ending of the type, its labels, and its help text."""
+    """Metric family: its type, its name without the suffix of the type, its labels, and its help text."""
 
     type: Literal["counter", "gauge", "histogram", "info"]
     name: str

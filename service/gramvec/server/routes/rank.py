@@ -103,7 +103,7 @@ class RankRequest(Body):
 
 
 class RankedText(BaseModel):
-    """One text in a response of /rerank."""
+    """Ranked text in a response of /rerank."""
 
     index: int
     score: float
@@ -111,7 +111,7 @@ class RankedText(BaseModel):
 
 
 class RankedDocument(BaseModel):
-    """One document in a response of /v1/rerank."""
+    """Ranked document in a response of /v1/rerank."""
 
     index: int
     relevance_score: float

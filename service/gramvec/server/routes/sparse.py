@@ -29,7 +29,7 @@ class SparseRequest(OneOrManyBody):
 
 
 class SparseValue(BaseModel):
-    """One entry of a sparse vector: its column, below 16,777,216, and its value."""
+    """Entry of a sparse vector: its column, below 16,777,216, and its value."""
 
     index: int
     value: float

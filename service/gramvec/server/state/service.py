@@ -1,4 +1,4 @@
-"""What the routes share: the models, a batcher for each, and whether requests are taken at the moment."""
+"""Shared state of the routes: the models, a batcher for each, and whether the service accepts requests now."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time (UTC, RFC 3339), level, logger, message, the fields, the traceback if any."""
+    """Formatter of a JSON object a line: time (UTC, RFC 3339), level, logger, message, the fields, any traceback."""
 
     converter = staticmethod(time.gmtime)
 
@@ -60,9 +60,9 @@ def configure(log_format: Literal["text", "json"]) -> None:
 
 
 def _traceback(record: logging.LogRecord) -> Iterator[str]:
-    """Where each exception of the chain was raised, and its type.
+    """Yield the traceback lines of each exception of the chain, and its type.
 
-    Its message is shown only where no user's text can be in it: an exception tells freely what it failed on.
+    An exception may quote the value that it failed on, so its message is shown only if it cannot hold a user's text.
     """
     error = record.exc_info[1] if record.exc_info else None
     shown = NO_USER_TEXT.keys() <= record.__dict__.keys()

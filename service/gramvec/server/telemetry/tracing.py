@@ -32,7 +32,7 @@ def check_tracing() -> None:
 
 
 class Spans:
-    """One span a request, made when it is over: what is switched off costs a look at an attribute.
+    """Recorder of one span a request, made when the request ends; switched off, it costs one attribute lookup.
 
     Args:
         provider: whose spans these are; None for one by the OTEL_ variables. Make it in the process that serves: it has
