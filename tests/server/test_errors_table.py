@@ -255,7 +255,7 @@ def naming(place: str, answer: httpx.Response) -> httpx.Response:
 CASES: dict[str, Provoke] = {
     "not JSON, or not UTF-8": lambda stage, it: raw(stage.plain, it, b'{"%b": "\xff"}' % it.field.encode()),
     "not HTTP/1.1; the connection is closed": lambda stage, it: spoken(stage.plain, it, b"no colon\r\n\r\n"),
-    "a head with [two readings](#connections), or `CONNECT`; the connection is closed": read_in_two_ways,
+    "a head with [two readings](operating.md#connections), or `CONNECT`; the connection is closed": read_in_two_ways,
     "token ids as `input` of `/v1/embeddings`, without their encoding": lambda stage, it: post(
         stage.plain, it, [[1, 2], [3]]
     ),
