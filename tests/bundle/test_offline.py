@@ -156,6 +156,7 @@ def needed() -> dict[str, str]:
         for extra in {"", *requirement.extras} - {extra for one, extra in seen if one == name}:
             seen.add((name, extra))
             asked += [(one, extra) for one in map(Requirement, installed.requires or ())]
+    del found["gramvec"]  # the extra `all` names the others
     return found
 
 
