@@ -26,3 +26,10 @@ def test_no_class_is_defined_twice() -> None:
             for name in classes(path.read_text(encoding="utf-8")):
                 places[name].append(str(path.relative_to(ROOT)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_two_test_files_share_a_name() -> None:
+    """pytest imports files of folders that are not packages by their names."""
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if not (path.parent / "__init__.py").exists()]
+    names = [path.name for path in files]
+    assert len(names) == len(set(names)), sorted(name for name in names if names.count(name) > 1)
