@@ -116,18 +116,62 @@ def test_work_that_has_waited_too_long_is_dropped_before_it_begins() -> None:
     run(scenario)
 
 
-def test_pieces_of_one_request_alternate_with_others() -> None:
+def test_short_requests_go_before_the_next_piece_of_a_long_one_and_long_ones_in_turn() -> None:
     async def scenario() -> None:
         queue = WorkQueue("matches", 10)
         order: list[str] = []
 
         async def in_pieces(name: str, pieces: int) -> None:
-            with queue.admit(0.01 * pieces) as job:
+            with queue.admit(0.1 * pieces) as job:
                 for _ in range(pieces):
-                    await job.run(lambda: order.append(name), 0.01)
+                    await job.run(lambda: order.append(name), 0.1)
 
-        await asyncio.gather(in_pieces("long", 4), in_pieces("short", 1))
-        assert order == ["long", "short", "long", "long", "long"]
+        await asyncio.gather(in_pieces("long", 4), in_pieces("late", 3), in_pieces("short", 1))
+        assert order == ["long", "short", "long", "long", "long", "late", "late", "late"]
+        queue.close()
+
+    run(scenario)
+
+
+def test_no_piece_begins_after_the_deadline_while_others_wait() -> None:
+    async def scenario() -> None:
+        queue = WorkQueue("matches", 0.2)
+        begun: list[str] = []
+
+        def slow(name: str) -> None:
+            begun.append(name)
+            time.sleep(0.15)
+
+        async def in_pieces(name: str, pieces: int) -> None:
+            with queue.admit(0.001) as job:
+                for _ in range(pieces):
+                    await job.run(lambda: slow(name), 0.0)
+
+        first, second = await asyncio.gather(in_pieces("first", 9), in_pieces("second", 1), return_exceptions=True)
+        assert isinstance(first, Overloaded)
+        assert isinstance(second, Overloaded) or begun.count("second") == 1
+        assert begun.count("first") < 9
+        # One that is alone is never refused: a refusal means later.
+        await in_pieces("alone", 3)
+        assert begun.count("alone") == 3
+        queue.close()
+
+    run(scenario)
+
+
+def test_work_of_a_client_that_has_gone_is_not_begun() -> None:
+    async def scenario() -> None:
+        queue = WorkQueue("matches", 10)
+        gate, begun = threading.Event(), []
+        first = asyncio.create_task(work_in(queue, 0.001, lambda: gate.wait(PATIENCE)))
+        await asyncio.sleep(0.01)
+        gone = asyncio.create_task(work_in(queue, 0.001, lambda: begun.append("gone")))
+        last = asyncio.create_task(work_in(queue, 0.001, lambda: begun.append("last")))
+        await asyncio.sleep(0.01)
+        gone.cancel()
+        gate.set()
+        await asyncio.gather(first, last)
+        assert begun == ["last"]
         queue.close()
 
     run(scenario)

@@ -2,16 +2,22 @@
 
 Each kind of work has a queue and one thread of its own, so that no kind waits for another. A request states what its
 work costs, in seconds of a core, before it is admitted; it is refused where it could not end before the deadline.
+
+Long work comes in pieces. Short requests go first, then the others in the order in which they were admitted: if the
+pieces of all requests took turns, all would end late. Where several are present, a piece that would begin after the
+deadline of its request is refused, so no wrong estimate makes others late by more than one piece.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from itertools import count
+from typing import Any, TypeVar
 
 from gramvec.errors import Overloaded
 
@@ -25,6 +31,10 @@ MEMORY = 0.9
 # is mostly overhead.
 FIRST_SECONDS = 0.1
 LEAST_SECONDS = 0.001
+# Turns of the event loop in which a request may submit its next piece before another request begins.
+TURNS = 6
+# A request of less estimated work is short.
+SHORT_SECONDS = 0.25
 
 
 class Job:
@@ -34,10 +44,11 @@ class Job:
         waited_ms, worked_ms: milliseconds of waiting for the thread, and of work, in all pieces so far.
     """
 
-    def __init__(self, queue: WorkQueue, seconds: float) -> None:
+    def __init__(self, queue: WorkQueue, seconds: float, number: int) -> None:
         self._queue = queue
         self._admitted = time.perf_counter()
         self._begun = False
+        self.priority = seconds > SHORT_SECONDS, number
         self.left = seconds
         self.waited_ms = self.worked_ms = 0.0
 
@@ -49,11 +60,10 @@ class Job:
             seconds: the part of the estimate that this piece takes; None for all that is left.
 
         Raises:
-            Overloaded: the request waited longer than its deadline.
+            Overloaded: the deadline of the request is over before the work begins.
         """
         submitted = time.perf_counter()
-        done, started, ended = await self._queue.call(lambda: self._timed(work))
-        self._begun = True
+        done, started, ended = await self._queue.call(self, lambda: self._timed(work))
         self.waited_ms += (started - submitted) * 1e3
         self.worked_ms += (ended - started) * 1e3
         self._queue.learn(self, self.left if seconds is None else min(seconds, self.left), ended - started)
@@ -61,8 +71,9 @@ class Job:
 
     def _timed(self, work: Callable[[], T]) -> tuple[T, float, float]:
         started = time.perf_counter()
-        if not self._begun:
+        if not (self._begun and self._queue.is_alone):
             self._queue.check_deadline(started - self._admitted)
+        self._begun = True
         done = work()
         return done, started, time.perf_counter()
 
@@ -72,7 +83,7 @@ class WorkQueue:
 
     Args:
         kind: named in messages, as in "matches".
-        deadline_seconds: the work of a request has to end by then, by estimate, and has to begin by then.
+        deadline_seconds: the work of a request has to end by then, by estimate, and each piece has to begin by then.
         most_present: requests that may be at work or waiting.
     """
 
@@ -81,6 +92,10 @@ class WorkQueue:
         self._deadline_seconds = deadline_seconds
         self._most_present = most_present
         self._present = 0
+        self._numbers = count()
+        # Heap of the pieces that wait: the priority of the request, the number of the piece, the work, its result.
+        self._waiting: list[tuple[tuple[bool, int], int, Callable[[], Any], asyncio.Future[Any]]] = []
+        self._at_work = False
         self._estimated = 0.0
         # Seconds of work, real and estimated, weighted towards the last ones.
         self._real_seconds = self._said_seconds = FIRST_SECONDS
@@ -90,6 +105,11 @@ class WorkQueue:
     def wait_seconds(self) -> float:
         """Seconds until what is present now is done, by estimate."""
         return self._estimated * self._ratio
+
+    @property
+    def is_alone(self) -> bool:
+        """True while at most one request is present, so that none can be late for another."""
+        return self._present <= 1
 
     @property
     def _ratio(self) -> float:
@@ -120,7 +140,7 @@ class WorkQueue:
                     retry_after=wait,
                     reason="deadline",
                 )
-        job = Job(self, seconds)
+        job = Job(self, seconds, next(self._numbers))
         self._present += 1
         self._estimated += seconds
         try:
@@ -130,9 +150,39 @@ class WorkQueue:
             # Without the rounding of many additions where none is left.
             self._estimated = self._estimated - job.left if self._present else 0.0
 
-    def call(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Return the result of `work` in the thread of the queue, after what was submitted before."""
-        return asyncio.get_running_loop().run_in_executor(self._thread, work)
+    def call(self, job: Job, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Return the future result of `work` in the thread of the queue, in the turn of its job."""
+        result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (job.priority, next(self._numbers), work, result))
+        self._begin_next()
+        return result
+
+    def _begin_next(self) -> None:
+        while self._waiting and not self._at_work:
+            _, _, work, result = heapq.heappop(self._waiting)
+            if result.cancelled():  # the client has gone
+                continue
+            self._at_work = True
+            asyncio.get_running_loop().run_in_executor(self._thread, work).add_done_callback(
+                lambda done, result=result: self._end(done, result)  # type: ignore[misc]
+            )
+
+    def _end(self, done: asyncio.Future[Any], result: asyncio.Future[Any]) -> None:
+        if done.cancelled():
+            result.cancel()
+        elif (error := done.exception()) is not None:
+            if not result.done():
+                result.set_exception(error)
+        elif not result.done():
+            result.set_result(done.result())
+        self._pass_on(TURNS)
+
+    def _pass_on(self, turns: int) -> None:
+        if turns:
+            asyncio.get_running_loop().call_soon(self._pass_on, turns - 1)
+        else:
+            self._at_work = False
+            self._begin_next()
 
     def learn(self, job: Job, estimated: float, real: float) -> None:
         """Note that a piece of a job, of `estimated` seconds, took `real` ones."""
@@ -143,7 +193,7 @@ class WorkQueue:
             self._real_seconds = self._real_seconds * MEMORY + real
 
     def check_deadline(self, waited: float) -> None:
-        """Raise Overloaded for a request that has waited longer than the deadline."""
+        """Raise Overloaded if a request was admitted longer ago than the deadline."""
         if waited > self._deadline_seconds:
             raise Overloaded(
                 f"the request waited {waited:.1f} s, longer than its deadline of {self._deadline_seconds:g} s; send it"
@@ -154,4 +204,7 @@ class WorkQueue:
 
     def close(self) -> None:
         """End the thread after the work that it has begun."""
+        for *_, result in self._waiting:
+            result.cancel()
+        self._waiting.clear()
         self._thread.shutdown(wait=False, cancel_futures=True)
