@@ -229,6 +229,15 @@ def test_workers_that_cannot_start_end_it_all(work: str) -> None:
     assert ("ZeroDivisionError" in log) == ("1 / 0" in work)
 
 
+def test_where_one_of_two_has_served_the_death_of_both_is_no_failure_to_start() -> None:
+    """The one that was still starting has the first place, so it is looked at first."""
+    with supervising("number == 1 and pipe.send(True); " + UP + "answer(pipe)") as process:
+        before = both_up(process)
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: len(children(process) - before) == 2)
+
+
 def test_a_worker_that_does_not_end_is_killed() -> None:
     with supervising("signal.signal(signal.SIGTERM, signal.SIG_IGN); " + UP + "answer(pipe)") as process:
         before = both_up(process)

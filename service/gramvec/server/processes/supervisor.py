@@ -161,6 +161,7 @@ class Supervisor(Multiprocess):
                 seconds = self._most_unanswered * TICK_SECONDS
                 log.error("a worker (process %d) has not answered for %.0f s", worker.pid, seconds)
                 worker.process.kill()
+            self._any_started = self._any_started or worker.started
         for index, worker in enumerate(self.processes):
             if worker.exitcode is not None and not (self._successor and self._outdated[0] is worker):
                 self._replace(index, worker)
@@ -224,7 +225,6 @@ class Supervisor(Multiprocess):
     def _replace(self, index: int, worker: Worker) -> None:
         now, any_left = time.monotonic(), any(one.started and one.exitcode is None for one in self.processes)
         if worker.replaced_at is None:
-            self._any_started = self._any_started or worker.started or any_left
             if not any_left and (worker.exitcode == STARTUP_FAILURE or not self._any_started):
                 self.failure = f"a worker could not start ({worker.ending}); the lines above say why"
                 self.should_exit.set()
