@@ -66,11 +66,11 @@ test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that
 # pip prefers a CPU build of torch where one is kept beside the index, uv does not, and is ten times as fast for the rest.
 test-integrations: $(VENV)/.dev  ## gramvec.integrations and examples/ on the real libraries, in an environment of their own (3 GB)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	test -x $(VENV)/neighbours/bin/python || $(PYTHON) -m venv $(VENV)/neighbours
-	$(VENV)/neighbours/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt torch
-	$(BIN)/uv pip install --quiet --python $(VENV)/neighbours/bin/python -c requirements/constraints.txt \
-		-e '.[cpu,bulk,match,search,client,neighbours]' joblib hypothesis pytest pytest-timeout
-	$(VENV)/neighbours/bin/python -m pytest tests/integrations/test_integrations.py tests/docs/test_examples.py tests/embed/test_library.py \
+	test -x $(VENV)/neighbors/bin/python || $(PYTHON) -m venv $(VENV)/neighbors
+	$(VENV)/neighbors/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt torch
+	$(BIN)/uv pip install --quiet --python $(VENV)/neighbors/bin/python -c requirements/constraints.txt \
+		-e '.[cpu,bulk,match,search,client,neighbors]' joblib hypothesis pytest pytest-timeout
+	$(VENV)/neighbors/bin/python -m pytest tests/integrations/test_integrations.py tests/docs/test_examples.py tests/embed/test_library.py \
 		tests/search/test_search_records.py tests/client/test_reranking_clients.py
 
 test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)
@@ -104,11 +104,12 @@ test-ray: $(VENV)/.ray  ## install Ray and run a job on two workers, one of them
 	$(BIN)/python -m pytest -m ray tests/bulk/test_bulk_ray.py
 
 FUZZ_SECONDS ?= 600
-check: $(VENV)/.dev  ## lint, types, import contract, formatting
+check: $(VENV)/.dev  ## lint, types, import contract, formatting, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/codespell
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml docker/compose.*.yaml
 

@@ -74,7 +74,7 @@ class Found:
 def run(setting: Setting) -> Part:
     """Measure all ways on joins, a large table and pairs of tables."""
     part = Part()
-    ways: dict[str, Callable[[Tables], Found]] = {"gramvec match": _match, "gramvec match, labels": _labelled}
+    ways: dict[str, Callable[[Tables], Found]] = {"gramvec match": _match, "gramvec match, labels": _labeled}
     peers = {"TF-IDF, scikit-learn": ("sklearn", _tfidf), "RapidFuzz": ("rapidfuzz", _rapidfuzz)}
     for name, (module, way) in peers.items():
         try:
@@ -176,7 +176,7 @@ def _made_up(texts: Sequence[str]) -> Tables:
 
 
 def _known(one: MatchingSet) -> PairLabels:
-    """The pairs of train and valid that are no test pairs, each once, without those that are labelled both ways."""
+    """The pairs of train and valid that are no test pairs, each once, without those that are labeled both ways."""
     tested = set(zip(one.test.left.tolist(), one.test.right.tolist(), strict=True))
     both = one.train + one.valid
     said: dict[tuple[int, int], set[bool]] = {}
@@ -220,7 +220,7 @@ def _match(tables: Tables) -> Found:
     return Found(_nearest(found, len(tables.one.left)), scores)
 
 
-def _labelled(tables: Tables) -> Found:
+def _labeled(tables: Tables) -> Found:
     pair = TablePair(tables.every)
     known = fit_matcher(pair, [("", str(number)) for number in range(len(tables.every))], tables.known)
     found = choose(score_candidates(known, pair), 1, 0, one_to_one=False).matches

@@ -12,7 +12,7 @@ from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry
 
 
-def normalised(text: str, lowercase: bool) -> str:
+def normalized(text: str, lowercase: bool) -> str:
     """NFC, lower case a character at a time, single spaces, one space on each side; "" for white space alone."""
     text = unicodedata.normalize("NFC", text)
     if lowercase:
@@ -22,7 +22,7 @@ def normalised(text: str, lowercase: bool) -> str:
 
 
 def ngrams(text: str, orders: tuple[int, ...]) -> Iterator[str]:
-    """Every n-gram of a normalised text by its last character, shorter ones first."""
+    """Every n-gram of a normalized text by its last character, shorter ones first."""
     for end in range(1, len(text) + 1):
         for n in orders:
             if n <= end:
@@ -56,7 +56,7 @@ def words(text: str, rule: str = "runs-and-symbols/1") -> Iterator[str]:
 def featurize(text: str, spec: FeatureSpec, entries: list[Entry]) -> list[int]:
     """The rows of one text."""
     rows = {(entry.kind, entry.text): row for row, entry in enumerate(entries)}
-    text = normalised(text, spec.lowercase)
+    text = normalized(text, spec.lowercase)
     found = [rows[("ngram", ngram)] for ngram in ngrams(text, spec.orders) if ("ngram", ngram) in rows]
     if spec.words:
         unknown = rows.get(("unknown", "")) if spec.unknown_words == "row" else None

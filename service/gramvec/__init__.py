@@ -59,7 +59,7 @@ _WHERE = {
 }
 _MODULES = ("client", "explain", "integrations", "lexical")
 # Names of 0.1 and the names that they have now.
-_RENAMED = {"neighbours": "gramvec.explain", "sparse": "gramvec.lexical"}
+_RENAMED = {"neighbours": "gramvec.explain", "sparse": "gramvec.lexical"}  # codespell:ignore
 
 
 def __getattr__(name: str) -> Any:

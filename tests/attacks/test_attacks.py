@@ -65,7 +65,7 @@ def test_an_attack_ends_in_its_sentence(name: str, compiled: bool, folder: Path)
 
 def test_what_is_printed_of_a_bundle_moves_no_cursor(folder: Path) -> None:
     with manifest(folder) as values:
-        values["provenance"] = {"licence": "\x1b[2Jfree", "data": [{"name": "one\rtwo"}, {"name": ["\x07"]}]}
+        values["provenance"] = {"license": "\x1b[2Jfree", "data": [{"name": "one\rtwo"}, {"name": ["\x07"]}]}
     done = CliRunner().invoke(cli, ["inspect", str(folder)])
     assert done.exit_code == 0, done.output
     assert "license     \\x1b[2Jfree" in done.output

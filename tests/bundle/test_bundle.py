@@ -99,7 +99,7 @@ DAMAGES = {
         "not the manifest of a gramvec bundle",
     ),
     "missing field": (edit_manifest(lambda values: values.pop("dimension")), "manifest.json", "dimension: Field"),
-    "odd field": (edit_manifest(lambda values: values.update(colour=1)), "manifest.json", "colour: Extra"),
+    "odd field": (edit_manifest(lambda values: values.update(color=1)), "manifest.json", "color: Extra"),
     "other spec": (
         edit_manifest(lambda values: values["features"].update(orders=[2, 3])),  # type: ignore[attr-defined]
         "manifest.json",

@@ -1,4 +1,4 @@
-"""Heads: learned from labelled texts, stored without code, read by whoever trusts no file, and applied."""
+"""Heads: learned from labeled texts, stored without code, read by whoever trusts no file, and applied."""
 
 from __future__ import annotations
 
@@ -337,9 +337,9 @@ def fitted(vectors: Any, labels: list[str], **options: Any) -> Any:
 
 def test_a_head_tells_what_it_is_worth() -> None:
     rng = np.random.default_rng(1)
-    centres = np.eye(4, dtype=np.float32)
+    centers = np.eye(4, dtype=np.float32)
     own = rng.integers(0, 4, 1500)
-    vectors = centres[own] + rng.normal(0, 0.45, (1500, 4)).astype(np.float32)
+    vectors = centers[own] + rng.normal(0, 0.45, (1500, 4)).astype(np.float32)
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     labels = [f"label {one}" for one in own.tolist()]
     found, report = fitted(vectors, labels)
@@ -350,7 +350,7 @@ def test_a_head_tells_what_it_is_worth() -> None:
     assert report.accuracy_known > report.accuracy
     kept = (1 - report.unknown) * report.accuracy_known / report.accuracy
     assert kept == pytest.approx(0.95, abs=0.02)
-    answers = found.answers(found.predict([""] * 4, centres))
+    answers = found.answers(found.predict([""] * 4, centers))
     assert answers == ["label 0", "label 1", "label 2", "label 3"]
     again, same = fitted(vectors, labels)
     assert again.vector_weights.tobytes() == found.vector_weights.tobytes()
@@ -452,7 +452,7 @@ def test_a_tab_within_a_text_stays(tmp_path: Path) -> None:
         ("a.tsv", b"x\tcars\ny\t" + b"q" * 70_000 + b"\n", "a.tsv: line 2: text 1 has 70000 characters"),
     ],
 )
-def test_bad_labelled_files_are_named(tmp_path: Path, name: str, text: bytes, said: str) -> None:
+def test_bad_labeled_files_are_named(tmp_path: Path, name: str, text: bytes, said: str) -> None:
     (tmp_path / name).write_bytes(text)
     done = call("fit", tmp_path / name, "-o", tmp_path / "h", "-m", MODEL)
     assert done.exit_code == 1

@@ -49,7 +49,7 @@ def test_the_image_is_built_with_what_pyproject_names() -> None:
         assert one.specifier.contains(version), f"{one}: run make lock"
 
 
-def test_the_image_is_labelled_with_the_version() -> None:
+def test_the_image_is_labeled_with_the_version() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text()
     assert f'org.opencontainers.image.version="{gramvec.__version__}"' in dockerfile
     (base,) = re.findall(r'base\.name="([^"]+)"', dockerfile)

@@ -43,7 +43,7 @@ def newcomer(tmp_path: Path) -> Path:
     (tmp_path / "models" / "charagram-phrase").symlink_to(MODELS / "charagram-phrase")
     verbs = [("buys", "purchases"), ("repairs", "fixes"), ("begins", "starts"), ("sees", "notices")]
     things = [("a car", "an automobile"), ("a bike", "a bicycle"), ("the film", "the movie")]
-    whose = ["a man", "the young woman", "my neighbour", "two children"]
+    whose = ["a man", "the young woman", "my neighbor", "two children"]
     rows = [
         f"{who} {verb[0]} {thing[0]}\t{who} {verb[1]} {thing[1]}" for who in whose for verb in verbs for thing in things
     ]

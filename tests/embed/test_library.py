@@ -198,7 +198,7 @@ def test_a_model_is_pickled_by_its_place_and_digest(bundle_copy: Path) -> None:
     embedder.close()
 
 
-def test_explain_and_neighbours_are_there_by_import_gramvec_alone() -> None:
+def test_explain_and_neighbors_are_there_by_import_gramvec_alone() -> None:
     script = "import gramvec, sys; print('numpy' in sys.modules); print(gramvec.explain.explain.__name__, " \
         "gramvec.explain.nearest_words.__name__)"  # fmt: skip
     done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)

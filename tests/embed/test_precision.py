@@ -69,7 +69,7 @@ def test_it_is_what_sentence_transformers_does_where_that_is_installed(
         assert (ours == theirs).mean() > 0.9999  # ties are rounded in float32
 
 
-def test_unnormalised_vectors_have_signs_but_no_range() -> None:
+def test_unnormalized_vectors_have_signs_but_no_range() -> None:
     for precision in ("int8", "uint8"):
         with pytest.raises(InputError, match="leave out normalize"):
             check_precision(precision, normalize=False)  # type: ignore[arg-type]

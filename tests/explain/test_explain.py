@@ -164,11 +164,11 @@ def test_features_stand_where_their_spans_say(opened: Callable[[str], gramvec.Em
     bundle = opened(name).bundle
     found = locate(text, bundle.spec, bundle.vocabulary)
     assert found.rows.tolist() == bundle.featurizer([text]).ids.tolist()
-    assert found.text == reference.normalised(text, bundle.spec.lowercase)
+    assert found.text == reference.normalized(text, bundle.spec.lowercase)
     composed = unicodedata.is_normalized("NFC", text)
     for index, (start, end) in enumerate(zip(found.start.tolist(), found.end.tolist(), strict=True)):
         assert 0 <= start <= end <= len(text)
-        there = reference.normalised(text[start:end], bundle.spec.lowercase).strip()
+        there = reference.normalized(text[start:end], bundle.spec.lowercase).strip()
         spelt = found.spelt(index).strip()
         assert there == spelt if composed else spelt in there
 
@@ -204,7 +204,7 @@ def test_the_contributions_are_those_of_the_sum_written_out(
         np.testing.assert_allclose([abs(pair.contribution) for pair in found.pairs], largest, atol=1e-6)
     for pair in found.pairs:
         for text, feature in zip(texts, (pair.source, pair.target), strict=True):
-            assert reference.normalised(text[feature.start : feature.end], True).strip() == feature.text.strip().lower()
+            assert reference.normalized(text[feature.start : feature.end], True).strip() == feature.text.strip().lower()
 
 
 WORDS_ONLY = FeatureSpec(orders=(), words=True, unknown_words="row")

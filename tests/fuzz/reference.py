@@ -49,7 +49,7 @@ def known(vocabulary: Vocabulary, memo: Memo | None) -> Known:
 
 def sums(text: str, spec: FeatureSpec, vocabulary: Vocabulary, memo: Memo, rows: Known) -> list[int]:
     """The rows of a text where rows are sums, sorted."""
-    codes = normalised(text, vocabulary)
+    codes = normalized(text, vocabulary)
     ids = [code & ID_MASK for code in codes]
     kinds = [code >> CLASS_SHIFT for code in codes]
     spaces = [place for place, kind in enumerate(kinds) if kind == SPACE]
@@ -96,7 +96,7 @@ def words(ids: list[int], kinds: list[int], begin: int, end: int, unknown: int, 
     return found
 
 
-def normalised(text: str, vocabulary: Vocabulary) -> list[int]:
+def normalized(text: str, vocabulary: Vocabulary) -> list[int]:
     """The codes of a text's characters: composed, single spaces, one on each side; none of white space alone."""
     space = int(vocabulary.table[ord(" ")])
     codes = [space]

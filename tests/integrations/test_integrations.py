@@ -48,12 +48,12 @@ def needs(*modules: str) -> Any:
     return found[0]
 
 
-def test_import_gramvec_brings_no_neighbour_and_a_missing_one_is_named() -> None:
+def test_import_gramvec_brings_no_neighbor_and_a_missing_one_is_named() -> None:
     script = (
         "import sys, gramvec\n"
-        "neighbours = ['sklearn', 'langchain_core', 'chromadb', 'duckdb', 'polars', 'mteb', 'bertopic']\n"
-        "print(any(one in sys.modules for one in neighbours), 'gramvec.integrations' in sys.modules)\n"
-        "print(gramvec.integrations.__name__, any(one in sys.modules for one in neighbours))\n"
+        "neighbors = ['sklearn', 'langchain_core', 'chromadb', 'duckdb', 'polars', 'mteb', 'bertopic']\n"
+        "print(any(one in sys.modules for one in neighbors), 'gramvec.integrations' in sys.modules)\n"
+        "print(gramvec.integrations.__name__, any(one in sys.modules for one in neighbors))\n"
         "sys.modules['bertopic'] = None\n"
         "from gramvec.integrations import BertopicBackend\n"
     )

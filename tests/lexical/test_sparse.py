@@ -24,7 +24,7 @@ UNICODE = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 TEXT = st.one_of(UNICODE, st.text("aAb1 -\u0130\u00e9\u0301\u3000\n", max_size=30))
 
 
-def finalised(key: int, kind: int) -> int:
+def finalized(key: int, kind: int) -> int:
     """SplitMix64's finaliser in Python's integers; the highest bits."""
     x = (key + (kind + 1) * hashed.PRIME) & MASK
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
@@ -36,18 +36,18 @@ def column_of_ngram(ngram: str) -> int:
     key = 0
     for character in ngram:
         key = (key * hashed.PRIME + ord(character)) & MASK
-    return finalised(key, len(ngram))
+    return finalized(key, len(ngram))
 
 
 def column_of_word(word: str) -> int:
     key = 0xCBF29CE484222325
     for character in word:
         key = ((key ^ ord(character)) * 0x100000001B3) & MASK
-    return finalised(key, 0)
+    return finalized(key, 0)
 
 
 def features(text: str, orders: tuple[int, ...], words: bool) -> Counter[int]:
-    text = reference.normalised(text, lowercase=True)
+    text = reference.normalized(text, lowercase=True)
     found = Counter(column_of_ngram(one) for one in reference.ngrams(text, orders))
     if words:
         found.update(column_of_word(one) for one in reference.words(text))

@@ -1,4 +1,4 @@
-"""`gramvec match --labels`: what is learned, what is refused, what is labelled next; a matcher in a file, attacked."""
+"""`gramvec match --labels`: what is learned, what is refused, what is labeled next; a matcher in a file, attacked."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_what_labels_teach_holds_for_rows_without_labels(tables: Any, either: Ma
     right_ones = sum(one == other for one, other in pairs)
     assert right_ones >= 110 and right_ones / len(pairs) > 0.95
     assert (found.scores >= either.threshold - 1e-6).all() and found.scores.max() <= 1
-    unlabelled = [one == other for one, other in pairs if one >= 60]
-    assert sum(unlabelled) >= 50
+    unlabeled = [one == other for one, other in pairs if one >= 60]
+    assert sum(unlabeled) >= 50
 
 
 def test_the_report_is_of_labels_that_were_held_out(tables: Any, matcher: Matcher) -> None:
@@ -178,11 +178,11 @@ def test_uncertain_pairs_are_near_the_threshold_and_new() -> None:
         ([(0, -1, 1)], "label 0 is not"),
         ([(0, 0.5, 1)], "label 0 is not"),
         ([None], "label 0 is not"),
-        ([(0, 0, 1), (0, 0, 0)], "1 pair is labelled both ways: rows 0 and 0; keep one"),
+        ([(0, 0, 1), (0, 0, 0)], "1 pair is labeled both ways: rows 0 and 0; keep one"),
         ([(500, 0, 1)], "row 500 of the left table, which has 120"),
         ([(0, 10**30, 1)], "label 0 is not|row "),
-        ([], "only 0 labelled pairs match"),
-        ([(row, row, 1) for row in range(50)], "only 0 labelled pairs do not match"),
+        ([], "only 0 labeled pairs match"),
+        ([(row, row, 1) for row in range(50)], "only 0 labeled pairs do not match"),
         ([(row, row, 1) for row in range(50)] + [(0, row, 0) for row in range(1, 30)], "of 1 rows of the left table"),
     ],
 )
@@ -361,22 +361,22 @@ def test_the_command_learns_keeps_and_asks(files: Path) -> None:
                  "--review-pairs", "15", "-o", files / "one.csv")  # fmt: skip
     assert done.returncode == 0, done.stderr
     said = done.stderr.decode()
-    assert "learned from 240 labelled pairs, 60 of them matches" in said and re.search(r"F1 \d+\.\d%", said)
+    assert "learned from 240 labeled pairs, 60 of them matches" in said and re.search(r"F1 \d+\.\d%", said)
     again = match(files, "--matcher", kept, "-o", files / "two.csv")
     assert again.returncode == 0 and (files / "one.csv").read_bytes() == (files / "two.csv").read_bytes()
     found = list(csv.DictReader((files / "one.csv").read_text().splitlines()))
     assert sum(row["left_id"][1:] == row["right_id"][1:] for row in found) > 0.95 * len(found) > 100
     asked = list(csv.DictReader(review.read_text().splitlines()))
     assert len(asked) == 15 and all(row["match"] == "" and row["left"] and row["right"] for row in asked)
-    labelled = {(row["left"], row["right"]) for row in csv.DictReader((files / "labels.csv").read_text().splitlines())}
-    assert labelled.isdisjoint((row["left_id"], row["right_id"]) for row in asked)
+    labeled = {(row["left"], row["right"]) for row in csv.DictReader((files / "labels.csv").read_text().splitlines())}
+    assert labeled.isdisjoint((row["left_id"], row["right_id"]) for row in asked)
     filled = [row | {"match": "yes" if row["left_id"][1:] == row["right_id"][1:] else "No"} for row in asked[:9]]
     with (files / "filled.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, asked[0].keys())
         writer.writeheader()
         writer.writerows([*filled, *asked[9:]])
     more = match(files, *ON, "--labels", files / "labels.csv", "--labels", files / "filled.csv")
-    assert b"learned from 249 labelled pairs" in more.stderr, more.stderr
+    assert b"learned from 249 labeled pairs" in more.stderr, more.stderr
     lost = match(files, *ON, "--review", review)
     assert lost.returncode == 1 and b"exists already" in lost.stderr
     others = match(files, "--on", "name", "--matcher", kept)
@@ -417,12 +417,12 @@ def test_labels_of_other_forms(form: str, tmp_path: Path) -> None:
         ("left,right,match\na1,b1,maybe\n", "line 2: match is maybe; write 1 or 0"),
         ("left,right,match\na1,b999,1\n", "line 2: no row of the right table has the id b999"),
         ("left,right,match\nx1,b1,1\n", "line 2: no row of the left table has the id x1"),
-        ("left,right,match\na1,b1,1\na1,b1,0\n", "1 pair is labelled both ways: a1 and b1 .*line 2 and .*line 3"),
+        ("left,right,match\na1,b1,1\na1,b1,0\n", "1 pair is labeled both ways: a1 and b1 .*line 2 and .*line 3"),
         ("left,right,match\na1,b1\n", "line 2: 2 fields"),
-        ("left,right,match\na1,b1,1\n", "only 1 labelled pairs match"),
-        ("left,right,match\na1,b1,\n", "only 0 labelled pairs match"),
-        ("left,right,match\n", "only 0 labelled pairs match"),
-        ("", "labels have columns|only 0 labelled"),
+        ("left,right,match\na1,b1,1\n", "only 1 labeled pairs match"),
+        ("left,right,match\na1,b1,\n", "only 0 labeled pairs match"),
+        ("left,right,match\n", "only 0 labeled pairs match"),
+        ("", "labels have columns|only 0 labeled"),
     ],
 )
 def test_what_is_wrong_with_labels_is_one_sentence(text: str, said: str, files: Path) -> None:
@@ -439,13 +439,11 @@ def test_contradictory_labels_are_named_at_once_or_skipped(files: Path) -> None:
     options = (*ON, "--labels", files / "wrong.csv", "-o", files / "o.csv", "--on-error", "skip")
     done = match(files, *options)
     assert done.returncode == 0, done.stderr
-    assert b"skipped 4 labels" in done.stderr and b"learned from 238 labelled pairs" in done.stderr
+    assert b"skipped 4 labels" in done.stderr and b"learned from 238 labeled pairs" in done.stderr
     (files / "wrong.csv").write_text("\n".join(rows.splitlines()[:-2]))
     done = match(files, *options[:-2])
     assert done.returncode == 1 and not (files / "p.csv").exists()
-    assert re.search(
-        rb"2 pairs are labelled both ways: a1 and b1 \(.*line \d+ and .*line 242\), a2 and b2", done.stderr
-    )
+    assert re.search(rb"2 pairs are labeled both ways: a1 and b1 \(.*line \d+ and .*line 242\), a2 and b2", done.stderr)
 
 
 def test_labels_with_several_matches_of_a_row_ask_for_all(tables: Any, tmp_path: Path) -> None:
@@ -463,14 +461,14 @@ def test_labels_with_several_matches_of_a_row_ask_for_all(tables: Any, tmp_path:
     assert (again.left.tolist(), again.right.tolist()) == (found.left.tolist(), found.right.tolist())
 
 
-def test_the_command_reports_how_many_labelled_pairs_are_written(files: Path) -> None:
+def test_the_command_reports_how_many_labeled_pairs_are_written(files: Path) -> None:
     done = match(files, *ON, "--labels", files / "labels.csv", "-o", files / "o.csv")
     rows = list(csv.DictReader((files / "o.csv").read_text().splitlines()))
     written = {(row["left_id"], row["right_id"]) for row in rows}
     labels = list(csv.DictReader((files / "labels.csv").read_text().splitlines()))
     right = sum((row["left"], row["right"]) in written for row in labels if row["match"] == "1")
     wrong = sum((row["left"], row["right"]) in written for row in labels if row["match"] == "0")
-    assert f"of the labelled pairs, {right} of 60 matches and {wrong} of 180 others are written" in done.stderr.decode()
+    assert f"of the labeled pairs, {right} of 60 matches and {wrong} of 180 others are written" in done.stderr.decode()
 
 
 def test_files_of_matchers_are_neither_planted_links_nor_pipes(either: Matcher, tmp_path: Path) -> None:

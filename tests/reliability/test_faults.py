@@ -49,11 +49,11 @@ class FaultyRuntime:
         self._inner = inner
         self._rows = rows
         self._error = error
-        self.neighbours = 0
+        self.neighbors = 0
 
     def run(self, batch: FeatureBatch) -> Any:
         if self._rows & set(batch.ids.tolist()):
-            self.neighbours = max(self.neighbours, len(batch) - 1)
+            self.neighbors = max(self.neighbors, len(batch) - 1)
             raise self._error("injected fault")
         return self._inner.run(batch)
 
@@ -97,7 +97,7 @@ def test_a_runtime_that_fails_on_one_text_fails_for_its_request_alone(error: typ
             model.gate.set()
             found = small.result(PATIENCE)
             assert held.result(PATIENCE).status_code == 200
-        assert runtime.neighbours > 0
+        assert runtime.neighbors > 0
         for text, (status, body) in zip(texts, found, strict=True):
             if POISON in text:
                 assert (status, body["error_type"]) == (424, "backend")
@@ -123,7 +123,7 @@ def all_at_once(server: RunningServer, texts: list[str]) -> list[tuple[int, Any]
     return found
 
 
-def test_a_bulk_request_with_one_bad_text_is_424_and_its_neighbours_are_not() -> None:
+def test_a_bulk_request_with_one_bad_text_is_424_and_its_neighbors_are_not() -> None:
     with faulty(BackendError, "native") as (embedder, _), running(Settings(), embedder) as server:
         bodies = [{"inputs": ["a fast car"] * 2_000}, {"inputs": ["a fast car"] * 1_999 + [POISON]}] * 3
         with ThreadPoolExecutor(len(bodies)) as pool:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gramvec_research.catalog import EXPERIMENTS, PAPERS, experiment_named
 
 from conftest import MODELS, ROOT
 from gramvec.errors import InputError
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
-from gramvec_research.catalogue import EXPERIMENTS, PAPERS, experiment_named
 from gramvec_research.page import Result, drawings, page, perform, read_results
 from gramvec_research.paragram import seldom, separation
 from gramvec_research.shared import ExperimentInputs, Finding, ResultTable
@@ -238,7 +238,7 @@ def options_of(folder: Path) -> list[str | Path]:
         "--vectors", given.vectors, "--freq", folder / "f.txt", "--freq", folder / "g.txt", "--sets", folder / "one",
         "--sets", folder / "two", "--data", folder / "data", "--in-domain", folder / "phrases" / "phrases.tsv",
         "--word-sets", folder / "words" / "simlex999.tsv", "--models", MODELS, "--norms-of", folder / "v.txt",
-        "--labelled", folder / "supervised", "--tagged", folder / "pos", "--seeds", "1",
+        "--labeled", folder / "supervised", "--tagged", folder / "pos", "--seeds", "1",
     ]  # fmt: skip
 
 
@@ -287,7 +287,7 @@ def test_quick_fails_where_a_sure_finding_does_not_hold(
     unsound = replace(
         EXPERIMENTS[-1], run=lambda _: ResultTable(({"a": 1},), (Finding("water is wet", False, "dry", sure=True),))
     )
-    monkeypatch.setattr("gramvec_research.catalogue.experiment_named", lambda _: unsound)
+    monkeypatch.setattr("gramvec_research.catalog.experiment_named", lambda _: unsound)
     run = ["run", unsound.name, *options_of(folder)]
     result = call(*run, "--quick", "--out", tmp_path / "quick")
     assert result.exit_code == 1
@@ -347,7 +347,7 @@ def test_the_commands(folder: Path, tmp_path: Path) -> None:
     assert len(written["outcome"]["rows"]) == 5
     assert "there is no experiment t6; there are all-systems, " in sentence(call("run", "t6", *options))
     assert "give --norms-of" in sentence(call("run", "paragram-norms", *options))
-    assert "give --labelled" in sentence(call("run", "sif-table-8", *options))
+    assert "give --labeled" in sentence(call("run", "sif-table-8", *options))
     assert "give --data" in sentence(call("run", "all-systems", *options))
     assert "give --tagged" in sentence(call("run", "charagram-table-4", *options))
     assert "give --models" in sentence(call("run", "charagram-table-8", *options))

@@ -1,4 +1,4 @@
-"""The commands head and label: a user's own labelled texts and scored pairs over a bundle or a run."""
+"""The commands head and label: a user's own labeled texts and scored pairs over a bundle or a run."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from training_support import research as call
 
 pytestmark = pytest.mark.slow
 
-COLOURS, ANIMALS = ("red", "green", "blue"), ("cat", "dog", "cow")
+COLORS, ANIMALS = ("red", "green", "blue"), ("cat", "dog", "cow")
 FILLERS = ("a", "the", "one", "my")
 
 
 def rows(number: int, *, pairs: bool = False) -> list[str]:
-    """Texts that name a colour or an animal; pairs that name the same kind or not."""
+    """Texts that name a color or an animal; pairs that name the same kind or not."""
     rng = np.random.default_rng(1)
     found = []
     for _ in range(number):
         kinds = rng.integers(0, 2, 2)
-        one, other = (" ".join([str(rng.choice(FILLERS)), str(rng.choice((COLOURS, ANIMALS)[kind]))]) for kind in kinds)
+        one, other = (" ".join([str(rng.choice(FILLERS)), str(rng.choice((COLORS, ANIMALS)[kind]))]) for kind in kinds)
         same = "same" if kinds[0] == kinds[1] else "other"
-        found.append(f"{same}\t{one}\t{other}" if pairs else f"{('colour', 'animal')[kinds[0]]}\t{one}")
+        found.append(f"{same}\t{one}\t{other}" if pairs else f"{('color', 'animal')[kinds[0]]}\t{one}")
     return found
 
 
@@ -48,7 +48,7 @@ def rows(number: int, *, pairs: bool = False) -> list[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("heads")
     spec = FeatureSpec(orders=(), words=True)
-    vocabulary = build_vocabulary([" ".join((*COLOURS, *ANIMALS, *FILLERS))], spec)
+    vocabulary = build_vocabulary([" ".join((*COLORS, *ANIMALS, *FILLERS))], spec)
     table = np.random.default_rng(2).normal(size=(len(vocabulary), 8)).astype(np.float32)
     export_table(
         path / "b", name="b", kind="sif", spec=spec, vocabulary=vocabulary, table=table, pooling="mean",
@@ -68,14 +68,14 @@ def accuracy(stdout: str) -> float:
 
 @pytest.mark.parametrize("learned", [(), ("--learn-model",)])
 def test_labels_are_learned_and_given(folder: Path, tmp_path: Path, learned: tuple[str, ...]) -> None:
-    given = ["--labelled", folder / "texts.tsv", "--out", tmp_path / "h", "--rate", "0.05", "--epochs", "60"]
+    given = ["--labeled", folder / "texts.tsv", "--out", tmp_path / "h", "--rate", "0.05", "--epochs", "60"]
     done = call("head", folder / "b", *given, *learned)
     assert done.exit_code == 0, done.output
     assert accuracy(done.stdout) == 100
     assert "on 24 held-out rows" in done.stdout
     assert "2 labels, 87 rows learned from, 9 to choose the epoch by" in done.stdout
     said = call("label", tmp_path / "h", "--texts", folder / "new.txt").stdout.splitlines()
-    assert [line.split("\t")[::2] for line in said] == [["colour", "the red"], ["animal", "my cow"]]
+    assert [line.split("\t")[::2] for line in said] == [["color", "the red"], ["animal", "my cow"]]
     assert all(0.5 < float(line.split("\t")[1]) <= 1 for line in said)
     assert {path.name for path in (tmp_path / "h").iterdir()} == {"head.json", "head.npz"}
     with np.load(tmp_path / "h" / "head.npz") as arrays:
@@ -104,7 +104,7 @@ def test_the_commands_of_the_page(folder: Path, tmp_path: Path, monkeypatch: pyt
 
 def test_a_pair_has_a_label_too(folder: Path, tmp_path: Path) -> None:
     options = [
-        "--labelled",
+        "--labeled",
         folder / "pairs.tsv",
         "--out",
         tmp_path / "h",
@@ -180,22 +180,22 @@ def test_what_cannot_be_scored_is_said_first(folder: Path, tmp_path: Path, text:
 
 
 def test_one_file_is_learned_from(folder: Path, tmp_path: Path) -> None:
-    labelled, scored = ("--labelled", folder / "texts.tsv"), ("--scored", folder / "scores.tsv")
-    for given in ((), (*labelled, *scored)):
+    labeled, scored = ("--labeled", folder / "texts.tsv"), ("--scored", folder / "scores.tsv")
+    for given in ((), (*labeled, *scored)):
         done = call("head", folder / "b", *given, "--out", tmp_path / "h")
         assert done.exit_code == 2
-        assert "give a file to learn from, as --labelled or as --scored" in done.stderr
+        assert "give a file to learn from, as --labeled or as --scored" in done.stderr
 
 
 def test_a_pair_whose_order_counts(folder: Path, tmp_path: Path) -> None:
     """Which of the two names the animal: products and distances cannot tell, vectors side by side can."""
     rng = np.random.default_rng(3)
-    sides = [(str(rng.choice(COLOURS)), str(rng.choice(ANIMALS))) for _ in range(200)]
+    sides = [(str(rng.choice(COLORS)), str(rng.choice(ANIMALS))) for _ in range(200)]
     lines = [
         f"{'first' if at % 2 else 'second'}\t" + "\t".join(one[:: -1 if at % 2 else 1]) for at, one in enumerate(sides)
     ]
     (tmp_path / "pairs.tsv").write_text("\n".join(lines) + "\n")
-    given = ["--labelled", tmp_path / "pairs.tsv", "--rate", "0.01"]
+    given = ["--labeled", tmp_path / "pairs.tsv", "--rate", "0.01"]
     for pair, expected in (("compared", False), ("joined", True)):
         done = call("head", folder / "b", *given, "--pair", pair, "--out", tmp_path / pair)
         assert done.exit_code == 0, done.output
@@ -203,13 +203,13 @@ def test_a_pair_whose_order_counts(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "new.tsv").write_text("cow\tred\nred\tcow\n")
     said = call("label", tmp_path / "joined", "--texts", tmp_path / "new.tsv").stdout.splitlines()
     assert [line.split("\t")[0] for line in said] == ["first", "second"]
-    single = ["--labelled", folder / "texts.tsv", "--pair", "joined", "--out", tmp_path / "single"]
+    single = ["--labeled", folder / "texts.tsv", "--pair", "joined", "--out", tmp_path / "single"]
     assert "for pairs of texts" in sentence(call("head", folder / "b", *single))
 
 
 def test_the_same_command_learns_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        given = ["--labelled", folder / "texts.tsv", "--out", tmp_path / name, "--epochs", "2"]
+        given = ["--labeled", folder / "texts.tsv", "--out", tmp_path / name, "--epochs", "2"]
         assert call("head", folder / "b", *given).exit_code == 0
     assert (tmp_path / "one" / "head.npz").read_bytes() == (tmp_path / "two" / "head.npz").read_bytes()
     given[3:] = [tmp_path / "three", "--epochs", "2", "--seed", "2"]
@@ -228,7 +228,7 @@ def test_a_stopped_head_goes_on_to_the_same_bytes(
         return usual(objective, vectors, examples)
 
     def learn(out: str) -> Result:
-        given = ["--labelled", folder / "texts.tsv", "--learn-model", "--epochs", "4"]
+        given = ["--labeled", folder / "texts.tsv", "--learn-model", "--epochs", "4"]
         return call("head", folder / "b", *given, "--out", tmp_path / out)
 
     monkeypatch.setattr(HeadObjective, "loss", stopped)
@@ -244,13 +244,13 @@ def test_a_stopped_head_goes_on_to_the_same_bytes(
 def test_over_a_run_of_another_kind(folder: Path, tmp_path: Path) -> None:
     """An LSTM, which no bundle gives back."""
     (tmp_path / "p.tsv").write_text(
-        "".join(f"{one} {word}\t{one}\n" for one in FILLERS for word in (*COLOURS, *ANIMALS))
+        "".join(f"{one} {word}\t{one}\n" for one in FILLERS for word in (*COLORS, *ANIMALS))
     )
     config = '[model]\nname = "m"\nkind = "lstm"\ndimension = 6\n[features]\norders = []\nwords = true\n'
     config += '[encoder]\nkind = "lstm"\n[training]\nsteps = 2\nbatch = 4\n[[data]]\npath = "p.tsv"\n'
     (tmp_path / "c.toml").write_text(config)
     assert train("fit", tmp_path / "c.toml", "--data", tmp_path, "--out", tmp_path / "run").exit_code == 0
-    given = ["--labelled", folder / "texts.tsv", "--learn-model", "--epochs", "60", "--rate", "0.05"]
+    given = ["--labeled", folder / "texts.tsv", "--learn-model", "--epochs", "60", "--rate", "0.05"]
     done = call("head", tmp_path / "run", *given, "--out", tmp_path / "h")
     assert done.exit_code == 0, done.output
     assert accuracy(done.stdout) > 90
@@ -269,7 +269,7 @@ def test_no_row_is_in_two_parts() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\tx\n" * 3 + "b\ty\n", "there are 4 usable rows; give 10 labelled texts at least"),
+        ("a\tx\n" * 3 + "b\ty\n", "there are 4 usable rows; give 10 labeled texts at least"),
         ("a\tx\n" * 12, "all 12 rows have the label 'a'; give texts of two labels"),
         ("".join(f"label{n}\ttext\n" for n in range(12)), "there are 12 labels in 12 rows, too many to learn"),
         ("".join(f"{n}.5\tone\tother\n" for n in range(12)), "if they are scores, give the file as --scored"),
@@ -278,14 +278,14 @@ def test_no_row_is_in_two_parts() -> None:
 )
 def test_what_cannot_be_learned_is_said_first(folder: Path, tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "l.tsv").write_text(text)
-    said = sentence(call("head", folder / "b", "--labelled", tmp_path / "l.tsv", "--out", tmp_path / "h"))
+    said = sentence(call("head", folder / "b", "--labeled", tmp_path / "l.tsv", "--out", tmp_path / "h"))
     assert message in said
     assert not (tmp_path / "h" / "head.json").exists()
 
 
 def test_a_folder_with_other_files_or_a_head_is_left_alone(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("x")
-    given = ["--labelled", folder / "texts.tsv", "--epochs", "1"]
+    given = ["--labeled", folder / "texts.tsv", "--epochs", "1"]
     assert "holds other files than a head" in sentence(call("head", folder / "b", *given, "--out", tmp_path))
     assert "not a folder but a file" in sentence(call("head", folder / "b", *given, "--out", tmp_path / "thesis.txt"))
     assert call("head", folder / "b", *given, "--out", tmp_path / "h").exit_code == 0
@@ -295,7 +295,7 @@ def test_a_folder_with_other_files_or_a_head_is_left_alone(folder: Path, tmp_pat
 
 def test_a_model_that_changed_and_a_damaged_head_are_said(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "b", tmp_path / "b")
-    given = ["--labelled", folder / "texts.tsv", "--epochs", "1", "--out", tmp_path / "h"]
+    given = ["--labeled", folder / "texts.tsv", "--epochs", "1", "--out", tmp_path / "h"]
     assert call("head", tmp_path / "b", *given).exit_code == 0
     label = ["label", tmp_path / "h", "--texts", folder / "new.txt"]
     record = orjson.loads((tmp_path / "h" / "head.json").read_bytes())

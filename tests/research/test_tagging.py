@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gramvec_research.catalog import experiment_named
 
 from gramvec.errors import InputError
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
-from gramvec_research.catalogue import experiment_named
 from gramvec_research.shared import ExperimentInputs
 from gramvec_research.tagging import (
     CHARAGRAM,
@@ -125,7 +125,7 @@ def test_numbers_of_parameters_are_those_of_the_papers_sizes() -> None:
     made = Tagger(150, 45, settings, torch.Generator().manual_seed(1))
     lstm = 4 * (150 * 50 + 50 * 50 + 50) + 3 * 50
     assert sum(one.numel() for one in made.parameters()) == 2 * lstm + (100 * 50 + 50) + (50 * 45 + 45)
-    assert (settings.batch, settings.rate, settings.momentum, settings.optimiser) == (100, 0.2, 0.95, "sgd")
+    assert (settings.batch, settings.rate, settings.momentum, settings.optimizer) == (100, 0.2, 0.95, "sgd")
     assert settings.decay == "none"
 
 

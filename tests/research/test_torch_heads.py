@@ -14,7 +14,7 @@ from gramvec.errors import InputError
 from gramvec_research.answers import score_targets
 from gramvec_research.heads import HeadObjective, JoinedHead, PairHead, Supervision, TextHead, new_head
 from gramvec_research.shared import ExperimentInputs
-from gramvec_research.supervised import LabelledPart, SupervisedTask, entailment, linear_svm, nb_svm
+from gramvec_research.supervised import LabeledPart, SupervisedTask, entailment, linear_svm, nb_svm
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.fit.trainer import Trainer
@@ -135,8 +135,8 @@ def test_a_head_learns_its_labels_and_a_fixed_table_stays(sides: int, fixed: boo
 
 
 def task() -> SupervisedTask:
-    def part(*labels: float) -> LabelledPart:
-        return LabelledPart([(f"text number {index}",) for index in range(len(labels))], np.array(labels))
+    def part(*labels: float) -> LabeledPart:
+        return LabeledPart([(f"text number {index}",) for index in range(len(labels))], np.array(labels))
 
     return SupervisedTask("t", ("no", "yes"), part(0, 0, 0, 0, 0, 0, 1, 1, 1), part(1), part(0, 1, 1))
 
@@ -152,7 +152,7 @@ def test_scores_and_majority_by_hand() -> None:
     one = task()
     assert one.majority() == pytest.approx(100 / 3)
     assert one.score(np.array([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]], np.float32), one.scored) == pytest.approx(200 / 3)
-    scored = LabelledPart([("a", "b")] * 3, np.array([1.0, 3.0, 5.0]))
+    scored = LabeledPart([("a", "b")] * 3, np.array([1.0, 3.0, 5.0]))
     scores = SupervisedTask("s", (), scored, scored, scored)
     assert scores.score(scores.targets(scored), scored) == pytest.approx(100)
     assert scores.score(scores.targets(scored)[::-1], scored) == pytest.approx(-100)
@@ -172,8 +172,8 @@ def test_a_label_that_was_not_learned_is_refused(tmp_path: Path) -> None:
     (tmp_path / "sick" / "train.entail.tsv").write_text("A\tx\ty\nB\tx\ty\n" * 5)
     (tmp_path / "sick" / "trial.entail.tsv").write_text("C\tx\ty\n")
     with pytest.raises(InputError, match="labels of entailment are not all of one kind"):
-        entailment(ExperimentInputs(tmp_path, (), (), labelled=tmp_path))
-    with pytest.raises(InputError, match="give --labelled"):
+        entailment(ExperimentInputs(tmp_path, (), (), labeled=tmp_path))
+    with pytest.raises(InputError, match="give --labeled"):
         entailment(ExperimentInputs(tmp_path, (), ()))
 
 

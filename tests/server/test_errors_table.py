@@ -274,9 +274,7 @@ CASES: dict[str, Provoke] = {
     "wrong type or value of a field, which is named": lambda stage, it: naming(
         it.known, post(stage.plain, it, "a", **{it.known: 5})
     ),
-    "missing or unknown field, which is named": lambda stage, it: naming(
-        "colour", post(stage.plain, it, "a", colour=1)
-    ),
+    "missing or unknown field, which is named": lambda stage, it: naming("color", post(stage.plain, it, "a", color=1)),
     "text too long without `truncate`; its place is named": text_is_too_long,
     "lone surrogate; the text's place is named": lambda stage, it: naming(
         f"{it.field}[1]", post(stage.plain, it, ["a", "\udfff"])

@@ -311,7 +311,7 @@ def test_health_ready_and_info(client: httpx.Client, embedder: Embedder) -> None
     assert served["dimension"] == embedder.dimension
     assert served["vocabulary_size"] == embedder.manifest.rows
     assert served["max_characters"] == 65_536
-    assert served["licence"] == embedder.manifest.provenance.get("licence")
+    assert served["license"] == embedder.manifest.provenance.get("license")
     assert served["training_data"] == embedder.manifest.provenance.get("data")
     assert info["limits"] == {
         "max_texts": 50,
@@ -406,7 +406,7 @@ INVALID = (422, "validation")
         embed_case({"inputs": ["a", None]}, *INVALID, "inputs[1] must be a string, not null"),
         embed_case({"inputs": [["a"]]}, *INVALID, "inputs[0] must be a string, not a list"),
         embed_case(
-            {"inputs": "a", "normalise": True}, *INVALID, "normalise is not a known field; did you mean normalize?"
+            {"inputs": "a", "normalize": True}, *INVALID, "normalize is not a known field; did you mean normalize?"
         ),
         embed_case({"input": "a"}, *INVALID, "input is not a known field; did you mean inputs?"),
         embed_case({"something": "a"}, *INVALID, "inputs is missing"),

@@ -108,18 +108,18 @@ def one_score(server: RunningServer, source: str, target: str, **body: Any) -> s
     return two_digits(found[0])
 
 
-def test_the_score_is_that_of_similarity_and_the_letters_are_coloured(page: Page, server: RunningServer) -> None:
+def test_the_score_is_that_of_similarity_and_the_letters_are_colored(page: Page, server: RunningServer) -> None:
     for source, target in [(SOURCE, TARGET), ("not  bad\n at all", "👩‍👧 good é"), ("vehicals", "vehicles")]:
         page.compare(source, target)
         assert page.text("score") == one_score(server, source, target)
-    colours = page.script(
+    colors = page.script(
         "return [...document.querySelectorAll('#painted-source span')].map((one) => [one.className,"
         "getComputedStyle(one).backgroundColor, getComputedStyle(one).textDecorationLine])"
     )
-    named = {name: (colour, line) for name, colour, line in colours if name}
+    named = {name: (color, line) for name, color, line in colors if name}
     assert "p4" in named
-    assert all(colour != "rgba(0, 0, 0, 0)" for colour, _ in named.values())
-    assert named["p4"][1] == "underline"  # for who sees no colour
+    assert all(color != "rgba(0, 0, 0, 0)" for color, _ in named.values())
+    assert named["p4"][1] == "underline"  # for who sees no color
     said = httpx.post(
         f"{server.url}/explain",
         json={"inputs": {"source_sentence": "vehicals", "target_sentence": "vehicles"}},
@@ -428,7 +428,7 @@ def test_ink_on_every_tint_can_be_read(page: Page, scheme: str) -> None:
     ]
     value = "const s = getComputedStyle(document.documentElement);"
     hexes = page.script(f"{value} return arguments[0].map((one) => s.getPropertyValue('--' + one).trim())", names)
-    light = {name: luminance(colour) for name, colour in zip(names, hexes, strict=True)}
+    light = {name: luminance(color) for name, color in zip(names, hexes, strict=True)}
     page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert (light["page"] > 0.5) == (scheme == "light")
     pairs = [("ink", tint) for tint in names[4:]] + [(text, ground) for text in names[1:4] for ground in names[4:6]]
@@ -437,9 +437,9 @@ def test_ink_on_every_tint_can_be_read(page: Page, scheme: str) -> None:
         assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (scheme, text, ground)
 
 
-def luminance(colour: str) -> float:
+def luminance(color: str) -> float:
     """The relative luminance of #rgb or #rrggbb (WCAG 2.2)."""
-    digits = colour[1:] if len(colour) == 7 else "".join(one * 2 for one in colour[1:])
+    digits = color[1:] if len(color) == 7 else "".join(one * 2 for one in color[1:])
     channels = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
     linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in channels]
     return sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

@@ -194,8 +194,8 @@ def test_a_spec_survives_json_and_has_a_stable_digest() -> None:
     # Part of the bundle format: if this changes, no published bundle opens any more.
     assert spec.digest == "04f20a82bdda573c48d6f5cf0ea0d79f21b07ad99443618af67e55e35b857dd9"
     assert FeatureSpec(orders=(2, 3, 4), unicode="14.0.0").digest != spec.digest
-    with pytest.raises(InputError, match="unknown fields: colour"):
-        FeatureSpec.from_dict(spec.to_dict() | {"colour": 1})
+    with pytest.raises(InputError, match="unknown fields: color"):
+        FeatureSpec.from_dict(spec.to_dict() | {"color": 1})
 
 
 def test_spec_and_vocabulary_must_fit() -> None:

@@ -35,11 +35,11 @@ def memoised(request: pytest.FixtureRequest) -> tuple[Featurizer, Featurizer, li
     spec = SPECS[request.param]
     vocabulary = build_vocabulary(CORPUS * 2, spec)
     known = set("".join(entry.text for entry in vocabulary.entries()))
-    chunks = {chunk for text in CORPUS for chunk in reference.normalised(text, spec.lowercase).split()}
+    chunks = {chunk for text in CORPUS for chunk in reference.normalized(text, spec.lowercase).split()}
     # Every second one, so that memoised chunks stand beside others, and one of a single letter.
     kept = [*sorted(chunk for chunk in chunks if set(chunk) <= known)[::2], "q"]
     reach = longest_reach(spec.orders, vocabulary.bits)
-    texts = [reference.normalised(text, spec.lowercase) for text in [*CORPUS, "q q q"]]
+    texts = [reference.normalized(text, spec.lowercase) for text in [*CORPUS, "q q q"]]
     edges = {edge for text in texts for edge in edges_of(text, reach)} if reach else set()
     across = sorted(edge for edge in edges if set(edge) <= known)[::2]
     memo = Memo.build(kept, vocabulary, edges=across, reach=reach)

@@ -31,10 +31,10 @@ RECORD: dict[str, Any] = {
         "model": {"dimension": 2, "pooling": "mean", "activation": "linear"},
         "training": {
             "margin": 0.4, "negatives": "max", "batch": 10, "rate": 0.001, "decay": "linear", "seed": 1, "l2": 0.0,
-            "l2_centre": "zero", "mega_batch": 3, "optimiser": "adagrad",
+            "l2_center": "zero", "mega_batch": 3, "optimizer": "adagrad",
         },
     },
-    "data": [{"name": "pairs", "licence": "CC0", "groups": 60, "pairs_per_epoch": 60}],
+    "data": [{"name": "pairs", "license": "CC0", "groups": 60, "pairs_per_epoch": 60}],
     "rows": 7, "steps": 20, "pairs": 200, "seconds": 2.0, "device": "cpu", "threads": 1, "pairs_per_second": 100,
     "scores": {"tasks": {}, "notes": []},
 }  # fmt: skip
@@ -80,7 +80,7 @@ def sets(tmp_path: Path) -> Path:
     return tmp_path / "dev"
 
 
-def test_nearest_neighbours_by_hand(bundle: Path) -> None:
+def test_nearest_neighbors_by_hand(bundle: Path) -> None:
     embedder = gramvec.load(bundle, device="cpu")
     queries = ["East", "not able", "zzz"]
     found = nearest_words_of(embedder, queries, [*WORDS, "zzz", "yyy"], k=2)
@@ -170,7 +170,7 @@ def test_a_card_through_a_link_renews_the_bundle_itself(bundle: Path, sets: Path
     link.symlink_to(bundle)
     assert call("card", link, "--sets", sets, "--typos", "50").exit_code == 0
     assert link.is_symlink()
-    assert "## Nearest neighbours" in (bundle / "README.md").read_text()
+    assert "## Nearest neighbors" in (bundle / "README.md").read_text()
 
 
 def test_a_card_leaves_the_identity_where_it_is(bundle: Path, sets: Path, tmp_path: Path) -> None:

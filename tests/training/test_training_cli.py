@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = sorted((ROOT / "training" / "configs").glob("*.toml"))
-SUBJECTS = ["a man", "the young woman", "my neighbour", "two children", "the old teacher"]
+SUBJECTS = ["a man", "the young woman", "my neighbor", "two children", "the old teacher"]
 VERBS = [("buys", "purchases"), ("repairs", "fixes"), ("begins", "starts"), ("sees", "notices")]
 OBJECTS = [("a car", "an automobile"), ("a bike", "a bicycle"), ("the film", "the movie")]
 
@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         batch = 20
         [[data]]
         path = "pairs.tsv"
-        licence = "ours"
+        license = "ours"
         [dev]
         sets = ["tiny"]
         every = 10
@@ -142,7 +142,7 @@ def test_a_run_and_its_bundle_agree(folder: Path, words_run: Path) -> None:
     assert provenance["data"] == [
         {
             "name": "pairs",
-            "licence": "ours",
+            "license": "ours",
             "groups": 60,
             "pairs_per_epoch": 60,
             "rows_skipped": {"one column": 1},
@@ -297,7 +297,7 @@ def test_shipped_configs_are_read_and_say_how_they_are_run(path: Path) -> None:
     header = path.read_text(encoding="utf-8").split("[model]")[0]
     command = "distill" if config.distillation is not None else "fit"
     assert f"#   gramvec-train {command} training/configs/{path.name}" in header
-    assert all(one.licence != "not stated" for one in (*config.data, *config.texts))
+    assert all(one.license != "not stated" for one in (*config.data, *config.texts))
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def in_format_1(bundle: Path, path: Path) -> Path:
         (path / name).write_bytes(data)
         files[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     values |= {"format_version": 1, "files": files}
-    values["features"]["normalisation"] = values["features"].pop("normalization")
+    values["features"]["normalization"] = values["features"].pop("normalization")
     if "lexical" in values:
         values["identity"] = values.pop("lexical")
     (path / "manifest.json").write_bytes(orjson.dumps(values))

@@ -166,7 +166,7 @@ def test_bad_frequencies_are_refused(tmp_path: Path, data: bytes, message: str) 
 def test_a_config_takes_and_changes_the_sources_of_a_corpus_file(tmp_path: Path) -> None:
     (tmp_path / "corpora").mkdir()
     (tmp_path / "corpora" / "open.toml").write_text(
-        '[[texts]]\npath = "a.txt"\nlicence = "CC0"\ncap = 9\n[[texts]]\npath = "b.txt"\nlicence = "CC0"\n'
+        '[[texts]]\npath = "a.txt"\nlicense = "CC0"\ncap = 9\n[[texts]]\npath = "b.txt"\nlicense = "CC0"\n'
     )
     (tmp_path / "c.toml").write_text(
         'corpora = "corpora/open.toml"\n[model]\nname = "x"\nkind = "gramvec"\n'
@@ -174,7 +174,7 @@ def test_a_config_takes_and_changes_the_sources_of_a_corpus_file(tmp_path: Path)
         '[[texts]]\npath = "c.txt"\n[[texts]]\npath = "a.txt"\ncap = 3\n'
     )
     texts = load_config(tmp_path / "c.toml").texts
-    assert [(str(one.path), one.licence, one.cap) for one in texts] == [
+    assert [(str(one.path), one.license, one.cap) for one in texts] == [
         ("a.txt", "CC0", 3), ("b.txt", "CC0", None), ("c.txt", "not stated", None),
     ]  # fmt: skip
     (tmp_path / "c.toml").write_text('corpora = ["a", "b"]\n')

@@ -206,7 +206,7 @@ def test_a_bundle_goes_on_as_its_own_teacher(tmp_path: Path) -> None:
     export_table(
         tmp_path / "first", name="first", kind="gramvec", spec=spec, vocabulary=vocabulary, table=table, bias=None,
         pooling="sum", activation="linear", precision="float32", golden_texts=texts[:3], parity_texts=texts[:9],
-        memo=NO_MEMO, provenance={"licence": "ours"}, card="",
+        memo=NO_MEMO, provenance={"license": "ours"}, card="",
     )  # fmt: skip
     (tmp_path / "second.toml").write_text(f"""
         [model]
@@ -263,7 +263,7 @@ def test_a_student_that_reads_in_order(tmp_path: Path, encoder: str) -> None:
     table = np.random.default_rng(0).normal(0, 1, (len(vocabulary), 8)).astype(np.float32)
     export_table(
         tmp_path / "teacher", name="teacher", kind="gramvec", spec=spec, vocabulary=vocabulary, table=table,
-        pooling="mean", parity_texts=texts[:9], memo=NO_MEMO, provenance={"licence": "ours"}, card="",
+        pooling="mean", parity_texts=texts[:9], memo=NO_MEMO, provenance={"license": "ours"}, card="",
     )  # fmt: skip
     features = "orders = []\nwords = true" if encoder == "lstm" else "orders = [1]"
     (tmp_path / "student.toml").write_text(f"""

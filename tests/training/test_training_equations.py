@@ -133,7 +133,7 @@ def test_sif_weights_by_hand() -> None:
 
 
 def test_sif_component_by_hand() -> None:
-    # X^T X = [[3, 1], [1, 3]]: the first singular vector is (1, 1) / sqrt 2. Centred, it would be (1, -1) / sqrt 2.
+    # X^T X = [[3, 1], [1, 3]]: the first singular vector is (1, 1) / sqrt 2. Centered, it would be (1, -1) / sqrt 2.
     sentences = np.array([[1, 1], [1, 1], [1, -1]], dtype=np.float32)
     u = common_components(sentences, 1)
     np.testing.assert_allclose(u, [[math.sqrt(0.5), math.sqrt(0.5)]], rtol=1e-6)

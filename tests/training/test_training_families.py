@@ -129,16 +129,16 @@ def test_a_matching_set_by_hand(tmp_path: Path) -> None:
     assert found.threshold == pytest.approx(0.5)
     assert (found.fitted_f1, found.precision, found.recall) == (1.0, 1.0, 0.5)
     assert found.f1 == pytest.approx(2 / 3)
-    # abc finds bca first, as the unlabelled row of the very same text does not compete; def finds fed; ghi, with
+    # abc finds bca first, as the unlabeled row of the very same text does not compete; def finds fed; ghi, with
     # nothing near but its equal, has bca and fed before xyz.
     assert found.recalls == {1: pytest.approx(2 / 3), 2: pytest.approx(2 / 3)}
 
 
-def test_recall_is_of_the_whole_table_and_all_labelled_matches(tmp_path: Path) -> None:
+def test_recall_is_of_the_whole_table_and_all_labeled_matches(tmp_path: Path) -> None:
     right = "id,name\n1,abz\n2,abc\n3,abx\n4,aby\n"
     pairs = "left,right,match\n7,1,1\n7,3,1\n8,1,0\n"
     one = read_matching_set(matching(tmp_path, right=right, train=pairs, test=pairs), ["name"])
-    # Row 2 is abc itself, unlabelled; the others are equally near and stand by position: 1, 3, 4.
+    # Row 2 is abc itself, unlabeled; the others are equally near and stand by position: 1, 3, 4.
     assert score_matching(one, BY_LETTERS, recalls=(1, 2)).recalls == {1: 0.5, 2: 1.0}
     # Typed otherwise, it is the same record, so row 2 does not compete either.
     assert score_matching(one, BY_LETTERS, left=["bcaabc", "", ""], recalls=(1, 2)).recalls == {1: 0.5, 2: 1.0}
@@ -146,8 +146,8 @@ def test_recall_is_of_the_whole_table_and_all_labelled_matches(tmp_path: Path) -
 
 def test_the_magellan_layout_and_a_folder_of_sets_are_read(tmp_path: Path) -> None:
     matching(tmp_path / "b")
-    labelled = "id,ltable_id,rtable_id,label\n0,7,2,1\n1,7,5,0\n"
-    for name, rows in {"tableA": LEFT, "tableB": RIGHT, "train": labelled, "valid": labelled, "test": labelled}.items():
+    labeled = "id,ltable_id,rtable_id,label\n0,7,2,1\n1,7,5,0\n"
+    for name, rows in {"tableA": LEFT, "tableB": RIGHT, "train": labeled, "valid": labeled, "test": labeled}.items():
         put(tmp_path / "a" / f"{name}.csv", rows)
     first, second = find_matching_sets(tmp_path, {"a": ["price", "name"]})
     assert (first.name, first.left[0], second.name, second.left[0]) == ("a", "1 abc", "b", "abc 1")
@@ -317,12 +317,12 @@ def test_logistic_regression_is_scikit_learns() -> None:
         ("a\tone\nb\ttwo\n", "no class of 5 texts or more"),
     ],
 )
-def test_unusable_labelled_files_are_refused(tmp_path: Path, rows: str, message: str) -> None:
+def test_unusable_labeled_files_are_refused(tmp_path: Path, rows: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_classification_set(put(tmp_path / "s.tsv", rows))
 
 
-def test_unusable_labelled_folders_are_refused(tmp_path: Path) -> None:
+def test_unusable_labeled_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no files whose name ends in train\.tsv"):
         read_classification_set(tmp_path)
     put(tmp_path / "train.tsv", "a\tone\nb\ttwo\n")

@@ -144,7 +144,7 @@ def test_misspellings_that_were_seen_are_not_used_for_typos(bundle: Path, data: 
         ({"--seen": "nowhere"}, "no such file"),
         ({"--columns": "m"}, "--columns 'm' is not a set's name"),
         ({"--columns": "x=name"}, "no matching set 'x'"),
-        ({"--columns": "m=name,colour"}, "left.csv: no column 'colour'"),
+        ({"--columns": "m=name,color"}, "left.csv: no column 'color'"),
         ({"--peer": "nobody"}, "--peer 'nobody': no such baseline"),
         ({"--json": "nowhere/s.json"}, "cannot be written (there is no folder"),
     ],

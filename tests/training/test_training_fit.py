@@ -46,7 +46,7 @@ def trainer(*, bias: bool = True, **settings: Any) -> Trainer:
     mixture = Mixture([SourceGroups("s", np.arange(TEXTS), np.arange(0, TEXTS + 1, 2))], 2, not ordered)
     table = torch.empty(ROWS, DIMENSION).uniform_(-0.1, 0.1, generator=torch.Generator().manual_seed(0))
     encoder = Bag(table, BagSettings(bias=bias))
-    values = {"batch": 12, "steps": 120, "rate": 0.01, "l2": 1e-4, "l2_centre": "initial", **settings}
+    values = {"batch": 12, "steps": 120, "rate": 0.01, "l2": 1e-4, "l2_center": "initial", **settings}
     objective = PairObjective(encoder, corpus, mixture, Training.model_validate(values))
     return Trainer(encoder, objective, torch.device("cpu"))
 
@@ -71,7 +71,7 @@ def test_the_loss_falls_and_is_logged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"optimiser": "adagrad"}, {"mega_batch": 3}, {"clip": 0.01}, {"shuffle_first_epoch": False}], ids=str
+    "settings", [{"optimizer": "adagrad"}, {"mega_batch": 3}, {"clip": 0.01}, {"shuffle_first_epoch": False}], ids=str
 )
 def test_each_option_changes_the_model(tmp_path: Path, settings: dict[str, Any]) -> None:
     usual, other = trainer(steps=8), trainer(steps=8, **settings)
@@ -94,9 +94,9 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
         {},
         {"negatives": "mix"},
         {"bias": False, "decay": "none"},
-        {"optimiser": "adagrad", "rate": 0.05, "l2_composition": 1e-3},
+        {"optimizer": "adagrad", "rate": 0.05, "l2_composition": 1e-3},
         {"mega_batch": 3},
-        {"mega_batch": 3, "negatives": "mix", "clip": 0.05, "l2_centre": "zero"},
+        {"mega_batch": 3, "negatives": "mix", "clip": 0.05, "l2_center": "zero"},
         {"shuffle_first_epoch": False, "steps": None, "epochs": 30},
     ],
     ids=str,

@@ -1,4 +1,4 @@
-"""What the papers' experiments read: arrays of vectors, tagged and labelled text, counts; and SIF's other weights."""
+"""What the papers' experiments read: arrays of vectors, tagged and labeled text, counts; and SIF's other weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gramvec_training.data.corpus import source_texts
 from gramvec_training.data.vocabulary import count_documents, count_words
 from gramvec_training.evaluate.backend import ScoredModel, evaluate_models, without_components_of_sets
 from gramvec_training.evaluate.similarity import SimilaritySet
-from gramvec_training.readers.labels import Labelled, read_labelled
+from gramvec_training.readers.labels import Labeled, read_labeled
 from gramvec_training.readers.vectors import read_vectors, vectors_at
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.sections import TextSource
@@ -108,7 +108,7 @@ def test_a_folder_with_two_arrays_is_refused(tmp_path: Path) -> None:
         read_vectors(tmp_path)
 
 
-# Tagged and labelled text
+# Tagged and labeled text
 
 CONLLU = """# sent_id = 1
 # text = Don't stop
@@ -156,19 +156,19 @@ def test_bad_tagged_files_are_named(tmp_path: Path, text: bytes, message: str) -
         read_tagged(tmp_path / "t.tsv")
 
 
-def test_labelled_texts_and_pairs(tmp_path: Path) -> None:
+def test_labeled_texts_and_pairs(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_bytes(b"1\tgood film\n0\tbad\n0\n1\tone\ttwo\n1\t\n\xff\tx\n")
-    rows, bad = read_labelled(path)
-    assert rows == [Labelled("1", ("good film",)), Labelled("0", ("bad",))]
+    rows, bad = read_labeled(path)
+    assert rows == [Labeled("1", ("good film",)), Labeled("0", ("bad",))]
     assert bad.lines == {"1 column": [3], "3 columns": [4], "an empty column": [5], "not UTF-8": [6]}
     path.write_text("NEUTRAL\ta man\ta boy\n")
-    assert read_labelled(path)[0] == [Labelled("NEUTRAL", ("a man", "a boy"))]
+    assert read_labeled(path)[0] == [Labeled("NEUTRAL", ("a man", "a boy"))]
     path.write_text("only\n")
     with pytest.raises(InputError, match=r"no usable row \(1 row skipped: 1 1 column"):
-        read_labelled(path)
+        read_labeled(path)
     with pytest.raises(InputError, match="line 1: 1 column; write a label"):
-        read_labelled(path, on_bad="refuse")
+        read_labeled(path, on_bad="refuse")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_labelled_texts_and_pairs(tmp_path: Path) -> None:
 )
 def test_labels_of_pairs_are_found_by_name(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
-    assert read_labelled(tmp_path / name)[0] == [Labelled("no", ("a man", "a boy"))]
+    assert read_labeled(tmp_path / name)[0] == [Labeled("no", ("a man", "a boy"))]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from gramvec_training.config import parse_config
 from gramvec_training.data.sampling import LabelGroups, LabelSplit, LabelTexts, Mixture, split_labels
 from gramvec_training.evaluate.classification import label_accuracies, label_cosines, label_report, label_score
 from gramvec_training.objectives.pairs import choose_negatives
-from gramvec_training.readers.labels import Labelled, read_label_texts
+from gramvec_training.readers.labels import Labeled, read_label_texts
 from gramvec_training.readers.pairs import read_pairs
 from gramvec_training.runs.run_dir import load_run
 from training_support import call, sentence
@@ -32,7 +32,7 @@ INTENTS = {
     "rate": ["what is the exchange rate", "how much is a euro", "the rate of the dollar", "is the rate good", "rates"],
     "close": ["close my account", "i want to leave", "delete the account", "end the contract", "please cancel it all"],
 }
-ROWS = [Labelled(label, (text,)) for label, texts in INTENTS.items() for text in texts]
+ROWS = [Labeled(label, (text,)) for label, texts in INTENTS.items() for text in texts]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def intents(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_texts_with_labels_are_read(tmp_path: Path, name: str, text: str, said: list[str]) -> None:
     (tmp_path / name).write_text(text)
     found, bad = read_label_texts(tmp_path / name)
-    assert found == [Labelled("x", ("cars",)), Labelled("y", ("buy",)), Labelled("x", ("vans",))]
+    assert found == [Labeled("x", ("cars",)), Labeled("y", ("buy",)), Labeled("x", ("vans",))]
     assert len(bad.notes()) == len(said)
     assert all(one in note for one, note in zip(said, bad.notes(), strict=True))
 
@@ -91,12 +91,12 @@ def test_pairs_are_read_from_json_lines_too(tmp_path: Path) -> None:
     ("rows", "said"),
     [
         (ROWS, None),
-        ([*ROWS, Labelled("lone", ("x",))], None),
-        ([Labelled(label, (f"{who} {text}",)) for who in "abcd" for label, (text,) in ROWS], None),
+        ([*ROWS, Labeled("lone", ("x",))], None),
+        ([Labeled(label, (f"{who} {text}",)) for who in "abcd" for label, (text,) in ROWS], None),
         (ROWS[:9], "too few"),
     ],
 )
-def test_held_out_texts_are_of_every_label_and_never_trained_on(rows: list[Labelled], said: str | None) -> None:
+def test_held_out_texts_are_of_every_label_and_never_trained_on(rows: list[Labeled], said: str | None) -> None:
     split = split_labels(rows, 0.4, 1)
     parts = [split.train, split.chosen_by, split.reported]
     texts = [{*part.texts} for part in parts]
@@ -118,7 +118,7 @@ def test_held_out_texts_are_of_every_label_and_never_trained_on(rows: list[Label
     share=st.sampled_from([0.1, 0.2, 0.5]),
 )
 def test_whatever_is_held_out_a_label_keeps_two_texts(rows: list[tuple[str, int]], share: float) -> None:
-    split = split_labels([Labelled(label, (f"Text {text}",)) for label, text in rows], share, 1)
+    split = split_labels([Labeled(label, (f"Text {text}",)) for label, text in rows], share, 1)
     labels = {text: {label for label, own in rows if own == text} for _, text in rows}
     parts = (split.train, split.chosen_by, split.reported)
     found = {text: own for part in parts for text, own in zip(part.texts, part.labels, strict=True)}
@@ -209,7 +209,7 @@ def test_less_well_is_said_where_both_together_fell(
 
 def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = bundle(tmp_path / "small")[0]
-    options = ["--labelled", intents, "--from", folder]
+    options = ["--labeled", intents, "--from", folder]
     done = call("fit", *options, "--out", tmp_path / "run", "--export", tmp_path / "new")
     assert done.exit_code == 0, done.output
     run = load_run(tmp_path / "run")
@@ -221,7 +221,7 @@ def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, m
     ]
     assert found["texts"] == 6
     assert found["after"]["logistic"] is not None
-    assert run.record["command"] == "gramvec-train fit --labelled my.tsv --from small"
+    assert run.record["command"] == "gramvec-train fit --labeled my.tsv --from small"
     assert str(tmp_path) not in (tmp_path / "run" / "run.json").read_text()
     scores = dict(map(tuple, run.record["selection"]["scores"]))
     assert scores[run.record["selection"]["kept"]] == max(scores.values())
@@ -244,7 +244,7 @@ def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, m
 
 
 def test_labels_are_learned_from_nothing(intents: Path, tmp_path: Path) -> None:
-    done = call("fit", "--labelled", intents, "--out", tmp_path / "run", "--held-out", "0.3")
+    done = call("fit", "--labeled", intents, "--out", tmp_path / "run", "--held-out", "0.3")
     assert done.exit_code == 0, done.output
     found = load_run(tmp_path / "run").record["labels"]
     assert found["before"] is None
@@ -252,7 +252,7 @@ def test_labels_are_learned_from_nothing(intents: Path, tmp_path: Path) -> None:
 
 
 def test_without_holding_out_nothing_is_chosen(intents: Path, tmp_path: Path) -> None:
-    done = call("fit", "--labelled", intents, "--out", tmp_path / "run", "--held-out", "0", "--epochs", "1")
+    done = call("fit", "--labeled", intents, "--out", tmp_path / "run", "--held-out", "0", "--epochs", "1")
     assert done.exit_code == 0, done.output
     record = load_run(tmp_path / "run").record
     assert "selection" not in record
@@ -281,7 +281,7 @@ def test_what_cannot_be_learned_from_is_one_sentence_before_torch_is_loaded(
         "import sys\nfrom gramvec_training.cli import main\n"
         "try:\n    main(sys.argv[1:])\nfinally:\n    assert not {'torch', 'scipy', 'onnx'} & sys.modules.keys()\n"
     )
-    words = [sys.executable, "-c", program, "fit", "--labelled", "my.tsv"]
+    words = [sys.executable, "-c", program, "fit", "--labeled", "my.tsv"]
     done = subprocess.run(words, cwd=tmp_path, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert said in done.stderr
@@ -292,14 +292,14 @@ def test_what_cannot_be_learned_from_is_one_sentence_before_torch_is_loaded(
 def test_texts_that_all_have_several_labels_are_refused(tmp_path: Path) -> None:
     (tmp_path / "my.tsv").write_text("a\tcars\nb\tcars\na\tvans\nb\tvans\n")
     assert "too few texts have a label of their own" in sentence(
-        call("fit", "--labelled", tmp_path / "my.tsv", "--out", tmp_path / "run")
+        call("fit", "--labeled", tmp_path / "my.tsv", "--out", tmp_path / "run")
     )
 
 
-def test_a_labelled_file_stands_alone_in_a_config() -> None:
+def test_a_labeled_file_stands_alone_in_a_config() -> None:
     start = {"model": {"name": "x", "kind": "charagram-phrase"}, "training": {"epochs": 1}}
-    one = {"path": "a.tsv", "labelled": True}
-    assert parse_config({**start, "data": [one]}, source="c").data[0].labelled
+    one = {"path": "a.tsv", "labeled": True}
+    assert parse_config({**start, "data": [one]}, source="c").data[0].labeled
     with pytest.raises(InputError, match=r"a labeled \[\[data\]\] stands alone"):
         parse_config({**start, "data": [one, {"path": "b.tsv"}]}, source="c")
     with pytest.raises(InputError, match=r"data\.layout belongs to paraphrases"):
@@ -307,8 +307,8 @@ def test_a_labelled_file_stands_alone_in_a_config() -> None:
 
 
 def test_layouts_are_of_pairs() -> None:
-    assert "--layout goes with --pairs" in call("fit", "--labelled", "x.tsv", "--layout", "groups").output
-    assert "not both" in call("fit", "--labelled", "x.tsv", "--pairs", "y.tsv").output
+    assert "--layout goes with --pairs" in call("fit", "--labeled", "x.tsv", "--layout", "groups").output
+    assert "not both" in call("fit", "--labeled", "x.tsv", "--pairs", "y.tsv").output
 
 
 def test_a_split_of_few_texts_is_all_for_training() -> None:
@@ -329,7 +329,7 @@ def test_cosines_within_a_label_and_with_others_by_hand() -> None:
 
 def test_labels_that_join_unlike_texts_are_told_before_training(tmp_path: Path, intents: Path) -> None:
     def told(path: Path) -> list[str]:
-        run = call("fit", "--labelled", path, "--from", "gramvec-en", "--epochs", "1", "--out", tmp_path / path.stem)
+        run = call("fit", "--labeled", path, "--from", "gramvec-en", "--epochs", "1", "--out", tmp_path / path.stem)
         assert run.exit_code == 0, run.output
         return [line for line in run.stderr.splitlines() if "hardly nearer" in line]
 

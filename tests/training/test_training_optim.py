@@ -12,15 +12,15 @@ from gramvec_training.fit.optimizers import LazyAdam, rate_at
 
 def dense_steps(table: torch.Tensor, gradients: list[torch.Tensor], rate: float, l2: float = 0.0) -> torch.Tensor:
     parameter = nn.Parameter(table.clone())
-    optimiser = torch.optim.Adam([parameter], lr=rate, weight_decay=l2)
+    optimizer = torch.optim.Adam([parameter], lr=rate, weight_decay=l2)
     for gradient in gradients:
         parameter.grad = gradient.clone()
-        optimiser.step()
+        optimizer.step()
     return parameter.detach()
 
 
-def lazy_step(optimiser: LazyAdam, rows: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
-    optimiser.step(rows, optimiser.leaf(rows), gradient.clone(), rate)
+def lazy_step(optimizer: LazyAdam, rows: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
+    optimizer.step(rows, optimizer.leaf(rows), gradient.clone(), rate)
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def test_rows_touched_at_every_step_are_those_of_dense_adam(table: nn.Parameter,
     generator = torch.Generator().manual_seed(1)
     gradients = [torch.randn(6, 3, generator=generator) for _ in range(5)]
     expected = dense_steps(table.detach(), gradients, 0.01, l2)
-    optimiser = LazyAdam(table, l2=l2)
+    optimizer = LazyAdam(table, l2=l2)
     for gradient in gradients:
-        lazy_step(optimiser, torch.arange(6), gradient, 0.01)
+        lazy_step(optimizer, torch.arange(6), gradient, 0.01)
     torch.testing.assert_close(table.detach(), expected)
 
 
@@ -48,10 +48,10 @@ def test_the_first_touch_of_a_row_is_dense_adams_at_that_step_and_others_stay(ta
     full[rows] = gradient
     expected = dense_steps(before, [quiet, quiet, full], 0.01)
 
-    optimiser = LazyAdam(table)
+    optimizer = LazyAdam(table)
     for _ in range(2):
-        lazy_step(optimiser, torch.tensor([0]), torch.zeros(1, 3), 0.01)
-    lazy_step(optimiser, rows, gradient, 0.01)
+        lazy_step(optimizer, torch.tensor([0]), torch.zeros(1, 3), 0.01)
+    lazy_step(optimizer, rows, gradient, 0.01)
     torch.testing.assert_close(table.detach()[rows], expected[rows])
     untouched = torch.tensor([0, 2, 3, 5])
     assert torch.equal(table.detach()[untouched], before[untouched])
@@ -72,11 +72,11 @@ def test_many_rows_are_updated_as_few_are(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_l2_towards_the_initial_values(table: nn.Parameter) -> None:
     rows = torch.tensor([2])
-    optimiser = LazyAdam(table, l2=0.5, centre="initial")
+    optimizer = LazyAdam(table, l2=0.5, center="initial")
     with torch.no_grad():
         table[2] += torch.tensor([1.0, -1.0, 0.0])
     before = table.detach()[2].clone()
-    lazy_step(optimiser, rows, torch.zeros(1, 3), 0.01)
+    lazy_step(optimizer, rows, torch.zeros(1, 3), 0.01)
     # The gradient is 0.5 * (1, -1, 0); Adam's first step is the rate times its sign.
     torch.testing.assert_close(table.detach()[2], before + torch.tensor([-0.01, 0.01, 0.0]))
 

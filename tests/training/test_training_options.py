@@ -1,4 +1,4 @@
-"""The papers' options: which model is kept, optimisers, negatives, what parameters are drawn to, by hand."""
+"""The papers' options: which model is kept, optimizers, negatives, what parameters are drawn to, by hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gramvec_training.encoders.bag import Bag
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import build_encoder
 from gramvec_training.fit.loop import Selection, TrainingInterrupted, fit, is_due
-from gramvec_training.fit.optimizers import LazyAdaGrad, LazySgd, optimiser_for
+from gramvec_training.fit.optimizers import LazyAdaGrad, LazySgd, optimizer_for
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives.base import Examples, Objective
 from gramvec_training.objectives.pairs import PairObjective, choose_negatives, margin_loss
@@ -138,14 +138,14 @@ def test_a_run_is_selected_by_its_config(tmp_path: Path) -> None:
     assert f"{sum(record['parameters'].values()):,} parameters (8 without the table)" in shown
 
 
-# Optimisers
+# Optimizers
 
 
 def test_epsilon_inside_the_root_by_hand() -> None:
     table = torch.zeros(1, 2)
-    optimiser = LazyAdaGrad(table, epsilon=1e-6, in_root=True)
+    optimizer = LazyAdaGrad(table, epsilon=1e-6, in_root=True)
     row = torch.tensor([0])
-    optimiser.step(row, optimiser.leaf(row), torch.tensor([[3e-4, 3.0]]), 0.05)
+    optimizer.step(row, optimizer.leaf(row), torch.tensor([[3e-4, 3.0]]), 0.05)
     # An entry far below 1e-3 moves by the rate times |g| / 1e-3; 1e-10 beside the root moves it by the whole rate.
     expected = [-0.05 * 3e-4 / math.sqrt(9e-8 + 1e-6), -0.05 * 3 / math.sqrt(9 + 1e-6)]
     np.testing.assert_allclose(table[0], expected, rtol=1e-6)
@@ -170,23 +170,23 @@ def test_sgd_is_torchs_where_every_row_is_touched(momentum: float) -> None:
     np.testing.assert_allclose(table, dense.detach(), atol=1e-5)
 
 
-def test_a_schedule_makes_its_optimiser() -> None:
+def test_a_schedule_makes_its_optimizer() -> None:
     def step(**values: Any) -> list[float]:
         table = torch.zeros(1, 1)
-        optimiser = optimiser_for(table, Training(steps=1, **values), l2=0.0, centre="zero")
+        optimizer = optimizer_for(table, Training(steps=1, **values), l2=0.0, center="zero")
         row = torch.tensor([0])
         for _ in range(2):
-            optimiser.step(row, optimiser.leaf(row), torch.tensor([[1e-3]]), 0.1)
+            optimizer.step(row, optimizer.leaf(row), torch.tensor([[1e-3]]), 0.1)
         return [round(float(value), 6) for value in table[0]]
 
     assert step() == [-0.199998]  # Adam: nearly the rate each time
     assert step(epsilon=1.0) == [-0.0002]
-    assert step(optimiser="adagrad") == [round(-0.1 - 0.1 / math.sqrt(2), 6)]
-    assert step(optimiser="adagrad", epsilon=1e-6, epsilon_in_root=True) == [
+    assert step(optimizer="adagrad") == [round(-0.1 - 0.1 / math.sqrt(2), 6)]
+    assert step(optimizer="adagrad", epsilon=1e-6, epsilon_in_root=True) == [
         round(-0.1 / math.sqrt(2) - 0.1 / math.sqrt(3), 6)
     ]
-    assert step(optimiser="sgd") == [-0.0002]
-    assert step(optimiser="sgd", momentum=0.5) == [-0.00025]
+    assert step(optimizer="sgd") == [-0.0002]
+    assert step(optimizer="sgd", momentum=0.5) == [-0.00025]
 
 
 # What parameters are drawn to
@@ -197,8 +197,8 @@ def test_irnn_is_drawn_to_the_identity_and_words_to_their_start() -> None:
 
     def distances(weight: float) -> tuple[float, float, float]:
         encoder = build_encoder(IrnnSettings(kind="irnn"), table.clone(), 4, torch.Generator())
-        l2 = {"l2": weight, "l2_centre": "initial", "l2_composition": weight, "l2_composition_centre": "initial"}
-        one = trained(encoder, **l2, steps=300, optimiser="sgd", rate=0.05, decay="none")
+        l2 = {"l2": weight, "l2_center": "initial", "l2_composition": weight, "l2_composition_center": "initial"}
+        one = trained(encoder, **l2, steps=300, optimizer="sgd", rate=0.05, decay="none")
         for step in range(300):
             one.take(one.objective.examples_at(step))
         arrays = encoder.arrays()
@@ -216,7 +216,7 @@ class Scaled(Objective):
     """A loss of zero with a parameter of its own: what remains is the L2 term."""
 
     def __init__(self, l2_own: float) -> None:
-        self.schedule = Training(steps=5, optimiser="sgd", rate=0.1, decay="none", batch=2, l2_composition=0.5)
+        self.schedule = Training(steps=5, optimizer="sgd", rate=0.1, decay="none", batch=2, l2_composition=0.5)
         self.steps = self.steps_per_epoch = 5
         self.l2_own = l2_own
         self.scale = torch.nn.Parameter(torch.ones(2))
@@ -334,11 +334,11 @@ def test_a_model_of_presence_stays_with_its_trainer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("training", "message"),
     [
-        ({"momentum": 0.9}, 'momentum belongs to optimiser "sgd", not "adam"'),
-        ({"optimiser": "sgd", "epsilon": 1e-6}, 'epsilon belongs to optimiser "adam" or "adagrad"'),
-        ({"epsilon_in_root": True}, 'epsilon_in_root belongs to optimiser "adagrad"'),
+        ({"momentum": 0.9}, 'momentum belongs to optimizer "sgd", not "adam"'),
+        ({"optimizer": "sgd", "epsilon": 1e-6}, 'epsilon belongs to optimizer "adam" or "adagrad"'),
+        ({"epsilon_in_root": True}, 'epsilon_in_root belongs to optimizer "adagrad"'),
         ({"negatives": "hard"}, "'max', 'mix' or 'rand'"),
-        ({"momentum": 1.0, "optimiser": "sgd"}, "less than 1"),
+        ({"momentum": 1.0, "optimizer": "sgd"}, "less than 1"),
     ],
     ids=str,
 )

@@ -62,7 +62,7 @@ def bundle(
         activation=activation,
         precision=precision,
         golden_texts=["a man"],
-        provenance={"licence": "ours"},
+        provenance={"license": "ours"},
         card="",
     )
     return folder, table, b
@@ -283,7 +283,7 @@ def test_from_a_bundle_to_a_bundle_in_one_command(
     assert run.record["start"] == {
         "name": "small",
         "digest": gramvec.load(folder, device="cpu").digest,
-        "licence": "ours",
+        "license": "ours",
         "rows": len(table),
     }
     assert run.record["command"] == "gramvec-train fit --pairs my.tsv --from small"

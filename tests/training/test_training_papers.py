@@ -1,4 +1,4 @@
-"""What the papers vary besides the loss: optimisers, mega-batches, vocabularies and the first epoch, by hand."""
+"""What the papers vary besides the loss: optimizers, mega-batches, vocabularies and the first epoch, by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import Mixture, SourceGroups
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.bag import Bag
-from gramvec_training.fit.optimizers import LazyAdaGrad, LazyAdam, LazyOptimiser
+from gramvec_training.fit.optimizers import LazyAdaGrad, LazyAdam, LazyOptimizer
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives import pairs as negatives
 from gramvec_training.objectives.pairs import PairObjective, choose_negatives, margin_loss, mega_batch_negatives
@@ -33,18 +33,18 @@ from training_support import research
 CONFIGS = Path(__file__).parents[2] / "training" / "configs"
 
 
-def step(optimiser: LazyOptimiser, rows: list[int], gradient: list[list[float]], rate: float) -> None:
+def step(optimizer: LazyOptimizer, rows: list[int], gradient: list[list[float]], rate: float) -> None:
     where = torch.tensor(rows)
-    optimiser.step(where, optimiser.leaf(where), torch.tensor(gradient), rate)
+    optimizer.step(where, optimizer.leaf(where), torch.tensor(gradient), rate)
 
 
 def test_adagrad_by_hand() -> None:
     table = torch.zeros(3, 2)
-    optimiser = LazyAdaGrad(table)
-    step(optimiser, [1], [[3.0, -4.0]], 0.1)  # the sums are 9 and 16: each entry moves by the rate
+    optimizer = LazyAdaGrad(table)
+    step(optimizer, [1], [[3.0, -4.0]], 0.1)  # the sums are 9 and 16: each entry moves by the rate
     torch.testing.assert_close(table[1], torch.tensor([-0.1, 0.1]))
-    step(optimiser, [0, 2], [[1.0, 1.0], [1.0, 1.0]], 0.1)
-    step(optimiser, [1], [[4.0, 3.0]], 0.1)  # both sums are 25
+    step(optimizer, [0, 2], [[1.0, 1.0], [1.0, 1.0]], 0.1)
+    step(optimizer, [1], [[4.0, 3.0]], 0.1)  # both sums are 25
     torch.testing.assert_close(table[1], torch.tensor([-0.1 - 0.1 * 4 / 5, 0.1 - 0.1 * 3 / 5]))
 
 
@@ -52,21 +52,21 @@ def test_lazy_adagrad_is_dense_adagrad() -> None:
     generator = torch.Generator().manual_seed(1)
     start = torch.randn(6, 3, generator=generator)
     dense, table = nn.Parameter(start.clone()), start.clone()
-    reference, optimiser = torch.optim.Adagrad([dense], lr=0.05), LazyAdaGrad(table)
+    reference, optimizer = torch.optim.Adagrad([dense], lr=0.05), LazyAdaGrad(table)
     for _ in range(6):
         rows = torch.randperm(6, generator=generator)[:3].sort().values
         gradient = torch.randn(3, 3, generator=generator)
         dense.grad = torch.zeros(6, 3).index_copy_(0, rows, gradient)
         reference.step()
-        optimiser.step(rows, optimiser.leaf(rows), gradient.clone(), 0.05)
+        optimizer.step(rows, optimizer.leaf(rows), gradient.clone(), 0.05)
     torch.testing.assert_close(table, dense.detach())
 
 
 def test_clip_by_hand() -> None:
     table = torch.zeros(2, 2)
-    optimiser = LazyAdaGrad(table, clip=1.0)
-    step(optimiser, [0, 1], [[3.0, 0.0], [0.0, 4.0]], 0.1)  # of length 5, so 0.6 and 0.8: sums 0.36 and 0.64
-    step(optimiser, [0, 1], [[0.3, 0.0], [0.0, 0.4]], 0.1)  # of length 0.5, so as it is: sums 0.45 and 0.8
+    optimizer = LazyAdaGrad(table, clip=1.0)
+    step(optimizer, [0, 1], [[3.0, 0.0], [0.0, 4.0]], 0.1)  # of length 5, so 0.6 and 0.8: sums 0.36 and 0.64
+    step(optimizer, [0, 1], [[0.3, 0.0], [0.0, 0.4]], 0.1)  # of length 0.5, so as it is: sums 0.45 and 0.8
     torch.testing.assert_close(table[0, 0].item(), -0.1 - 0.1 * 0.3 / math.sqrt(0.45))
     torch.testing.assert_close(table[1, 1].item(), -0.1 - 0.1 * 0.4 / math.sqrt(0.8))
     assert table[0, 1] == table[1, 0] == 0
@@ -75,11 +75,11 @@ def test_clip_by_hand() -> None:
 def test_the_l2_term_is_half_of_lambda_times_the_square_and_is_clipped_too() -> None:
     """Its gradient is lambda * row; of two AdaGrad steps the second sees how long the first was."""
     table = torch.tensor([[3.0, 4.0]])
-    optimiser = LazyAdaGrad(table, l2=0.5)
-    leaf = optimiser.leaf(torch.tensor([0]))
+    optimizer = LazyAdaGrad(table, l2=0.5)
+    leaf = optimizer.leaf(torch.tensor([0]))
     (slope,) = torch.autograd.grad(0.5 * 0.5 * leaf.square().sum(), leaf)
-    step(optimiser, [0], [[0.0, 0.0]], 0.1)
-    squares = optimiser.state()["squares"]
+    step(optimizer, [0], [[0.0, 0.0]], 0.1)
+    squares = optimizer.state()["squares"]
     assert isinstance(squares, torch.Tensor)
     torch.testing.assert_close(squares, slope.square())
 
@@ -89,15 +89,15 @@ def test_the_l2_term_is_half_of_lambda_times_the_square_and_is_clipped_too() -> 
 
 
 @pytest.mark.parametrize(("kind", "tables"), [(LazyAdam, 2), (LazyAdaGrad, 1)])
-def test_an_optimiser_holds_its_moments_and_the_initial_table_only_where_it_pulls_there(
-    kind: type[LazyOptimiser], tables: int
+def test_an_optimizer_holds_its_moments_and_the_initial_table_only_where_it_pulls_there(
+    kind: type[LazyOptimizer], tables: int
 ) -> None:
     def held(**settings: Any) -> int:
         state = kind(torch.zeros(4, 3), **settings).state()
         return sum(isinstance(value, torch.Tensor) for value in state.values())
 
-    assert held() == held(l2=0.1) == held(centre="initial") == tables
-    assert held(l2=0.1, centre="initial") == tables + 1
+    assert held() == held(l2=0.1) == held(center="initial") == tables
+    assert held(l2=0.1, center="initial") == tables + 1
 
 
 def circle(degrees: list[float]) -> torch.Tensor:
@@ -284,7 +284,7 @@ def test_the_config_decides_the_order_of_the_first_epoch(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "batch", "rate", "epochs", "l2", "centre", "clip", "optimiser", "negatives"),
+    ("name", "batch", "rate", "epochs", "l2", "center", "clip", "optimizer", "negatives"),
     [
         ("charagram-phrase-paper", 100, 1e-3, 10, 1e-6, "zero", None, "adam", "max"),
         ("charagram-paper", 25, 1e-3, 25, 0.0, "zero", None, "adam", "max"),
@@ -310,9 +310,9 @@ def test_the_papers_settings(
     rate: float,
     epochs: int,
     l2: float,
-    centre: str,
+    center: str,
     clip: float | None,
-    optimiser: str,
+    optimizer: str,
     negatives: str,
 ) -> None:
     """The numbers of the papers and of their authors' commands, as the configs have them."""
@@ -320,11 +320,11 @@ def test_the_papers_settings(
     training = config.training
     assert training is not None
     assert (training.batch, training.rate, training.epochs) == (batch, rate, epochs)
-    assert (training.l2, training.l2_centre, training.clip) == (l2, centre, clip)
-    assert (training.optimiser, training.negatives, training.decay) == (optimiser, negatives, "none")
+    assert (training.l2, training.l2_center, training.clip) == (l2, center, clip)
+    assert (training.optimizer, training.negatives, training.decay) == (optimizer, negatives, "none")
     assert (training.margin, training.mega_batch, config.model.dimension) == (0.4, 1, 300)
     assert training.shuffle_first_epoch is not name.startswith(("charlstm", "charcnn"))
-    assert (training.epsilon, training.epsilon_in_root) == ((1e-6, True) if optimiser == "adagrad" else (None, False))
+    assert (training.epsilon, training.epsilon_in_root) == ((1e-6, True) if optimizer == "adagrad" else (None, False))
     assert config.select is not None
     words = config.data[0].path.name.startswith("ppdb-1.0-xxl-lexical")
     assert config.select.set.name == ("ws353.tsv" if words else "pavlick.tsv")
@@ -342,7 +342,7 @@ def test_the_papers_models() -> None:
     assert average.composition == BagSettings(pooling="mean", activation="linear", bias=False)
     assert average.features.unknown_words == "row"
     assert irnn.training is not None
-    assert (irnn.training.l2_composition, irnn.training.l2_composition_centre) == (10.0, "initial")
+    assert (irnn.training.l2_composition, irnn.training.l2_composition_center) == (10.0, "initial")
     assert sif.sif is not None
     assert (sif.sif.a, sif.sif.components, sif.sif.weights) == (1e-3, 1, "sif")
 

@@ -16,7 +16,7 @@ from gramvec_training.runs.run_dir import INPUT
 from training_support import call, sentence
 
 PAIRS = "".join(f"left number {n} here\tthe right one {n}\n" for n in range(30))
-LABELLED = "".join(f"card\tmy card is gone {n}\nrate\twhat is the rate of {n}\n" for n in range(8))
+LABELED = "".join(f"card\tmy card is gone {n}\nrate\twhat is the rate of {n}\n" for n in range(8))
 
 
 @pytest.fixture(autouse=True)
@@ -45,9 +45,9 @@ def test_standard_input_trains_the_model_that_a_file_trains(here: Path, packed: 
 
 def test_a_named_pipe_is_read_once(here: Path) -> None:
     os.mkfifo("labels")
-    writer = threading.Thread(target=lambda: (here / "labels").write_text(LABELLED))
+    writer = threading.Thread(target=lambda: (here / "labels").write_text(LABELED))
     writer.start()
-    result = call("fit", "--labelled", "labels", "--out", "run", "--epochs", "1")
+    result = call("fit", "--labeled", "labels", "--out", "run", "--epochs", "1")
     writer.join()
     assert result.exit_code == 0, result.output
 

@@ -69,7 +69,7 @@ def first(tmp_path: Path) -> Path:
     export_table(
         tmp_path / "first", name="first", kind="gramvec", spec=spec, vocabulary=vocabulary, table=table, bias=None,
         pooling="sum", activation="linear", precision="float32", golden_texts=WORDS[:3], parity_texts=WORDS[:9],
-        memo=NO_MEMO, provenance={"licence": "ours"}, card="",
+        memo=NO_MEMO, provenance={"license": "ours"}, card="",
     )  # fmt: skip
     (tmp_path / "texts.txt").write_text("\n".join(f"{one} {other}" for one in WORDS for other in STEMS))
     (tmp_path / "words.txt").write_text("\n".join(f"{word} {100 - place}" for place, word in enumerate(WORDS)))

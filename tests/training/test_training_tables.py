@@ -1,4 +1,4 @@
-"""Files that people have: CSV, headers, scores, endless lines, UTF-16 and binary, as pairs and as labelled texts."""
+"""Files that people have: CSV, headers, scores, endless lines, UTF-16 and binary, as pairs and as labeled texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gramvec.errors import InputError
 from gramvec_research.answers import read_scored
-from gramvec_training.readers.labels import Labelled, read_labelled
+from gramvec_training.readers.labels import Labeled, read_labeled
 from gramvec_training.readers.lines import numbered_lines
 from gramvec_training.readers.pairs import read_groups, read_pairs, read_ppdb
 
@@ -35,7 +35,7 @@ def test_utf_16_is_refused_in_one_sentence(tmp_path: Path, name: str, encoding: 
     with pytest.raises(InputError, match=rf"{name}: (UTF-16; save it as UTF-8|not a text file, byte \d is zero)"):
         read_pairs(path)
     with pytest.raises(InputError, match="UTF-16"):
-        read_labelled(path)
+        read_labeled(path)
 
 
 def test_a_binary_file_is_refused(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_file_without_a_line_feed_takes_little_memory(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_headers_and_scores_are_recognised_and_said(tmp_path: Path, name: str, text: str, said: str) -> None:
+def test_headers_and_scores_are_recognized_and_said(tmp_path: Path, name: str, text: str, said: str) -> None:
     groups, bad = read_pairs(write(tmp_path / name, text))
     assert groups == PAIRS
     assert any(said in line for line in bad.notes()), bad.notes()
@@ -126,7 +126,7 @@ def test_bad_rows_of_a_csv_file_keep_their_lines(tmp_path: Path) -> None:
 )
 def test_a_csv_file_without_columns_is_refused(tmp_path: Path, text: bytes, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        read_labelled(write(tmp_path / "a.csv", text))
+        read_labeled(write(tmp_path / "a.csv", text))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_csv_file_without_columns_is_refused(tmp_path: Path, text: bytes, sent
     ],
 )
 def test_labels_and_texts_are_found_by_name(tmp_path: Path, name: str, text: str) -> None:
-    assert read_labelled(write(tmp_path / name, text))[0] == [Labelled("1", ("cars",)), Labelled("2", ("buy",))]
+    assert read_labeled(write(tmp_path / name, text))[0] == [Labeled("1", ("cars",)), Labeled("2", ("buy",))]
 
 
 def test_the_wordings_of_a_csv_file_are_below_its_header(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_what_a_csv_writer_writes_is_read_back(
 @given(data=st.binary(max_size=200), name=st.sampled_from(["a.tsv", "a.csv", "a.groups.tsv", "a.csv.gz"]))
 def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, name: str) -> None:
     path = write(tmp_path_factory.mktemp("any") / name, data)
-    for reader in (read_pairs, read_groups, read_ppdb, read_labelled, read_scored):
+    for reader in (read_pairs, read_groups, read_ppdb, read_labeled, read_scored):
         try:
             found, bad = reader(path)
         except InputError as error:

@@ -65,7 +65,7 @@ batch = 4
 steps = 30
 rate = 0.05
 l2 = 1e-3
-l2_centre = "initial"
+l2_center = "initial"
 [[data]]
 path = "pairs.tsv"
 """)
@@ -92,7 +92,7 @@ def test_it_learns_numbers_alone_and_is_served_as_a_bag(config: Path, tmp_path: 
     ("changes", "message"),
     [
         ({"model": {"vectors": None}}, "name a file"),
-        ({"training": {"l2": 1e-3}}, 'set l2_centre = "initial", or l2 = 0'),
+        ({"training": {"l2": 1e-3}}, 'set l2_center = "initial", or l2 = 0'),
         ({"training": {"fixed_table": True}}, "leave fixed_table out"),
         ({"model": {"width": 7}}, "leave model.width out"),
         ({"export": {"scales": {"word": 0.5}}}, "leave export.scales out"),

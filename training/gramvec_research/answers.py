@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gramvec.errors import InputError
 from gramvec_training.evaluate.similarity import correlations
 from gramvec_training.readers.columns import SCORES, header_of, is_number, named_places, split_header, table_rows
-from gramvec_training.readers.labels import Labelled
+from gramvec_training.readers.labels import Labeled
 from gramvec_training.readers.lines import BadRows, near
 from gramvec_training.readers.pairs import LEFT, RIGHT
 from gramvec_training.sections import OnBad
@@ -93,7 +93,7 @@ class Answers(ABC):
         """JSON types, from which `recorded` makes the same again."""
 
     @abstractmethod
-    def truth(self, rows: Sequence[Labelled | Scored]) -> Truth:
+    def truth(self, rows: Sequence[Labeled | Scored]) -> Truth:
         """float64[n]: what the rows say."""
 
     @abstractmethod
@@ -120,9 +120,9 @@ class LabelAnswers(Answers):
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, rows: Sequence[Labelled]) -> LabelAnswers:
+    def of(cls, rows: Sequence[Labeled]) -> LabelAnswers:
         """Of all labels of the rows. Raises InputError where there are too few rows or labels, or too many labels."""
-        _enough(len(rows), "labelled texts")
+        _enough(len(rows), "labeled texts")
         names = tuple(sorted({row.label for row in rows}))
         if len(names) < 2:
             raise InputError(f"all {len(rows):,} rows have the label {names[0]!r}; give texts of two labels at least")
@@ -143,7 +143,7 @@ class LabelAnswers(Answers):
         """See Answers."""
         return {"labels": list(self.names)}
 
-    def truth(self, rows: Sequence[Labelled | Scored]) -> Truth:
+    def truth(self, rows: Sequence[Labeled | Scored]) -> Truth:
         """See Answers; the number of each one's class."""
         numbers = {name: number for number, name in enumerate(self.names)}
         return np.array([numbers[str(row[0])] for row in rows], np.float64)
@@ -197,7 +197,7 @@ class ScoreAnswers(Answers):
         """See Answers."""
         return {"scores": [self.least, self.most]}
 
-    def truth(self, rows: Sequence[Labelled | Scored]) -> Truth:
+    def truth(self, rows: Sequence[Labeled | Scored]) -> Truth:
         """See Answers; the scores."""
         return np.array([float(row[0]) for row in rows], np.float64)
 
@@ -254,7 +254,7 @@ def _enough(rows: int, what: str) -> None:
 
 
 def score_targets(scores: npt.NDArray[np.float64], classes: int) -> Floats:
-    """float32[n, classes]: a score y in [1, classes] as two neighbouring classes, whose mean it is (Tai et al., 2015).
+    """float32[n, classes]: a score y in [1, classes] as two neighboring classes, whose mean it is (Tai et al., 2015).
 
     p = y - floor(y) of class floor(y) + 1 and 1 - p of class floor(y). Scores outside are drawn to the nearest end.
     """

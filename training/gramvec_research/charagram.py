@@ -210,7 +210,7 @@ _NEGATIONS = {
     ),
     "not easy": ("easy, difficult, tough", "not, stalled, easy", {"difficult", "tough", "hard", "uneasy"}),
 }  # fmt: skip
-# Table 9, and a word by which its neighbours are known to be right.
+# Table 9, and a word by which its neighbors are known to be right.
 _WORDS = {
     "vehicals": ("vehical, vehicles, vehicels", "vehicle"),
     "growths": ("growth, grow, growing", "growth"),
@@ -222,7 +222,7 @@ _WORDS = {
     "professors": ("professor, professorships, professorship", "professor"),
     "huge": ("enormous, tremendous, large", "enormous"),
 }
-_NGRAMS_NEIGHBOURS = {
+_NGRAMS_NEIGHBORS = {
     "die": "_dy, _die, dead", "foo": "_foo, _eat, meal", "pee": "peed, hast, spee", "aiv": "waiv, aive, boli",
     "ngu": "ngue, uist, ongu",
 }  # fmt: skip
@@ -296,7 +296,7 @@ def nearest_to_ngrams(inputs: ExperimentInputs) -> ResultTable:
     model = _models(inputs)[0]
     rows: list[ResultRow] = []
     overlapping = 0
-    for ngram, paper in _NGRAMS_NEIGHBOURS.items():
+    for ngram, paper in _NGRAMS_NEIGHBORS.items():
         try:
             near = [one.text.replace(" ", "_") for one in nearest_ngrams(model, ngram, k=_SHOWN)]
         except InputError:

@@ -29,7 +29,7 @@ from gramvec_training.encoders.build import cosines, encoder_function
 from gramvec_training.fit.loop import Selection, fit
 from gramvec_training.fit.trainer import Trainer, choose_device, settle
 from gramvec_training.objectives.base import Examples, Objective, moved
-from gramvec_training.readers.labels import Labelled
+from gramvec_training.readers.labels import Labeled
 from gramvec_training.runs.run_dir import CHECKPOINT, is_begun, load_run, spec_of, versions
 from gramvec_training.runs.warm_start import read_start
 from gramvec_training.sections import BagSettings, Penalty, PositiveCount, Schedule
@@ -39,7 +39,7 @@ HeadInput = Literal["compared", "joined"]
 
 
 class Supervision(Schedule):
-    """Learning a head from labels; `batch` counts labelled texts or pairs. Its own L2 term is towards zero.
+    """Learning a head from labels; `batch` counts labeled texts or pairs. Its own L2 term is towards zero.
 
     The papers' regimes: words drawn to their first values and the rest to zero; all drawn to a finished model's, which
     is what the encoder then begins as; or a fixed table of texts' vectors, and the head alone.
@@ -208,12 +208,12 @@ _CHUNK_HEADS = 4_096  # texts that are told of at a time
 # Those of the papers' regimes: features, and universal.
 _FROZEN = {"epochs": 30, "rate": 5e-3, "fixed_table": True}
 _LEARNED = {
-    "epochs": 10, "rate": 2e-3, "l2": 1e-5, "l2_centre": "initial", "l2_composition": 1e-4,
-    "l2_composition_centre": "initial",
+    "epochs": 10, "rate": 2e-3, "l2": 1e-5, "l2_center": "initial", "l2_composition": 1e-4,
+    "l2_composition_center": "initial",
 }  # fmt: skip
 
 HeadTexts = Sequence[tuple[str, ...]]
-HeadRows = Sequence[Labelled | Scored]
+HeadRows = Sequence[Labeled | Scored]
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ def make_way_for_head(folder: Path, *, overwrite: bool) -> None:
 def learn_head(
     model: str, answers: Answers, rows: HeadRows, folder: Path, settings: Supervision, *, share: float, command: str
 ) -> dict[str, Any]:
-    """Learn a head over a model from labelled texts or scored pairs into a folder; gives the record, with its figures.
+    """Learn a head over a model from labeled texts or scored pairs into a folder; gives the record, with its figures.
 
     With settings.fixed_table the model stays as it is, else it is learned, too. The epoch that is kept is that under
     which the answers to a tenth of what is not scored are likeliest. The same arguments give the same head; stopped,

@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from gramvec.errors import InputError
-from gramvec_research.catalogue import EXPERIMENTS, PAPERS, Item, experiment_named
+from gramvec_research.catalog import EXPERIMENTS, PAPERS, Item, experiment_named
 from gramvec_research.shared import Experiment, ExperimentInputs, Finding, ResultTable, raw_texts
 from gramvec_training.evaluate.report import markdown_table, plot_curves
 from gramvec_training.readers.lines import numbered_lines
@@ -30,7 +30,7 @@ def digests_of(
     inputs: ExperimentInputs, *, learns: bool, labels: bool = False, tags: bool = False, raw: bool = False
 ) -> dict[str, str]:
     """The first 16 hex digits of the SHA-256 of the vectors, frequencies, sets and, where it learns, training files;
-    with `labels` of the labelled texts, too. With `tags` that of the treebank alone; with `raw` raw texts are what it
+    with `labels` of the labeled texts, too. With `tags` that of the treebank alone; with `raw` raw texts are what it
     learns from, in place of the training files.
 
     Of a folder they are those of its files' names and contents. What is not there is left out: the experiment that
@@ -51,7 +51,7 @@ def digests_of(
         named |= {"pairs of phrases": inputs.in_domain}
         named |= {f"data {path.name}": path for path in _files(inputs.data, "*.tsv.gz")}
     if labels:
-        named |= {"labelled texts": inputs.labelled}
+        named |= {"labeled texts": inputs.labeled}
     return _shown(named)
 
 
@@ -77,7 +77,7 @@ def commit() -> str | None:
 
 
 _PAIRS, _LEARNED, _WORDS = 100, 2_000, 20_000  # rows of a set, of a training file, of the vectors
-_LABELLED = 200  # rows of a file of labelled texts
+_LABELED = 200  # rows of a file of labeled texts
 _TAGGED = 100  # sentences of a part of a treebank
 
 
@@ -87,15 +87,15 @@ def cut(inputs: ExperimentInputs, folder: Path) -> ExperimentInputs:
     """
     sets = tuple(_folder(path, folder / "sets" / path.name) for path in inputs.sets)
     words = tuple(_folder(path, folder / "words" / path.name) for path in inputs.word_sets)
-    data, in_domain, labelled = inputs.data, inputs.in_domain, inputs.labelled
-    if labelled is not None:
-        for file in sorted(labelled.glob("*/*.tsv*")):
-            _rows(file, folder / "labelled" / file.relative_to(labelled), _LABELLED)
-        # SICK's scores, which lie beside the labelled texts as they are.
-        trial = labelled.parent / "sick" / "trial.tsv"
+    data, in_domain, labeled = inputs.data, inputs.in_domain, inputs.labeled
+    if labeled is not None:
+        for file in sorted(labeled.glob("*/*.tsv*")):
+            _rows(file, folder / "labeled" / file.relative_to(labeled), _LABELED)
+        # SICK's scores, which lie beside the labeled texts as they are.
+        trial = labeled.parent / "sick" / "trial.tsv"
         if trial.is_file():
-            _rows(trial, folder / "sick" / "trial.tsv", _LABELLED)
-        labelled = folder / "labelled"
+            _rows(trial, folder / "sick" / "trial.tsv", _LABELED)
+        labeled = folder / "labeled"
     if data is not None:
         for file in sorted(data.glob("*.tsv.gz")):
             _rows(file, folder / "train" / file.name, _LEARNED)
@@ -116,7 +116,7 @@ def cut(inputs: ExperimentInputs, folder: Path) -> ExperimentInputs:
         word_sets=words,
         data=data,
         in_domain=in_domain,
-        labelled=labelled,
+        labeled=labeled,
         tagged=tagged,
         work=folder / "models",
         seeds=inputs.seeds[:1],
@@ -212,7 +212,7 @@ def perform(
 
 
 def read_results(folder: Path) -> dict[str, Result]:
-    """The results in a folder by their experiment, in the catalogue's order; those of a cut of the data are left out.
+    """The results in a folder by their experiment, in the catalog's order; those of a cut of the data are left out.
 
     Raises InputError for a damaged file, or where there is no result.
     """

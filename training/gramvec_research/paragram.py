@@ -38,7 +38,7 @@ from gramvec_training.shared import Floats, write_atomically
 _FILE = "mined_phrases.pairs.tsv.gz"  # the most frequent pairs first, as PPDB has the surest first
 _PART, _SMALLEST = 4, 60  # of the data, until so few pairs are left
 _TRAINING = {
-    "batch": 100, "epochs": 10, "negatives": "max", "rate": 1e-2, "clip": 1.0, "l2": 1e-6, "l2_centre": "initial",
+    "batch": 100, "epochs": 10, "negatives": "max", "rate": 1e-2, "clip": 1.0, "l2": 1e-6, "l2_center": "initial",
 }  # fmt: skip
 _BETTER = 1.0
 

@@ -45,7 +45,7 @@ class ExperimentInputs:
     frequencies: files of word frequencies, of which the first is used where one is wanted. sets: folders of
     similarity sets, each a task. norms: vectors of a trained model, whose lengths weigh words. data: the folder of
     training files. in_domain: a set of phrases such as are trained on. word_sets: sets of single words. models: the
-    folder of the shipped bundles. labelled: the folder of labelled texts, SICK, SST, SNLI and IMDB each in its own.
+    folder of the shipped bundles. labeled: the folder of labeled texts, SICK, SST, SNLI and IMDB each in its own.
     tagged: the folder of a treebank.
     work: where learned models are kept, so that a second call finds them. seeds: of what is learned.
     """
@@ -60,7 +60,7 @@ class ExperimentInputs:
     models: Path = Path("models")
     work: Path = Path("runs/papers/models")
     seeds: tuple[int, ...] = (1, 2)
-    labelled: Path | None = None
+    labeled: Path | None = None
     tagged: Path | None = None
 
 
@@ -105,7 +105,7 @@ class Experiment:
     stands_in: str
     run: Callable[[ExperimentInputs], ResultTable]
     learns: bool = False  # so it takes minutes, and has seeds
-    labels: bool = False  # of the folder `labelled`
+    labels: bool = False  # of the folder `labeled`
     tags: bool = False  # of the folder `tagged`, and of nothing else
     raw: bool = False  # of the raw texts below the folder `data`, and not of its other files
     drawing: Drawing | None = None

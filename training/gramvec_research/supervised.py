@@ -1,4 +1,4 @@
-"""The labelled texts of the supervised experiments: to learn from, to choose an epoch on, and to score."""
+"""The labeled texts of the supervised experiments: to learn from, to choose an epoch on, and to score."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gramvec_training.encoders.build import encoder_function
 from gramvec_training.fit.loop import Selection, fit
 from gramvec_training.fit.sif import word_table, word_weights
 from gramvec_training.fit.trainer import Trainer, choose_device
-from gramvec_training.readers.labels import Labelled, read_labelled
+from gramvec_training.readers.labels import Labeled, read_labeled
 from gramvec_training.readers.vectors import read_frequencies, vectors_at
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.train import run_model
@@ -46,7 +46,7 @@ TextTuples = list[tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class LabelledPart:
+class LabeledPart:
     """Single texts or pairs, and of each its score, or the number of its class: float64[n]."""
 
     texts: TextTuples
@@ -55,9 +55,9 @@ class LabelledPart:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def those(self, rows: Ints) -> LabelledPart:
+    def those(self, rows: Ints) -> LabeledPart:
         """The examples with these numbers."""
-        return LabelledPart([self.texts[row] for row in rows.tolist()], self.truth[rows])
+        return LabeledPart([self.texts[row] for row in rows.tolist()], self.truth[rows])
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class SupervisedTask:
 
     name: str
     classes: tuple[str, ...]
-    learned: LabelledPart
-    held_out: LabelledPart
-    scored: LabelledPart
+    learned: LabeledPart
+    held_out: LabeledPart
+    scored: LabeledPart
 
     @property
     def width(self) -> int:
@@ -88,13 +88,13 @@ class SupervisedTask:
             state.update(repr(part.texts).encode() + part.truth.tobytes())
         return state.hexdigest()[:16]
 
-    def targets(self, part: LabelledPart) -> Floats:
+    def targets(self, part: LabeledPart) -> Floats:
         """float32[n, width]: the distribution of each example's classes."""
         if not self.classes:
             return score_targets(part.truth, SCORES)
         return np.eye(self.width, dtype=np.float32)[part.truth.astype(np.int64)]
 
-    def score(self, probabilities: Floats, part: LabelledPart) -> float:
+    def score(self, probabilities: Floats, part: LabeledPart) -> float:
         """Times 100: Pearson's r of the mean scores, or the share of examples whose class is right."""
         if self.classes:
             return 100 * float(np.mean(probabilities.argmax(axis=1) == part.truth))
@@ -112,7 +112,7 @@ class SupervisedTask:
         """The same with the words of every text in another order."""
         rng = np.random.default_rng(seed)
 
-        def shuffle(part: LabelledPart) -> LabelledPart:
+        def shuffle(part: LabeledPart) -> LabeledPart:
             texts = [tuple(" ".join(rng.permutation(text.split())) for text in sides) for sides in part.texts]
             return replace(part, texts=texts)
 
@@ -141,7 +141,7 @@ class SupervisedTask:
 def similarity(inputs: ExperimentInputs) -> SupervisedTask:
     """SICK's scores: a tenth of its training part held out, its trial part scored."""
     folder = _folder(inputs)
-    # The scores of the trial part are a similarity set, which lies beside the labelled texts.
+    # The scores of the trial part are a similarity set, which lies beside the labeled texts.
     learned, scored = _read(folder / "sick" / "train.tsv"), _read(folder.parent / "sick" / "trial.tsv")
     return _task("similarity", learned, None, scored, scores=True)
 
@@ -172,33 +172,33 @@ def inference(inputs: ExperimentInputs) -> SupervisedTask:
 
 
 def _folder(inputs: ExperimentInputs) -> Path:
-    if inputs.labelled is None:
-        raise InputError("this experiment learns from labels: give --labelled, the folder of SICK, SST, SNLI and IMDB")
-    return inputs.labelled
+    if inputs.labeled is None:
+        raise InputError("this experiment learns from labels: give --labeled, the folder of SICK, SST, SNLI and IMDB")
+    return inputs.labeled
 
 
-def _read(path: Path) -> list[Labelled]:
+def _read(path: Path) -> list[Labeled]:
     packed = path.with_name(f"{path.name}.gz")
-    return read_labelled(packed if packed.is_file() and not path.is_file() else path)[0]
+    return read_labeled(packed if packed.is_file() and not path.is_file() else path)[0]
 
 
 def _task(
     name: str,
-    learned: list[Labelled],
-    held_out: list[Labelled] | None,
-    scored: list[Labelled],
+    learned: list[Labeled],
+    held_out: list[Labeled] | None,
+    scored: list[Labeled],
     *,
     scores: bool = False,
 ) -> SupervisedTask:
     classes = () if scores else tuple(sorted({row.label for row in learned}))
     numbers = {label: float(number) for number, label in enumerate(classes)}
 
-    def part(rows: Sequence[Labelled]) -> LabelledPart:
+    def part(rows: Sequence[Labeled]) -> LabeledPart:
         try:
             truth = [float(row.label) if scores else numbers[row.label] for row in rows]
         except (KeyError, ValueError) as error:
             raise InputError(f"the labels of {name} are not all of one kind: {error}") from None
-        return LabelledPart([row.texts for row in rows], np.array(truth))
+        return LabeledPart([row.texts for row in rows], np.array(truth))
 
     whole = part(learned)
     if held_out is not None:
@@ -216,10 +216,10 @@ _WORDS = FeatureSpec(orders=(), words=True, word_rule="white-space/1")
 
 # One setting for all systems and tasks, not searched: the papers searched for each.
 _SETTINGS: dict[Regime, dict[str, Any]] = {
-    "trained": {"epochs": 10, "rate": 2e-3, "l2": 1e-5, "l2_centre": "initial", "l2_composition": 1e-6},
+    "trained": {"epochs": 10, "rate": 2e-3, "l2": 1e-5, "l2_center": "initial", "l2_composition": 1e-6},
     "universal": {
-        "epochs": 10, "rate": 2e-3, "l2": 1e-5, "l2_centre": "initial", "l2_composition": 1e-4,
-        "l2_composition_centre": "initial",
+        "epochs": 10, "rate": 2e-3, "l2": 1e-5, "l2_center": "initial", "l2_composition": 1e-4,
+        "l2_composition_center": "initial",
     },
     "features": {"epochs": 30, "rate": 5e-3, "fixed_table": True},
 }  # fmt: skip
@@ -390,7 +390,7 @@ def nb_svm(texts: Sequence[str], truth: npt.NDArray[np.bool_], asked: Sequence[s
 
 
 def linear_svm(features: Any, truth: npt.NDArray[np.bool_]) -> tuple[Doubles, float]:
-    """Weights float64[d] and bias that minimise (||w||^2 + bias^2) / 2 + C * sum of max(0, 1 - y (x w + bias))^2.
+    """Weights float64[d] and bias that minimize (||w||^2 + bias^2) / 2 + C * sum of max(0, 1 - y (x w + bias))^2.
 
     features: sparse float64[n, d]. It is LIBLINEAR's L2-regularised L2-loss SVM, which the paper has.
     """

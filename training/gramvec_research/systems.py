@@ -37,7 +37,7 @@ DATA = [
     {"path": "cf_ppdb_synonyms.pairs.tsv.gz", "max_groups": 16_000},
     {"path": "mqr.groups.tsv.gz", "max_groups": 16_000},
 ]
-_TRAINING = {"batch": 100, "epochs": 3, "negatives": "mix", "rate": 2e-3, "l2": 1e-6, "l2_centre": "initial"}
+_TRAINING = {"batch": 100, "epochs": 3, "negatives": "mix", "rate": 2e-3, "l2": 1e-6, "l2_center": "initial"}
 _WORDS = {"orders": [], "words": True, "unknown_words": "row"}
 _NGRAMS = {"orders": [2, 3, 4]}
 _CHARACTERS = {"orders": [1]}
@@ -51,12 +51,12 @@ OF_WORDS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "RNN": ("rnn", {"kind": "rnn"}, {"rate": 1e-3, "l2_composition": 1e-4}),
     "iRNN": (
         "irnn", {"kind": "irnn"},
-        {"rate": 2e-2, "negatives": "max", "clip": 1.0, "l2_composition": 10.0, "l2_composition_centre": "initial"},
+        {"rate": 2e-2, "negatives": "max", "clip": 1.0, "l2_composition": 10.0, "l2_composition_center": "initial"},
     ),
     "LSTM, no output gate": ("lstm", {"kind": "lstm", "output_gate": False}, {"l2_composition": 1e-3}),
     "LSTM": ("lstm", {"kind": "lstm"}, {"l2_composition": 1e-3}),
 }  # fmt: skip
-_ZERO = {"l2_centre": "zero"}
+_ZERO = {"l2_center": "zero"}
 _OF_CHARACTERS: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "CHARAGRAM": ("charagram-phrase", _NGRAMS, {"kind": "bag"}, {**_ZERO, "l2": 0.0, "negatives": "max"}),
     "CHARAGRAM, 2 layers": (

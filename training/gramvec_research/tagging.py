@@ -32,7 +32,7 @@ from gramvec_training.fit.loop import Selection, fit
 from gramvec_training.fit.trainer import Trainer, choose_device, settle
 from gramvec_training.objectives.base import Examples, Objective, moved
 from gramvec_training.readers.lines import near, numbered_lines
-from gramvec_training.sections import Decay, EncoderSettings, Optimiser, Penalty, Positive, PositiveCount, Schedule
+from gramvec_training.sections import Decay, EncoderSettings, Optimizer, Penalty, Positive, PositiveCount, Schedule
 from gramvec_training.shared import Ids, Ints, write_atomically
 
 
@@ -44,7 +44,7 @@ class Tagging(Schedule):
     """
 
     batch: Annotated[int, Field(ge=2)] = 100
-    optimiser: Optimiser = "sgd"
+    optimizer: Optimizer = "sgd"
     rate: Positive = 0.2
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.95
     decay: Decay = "none"

@@ -169,8 +169,8 @@ class Config(Strict):
         return self
 
     @model_validator(mode="after")
-    def _labelled_alone(self) -> Config:
-        if not any(one.labelled for one in self.data):
+    def _labeled_alone(self) -> Config:
+        if not any(one.labeled for one in self.data):
             return self
         if len(self.data) > 1:
             raise ValueError("a labeled [[data]] stands alone: its negatives are chosen by its labels")
@@ -212,8 +212,8 @@ class Config(Strict):
         if self.model.vectors is None:
             raise ValueError('encoder "weighted" learns a number for each of the words of model.vectors: name a file')
         learning = self.training or self.distillation
-        if learning is not None and learning.l2 and learning.l2_centre != "initial":
-            raise ValueError('encoder "weighted" has fixed vectors: set l2_centre = "initial", or l2 = 0')
+        if learning is not None and learning.l2 and learning.l2_center != "initial":
+            raise ValueError('encoder "weighted" has fixed vectors: set l2_center = "initial", or l2 = 0')
         if learning is not None and learning.fixed_table:
             raise ValueError('encoder "weighted" learns numbers in its table: leave fixed_table out')
         if self.export.scales:

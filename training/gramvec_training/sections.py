@@ -6,11 +6,11 @@ Every section is frozen and refuses unknown keys.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gramvec.bundle.manifest import LayerActivation
+from gramvec.bundle.manifest import OLD_KEYS, LayerActivation
 
 PositiveCount = Annotated[int, Field(ge=1)]
 Number = Annotated[int, Field(ge=0)]
@@ -24,10 +24,18 @@ class Strict(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_old_keys(cls, values: Any) -> Any:
+        for key in values if isinstance(values, dict) else ():
+            if key in OLD_KEYS:
+                raise ValueError(f"{key} is called {OLD_KEYS[key]} since 0.2.0")
+        return values
 
-Optimiser = Literal["adam", "adagrad", "sgd"]
+
+Optimizer = Literal["adam", "adagrad", "sgd"]
 Decay = Literal["linear", "none"]
-Centre = Literal["zero", "initial"]
+Center = Literal["zero", "initial"]
 # So many steps, or the quarters of an epoch, as the papers have it.
 Every = PositiveCount | Literal["quarter"]
 
@@ -35,13 +43,13 @@ Every = PositiveCount | Literal["quarter"]
 class Schedule(Strict):
     """Optimizer, learning rate and length of training: either `steps` or `epochs`; `batch` counts examples.
 
-    The L2 terms are 0.5 * l2 * ||theta - centre||^2, added to the batch's mean loss, as in the authors' code (the
-    papers' formulas have no 0.5). They and the optimisers are lazy on the table: see gramvec_training.fitting. The
-    centre "initial" is what a parameter was at the start: word vectors from a file, iRNN's identity, a finished model.
+    The L2 terms are 0.5 * l2 * ||theta - center||^2, added to the batch's mean loss, as in the authors' code (the
+    papers' formulas have no 0.5). They and the optimizers are lazy on the table: see gramvec_training.fitting. The
+    center "initial" is what a parameter was at the start: word vectors from a file, iRNN's identity, a finished model.
     """
 
     batch: Annotated[int, Field(ge=2)]
-    optimiser: Optimiser = "adam"
+    optimizer: Optimizer = "adam"
     rate: Positive = 1e-3
     decay: Decay = "linear"
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0  # of SGD: classical
@@ -52,9 +60,9 @@ class Schedule(Strict):
     epochs: PositiveCount | None = None
     fixed_table: bool = False  # the rows stay as they begin, and the other parameters alone are learned
     l2: Penalty = 0.0  # on the table
-    l2_centre: Centre = "zero"
+    l2_center: Center = "zero"
     l2_composition: Penalty = 0.0  # on all other parameters of the encoder
-    l2_composition_centre: Centre = "zero"
+    l2_composition_center: Center = "zero"
     seed: Seed = 1
 
     @model_validator(mode="after")
@@ -64,13 +72,13 @@ class Schedule(Strict):
         return self
 
     @model_validator(mode="after")
-    def _of_the_optimiser(self) -> Schedule:
-        if self.momentum and self.optimiser != "sgd":
-            raise ValueError(f'momentum belongs to optimiser "sgd", not "{self.optimiser}"')
-        if self.epsilon is not None and self.optimiser == "sgd":
-            raise ValueError('epsilon belongs to optimiser "adam" or "adagrad", not "sgd"')
-        if self.epsilon_in_root and self.optimiser != "adagrad":
-            raise ValueError(f'epsilon_in_root belongs to optimiser "adagrad", not "{self.optimiser}"')
+    def _of_the_optimizer(self) -> Schedule:
+        if self.momentum and self.optimizer != "sgd":
+            raise ValueError(f'momentum belongs to optimizer "sgd", not "{self.optimizer}"')
+        if self.epsilon is not None and self.optimizer == "sgd":
+            raise ValueError('epsilon belongs to optimizer "adam" or "adagrad", not "sgd"')
+        if self.epsilon_in_root and self.optimizer != "adagrad":
+            raise ValueError(f'epsilon_in_root belongs to optimizer "adagrad", not "{self.optimizer}"')
         return self
 
 
@@ -84,9 +92,9 @@ class DataSet(Strict):
     """A file of paraphrases, or of texts with labels, and its share of an epoch."""
 
     path: Path
-    licence: str = "not stated"
+    license: str = "not stated"
     layout: FileLayout | None = None
-    labelled: bool = False  # a label and a text a row: texts of one label are pairs, and negatives of all others
+    labeled: bool = False  # a label and a text a row: texts of one label are pairs, and negatives of all others
     bad_rows: OnBad = "skip"
     max_groups: PositiveCount | None = None  # keep so many groups, drawn once: bounds the memory
     pairs_per_group: PositiveCount = 1
@@ -111,7 +119,7 @@ class TextSource(Strict):
     """
 
     path: Path
-    licence: str = "not stated"
+    license: str = "not stated"
     layout: TextLayout = "lines"
     columns: PositiveCount | None = None  # of a TSV file; all without it
     sentences: bool = False
@@ -184,7 +192,7 @@ class ModelSettings(Strict):
     activation: Activation = "tanh"
     bias: bool = True
     initial: Positive | Literal["glorot", "rows"] = "glorot"
-    licence: str = "not stated"  # under which the model itself may be used
+    license: str = "not stated"  # under which the model itself may be used
     # Word vectors that replace the first values of the words they know: a file, or an installed package with one.
     vectors: Path | None = None
 

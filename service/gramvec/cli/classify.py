@@ -40,9 +40,9 @@ def classify() -> None:
 
 
 @classify.command(short_help="Learn labels from a file.")
-@click.argument("labelled", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("labeled", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--delimiter", help="Character between the columns of CSV, such as ';' or tab.  [by the header]")
-@click.option("--encoding", default=UTF_8, show_default=True, help="Encoding of LABELLED, such as cp1252.")
+@click.option("--encoding", default=UTF_8, show_default=True, help="Encoding of LABELED, such as cp1252.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The head's file.")
 @model_option
 @device_option
@@ -54,7 +54,7 @@ def classify() -> None:
 @max_characters_option
 @on_error_option
 def fit(
-    labelled: Path,
+    labeled: Path,
     delimiter: str | None,
     encoding: str,
     output: Path,
@@ -67,7 +67,7 @@ def fit(
     max_characters: int,
     on_error: OnError,
 ) -> None:
-    """Learn a head from LABELLED: label<TAB>text lines, or CSV, JSON lines or Parquet with columns of these names.
+    """Learn a head from LABELED: label<TAB>text lines, or CSV, JSON lines or Parquet with columns of these names.
 
     The head sees the model's vectors, n-grams of characters and words; texts held out decide how much of each, and
     the report is of those. Needs scikit-learn: pip install 'gramvec[classify]'.
@@ -79,9 +79,9 @@ def fit(
     if not output.resolve().parent.is_dir():
         raise InputError(f"there is no folder {output.parent} for the head; make it first")
     found = read_columns(
-        labelled,
+        labeled,
         [label, column],
-        format=FileFormat(form_of(labelled), delimiter, encoding),
+        format=FileFormat(form_of(labeled), delimiter, encoding),
         options={label: "--label"},
         positional=True,
         filled=True,
@@ -89,14 +89,14 @@ def fit(
     )
     texts, labels = ([one.strip() for one in found.values[name]] for name in (column, label))
     if not texts:
-        raise InputError(f"{labelled} has no rows; write a label, a tab and a text on each line")
+        raise InputError(f"{labeled} has no rows; write a label, a tab and a text on each line")
     with closing(load(model, device=device, max_characters=max_characters)) as embedder:
         try:
             texts = embedder.prepare(texts, truncate=truncate)
             vectors = embedder.embed(texts)
         except InputError as error:
             at = "" if error.index is None else f"{found.unit} {found.numbers[error.index]}: "
-            raise InputError(f"{labelled}: {at}{error}") from error
+            raise InputError(f"{labeled}: {at}{error}") from error
         head, report = fit_head(
             texts, vectors, labels, model=embedder.name, digest=embedder.digest, threshold=threshold
         )  # fmt: skip
@@ -148,7 +148,7 @@ def predict(
     \b
     Examples:
       gramvec classify predict intents.head messages.txt
-      gramvec classify predict intents.head tickets.csv --column subject -o labelled.jsonl
+      gramvec classify predict intents.head tickets.csv --column subject -o labeled.jsonl
     """  # noqa: D301 - click takes the character, not its escape
     learned = Head.load(head)
     if threshold is not None:
@@ -160,7 +160,7 @@ def predict(
     embedder = load(model or learned.model, device=device, max_characters=max_characters, threads=1)
     try:
         learned.check_bundle(embedder.digest, embedder.dimension)
-        with told_to_stop(), progress("labelling") as watch:
+        with told_to_stop(), progress("labeling") as watch:
             done = embed_file(
                 embedder, Files(source, output, input_format, "jsonl", column), Options(truncate=truncate),
                 on_error=on_error, watch=watch, written=LabelForm(learned, form, column, shown, most=max_characters),

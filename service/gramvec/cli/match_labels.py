@@ -144,23 +144,23 @@ def _without_labels(fields: Sequence[Field], keys: Blocks | None, options: Match
 def _report(known: LearnedMatcher) -> None:
     report = known.report
     click.echo(
-        f"learned from {report.pairs:,} labelled pairs, {report.matches:,} of them matches ({report.kind}); on "
+        f"learned from {report.pairs:,} labeled pairs, {report.matches:,} of them matches ({report.kind}); on "
         f"{report.held_pairs:,} held out ({report.held_matches:,} matches), at the threshold {known.threshold:.3f}: "
         f"precision {report.precision:.1%}, recall {report.recall:.1%}, F1 {report.f1:.1%}",
         err=True,
     )
     if known.top is None:
-        click.echo("many rows have several labelled matches, so all above the threshold are written (--all)", err=True)
+        click.echo("many rows have several labeled matches, so all above the threshold are written (--all)", err=True)
 
 
 def _report_written(found: Matches, labels: PairLabels) -> None:
-    """Report how many of the labelled pairs are written, which is less than the classifier finds where --top cuts."""
+    """Report how many of the labeled pairs are written, which is less than the classifier finds where --top cuts."""
     width = 1 + max(int(found.right.max(initial=0)), int(labels.right.max(initial=0)))
     written = set((found.left * width + found.right).tolist())
     there = [pair in written for pair in (labels.left * width + labels.right).tolist()]
     right = sum(match for one, match in zip(there, labels.match.tolist(), strict=True) if one)
     click.echo(
-        f"of the labelled pairs, {right:,} of {int(labels.match.sum()):,} matches and {sum(there) - right:,} of "
+        f"of the labeled pairs, {right:,} of {int(labels.match.sum()):,} matches and {sum(there) - right:,} of "
         f"{int((~labels.match).sum()):,} others are written",
         err=True,
     )

@@ -77,7 +77,7 @@ def _summary(embedder: Embedder) -> dict[str, str]:
         "features": " and ".join(rows),
         "graph": f"{manifest.graph.pooling}, {manifest.graph.activation}, table in {manifest.graph.precision}",
         "size": f"{size / 1e6:.1f} MB",
-        "license": str(provenance.get("licence", "not stated")),
+        "license": str(provenance.get("license", "not stated")),
         "trained on": ", ".join(str(one.get("name", one)) for one in _datasets(provenance)) or "not stated",
     }
 

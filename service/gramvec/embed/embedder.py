@@ -148,7 +148,7 @@ class Embedder(Encodes):
         return prepared(texts, self.max_characters, truncate=truncate, truncation_direction=truncation_direction)
 
     def raw(self, texts: Sequence[str]) -> RawEmbeddings:
-        """The model's vectors of prepared texts, before normalisation, and how many rows were summed for each.
+        """The model's vectors of prepared texts, before normalization, and how many rows were summed for each.
 
         The same text has the same bytes, alone or in any company. Raises BackendError if the runtime fails.
         """
@@ -170,7 +170,7 @@ class Embedder(Encodes):
         return RawEmbeddings(vectors, counts, units, unknown, seconds)
 
     def vectors_of(self, batch: FeatureBatch) -> Vectors:
-        """float32[n, d]: the model's vectors of rows of its table, before normalisation.
+        """float32[n, d]: the model's vectors of rows of its table, before normalization.
 
         Raises BackendError if the runtime fails.
         """
@@ -267,7 +267,7 @@ class Embedder(Encodes):
         """float32[n, k]: one embedding a text, in order.
 
         normalize: length 1 (a text without any known feature may be all zeros and stays so).
-        dimensions: keep the first k of d columns, before normalising; None keeps all.
+        dimensions: keep the first k of d columns, before normalizing; None keeps all.
         space: "semantic" or "lexical" for these columns alone, where the model was loaded for both.
         truncate, truncation_direction: see prepare.
         Raises InputError for what prepare and finish refuse, BackendError if the runtime fails.

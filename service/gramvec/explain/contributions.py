@@ -44,7 +44,7 @@ MAX_CHARACTERS = 4_096
 class Feature(NamedTuple):
     """A feature of a text, and where it stands.
 
-    kind: "ngram", "word", or "unknown" for a word that shares the row of unknown words. text: normalised, with the
+    kind: "ngram", "word", or "unknown" for a word that shares the row of unknown words. text: normalized, with the
     spaces of the padding. start, end: code-point offsets into the text as given, clipped to it; of the first, if the
     feature is there more than once. times: how often it is there.
     """

@@ -1,4 +1,4 @@
-"""Nearest neighbours: the words of a list nearest to a text, and the n-grams of a model nearest to an n-gram.
+"""Nearest neighbors: the words of a list nearest to a text, and the n-grams of a model nearest to an n-gram.
 
 What Tables 8 to 10 of the CHARAGRAM paper (Wieting et al. 2016) show.
 """
@@ -27,7 +27,7 @@ NEAREST = 10
 BLOCK = 4_096
 
 
-class Neighbour(NamedTuple):
+class Neighbor(NamedTuple):
     """A word or an n-gram, and its cosine in [-1, 1]."""
 
     text: str
@@ -36,7 +36,7 @@ class Neighbour(NamedTuple):
 
 def nearest_words(
     embedder: Embedder, text: str, words: Iterable[str] | None = None, *, k: int = NEAREST
-) -> list[Neighbour]:
+) -> list[Neighbor]:
     """The k words nearest to a text, best first; see nearest_words_of.
 
     words: None for the words of the model's vocabulary.
@@ -49,13 +49,13 @@ def nearest_words(
         if embedder.manifest.words == 0:
             raise InputError(f"{embedder.name} has no words of its own; give a list of words", field="words")
     if not _known(embedder, embedder.prepare([text]))[0]:
-        raise InputError("the text has no feature that the model knows, so it has no neighbours", field="text")
+        raise InputError("the text has no feature that the model knows, so it has no neighbors", field="text")
     return nearest_words_of(embedder, [text], words, k=k)[0]
 
 
 def nearest_words_of(
     embedder: Embedder, texts: Sequence[str], words: Iterable[str], *, k: int = NEAREST
-) -> list[list[Neighbour]]:
+) -> list[list[Neighbor]]:
     """Return the k nearest words of each text, best first; equal words keep their order in the list.
 
     words: any iterable, read once and never held whole; a repeated word counts once. A text is not its own neighbor,
@@ -77,7 +77,7 @@ def nearest_words_of(
             itself = texts[index].lower()
             allowed = known & np.array([word != itself for word in lowered])
             best[index].offer(scores[index], np.flatnonzero(allowed), block)
-    return [one.neighbours for one in best]
+    return [one.neighbors for one in best]
 
 
 def _blocks(embedder: Embedder, words: Iterable[str]) -> Iterator[list[str]]:
@@ -99,7 +99,7 @@ def _known(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.bool_]:
     return np.bincount(owners[batch.ids != embedder.bundle.vocabulary.unknown_row], minlength=len(texts)) > 0
 
 
-def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = NEAREST) -> list[Neighbour]:
+def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = NEAREST) -> list[Neighbor]:
     """The k n-grams of the model whose rows are nearest to the row of this one, best first; of equal ones the more
     frequent, which comes first in the table.
 
@@ -111,7 +111,7 @@ def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = NEAREST) -> list[
     vocabulary = embedder.bundle.vocabulary
     keys, rows = vocabulary.ngram_keys, vocabulary.ngram_rows
     if not len(keys):
-        raise InputError(f"{embedder.name} has no n-grams; ask for the neighbours of a text", field="ngram")
+        raise InputError(f"{embedder.name} has no n-grams; ask for the neighbors of a text", field="ngram")
     place = np.flatnonzero(keys == _key(ngram, vocabulary))
     if not len(place):
         orders = ", ".join(map(str, embedder.bundle.spec.orders))
@@ -125,7 +125,7 @@ def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = NEAREST) -> list[
         scores = np.add.reduce(unit(weights.rows(block)) * query, axis=1)
         others = np.flatnonzero(block != rows[place])
         best.offer(np.clip(scores, -1, 1), others, _Spelt(keys[start : start + BLOCK], letters, vocabulary.bits))
-    return best.neighbours
+    return best.neighbors
 
 
 def vocabulary_words(vocabulary: Vocabulary) -> Iterator[str]:
@@ -154,14 +154,14 @@ class _Best:
 
     def __init__(self, k: int) -> None:
         self._k = k
-        self.neighbours: list[Neighbour] = []
+        self.neighbors: list[Neighbor] = []
 
     def offer(self, scores: NDArray[np.float32], chosen: NDArray[np.int64], texts: list[str] | _Spelt) -> None:
         order = chosen[np.argsort(-scores[chosen], kind="stable")[: self._k]]
-        offered = [Neighbour(texts[index], float(scores[index])) for index in order.tolist()]
+        offered = [Neighbor(texts[index], float(scores[index])) for index in order.tolist()]
         # Stable: what was there before comes first.
-        merged = sorted(dict.fromkeys([*self.neighbours, *offered]), key=lambda one: -one.score)
-        self.neighbours = merged[: self._k]
+        merged = sorted(dict.fromkeys([*self.neighbors, *offered]), key=lambda one: -one.score)
+        self.neighbors = merged[: self._k]
 
 
 def _key(ngram: str, vocabulary: Vocabulary) -> np.uint64:

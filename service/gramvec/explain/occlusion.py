@@ -4,7 +4,7 @@ It explains models with layers above the sum of their rows, and models that read
 a at length 1 and a\\i the text without feature i, the share of i is u(a) - u(a\\i); so its product with u(b) is by how
 much the cosine with b falls when i is left out (occlusion, Zeiler and Fergus, 2014), and the product of two shares,
 cos(a, b) - cos(a\\i, b) - cos(a, b\\j) + cos(a\\i, b\\j), is what i and j do together that neither does alone. Of a sum
-of rows without normalisation that is exactly the product of two rows.
+of rows without normalization that is exactly the product of two rows.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def _with_metadata(card: bytes, manifest: Manifest) -> bytes:
     """Return the card with the metadata by which the hub lists it; a card that has some stays unchanged."""
     if card.startswith(FENCE):
         return card
-    found = str(manifest.provenance.get("licence", ""))
+    found = str(manifest.provenance.get("license", ""))
     data = library().ModelCardData(
         license=found.lower() if _license(found) else None,
         library_name="gramvec",

@@ -115,7 +115,7 @@ def import_static(
                 for text, rows, vector in zip(TEXTS, ids, vectors, strict=True)
             ],
             provenance={
-                "licence": license_name,
+                "license": license_name,
                 "imported": {"format": found.format, "folder": source.name, "table_sha256": found.digest},
                 "parity": {"texts": len(TEXTS), "stored_vs_float32": loss},
             },

@@ -41,7 +41,7 @@ TEXTS_A_BLOCK = 256
 class Ngrams(NamedTuple):
     """The n-grams of one text.
 
-    text: the normalised text with its padding; first, last: int64[n], offsets into it; start, end: int64[n], code-point
+    text: the normalized text with its padding; first, last: int64[n], offsets into it; start, end: int64[n], code-point
     offsets into the text as it was given. hashes: uint64[n]. vectors: float64[n, columns], what each adds to the sketch
     beside a vector of length 1.
     """

@@ -1,4 +1,4 @@
-"""Public functions: matches of tables in memory, and a matcher that learns from labelled pairs."""
+"""Public functions: matches of tables in memory, and a matcher that learns from labeled pairs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def match(
         right: likewise.
         on: the compared columns, or a mapping of columns to weights.
         top: right rows for a left row at most; "all" for all above the threshold, of 100 candidates. None is 1, or with
-            labels what they say: "all" where many left rows have several labelled matches.
+            labels what they say: "all" where many left rows have several labeled matches.
         threshold: the lowest score, a probability from 0 to 1; None for that of the highest expected F1, or with labels
             for the matcher's own.
         one_to_one: whether no row is in two matches. Pairs are taken from the highest score down, among each left row's
@@ -72,7 +72,7 @@ def match(
 
 
 class Matcher:
-    """A matcher of the columns of two tables, learned from labelled pairs; for these tables, and for others."""
+    """A matcher of the columns of two tables, learned from labeled pairs; for these tables, and for others."""
 
     def __init__(self, learned: LearnedMatcher) -> None:
         self._learned = learned

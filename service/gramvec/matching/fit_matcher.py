@@ -1,4 +1,4 @@
-"""Learning from labelled pairs: a classifier and its threshold, by scikit-learn, scored on held-out labels."""
+"""Learning from labeled pairs: a classifier and its threshold, by scikit-learn, scored on held-out labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FOLDS = 5
 SEED = 0
 # Pairs of either kind, and left rows that pairs of either kind must have.
 FEWEST, FEWEST_ROWS = 10, FOLDS
-# One left row in so many has several labelled matches: then all pairs above the threshold are matches.
+# One left row in so many has several labeled matches: then all pairs above the threshold are matches.
 SEVERAL = 20
 # Chosen by cross-validation on train and valid of abt-buy, amazon-google and wdc-shoes.
 TREES, LEAVES, RATE, LEAF_PAIRS, PENALTY = 200, 15, 0.05, 10, 1.0
@@ -38,7 +38,7 @@ CLOSE = 1e-6
 def fit_matcher(
     pair: TablePair, columns: Sequence[tuple[str, str]], labels: PairLabels, watch: MatchWatch = unwatched
 ) -> LearnedMatcher:
-    """Learn a matcher from labelled pairs of two tables.
+    """Learn a matcher from labeled pairs of two tables.
 
     Args:
         pair: the tables.
@@ -69,14 +69,14 @@ def fit_matcher(
 def top_of(labels: PairLabels) -> int | None:
     """Return how many right rows a left row may match: 1, or None for all where labels say so.
 
-    They do where more than one in 20 of the left rows with a labelled match has several.
+    They do where more than one in 20 of the left rows with a labeled match has several.
     """
     _, matches = np.unique(labels.left[labels.match], return_counts=True)
     return None if np.count_nonzero(matches > 1) * SEVERAL > len(matches) else 1
 
 
 def learn(features: PairFeatures, labels: PairLabels) -> tuple[PairClassifier, float, LabelReport]:
-    """Return (classifier, threshold, report) for the features of the labelled pairs, float32[p, f].
+    """Return (classifier, threshold, report) for the features of the labeled pairs, float32[p, f].
 
     Left rows are dealt to five parts, of which one is held out. The kind of classifier and the threshold are chosen on
     the others, by F1 of cross-validated scores, and what they learn is scored on the held-out part. The returned
@@ -103,12 +103,12 @@ def check_enough(labels: PairLabels) -> None:
         number, rows = int(chosen.sum()), len(np.unique(labels.left[chosen]))
         if number < FEWEST:
             raise InputError(
-                f"only {number} labelled pairs {said}; label at least {FEWEST} that match and {FEWEST} that do not",
+                f"only {number} labeled pairs {said}; label at least {FEWEST} that match and {FEWEST} that do not",
                 field="labels",
             )
         if rows < FEWEST_ROWS:
             raise InputError(
-                f"the labelled pairs that {said} are of {rows} rows of the left table; label pairs of at least "
+                f"the labeled pairs that {said} are of {rows} rows of the left table; label pairs of at least "
                 f"{FEWEST_ROWS}",
                 field="labels",
             )

@@ -1,4 +1,4 @@
-"""Files of `gramvec match`: tables with an id for each row, and labelled pairs of their rows."""
+"""Files of `gramvec match`: tables with an id for each row, and labeled pairs of their rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class MatchTable:
 
 
 class LabelFiles(NamedTuple):
-    """Labelled pairs of files, and the bad lines that were skipped."""
+    """Labeled pairs of files, and the bad lines that were skipped."""
 
     labels: PairLabels
     skipped: int
@@ -102,7 +102,7 @@ def _check_ids(table: Columns, ids: Sequence[str]) -> None:
 def read_labels(
     paths: Sequence[Path], left: Sequence[str], right: Sequence[str], *, on_error: OnError = "stop"
 ) -> LabelFiles:
-    """Read the labelled pairs of files that `gramvec embed` reads. A pair may be given twice.
+    """Read the labeled pairs of files that `gramvec embed` reads. A pair may be given twice.
 
     A label is 1, true or yes, or 0, false or no, in any case. Rows without one are ignored.
 
@@ -121,7 +121,7 @@ def read_labels(
     both: dict[tuple[int, int], str] = {}
     skipped = 0
     for path in paths:
-        for place, label in _labelled_rows(path):
+        for place, label in _labeled_rows(path):
             try:
                 if isinstance(label, InputError):
                     raise label
@@ -136,7 +136,7 @@ def read_labels(
             if first[0] != match:
                 both.setdefault(pair, f"{quoted(one)} and {quoted(other)} ({first[1]} and {place})")
             if len(found) > MOST_LABELS:
-                raise InputError(f"{place}: more than {MOST_LABELS:,} labelled pairs; give fewer")
+                raise InputError(f"{place}: more than {MOST_LABELS:,} labeled pairs; give fewer")
     if both and on_error == "stop":
         raise InputError(f"{_contradictions(both.values())}; keep one of each, or leave them out with --on-error skip")
     kept = _sorted((*pair, match) for pair, (match, _) in found.items() if pair not in both)
@@ -163,7 +163,7 @@ def labels_of(triples: Iterable[Sequence[Any]]) -> PairLabels:
         if found.setdefault((left, right), bool(match)) != bool(match):
             both.setdefault((left, right), f"rows {left} and {right}")
         if len(found) > MOST_LABELS:
-            raise InputError(f"more than {MOST_LABELS:,} labelled pairs; give fewer", field="labels")
+            raise InputError(f"more than {MOST_LABELS:,} labeled pairs; give fewer", field="labels")
     if both:
         raise InputError(f"{_contradictions(both.values())}; keep one label of each", field="labels")
     return _sorted((*pair, match) for pair, match in found.items())
@@ -173,7 +173,7 @@ def _contradictions(pairs: Iterable[str]) -> str:
     named = list(pairs)
     more = f" and {len(named) - MOST_NAMED:,} more" if len(named) > MOST_NAMED else ""
     pairs_are = "pair is" if len(named) == 1 else "pairs are"
-    return f"{len(named):,} {pairs_are} labelled both ways: {', '.join(named[:MOST_NAMED])}{more}"
+    return f"{len(named):,} {pairs_are} labeled both ways: {', '.join(named[:MOST_NAMED])}{more}"
 
 
 def _sorted(triples: Iterable[tuple[int, int, bool]]) -> PairLabels:
@@ -188,7 +188,7 @@ def _row(one: str, rows: dict[str, int], side: str, place: str) -> int:
     return rows[one]
 
 
-def _labelled_rows(path: Path) -> Iterator[tuple[str, tuple[str, str, bool] | InputError]]:
+def _labeled_rows(path: Path) -> Iterator[tuple[str, tuple[str, str, bool] | InputError]]:
     """Yield (file and line, (left id, right id, match), or what is wrong with it) of each row that has a label."""
     names: tuple[str, str] | None = None
     for place, record in _records(path, form_of(path)):

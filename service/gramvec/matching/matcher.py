@@ -92,7 +92,7 @@ PairClassifier = LinearClassifier | BoostedTrees
 
 
 class PairLabels(NamedTuple):
-    """Labelled pairs, each once.
+    """Labeled pairs, each once.
 
     Attributes:
         left: int64[p], rows of the left table.
@@ -110,10 +110,10 @@ class LabelReport(NamedTuple):
 
     Attributes:
         kind: of classifier, "logistic" or "trees".
-        pairs: labelled pairs.
-        matches: labelled matches.
-        held_pairs: labelled pairs that were held out.
-        held_matches: labelled matches that were held out.
+        pairs: labeled pairs.
+        matches: labeled matches.
+        held_pairs: labeled pairs that were held out.
+        held_matches: labeled matches that were held out.
         precision: at the threshold, 0 to 1.
         recall: likewise.
         f1: likewise.
@@ -179,7 +179,7 @@ def uncertain(scored: Matches, threshold: float | None, known: PairLabels | None
     Args:
         scored: candidates by left row, then descending score.
         threshold: the matcher's.
-        known: labelled pairs, which are left out.
+        known: labeled pairs, which are left out.
         most: pairs to return.
     """
     if known is not None and len(known.left):

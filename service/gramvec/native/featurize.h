@@ -17,7 +17,7 @@
 enum { PAGE_SHIFT = 8, CLASS_SHIFT = 16, SPACE = 2, WORD = 1 };
 enum { MOST_ORDERS = 6, LONGEST_ORDER = 6, LONGEST_REACH = LONGEST_ORDER - 2, LONGEST_EDGE = 2 * LONGEST_REACH + 1 };
 enum { MOST_BITS = 16 }; /* of a character's id */
-/* Positions are int32, and a text is at most three times as long in normalisation form C (UAX #15). */
+/* Positions are int32, and a text is at most three times as long in normalization form C (UAX #15). */
 enum { LONGEST_TEXT = 1 << 28 };
 /* Slots that are taken one after the other, which a search may have to pass. Of four million keys that nobody chose to
  * collide, in a table half full, it is 60. */

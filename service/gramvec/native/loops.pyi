@@ -21,7 +21,7 @@ class Featurizer:
 
     def __new__(
         cls,
-        compose: Callable[[str], str],  # to normalisation form C; called for texts that are not ASCII
+        compose: Callable[[str], str],  # to normalization form C; called for texts that are not ASCII
         pages: Array,  # uint16[0x1100], see gramvec.text.characters
         entries: Array,  # uint32
         orders: tuple[int, ...],

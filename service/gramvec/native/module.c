@@ -51,7 +51,7 @@ typedef struct {
     PyObject_HEAD
     Buffers buffers;
     Features features;
-    PyObject *compose; /* text -> text in normalisation form C */
+    PyObject *compose; /* text -> text in normalization form C */
 } Featurizer;
 
 /* Zeroed slots, at most half of them needed, on pages of 2 MB where the system has them: a look-up then seldom misses the

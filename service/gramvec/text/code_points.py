@@ -21,7 +21,7 @@ class CodePoints(NamedTuple):
 
 
 def code_points(texts: Sequence[str]) -> CodePoints:
-    """The code points of each text in Unicode normalisation form C (UAX #15).
+    """The code points of each text in Unicode normalization form C (UAX #15).
 
     Raises InputError with the text's index for anything but str and for a lone surrogate, which is no character.
     """

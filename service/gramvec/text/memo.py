@@ -1,6 +1,6 @@
 """The memo and its file: frequent chunks and edges of text that own a row with the sum of all their features.
 
-A chunk is what stands between two spaces of a normalised text, with its punctuation. Its row is the sum of the rows of
+A chunk is what stands between two spaces of a normalized text, with its punctuation. Its row is the sum of the rows of
 every n-gram inside " chunk " and of its words: what the model makes of the chunk as a text of its own.
 
 The n-grams that cross a space, with a character on both sides, depend on the few characters around it alone. An edge
@@ -43,7 +43,7 @@ _DTYPES = {
 
 
 def edges_of(text: str, reach: int) -> Iterator[str]:
-    """The edges of a normalised text, padded with one space on each side, from left to right."""
+    """The edges of a normalized text, padded with one space on each side, from left to right."""
     space = text.find(" ", 1)
     while 0 < space < len(text) - 1:
         end = text.find(" ", space + 1)
@@ -95,7 +95,7 @@ class Memo:
 
     @classmethod
     def build(cls, chunks: Sequence[str], vocabulary: Vocabulary, *, edges: Sequence[str] = (), reach: int = 0) -> Memo:
-        """A memo of these normalised chunks and edges, the most frequent first; their rows follow the vocabulary's.
+        """A memo of these normalized chunks and edges, the most frequent first; their rows follow the vocabulary's.
 
         Raises InputError for a chunk or an edge that is empty or holds a character that the vocabulary lacks, a chunk
         with white space, and one that is there twice once both are lower-cased.

@@ -1,4 +1,4 @@
-"""Unicode normalisation form C in linear time, whatever a stranger sends.
+"""Unicode normalization form C in linear time, whatever a stranger sends.
 
 CPython before 2026 orders a run of combining marks by insertion: 64,000 of them in the wrong order take 20 s, with the
 interpreter's lock held. Long runs are put into order here, which is all that it would do, only sooner.
@@ -19,7 +19,7 @@ _long_runs = re.compile(rb"[^\0]{%d,}" % (LONG_RUN + 1)).finditer
 
 
 def compose(text: str) -> str:
-    """The text in Unicode normalisation form C (UAX #15): what `unicodedata.normalize("NFC", text)` gives."""
+    """The text in Unicode normalization form C (UAX #15): what `unicodedata.normalize("NFC", text)` gives."""
     if len(text) > LONG_RUN:
         places = text[::LONG_RUN]
         if (any(map(unicodedata.combining, places)) or not _OF_MARKS.keys().isdisjoint(places)) and _has_long_run(text):

@@ -1,4 +1,4 @@
-"""The featurizer in vectorised numpy, a function a stage: for training's counts, and where there are no loops in C."""
+"""The featurizer in vectorized numpy, a function a stage: for training's counts, and where there are no loops in C."""
 
 from __future__ import annotations
 

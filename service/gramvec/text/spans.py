@@ -28,7 +28,7 @@ class Located(NamedTuple):
     """The features of a text in the featurizer's order.
 
     rows: int32[n]. start, end: int64[n], code-point offsets into the text as it was given; what touches the padding is
-    clipped to the text. text: the normalised text with its padding; first, last: int64[n], offsets into that.
+    clipped to the text. text: the normalized text with its padding; first, last: int64[n], offsets into that.
     words: bool[n], whether it is a word.
     """
 
@@ -41,14 +41,14 @@ class Located(NamedTuple):
     words: NDArray[np.bool_]
 
     def spelt(self, index: int) -> str:
-        """A feature as the model sees it: normalised, with the spaces of the padding."""
+        """A feature as the model sees it: normalized, with the spaces of the padding."""
         return self.text[self.first[index] : self.last[index]]
 
 
 def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
     """The features of one text, each with its place.
 
-    A space stands for the whole run of white space that it was made from. Where normalisation made one letter of
+    A space stands for the whole run of white space that it was made from. Where normalization made one letter of
     several, or others of them, each has the place of all of them together. Raises InputError for a lone surrogate.
     """
     own: Located | None = vocabulary.located(text, spec)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("model")
-@click.option("--labelled", type=PATH,
+@click.option("--labeled", type=PATH,
               help="label<TAB>text a line, or label<TAB>text<TAB>text of pairs; or CSV; .gz too.")  # fmt: skip
-@click.option("--scored", type=PATH, help="In place of --labelled: score<TAB>text<TAB>text a line; or CSV; .gz too.")
+@click.option("--scored", type=PATH, help="In place of --labeled: score<TAB>text<TAB>text a line; or CSV; .gz too.")
 @click.option("--out", type=PATH, required=True, help="Folder of the head.")
 @click.option("--learn-model", is_flag=True, help="Learn the model with the head, drawn back to what it is.")
 @click.option("--held-out", type=click.FloatRange(min=0, max=0.9, min_open=True), default=0.2, show_default=True,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--overwrite", is_flag=True, help="Start anew where --out holds a head already.")
 @one_sentence
 def head(
-    model: str, labelled: Path | None, scored: Path | None, out: Path, learn_model: bool, held_out: float,
+    model: str, labeled: Path | None, scored: Path | None, out: Path, learn_model: bool, held_out: float,
     bad_rows: OnBad, overwrite: bool, **settings: float | str | None,
 ) -> None:  # fmt: skip
     """Learn to label texts or pairs of texts, or to score pairs, over MODEL: a bundle of n-grams or words, or a run
@@ -49,26 +49,26 @@ def head(
     greatest score. By default MODEL stays as it is.
 
     \b
-    python -m gramvec_research head gramvec-en --labelled intents.tsv --out runs/intents
+    python -m gramvec_research head gramvec-en --labeled intents.tsv --out runs/intents
     python -m gramvec_research head gramvec-en --scored similar.tsv --out runs/similar
     python -m gramvec_research label runs/intents --texts new.txt
     """
     from gramvec_research.answers import LabelAnswers, ScoreAnswers, Scored, read_scored
     from gramvec_research.heads import head_settings, learn_head, make_way_for_head
-    from gramvec_training.readers.labels import Labelled, read_labelled
+    from gramvec_training.readers.labels import Labeled, read_labeled
     from gramvec_training.readers.lines import BadRows
 
     answers: LabelAnswers | ScoreAnswers
-    rows: list[Labelled] | list[Scored]
+    rows: list[Labeled] | list[Scored]
     bad: BadRows
-    if labelled is not None and scored is None:
-        rows, bad = read_labelled(labelled, on_bad=bad_rows)
+    if labeled is not None and scored is None:
+        rows, bad = read_labeled(labeled, on_bad=bad_rows)
         answers = LabelAnswers.of(rows)
-    elif scored is not None and labelled is None:
+    elif scored is not None and labeled is None:
         rows, bad = read_scored(scored, on_bad=bad_rows)
         answers = ScoreAnswers.of(rows)
     else:
-        raise click.UsageError("give a file to learn from, as --labelled or as --scored")
+        raise click.UsageError("give a file to learn from, as --labeled or as --scored")
     for note in bad.notes():
         click.echo(note, err=True)
     make_way_for_head(out, overwrite=overwrite)

@@ -47,7 +47,7 @@ def main() -> None:
 @one_sentence
 def list_experiments() -> None:
     """List the experiments: name, the paper's table or figure, what it shows, and what stands in for its data."""
-    from gramvec_research.catalogue import EXPERIMENTS
+    from gramvec_research.catalog import EXPERIMENTS
 
     width = max(len(one.name) for one in EXPERIMENTS) + 2
     for one in EXPERIMENTS:
@@ -70,7 +70,7 @@ def list_experiments() -> None:
 @click.option("--word-sets", type=PATH, multiple=True,
               help="Sets of single words; by default dev/words/simlex999.tsv and ws353.tsv.")  # fmt: skip
 @click.option(
-    "--labelled", type=PATH, help="Folder of labelled texts: sick, sst2, snli, imdb; by default dev/supervised."
+    "--labeled", type=PATH, help="Folder of labeled texts: sick, sst2, snli, imdb; by default dev/supervised."
 )
 @click.option("--tagged", type=PATH, help="Folder of a treebank in CoNLL-U: train, dev and test; by default dev/pos.")
 @click.option("--models", type=PATH, default=Path("models"), show_default=True, help="Folder of the shipped bundles.")
@@ -93,7 +93,7 @@ def run_experiments(name: str, **options: Any) -> None:
     python -m gramvec_research run all --out training/gramvec_research/results
     python -m gramvec_research run sif-common-words --vectors models/paragram-phrase --freq counts.txt --sets sick
     """
-    from gramvec_research.catalogue import EXPERIMENTS, experiment_named
+    from gramvec_research.catalog import EXPERIMENTS, experiment_named
 
     chosen = EXPERIMENTS if name == _ALL else (experiment_named(name),)
     quick: bool = options["quick"]
@@ -139,7 +139,7 @@ def _inputs(out: Path, options: dict[str, Any]) -> ExperimentInputs:
     dev = data.parent / "dev"
     words = tuple(dev / "words" / f"{one}.tsv" for one in ("simlex999", "ws353"))
     phrases = options["in_domain"] or dev / "ppdb" / "pavlick.tsv"
-    labelled = options["labelled"] or dev / "supervised"
+    labeled = options["labeled"] or dev / "supervised"
     tagged = options["tagged"] or dev / "pos"
     frequencies = options["freq"] or tuple(data / "freq" / one for one in _FREQUENCIES)
     models: Path = options["models"]
@@ -155,7 +155,7 @@ def _inputs(out: Path, options: dict[str, Any]) -> ExperimentInputs:
         models=models,
         work=options["work"] or out / "models",
         seeds=tuple(range(1, options["seeds"] + 1)),
-        labelled=labelled if labelled.is_dir() or options["labelled"] else None,
+        labeled=labeled if labeled.is_dir() or options["labeled"] else None,
         tagged=tagged if tagged.is_dir() or options["tagged"] else None,
     )
     return cut(inputs, inputs.work.parent / "cut") if options["quick"] else inputs

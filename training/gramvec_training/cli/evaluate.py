@@ -229,12 +229,12 @@ def evaluate(
 
     Matching: F1 on the test pairs at the threshold that is best on train and valid together, and how many matches are
     the nearest, or among the 10 nearest, of the whole right table. Retrieval: nDCG@10. Classification: accuracy of the
-    nearest neighbour, of the centroid of 5 examples a class, and of logistic regression. Spelling: how often the right
+    nearest neighbor, of the centroid of 5 examples a class, and of logistic regression. Spelling: how often the right
     word is among the 3 nearest. docs/choosing.md has the files' forms and the shipped models' scores.
 
     A bundle is scored as it is served, a run as its trainer computes it.
 
-    With --typos each word of three letters and more is misspelt with that probability, by a neighbouring key, a
+    With --typos each word of three letters and more is misspelt with that probability, by a neighboring key, a
     swap, a loss, an insertion or, with --misspellings, as people misspell it: both texts of a pair,
     the left table, the queries, the texts that are classified. Sets of single words stay as they are.
 
@@ -327,7 +327,7 @@ def report(runs: tuple[Path, ...], out: Path | None, no_plot: bool, measure: Mea
 @MISSPELLINGS
 @click.option("--beside", help="Bundle of a word model, whose scores on misspelt text stand beside.")
 @click.option("--words", type=PATH,
-              help='Words to seek neighbours among, "word count" a line.  '
+              help='Words to seek neighbors among, "word count" a line.  '
               "[default: those of the sets and of the models]")  # fmt: skip
 @DEVICE
 @one_sentence
@@ -337,7 +337,7 @@ def card(
 ) -> None:  # fmt: skip
     """Score a finished BUNDLE and write its model card anew.
 
-    README.md gets the scores on every set, those on misspelt text, and nearest neighbours, all computed through the
+    README.md gets the scores on every set, those on misspelt text, and nearest neighbors, all computed through the
     bundle as it is served. manifest.json records them; the model's own files keep their bytes.
 
     \b

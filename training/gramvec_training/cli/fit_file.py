@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def own_config(
     own: Path,
     *,
-    labelled: bool,
+    labeled: bool,
     start: str | None,
     layout: FileLayout | None,
     bad_rows: OnBad,
@@ -59,7 +59,7 @@ def own_config(
     name_from = bundle or (Path("mine") if piped else own)
     if piped:
         own, out = _spooled(own, name_from, start, out, overwrite=overwrite)
-    _check(own, start, layout=layout, bad_rows=bad_rows, labelled=labelled)
+    _check(own, start, layout=layout, bad_rows=bad_rows, labeled=labeled)
     from gramvec_training.runs.adhoc_config import pairs_config
 
     config = pairs_config(
@@ -71,7 +71,7 @@ def own_config(
         epochs=epochs,
         rate=rate,
         name_from=name_from,
-        labelled=labelled,
+        labeled=labeled,
     )
     return config, out or Path("runs") / config.model.name, overwrite and not piped
 
@@ -100,7 +100,7 @@ def _spooled(pipe: Path, name_from: Path, start: str | None, out: Path | None, *
 
 
 def _check(
-    source: Path, start: str | None, *, layout: FileLayout | None, bad_rows: OnBad, labelled: bool = False
+    source: Path, start: str | None, *, layout: FileLayout | None, bad_rows: OnBad, labeled: bool = False
 ) -> None:
     """Read the file once and open the bundle of a warm start; on a terminal, report what was found."""
     from gramvec.bundle.resolve import find_bundle
@@ -110,7 +110,7 @@ def _check(
     if start is not None:
         find_bundle(start)
     rows: Sized
-    if labelled:
+    if labeled:
         rows, _ = read_label_texts(source, on_bad=bad_rows)
     else:
         rows, _ = read_paraphrases(source, layout=layout, on_bad=bad_rows)

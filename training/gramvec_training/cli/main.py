@@ -65,7 +65,7 @@ def main() -> None:
 
     \b
     gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
-    gramvec-train fit --labelled intents.tsv --from gramvec-en --export models/mine
+    gramvec-train fit --labeled intents.tsv --from gramvec-en --export models/mine
     gramvec serve --model mine
     """
     start_clock()
@@ -74,12 +74,18 @@ def main() -> None:
         notes.addHandler(Notes())
 
 
+def _refuse_old_spelling(context: click.Context, option: click.Parameter, given: str | None) -> None:
+    if given is not None:
+        context.fail("--labelled is called --labeled since 0.2.0")
+
+
 @main.command()
 @click.argument("config", type=PATH, required=False)
 @click.option("--pairs", type=PATH,
               help="Train on this file, or - for a pipe, without a config: charagram-phrase, or --from.")  # fmt: skip
-@click.option("--labelled", type=PATH,
+@click.option("--labeled", type=PATH,
               help="Train on this file, or -, of label<TAB>text rows, CSV or JSON lines; no config.")  # fmt: skip
+@click.option("--labelled", hidden=True, expose_value=False, callback=_refuse_old_spelling)
 @click.option("--from", "start", metavar="BUNDLE", help="With a file: go on from this model, a name or a folder.")
 @click.option(
     "--layout",
@@ -99,10 +105,10 @@ def main() -> None:
               help="Of --pairs with labels and --from: a weight for each n-gram, by all of them, or the model's rows, "
               "by the pairs with 1.  [default: weights where the file, no pipe, has labels]")  # fmt: skip
 @click.option("--held-out", type=click.FloatRange(min=0, max=0.5),
-              help="With a file: the share that is not trained on, for the report at the end; of --labelled half of it "
-              "chooses the model.  [default: 0.1, or 0.2 with --labelled]")  # fmt: skip
+              help="With a file: the share that is not trained on, for the report at the end; of --labeled half of it "
+              "chooses the model.  [default: 0.1, or 0.2 with --labeled]")  # fmt: skip
 @click.option("--epochs", type=click.IntRange(min=1),
-              help="With a file: passes over it.  [default: 10, or 5 with --from, 8 of --labelled]")  # fmt: skip
+              help="With a file: passes over it.  [default: 10, or 5 with --from, 8 of --labeled]")  # fmt: skip
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True),
               help="With a file: the learning rate.  [default: 0.001, or 0.0005 with --pairs and --from]")  # fmt: skip
 @click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
@@ -111,17 +117,17 @@ def main() -> None:
 @training_options
 @one_sentence
 def fit(
-    config: Path | None, pairs: Path | None, labelled: Path | None, start: str | None, layout: FileLayout | None,
+    config: Path | None, pairs: Path | None, labeled: Path | None, start: str | None, layout: FileLayout | None,
     bad_rows: OnBad, learn: Learn | None, held_out: float | None, epochs: int | None, rate: float | None,
     out: Path | None, bundle: Path | None, data: Path, resume: bool, overwrite: bool, save_every: float,
     device: str, threads: int,
 ) -> None:  # fmt: skip
-    """Train the model of CONFIG, or one on --pairs or --labelled, into a run folder.
+    """Train the model of CONFIG, or one on --pairs or --labeled, into a run folder.
 
     The folder holds the vocabulary, the weights, and run.json with the settings, the loss and the scores on the
     development sets that the config names. A config with [sif] is built instead of trained.
 
-    Of --labelled, texts of one label are drawn together and held apart from those of others. Half of what is held out
+    Of --labeled, texts of one label are drawn together and held apart from those of others. Half of what is held out
     chooses the epoch that is kept, and the report says how often the label of the other half is found.
 
     Of --pairs a tenth is held out, and the report says how often the other side of such a pair is found among all
@@ -138,12 +144,12 @@ def fit(
     gramvec-train fit training/configs/sif.toml --out runs/sif
     gramvec-train fit --pairs my.tsv --from charagram-phrase --export models/mine
     gramvec-train fit --pairs my.tsv --out runs/mine --epochs 20
-    gramvec-train fit --labelled intents.tsv --from gramvec-en --export models/mine
+    gramvec-train fit --labeled intents.tsv --from gramvec-en --export models/mine
     zcat *.tsv.gz | gramvec-train fit --pairs - --from gramvec-en --export models/mine
     gramvec-train fit --out runs/mine --resume
     """
-    own = pairs or labelled
-    _check_together(config, pairs, labelled, layout, both=resume and overwrite)
+    own = pairs or labeled
+    _check_together(config, pairs, labeled, layout, both=resume and overwrite)
     if bundle is not None:
         may_replace(bundle, start)
     if weighs(pairs, start, learn, layout):
@@ -159,7 +165,7 @@ def fit(
     elif own is not None:
         wanted, folder, overwrite = own_config(
             own,
-            labelled=own is labelled,
+            labeled=own is labeled,
             start=start,
             layout=layout,
             bad_rows=bad_rows,
@@ -172,7 +178,7 @@ def fit(
             resume=resume,
         )
     if wanted is None and not resume:
-        raise click.UsageError("give a CONFIG, or --pairs or --labelled FILE, or --out RUN --resume")
+        raise click.UsageError("give a CONFIG, or --pairs or --labeled FILE, or --out RUN --resume")
     if wanted is None and out is None:
         raise click.UsageError("--resume without a CONFIG needs the run's folder as --out")
     folder = folder or Path("runs") / (wanted.model.name if wanted else "")
@@ -180,7 +186,7 @@ def fit(
     from gramvec_training.runs.adhoc_config import command_line, shown
 
     source = [shown(config)] if config else []
-    source += ["--labelled" if own is labelled else "--pairs", given_as(own)] if own else []
+    source += ["--labeled" if own is labeled else "--pairs", given_as(own)] if own else []
     source += ["--from", shown(Path(start))] if start else []
     source += given_options("layout", "bad_rows", "held_out", "epochs", "rate")
     how = How(device, threads, resume, save_every)
@@ -188,15 +194,15 @@ def fit(
 
 
 def _check_together(
-    config: Path | None, pairs: Path | None, labelled: Path | None, layout: FileLayout | None, *, both: bool
+    config: Path | None, pairs: Path | None, labeled: Path | None, layout: FileLayout | None, *, both: bool
 ) -> None:
     """Raise UsageError for arguments of `fit` that exclude each other; `both` is --resume and --overwrite."""
-    if sum(one is not None for one in (config, pairs, labelled)) > 1:
-        raise click.UsageError("give one of CONFIG, --pairs and --labelled, not both")
+    if sum(one is not None for one in (config, pairs, labeled)) > 1:
+        raise click.UsageError("give one of CONFIG, --pairs and --labeled, not both")
     only_with_a_file = given_options("layout", "start", "bad_rows", "held_out", "epochs", "rate")
-    if pairs is None and labelled is None and only_with_a_file:
-        raise click.UsageError(f"{only_with_a_file[0]} goes with --pairs or --labelled; a config has its own keys")
-    if labelled is not None and layout is not None:
+    if pairs is None and labeled is None and only_with_a_file:
+        raise click.UsageError(f"{only_with_a_file[0]} goes with --pairs or --labeled; a config has its own keys")
+    if labeled is not None and layout is not None:
         raise click.UsageError("--layout goes with --pairs")
     if both:
         raise click.UsageError("give --resume or --overwrite, not both")

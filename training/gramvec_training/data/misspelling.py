@@ -106,7 +106,7 @@ ERRORS: tuple[tuple[_Error, ...], ...] = (
 )
 
 
-# Of the words that are compared: more columns change few neighbours, and take longer.
+# Of the words that are compared: more columns change few neighbors, and take longer.
 ORDERS, COLUMNS, RARE = (2, 3, 4), 256, 1e-2
 WORDS_A_BLOCK = 1_000  # 200 MB of cosines with 50,000 words
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
-from gramvec_training.readers.labels import Labelled, same_text
+from gramvec_training.readers.labels import Labeled, same_text
 from gramvec_training.readers.lines import BadRows
 from gramvec_training.readers.pairs import Group, read_paraphrases
 from gramvec_training.sections import DataSet
@@ -220,7 +220,7 @@ class LabelSplit:
     reported: LabelTexts
 
 
-def split_labels(rows: Sequence[Labelled], share: float, seed: int) -> LabelSplit:
+def split_labels(rows: Sequence[Labeled], share: float, seed: int) -> LabelSplit:
     """Hold out `share` of the texts of every label: one half for model selection, the other for the report.
 
     Rows whose texts differ in case and white space alone are one text; it has the labels of all of them. A label keeps

@@ -177,7 +177,7 @@ class Rnn(Encoder):
     """h_t = f(e_t W_x + h_(t-1) W_h + b), h_0 = 0, over the rows e_t of a text in their order; g(x) = h_n.
 
     iRNN is linear, W_x and W_h begin as the identity, and g(x) = h_n / n: at the start exactly the average. Its L2 term
-    draws the matrices to the identity, which is their centre "initial". The biases begin at zero.
+    draws the matrices to the identity, which is their center "initial". The biases begin at zero.
     """
 
     def __init__(

@@ -106,7 +106,7 @@ def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_by
         "Made by gramvec-train; manifest.json beside this file holds the settings in full.",
         *_scores(record.get("scores") if evaluation is None else evaluation, of_bundle=evaluation is not None),
         *(_typos(evaluation, name) if evaluation and evaluation.get("typos") else []),
-        *(_neighbours(evaluation["neighbours"]) if evaluation else []),
+        *(_neighbors(evaluation["neighbors"]) if evaluation else []),
         *_data(record),
         "## How it was made",
         *_recipe(record),
@@ -172,23 +172,23 @@ def _typos(evaluation: Mapping[str, Any], name: str) -> list[str]:
     real = f", real misspellings ({', '.join(files)})" if files else ""
     note = (
         "Pearson, mean of the task's sets, with so many of the words of three letters and more misspelt on both "
-        f"sides: neighbouring keys, transpositions, deletions, insertions{real}, each as likely; seed "
+        f"sides: neighboring keys, transpositions, deletions, insertions{real}, each as likely; seed "
         f"{evaluation['seed']}. Sets of single words are left out."
     )
     return ["## Misspelt text", markdown_table(rows), note]
 
 
-def _neighbours(neighbours: Mapping[str, Any]) -> list[str]:
+def _neighbors(neighbors: Mapping[str, Any]) -> list[str]:
     def rows(title: str, found: Mapping[str, list[str]]) -> str:
         lines = [[query, ", ".join(texts) or "none: nothing of it is known"] for query, texts in found.items()]
         return markdown_table([[title, "nearest by cosine, the nearest first"], *lines], left=True)
 
     note = (
-        f"Among {neighbours['candidates']:,} words of {neighbours['origin']}. The words and phrases are those of "
+        f"Among {neighbors['candidates']:,} words of {neighbors['origin']}. The words and phrases are those of "
         "Tables 8 and 9 of the CHARAGRAM paper, and one misspelling more."
     )
-    words, phrases = rows("word", neighbours["words"]), rows("phrase", neighbours["phrases"])
-    return ["## Nearest neighbours", words, phrases, note]
+    words, phrases = rows("word", neighbors["words"]), rows("phrase", neighbors["phrases"])
+    return ["## Nearest neighbors", words, phrases, note]
 
 
 def _data(record: Mapping[str, Any]) -> list[str]:
@@ -211,19 +211,19 @@ def _learned_from(record: Mapping[str, Any]) -> list[str]:
         parts = ["Texts, each without a label, whose vectors the teacher gave:", _texts_table(record["data"], "texts")]
         return [*parts, f"And {record['spans']:,} short phrases cut from them."] if record.get("spans") else parts
     rows = [
-        f"| {one['name']} | {one['licence']} | {one['groups']:,} | {one['pairs_per_epoch']:,} |"
+        f"| {one['name']} | {one['license']} | {one['groups']:,} | {one['pairs_per_epoch']:,} |"
         for one in record.get("data") or []
     ]
     return (
-        ["\n".join(["| set | licence | groups or pairs | pairs an epoch |", "|---|---|---|---|", *rows])]
+        ["\n".join(["| set | license | groups or pairs | pairs an epoch |", "|---|---|---|---|", *rows])]
         if rows
         else []
     )
 
 
 def _texts_table(sets: Sequence[Mapping[str, Any]], what: str) -> str:
-    rows = [f"| {one['name']} | {one['licence']} | {one['texts']:,} |" for one in sets]
-    return "\n".join([f"| set | licence | {what} |", "|---|---|---|", *rows])
+    rows = [f"| {one['name']} | {one['license']} | {one['texts']:,} |" for one in sets]
+    return "\n".join([f"| set | license | {what} |", "|---|---|---|", *rows])
 
 
 def _recipe(record: Mapping[str, Any]) -> list[str]:
@@ -234,16 +234,16 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
     start = record.get("start")
     if start is not None:
         parts.append(
-            f"Training went on from the model {start['name']} (licence {start['licence'] or 'not stated'}; manifest "
+            f"Training went on from the model {start['name']} (license {start['license'] or 'not stated'}; manifest "
             f"sha256 {start['digest'][:12]}), {_origin(start)}."
         )
     if training is not None:
         parts.append(
             f"Margin loss, margin {training['margin']}, {training['negatives'].upper()} negatives from "
-            f"{_batches(training)}; lazy {_optimiser(training)} at {training['rate']:g}, decay {training['decay']}; "
+            f"{_batches(training)}; lazy {_optimizer(training)} at {training['rate']:g}, decay {training['decay']}; "
             f"{record['steps']:,} steps, {record['pairs']:,} pairs, seed {training['seed']}; "
             f"{_composition(record['config'])}. L2 on the table {training['l2']:g}, towards "
-            f"{'the initial values' if training['l2_centre'] == 'initial' else 'zero'}. "
+            f"{'the initial values' if training['l2_center'] == 'initial' else 'zero'}. "
             f"{record['seconds']:.0f} s on {record['device']} with {record['threads']} thread(s), "
             f"{record['pairs_per_second']:,} pairs a second."
         )
@@ -308,12 +308,12 @@ def _composition(config: Mapping[str, Any]) -> str:
     return ", ".join([f"encoder {encoder['kind']}", *settings])
 
 
-def _optimiser(training: Mapping[str, Any]) -> str:
-    return {"adam": "Adam", "adagrad": "AdaGrad", "sgd": "SGD"}[training.get("optimiser", "adam")]
+def _optimizer(training: Mapping[str, Any]) -> str:
+    return {"adam": "Adam", "adagrad": "AdaGrad", "sgd": "SGD"}[training.get("optimizer", "adam")]
 
 
 CARD = "README.md"
-NEIGHBOURS = 6
+NEIGHBORS = 6
 _TABLE = f"{GRAPH}.data"
 _FOR_PEOPLE = (CARD,)
 
@@ -343,12 +343,12 @@ def assess(
     if beside is not None:
         kept = {key: reports["1"][key] for key in ("name", "digest", "tasks", "typos") if key in reports["1"]}
         assessed["beside"] = kept
-    found = nearest_words_of(embedder, [*WORDS, *PHRASES], candidates.words, k=NEIGHBOURS)
+    found = nearest_words_of(embedder, [*WORDS, *PHRASES], candidates.words, k=NEIGHBORS)
     named = [[text for text, _ in one] for one in found]
     return {
         **assessed,
         "seed": typos.seed,
-        "neighbours": {
+        "neighbors": {
             "candidates": len(candidates.words),
             "origin": candidates.origin,
             "words": dict(zip(WORDS, named[: len(WORDS)], strict=True)),

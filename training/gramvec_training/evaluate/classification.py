@@ -66,7 +66,7 @@ def read_classification_set(path: Path, *, seed: int = 1) -> ClassificationSet:
             not, and a set that has fewer than two classes or nothing to score.
     """
     if not path.is_dir():
-        labels, texts = _labelled(path)
+        labels, texts = _labeled(path)
         classes = _classes(path, labels)
         numbers = np.array([classes[label] for label in labels], np.int64)
         scored = _drawn(numbers, seed)
@@ -74,10 +74,10 @@ def read_classification_set(path: Path, *, seed: int = 1) -> ClassificationSet:
             raise InputError(f"{path}: no class of {SCORED} texts or more, so there is nothing to score")
         name = path.name.removesuffix(".gz").removesuffix(".tsv")
         return ClassificationSet(name, tuple(classes), _those(texts, numbers, ~scored), _those(texts, numbers, scored))
-    labels, texts = _labelled(_only(path, "train.tsv"))
+    labels, texts = _labeled(_only(path, "train.tsv"))
     classes = _classes(path, labels)
     learned = ClassifiedTexts(texts, np.array([classes[label] for label in labels], np.int64))
-    labels, texts = _labelled(_only(path, "test.tsv"), classes)
+    labels, texts = _labeled(_only(path, "test.tsv"), classes)
     if not texts:
         raise InputError(f"{_only(path, 'test.tsv')}: empty; a line is a label, a tab and a text")
     asked = ClassifiedTexts(texts, np.array([classes[label] for label in labels], np.int64))
@@ -117,7 +117,7 @@ def logistic_regression(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return weights float64[d, classes] and biases float64[classes] of multinomial logistic regression, by L-BFGS.
 
-    It minimises the sum of the cross-entropies plus ||weights||^2 / 2, as scikit-learn's does with C = 1.
+    It minimizes the sum of the cross-entropies plus ||weights||^2 / 2, as scikit-learn's does with C = 1.
     """
     from scipy import optimize, special  # half a second, which training on pairs need not wait
 
@@ -154,7 +154,7 @@ def _mean(vectors: UnitRows, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float
     return np.asarray(vectors[rows].mean(axis=0), np.float64).ravel()
 
 
-def _labelled(path: Path, known: Mapping[str, int] | None = None) -> tuple[list[str], list[str]]:
+def _labeled(path: Path, known: Mapping[str, int] | None = None) -> tuple[list[str], list[str]]:
     labels, texts = [], []
     for line, (label, text, *_) in read_rows(path, columns=2):
         if known is not None and label not in known:

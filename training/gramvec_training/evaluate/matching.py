@@ -189,9 +189,9 @@ RECALLS = (1, 10)
 class MatchingScores:
     """F1, precision and recall (0 to 1) on the test pairs at the `threshold` that is best on train and valid.
 
-    `fitted_f1` is the F1 there. `recalls`: k -> of the left rows with a match among the labelled pairs of all splits,
+    `fitted_f1` is the F1 there. `recalls`: k -> of the left rows with a match among the labeled pairs of all splits,
     the mean share of their matches that are among the k most alike rows of the whole right table. A right row of the
-    very same text that nobody labelled does not compete: it is a match that the labels do not know.
+    very same text that nobody labeled does not compete: it is a match that the labels do not know.
     """
 
     f1: float
@@ -251,15 +251,15 @@ def _between(ranked: Doubles, last: int) -> float:
     if last + 1 == len(ranked):
         return float(ranked[last])
     middle = (ranked[last] + ranked[last + 1]) / 2
-    return float(middle if middle > ranked[last + 1] else ranked[last])  # neighbouring floats have no middle
+    return float(middle if middle > ranked[last + 1] else ranked[last])  # neighboring floats have no middle
 
 
 def _recalls(
     one: MatchingSet, typed: Sequence[str], comparison: TextComparison, depths: Sequence[int]
 ) -> dict[int, float]:
-    labelled = one.train + one.valid + one.test
+    labeled = one.train + one.valid + one.test
     matches: dict[int, set[int]] = {}
-    for left, right in zip(labelled.left[labelled.match], labelled.right[labelled.match], strict=True):
+    for left, right in zip(labeled.left[labeled.match], labeled.right[labeled.match], strict=True):
         matches.setdefault(int(left), set()).add(int(right))
     same = max(Counter(one.right).values())  # so many may have to be passed over
     places = comparison.nearest([typed[i] for i in matches], one.right, max(depths, default=0) + same).tolist()
@@ -303,7 +303,7 @@ def pair_report(report: dict[str, Any]) -> str:
     """Return a text table of `pairs` and, for each model under `scores`, its `pair_scores`."""
     columns = ("f1", "precision", "recall", "threshold") if report["binary"] else ("pearson", "spearman")
     heads = {"f1": "F1", "pearson": "Pearson", "spearman": "Spearman"}
-    lines = [f"{report['pairs']:,} labelled pairs".ljust(26) + "".join(f"{heads.get(one, one):>11}" for one in columns)]
+    lines = [f"{report['pairs']:,} labeled pairs".ljust(26) + "".join(f"{heads.get(one, one):>11}" for one in columns)]
     for name, found in report["scores"].items():
         cells = [f"{found[one]:11.3f}" if one == "threshold" else f"{found[one]:11.1f}" for one in columns]
         lines.append(name.ljust(26) + "".join(cells))

@@ -40,7 +40,7 @@ _TABLES: tuple[tuple[str, str, CellText], ...] = (
     ("retrieval", "Retrieval: nDCG@10 x 100", lambda scores: number(scores["ndcg_at_10"])),
     (
         "classification",
-        "Classification: accuracy x 100 of nearest neighbour / centroid of 5 / logistic regression",
+        "Classification: accuracy x 100 of nearest neighbor / centroid of 5 / logistic regression",
         lambda scores: "/".join(number(scores[key]) for key in ("nearest", "centroid", "logistic")),
     ),
     (

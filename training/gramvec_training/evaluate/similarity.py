@@ -236,8 +236,8 @@ def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         yield texts[start : start + _CHUNK]
 
 
-# The neighbours of each key on a QWERTY keyboard, left to right, above and below.
-NEIGHBOURS = {
+# The neighbors of each key on a QWERTY keyboard, left to right, above and below.
+NEIGHBORS = {
     "q": "wa", "w": "qeas", "e": "wrsd", "r": "etdf", "t": "ryfg", "y": "tugh", "u": "yihj", "i": "uojk",
     "o": "ipkl", "p": "ol", "a": "qwsz", "s": "adwezx", "d": "sferxc", "f": "dgrtcv", "g": "fhtyvb",
     "h": "gjyubn", "j": "hkuinm", "k": "jliom", "l": "kop", "z": "asx", "x": "zcsd", "c": "xvdf", "v": "cbfg",
@@ -281,16 +281,16 @@ def misspelt(text: str, share: float, known: Mapping[str, Sequence[str]], rng: n
 def _mistake(word: str, real: Sequence[str], rng: np.random.Generator) -> str:
     kind = KINDS[int(rng.integers(len(KINDS) if real else len(KINDS) - 1))]
     at = int(rng.integers(len(word)))
-    near = NEIGHBOURS[word[at].lower()]
-    neighbour = near[int(rng.integers(len(near)))]
+    near = NEIGHBORS[word[at].lower()]
+    neighbor = near[int(rng.integers(len(near)))]
     if kind == "real":
         return real[int(rng.integers(len(real)))]
     if kind == "keyboard":
-        return word[:at] + neighbour + word[at + 1 :]
+        return word[:at] + neighbor + word[at + 1 :]
     if kind == "deletion":
         return word[:at] + word[at + 1 :]
     if kind == "insertion":
-        return word[:at] + neighbour + word[at:]
+        return word[:at] + neighbor + word[at:]
     at = min(at, len(word) - 2)
     return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
 

@@ -103,8 +103,8 @@ def _tasks(families: Families) -> Iterator[_Task]:
         yield _Task("matching", pairs.name, pairs.left, _with_model(_matching, pairs))
     for queries in families.retrieval:
         yield _Task("retrieval", queries.name, queries.queries, _with_model(_retrieval, queries))
-    for labelled in families.classification:
-        yield _Task("classification", labelled.name, labelled.test.texts, partial(_classification, labelled))
+    for labeled in families.classification:
+        yield _Task("classification", labeled.name, labeled.test.texts, partial(_classification, labeled))
     for words in families.spelling:
         yield _Task("spelling", words.name, (), _with_model(_spelling, words))
 

@@ -56,8 +56,8 @@ def scaled(table: Floats, entries: Sequence[Entry], scales: Mapping[str, float])
 def whitening_transform(vectors: Floats, strength: float) -> Floats:
     """Return a symmetric map float32[d, d] that divides each principal axis by its standard deviation ** strength.
 
-    vectors: float32[n, d] of a sample of texts, brought to length 1 here and not centred. strength 0 changes nothing, 1
-    whitens fully (Mu and Viswanath, 2018, remove the leading directions instead; this bends the spectrum).
+    vectors: float32[n, d] of a sample of texts, brought to length 1 here and not centered. strength 0 changes nothing,
+    1 whitens fully (Mu and Viswanath, 2018, remove the leading directions instead; this bends the spectrum).
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float64)

@@ -64,7 +64,7 @@ def upgrade(source: str | Path, path: Path, *, name: str | None = None) -> None:
             else:
                 shutil.copyfile(folder / file, stage / file)
         features = values["features"]
-        features["normalization"] = features.pop("normalisation")
+        features["normalization"] = features.pop("normalization")
         records = {
             one.name: {"bytes": one.stat().st_size, "sha256": hashlib.sha256(one.read_bytes()).hexdigest()}
             for one in sorted(stage.iterdir())

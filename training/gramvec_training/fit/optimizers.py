@@ -13,35 +13,35 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramvec_training.sections import Centre, Decay, Schedule
+from gramvec_training.sections import Center, Decay, Schedule
 
 # Rows that are updated at a time: with 300 columns they stay in a core's cache through the dozen passes of Adam,
 # which takes 9 ms for 5,700 rows instead of 13 to 17.
 CHUNK_ROWS = 512
 
 
-class LazyOptimiser(ABC):
+class LazyOptimizer(ABC):
     """Base class of lazy optimizers: rows as a leaf, L2, clipping, and updates that stay in the cache.
 
-    `l2` adds l2 * (row - centre) to the gradient of the touched rows, that is 0.5 * l2 * ||row - centre||^2 to the
-    loss: `centre` "zero" (CHARAGRAM) or "initial", the values of the table when the optimiser was made
+    `l2` adds l2 * (row - center) to the gradient of the touched rows, that is 0.5 * l2 * ||row - center||^2 to the
+    loss: `center` "zero" (CHARAGRAM) or "initial", the values of the table when the optimizer was made
     (PARAGRAM-PHRASE, iRNN). The factor 0.5 is in the authors' code and not in the papers' formula; here l2 is the
     lambda of the code, half of the formula's. It too is lazy: an untouched row is not pulled.
 
     `clip` scales the gradient of the whole table, L2 included, so that its Euclidean length is at most `clip` (the
     norm constraint of PARAGRAM-PHRASE's code, one length for each tensor of parameters).
 
-    Besides the table there are as many float32 of its size as the optimiser has `moments`, and one more with
-    `centre` "initial" and an l2 above 0.
+    Besides the table there are as many float32 of its size as the optimizer has `moments`, and one more with
+    `center` "initial" and an l2 above 0.
     """
 
     moments: tuple[str, ...]
 
-    def __init__(self, table: Tensor, *, l2: float = 0.0, centre: Centre = "zero", clip: float | None = None) -> None:
+    def __init__(self, table: Tensor, *, l2: float = 0.0, center: Center = "zero", clip: float | None = None) -> None:
         self._table = table.detach()  # [rows, d], shared with the encoder
         self._moments = {name: _zeros_like(self._table) for name in self.moments}
         self._l2 = l2
-        self._initial = _copy(self._table) if l2 and centre == "initial" else None
+        self._initial = _copy(self._table) if l2 and center == "initial" else None
         self._clip = clip
         self._steps = 0
 
@@ -97,7 +97,7 @@ def _copy(table: Tensor) -> Tensor:
     return torch.from_numpy(table.numpy().copy()) if table.device.type == "cpu" else table.clone()
 
 
-class LazyAdam(LazyOptimiser):
+class LazyAdam(LazyOptimizer):
     """Adam (Kingma and Ba, 2015) over the rows of one table, each row's moments updated when it is touched.
 
     A row's first update equals dense Adam's at that step, whichever step it is; later ones differ in that the moments
@@ -125,7 +125,7 @@ class LazyAdam(LazyOptimiser):
         self._table.index_copy_(0, rows, values.addcdiv_(first, scale, value=-rate / correction1))
 
 
-class LazyAdaGrad(LazyOptimiser):
+class LazyAdaGrad(LazyOptimizer):
     """AdaGrad (Duchi et al., 2011): row -= rate * g / (sqrt(sum of all g^2 so far) + epsilon), each entry by itself.
 
     in_root: row -= rate * g / sqrt(sum + epsilon), as Lasagne has it, with 1e-6: the code of PARAGRAM-PHRASE. An
@@ -147,7 +147,7 @@ class LazyAdaGrad(LazyOptimiser):
         self._table.index_copy_(0, rows, values.addcdiv_(gradient, scale, value=-rate))
 
 
-class LazySgd(LazyOptimiser):
+class LazySgd(LazyOptimizer):
     """Stochastic gradient descent with classical momentum: v = momentum * v - rate * g, row += v (Polyak, 1964).
 
     A row's velocity neither fades nor moves it while it is untouched; without momentum it is dense SGD exactly.
@@ -165,14 +165,14 @@ class LazySgd(LazyOptimiser):
         self._table.index_copy_(0, rows, values.add_(velocity))
 
 
-def optimiser_for(table: Tensor, schedule: Schedule, *, l2: float, centre: Centre) -> LazyOptimiser:
+def optimizer_for(table: Tensor, schedule: Schedule, *, l2: float, center: Center) -> LazyOptimizer:
     """Return the schedule's optimizer over one table float32[rows, d]."""
-    shared: dict[str, Any] = {"l2": l2, "centre": centre, "clip": schedule.clip}
-    if schedule.optimiser == "sgd":
+    shared: dict[str, Any] = {"l2": l2, "center": center, "clip": schedule.clip}
+    if schedule.optimizer == "sgd":
         return LazySgd(table, momentum=schedule.momentum, **shared)
     if schedule.epsilon is not None:
         shared["epsilon"] = schedule.epsilon
-    if schedule.optimiser == "adagrad":
+    if schedule.optimizer == "adagrad":
         return LazyAdaGrad(table, in_root=schedule.epsilon_in_root, **shared)
     return LazyAdam(table, **shared)
 

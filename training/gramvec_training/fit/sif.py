@@ -1,7 +1,7 @@
 """SIF (Arora et al., 2017): weighted word vectors less the common components of sentences.
 
 The paper takes the component from the sentences at hand; here it is taken once, from a fixed sample, so that a
-sentence's vector does not depend on its neighbours.
+sentence's vector does not depend on its neighbors.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from gramvec.errors import DeviceError, InputError
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.fit.optimizers import LazyOptimiser, optimiser_for, rate_at
+from gramvec_training.fit.optimizers import LazyOptimizer, optimizer_for, rate_at
 from gramvec_training.objectives.base import Examples, Objective, moved
 
 
@@ -43,20 +43,20 @@ class Trainer:
         self.objective = objective
         self.device = device
         schedule = objective.schedule
-        self._table: LazyOptimiser | None = None
+        self._table: LazyOptimizer | None = None
         if not schedule.fixed_table:
-            self._table = optimiser_for(encoder.table, schedule, l2=schedule.l2, centre=schedule.l2_centre)
+            self._table = optimizer_for(encoder.table, schedule, l2=schedule.l2, center=schedule.l2_center)
         own = objective.parameters()
         self._dense: dict[str, nn.Parameter] = {**encoder.dense(), **own}
         if schedule.fixed_table and not self._dense:
             raise InputError("training.fixed_table leaves nothing to learn: the encoder has no other parameters")
         # A dense parameter is one row that every step touches: torch's own Adam takes two seconds to import.
-        self._of_dense: dict[str, LazyOptimiser] = {
-            name: optimiser_for(
+        self._of_dense: dict[str, LazyOptimizer] = {
+            name: optimizer_for(
                 parameter.view(1, -1),
                 schedule,
                 l2=objective.l2_own if name in own else schedule.l2_composition,
-                centre="zero" if name in own else schedule.l2_composition_centre,
+                center="zero" if name in own else schedule.l2_composition_center,
             )
             for name, parameter in self._dense.items()
         }
@@ -76,8 +76,8 @@ class Trainer:
         rate = rate_at(examples.step, objective.steps, schedule.rate, schedule.decay)
         if self._table is not None:
             self._table.step(rows, leaf, gradients.pop(0), rate)
-        for optimiser, gradient in zip(self._of_dense.values(), gradients, strict=True):
-            optimiser.step(self._only_row, optimiser.leaf(self._only_row), gradient.reshape(1, -1), rate)
+        for optimizer, gradient in zip(self._of_dense.values(), gradients, strict=True):
+            optimizer.step(self._only_row, optimizer.leaf(self._only_row), gradient.reshape(1, -1), rate)
         return loss.detach()
 
     def _vectors(self, ids: Tensor, offsets: Tensor, leaf: Tensor, step: int) -> Tensor:
@@ -106,7 +106,7 @@ class Trainer:
         return {
             "values": self.values(),
             "table": None if self._table is None else self._table.state(),
-            "dense": {name: optimiser.state() for name, optimiser in self._of_dense.items()},
+            "dense": {name: optimizer.state() for name, optimizer in self._of_dense.items()},
             "objective": self.objective.state(),
         }
 
@@ -115,6 +115,6 @@ class Trainer:
         self.take_values(state["values"])
         if self._table is not None:
             self._table.restore(state["table"])
-        for name, optimiser in self._of_dense.items():
-            optimiser.restore(state["dense"][name])
+        for name, optimizer in self._of_dense.items():
+            optimizer.restore(state["dense"][name])
         self.objective.restore(state["objective"])

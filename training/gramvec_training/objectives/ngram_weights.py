@@ -1,4 +1,4 @@
-"""N-gram counts of texts as the lexical sketch cuts them, and weights learned from labelled pairs."""
+"""N-gram counts of texts as the lexical sketch cuts them, and weights learned from labeled pairs."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def margin_loss(
     """Return the mean over the pairs of the two hinges, a scalar.
 
     max(0, margin - cos(x1, x2) + cos(x1, t1)) + max(0, margin - cos(x1, x2) + cos(x2, t2)).
-    (CHARAGRAM's supplement, the equation of section 1, without the L2 term, which the optimiser adds.)
+    (CHARAGRAM's supplement, the equation of section 1, without the L2 term, which the optimizer adds.)
 
     `left` and `right` float32[b, d] are unit vectors; `negatives` int64[2b] numbers, for each of the b left and then
     the b right phrases, one of the `candidates`, unit vectors float32[m, d], by default these 2b phrases (left

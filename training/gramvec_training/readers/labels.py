@@ -18,18 +18,18 @@ _LABELS = frozenset({"label", "labels", "intent", "category", "class", "topic", 
 _TEXTS = frozenset({"text", "texts", "utterance", "sentence", "query", "question", "message", "example"})
 
 
-class Labelled(NamedTuple):
+class Labeled(NamedTuple):
     """A label and one or two texts."""
 
     label: str
     texts: tuple[str, ...]
 
 
-def read_labelled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labelled], BadRows]:
+def read_labeled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], BadRows]:
     """Read the rows of a file, plain or gzip; each has as many texts as the first usable row, one or two.
 
     A header that names a column `label`, `intent`, `category` or the like and one `text`, `utterance`, `query` or the
-    like, or two such as `premise` and `hypothesis`, is recognised, says which columns these are, and is no row; a CSV
+    like, or two such as `premise` and `hypothesis`, is recognized, says which columns these are, and is no row; a CSV
     or JSON file has one in any case, and of it the first two columns are read where the names say nothing. Bad rows
     (another number of columns, an empty one, not UTF-8, longer than 16 MiB) are skipped and counted, or refused with
     InputError.
@@ -40,8 +40,8 @@ def read_labelled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labelled]
     return _read(path, on_bad, frozenset({2, 3}), _REMEDY)
 
 
-def read_label_texts(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labelled], BadRows]:
-    """Read rows with one text each, like `read_labelled`; a third column of numbers is reported and ignored.
+def read_label_texts(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], BadRows]:
+    """Read rows with one text each, like `read_labeled`; a third column of numbers is reported and ignored.
 
     Raises:
         InputError: Nothing can be learned from the labels: where there is one alone, none has two texts, or there are
@@ -65,8 +65,8 @@ def same_text(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tuple[list[Labelled], BadRows]:
-    found: list[Labelled] = []
+def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tuple[list[Labeled], BadRows]:
+    found: list[Labeled] = []
     bad = BadRows(path)
     pairs = 3 in counts
     header, rows = split_header(table_rows(path), path, _LABELS, _TEXTS | LEFT if pairs else _TEXTS)
@@ -90,7 +90,7 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
         elif not all(columns):
             bad.note(number, "an empty column", on_bad=on_bad, remedy=remedy)
         else:
-            found.append(Labelled(columns[0], tuple(columns[1:])))
+            found.append(Labeled(columns[0], tuple(columns[1:])))
     if scores:
         bad.say(f"column 3 holds numbers and is not used: {scores:,} row{'s' if scores > 1 else ''}")
     if not found:

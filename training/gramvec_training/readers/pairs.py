@@ -48,7 +48,7 @@ RIGHT = frozenset(
 def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:
     """Read groups of two from `a<TAB>b` rows, or from two columns of a CSV file.
 
-    A header and a column of scores are recognised and said, see `readers.columns`; rows with a score of 0 among scores
+    A header and a column of scores are recognized and said, see `readers.columns`; rows with a score of 0 among scores
     of 0 and 1 are left out. Bad rows (one column, an empty side, identical sides, not UTF-8, longer than 16 MiB) are
     skipped and counted, or refused with InputError.
     """
@@ -157,7 +157,7 @@ _READERS = {"pairs": read_pairs, "groups": read_groups, "ppdb": read_ppdb}
 _LOOKED_AT = 1_000
 
 
-class LabelledPairs(NamedTuple):
+class LabeledPairs(NamedTuple):
     """Texts `left` and `right`, and labels float64[n]: 0 and 1 if `binary`, else scores of any range."""
 
     left: list[str]
@@ -178,7 +178,7 @@ def holds_labels(path: Path) -> bool:
     return len({row.values[chosen.score] for row in islice(rows, _LOOKED_AT) if len(row.values) > chosen.score}) > 1
 
 
-def read_labelled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabelledPairs, BadRows]:
+def read_labeled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabeledPairs, BadRows]:
     """Read labeled pairs; the labels are binary where those of the first hundred rows are 0 or 1.
 
     Bad rows (too few columns, an empty side, not UTF-8, longer than 16 MiB) are skipped and counted, or refused.
@@ -203,7 +203,7 @@ def read_labelled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[Labelled
         labels.append(_label(values[chosen.score], f"{near(path)} line {number}", binary=chosen.zero_is_not))
         left.append(one)
         right.append(other)
-    return LabelledPairs(left, right, np.array(labels, np.float64), chosen.zero_is_not), bad
+    return LabeledPairs(left, right, np.array(labels, np.float64), chosen.zero_is_not), bad
 
 
 def _label(value: str, where: str, *, binary: bool) -> float:

@@ -13,14 +13,14 @@ from gramvec_training.sections import UnknownWords, WordRule
 
 _SOURCE = "the options"
 _HELD_OUT = 0.1
-_HELD_OUT_LABELLED = 0.2  # a tenth to choose the model by, a tenth for the report
+_HELD_OUT_LABELED = 0.2  # a tenth to choose the model by, a tenth for the report
 _EPOCHS = 10  # the papers' number
 _EPOCHS_FROM = 5  # ten find no more on 4,000 pairs of tweets
 _RATE = 1e-3  # theirs too
 _RATE_FROM = 5e-4  # to stay near a model that is good already
 _L2_FROM = 1e-6  # the weight of PARAGRAM-PHRASE, which goes on from word vectors
 # Of labels, on 77 made intents: centroids 74.4 -> 93.0 %, SICK 79.0 -> 78.2, and without the L2 93.7 and 77.8.
-_EPOCHS_LABELLED, _RATE_LABELLED, _L2_LABELLED = 8, 1e-3, 1e-3
+_EPOCHS_LABELED, _RATE_LABELED, _L2_LABELED = 8, 1e-3, 1e-3
 
 
 def pairs_config(
@@ -33,7 +33,7 @@ def pairs_config(
     epochs: int | None,
     rate: float | None,
     name_from: Path,
-    labelled: bool = False,
+    labeled: bool = False,
 ) -> Config:
     """Return a config for one file of paraphrases or labeled texts, named after `name_from`.
 
@@ -43,11 +43,11 @@ def pairs_config(
     Raises:
         BundleError: There is no such bundle.
     """
-    share = held_out if held_out is not None else _HELD_OUT_LABELLED if labelled else _HELD_OUT
-    data = [{"path": pairs.resolve(), "layout": layout, "labelled": labelled, "bad_rows": bad_rows, "held_out": share}]
+    share = held_out if held_out is not None else _HELD_OUT_LABELED if labeled else _HELD_OUT
+    data = [{"path": pairs.resolve(), "layout": layout, "labeled": labeled, "bad_rows": bad_rows, "held_out": share}]
     usual = (_EPOCHS, _RATE)
     if start is not None:
-        usual = (_EPOCHS_LABELLED, _RATE_LABELLED) if labelled else (_EPOCHS_FROM, _RATE_FROM)
+        usual = (_EPOCHS_LABELED, _RATE_LABELED) if labeled else (_EPOCHS_FROM, _RATE_FROM)
     training = {"epochs": epochs or usual[0], "rate": rate or usual[1]}
     name = model_name(name_from)
     if start is None:
@@ -73,7 +73,7 @@ def pairs_config(
                 "lowercase": bundle.spec.lowercase,
                 "word_rule": bundle.spec.word_rule,
             },
-            "training": {**training, "l2": _L2_LABELLED if labelled else _L2_FROM, "l2_centre": "initial"},
+            "training": {**training, "l2": _L2_LABELED if labeled else _L2_FROM, "l2_center": "initial"},
             "start": {"bundle": bundle.path.resolve(), "digest": bundle.digest},
             "data": data,
             "export": {"precision": manifest.graph.precision},

@@ -17,7 +17,7 @@ from gramvec_training.evaluate.matching import pair_scores
 from gramvec_training.export.adapt import with_lexical
 from gramvec_training.objectives.ngram_weights import NgramCounts, TextPairs, learned_weights
 from gramvec_training.readers.lines import near
-from gramvec_training.readers.pairs import LabelledPairs, read_labelled_pairs
+from gramvec_training.readers.pairs import LabeledPairs, read_labeled_pairs
 from gramvec_training.sections import OnBad
 from gramvec_training.shared import Floats, Ints
 
@@ -43,7 +43,7 @@ def learn_ngram_weights(
         InputError: A file that cannot be used.
         BundleError: The bundle.
     """
-    pairs, bad = read_labelled_pairs(source, on_bad=on_bad)
+    pairs, bad = read_labeled_pairs(source, on_bad=on_bad)
     for line in bad.notes():
         _log.warning(line)
     _check(pairs, source)
@@ -76,11 +76,11 @@ def learn_ngram_weights(
     reports["learned"] = pair_scores(held_out, given.labels, parts, binary=given.binary)
     learned = _lexical(unlearned, counts, learned_weights(counts, given))
     report = {"pairs": len(left), "binary": given.binary, "scores": reports}
-    said = {"labelled pairs": len(left), "held_out": report}
+    said = {"labeled pairs": len(left), "held_out": report}
     return with_lexical(known, bundle, learned, said, name=name), report
 
 
-def _check(pairs: LabelledPairs, source: Path) -> None:
+def _check(pairs: LabeledPairs, source: Path) -> None:
     matching = int((pairs.labels == 1).sum())
     if pairs.binary and min(matching, len(pairs.labels) - matching) < LEAST:
         raise InputError(
@@ -99,7 +99,7 @@ def _parts(left: Ints) -> Ints:
     return np.asarray(drawn[left], np.int64)
 
 
-def _before(start: str, pairs: LabelledPairs, *, with_lexical: bool) -> dict[str, Floats]:
+def _before(start: str, pairs: LabeledPairs, *, with_lexical: bool) -> dict[str, Floats]:
     embedder = load(start, device="cpu", threads=1, space="both" if with_lexical else "semantic")
     texts = list(dict.fromkeys([*pairs.left, *pairs.right]))
     places = {text: place for place, text in enumerate(texts)}

@@ -116,7 +116,7 @@ def _source(one: DataSet, groups: list[Group], numbers: dict[str, int], counts: 
 def _data_record(one: DataSet, groups: list[Group], bad: BadRows, source: SourceGroups) -> dict[str, Any]:
     return {
         "name": one.name,
-        "licence": one.licence,
+        "license": one.license,
         "groups": source.groups,
         "pairs_per_epoch": source.pairs_per_epoch,
         "rows_skipped": {reason: len(lines) for reason, lines in bad.lines.items()},
@@ -275,7 +275,7 @@ def _source_labels(one: DataSet, train: LabelTexts, labels: int, corpus: Corpus)
 def _data_record_labels(one: DataSet, split: LabelSplit, bad: BadRows, source: LabelGroups) -> dict[str, Any]:
     return {
         "name": one.name,
-        "licence": one.licence,
+        "license": one.license,
         "groups": source.groups,
         "labels": len(split.names),
         "texts": len(split.train),

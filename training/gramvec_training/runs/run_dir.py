@@ -242,7 +242,7 @@ def export_run(
             if has_memo
             else NO_MEMO
         ),
-        provenance={"licence": model.licence, **kept, "export": export.model_dump(mode="json")},
+        provenance={"license": model.license, **kept, "export": export.model_dump(mode="json")},
         card=write_card(
             {**run.record, "export": export.model_dump(mode="json")},
             name=name,

@@ -60,7 +60,7 @@ def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
 
     def record(history: History, encoder: Encoder) -> dict[str, Any]:
         return {
-            "data": [{"name": one.name, "licence": one.licence, "texts": counts[one.name]} for one in config.texts],
+            "data": [{"name": one.name, "license": one.license, "texts": counts[one.name]} for one in config.texts],
             "vectors": origin,
             "sentences": len(texts),
             "seconds": seconds,

@@ -84,7 +84,7 @@ def _preparation(config: Config) -> Prepare:
         return prepare_sif
     if config.distillation is not None:
         return prepare_distillation
-    return prepare_labels if config.data[0].labelled else prepare_pairs
+    return prepare_labels if config.data[0].labeled else prepare_pairs
 
 
 def _scores(sets: Sequence[SimilaritySet], encoder: Encoder, featurizer: Featurizer) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def origin_record(started: Started | None) -> dict[str, Any]:
         "start": {
             "name": manifest.name,
             "digest": started.bundle.digest,
-            "licence": manifest.provenance.get("licence"),
+            "license": manifest.provenance.get("license"),
             "rows": manifest.rows,
             **{key: manifest.provenance[key] for key in _OF_A_TEACHER if "teacher" in manifest.provenance},
         }

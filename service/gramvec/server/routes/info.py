@@ -125,7 +125,7 @@ def _model(served: Served) -> dict[str, Any]:
         "device": embedder.device,
         "provider": embedder.provider,
         "runtime": embedder.runtime,
-        "licence": manifest.provenance.get("licence"),
+        "license": manifest.provenance.get("license"),
         "training_data": manifest.provenance.get("data"),
     }
 

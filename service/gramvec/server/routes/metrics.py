@@ -136,7 +136,7 @@ def _collected(service: Service, rows: Rows) -> Iterator[Metric]:
     yield _metric(WORKERS_READY, [((), sum(ready for _, (_, _, ready) in workers))])
     yield _metric(MODEL, [(_described(one.embedder), 1) for one in service.models.values()])
     yield _metric(BUILD, [((__version__, platform.python_version()), 1)])
-    yield from _processes({worker: int(pid) for worker, (_, pid, _) in workers}, labelled=service.metrics.workers > 1)
+    yield from _processes({worker: int(pid) for worker, (_, pid, _) in workers}, labeled=service.metrics.workers > 1)
 
 
 def _column(
@@ -177,13 +177,13 @@ def _described(embedder: Embedder) -> tuple[str, ...]:
     return embedder.name, embedder.digest, embedder.kind, precision, embedder.device, str(provider), embedder.runtime
 
 
-def _processes(pids: dict[int, int], *, labelled: bool) -> Iterator[Metric]:
+def _processes(pids: dict[int, int], *, labeled: bool) -> Iterator[Metric]:
     """Yield memory, CPU time and open files of each worker, with its number where there are several."""
     from prometheus_client.process_collector import ProcessCollector
 
     found: dict[str, Metric] = {}
     for worker, pid in sorted(pids.items()):
-        labels = {"worker": str(worker + 1)} if labelled else {}
+        labels = {"worker": str(worker + 1)} if labeled else {}
         for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
             samples = [sample._replace(labels=labels) for sample in metric.samples]
             metric.samples = []

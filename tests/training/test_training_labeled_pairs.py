@@ -19,7 +19,7 @@ from gramvec_training.objectives.ngram_weights import (
     learned_weights,
     pair_cosines,
 )
-from gramvec_training.readers.pairs import holds_labels, read_labelled_pairs
+from gramvec_training.readers.pairs import holds_labels, read_labeled_pairs
 from gramvec_training.runs.ngram_weights import learn_ngram_weights
 from training_support import call
 
@@ -138,13 +138,13 @@ def test_a_threshold_is_not_of_the_pairs_that_it_judges() -> None:
     assert "0.700" in pair_report({"pairs": 6, "binary": True, "scores": {"x": found}})
 
 
-def test_a_file_with_labels_is_recognised(tmp_path: Path) -> None:
+def test_a_file_with_labels_is_recognized(tmp_path: Path) -> None:
     assert holds_labels(written(tmp_path / "a.tsv", cameras(6)))
     assert holds_labels(written(tmp_path / "b.tsv", cameras(6), "text1\ttext2\tlabel\n"))
     assert not holds_labels(written(tmp_path / "c.tsv", [(a, b, 1) for a, b, _ in cameras(6)]))
     (tmp_path / "d.tsv").write_text("a b\tc d\nc d\te f\n")
     assert not holds_labels(tmp_path / "d.tsv")
-    pairs, bad = read_labelled_pairs(written(tmp_path / "e.tsv", [("same", "same", 1), ("a", "", 0), ("b", "c", 0)]))
+    pairs, bad = read_labeled_pairs(written(tmp_path / "e.tsv", [("same", "same", 1), ("a", "", 0), ("b", "c", 0)]))
     assert (pairs.left, pairs.right, pairs.labels.tolist(), pairs.binary) == (
         ["same", "b"],
         ["same", "c"],
@@ -163,12 +163,12 @@ def test_a_wrong_label_is_named_with_its_line(tmp_path: Path, line: str, said: s
     path = written(tmp_path / "a.tsv", cameras())
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(InputError, match=said):
-        read_labelled_pairs(path)
+        read_labeled_pairs(path)
     if "2" not in line:
         path.write_text(line + "\n" + path.read_text())
         assert holds_labels(path)
         with pytest.raises(InputError, match="line 1: the label is"):
-            read_labelled_pairs(path)
+            read_labeled_pairs(path)
 
 
 def test_too_few_labels_are_refused(tmp_path: Path) -> None:
@@ -207,5 +207,5 @@ def test_what_does_not_go_with_labels_is_said(tmp_path: Path) -> None:
     result = call("fit", "--pairs", path, "--from", "gramvec-en", "--export", tmp_path / "m", "--epochs", "2")
     assert result.exit_code == 2
     assert "--epochs: does not go with labels; leave it out, or give --learn rows" in result.stderr
-    result = call("fit", "--labelled", path, "--learn", "rows")
+    result = call("fit", "--labeled", path, "--learn", "rows")
     assert "--learn goes with --pairs" in result.stderr

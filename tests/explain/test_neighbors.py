@@ -13,7 +13,7 @@ from test_cli import refused, run
 import gramvec
 from conftest import MODELS
 from gramvec.errors import InputError
-from gramvec.explain import neighbors as neighbours
+from gramvec.explain import neighbors
 from gramvec.explain.contributions import explain
 from gramvec.explain.neighbors import nearest_ngrams, nearest_words, nearest_words_of, vocabulary_words
 from gramvec_training.export.bundle import read_weights
@@ -46,7 +46,7 @@ def test_words_in_order_of_their_cosines(embedder: gramvec.Embedder, monkeypatch
     nearest = sorted(set(words) - {"cars", "Cars"}, key=to_cars.__getitem__, reverse=True)  # not itself, in no case
     assert [one.text for one in other[2]] == nearest[:2]
     for block in (1, 2, 5):
-        monkeypatch.setattr(neighbours, "BLOCK", block)
+        monkeypatch.setattr(neighbors, "BLOCK", block)
         assert nearest_words(embedder, "vehicals", words) == found
         assert nearest_words(embedder, "vehicals", words, k=2) == found[:2]
 
@@ -56,7 +56,7 @@ def test_the_words_of_the_model(embedder: gramvec.Embedder) -> None:
     assert words == [one.text for one in embedder.bundle.vocabulary.entries() if one.kind == "word"]
     found = nearest_words(embedder, "vehicals", k=3)
     assert [one.text for one in found] == ["vehicles", "vehicle", "vehicular"]
-    # "not able": the first kind of neighbour that Table 8 of the CHARAGRAM paper shows.
+    # "not able": the first kind of neighbor that Table 8 of the CHARAGRAM paper shows.
     assert nearest_words(embedder, "not able", k=1)[0].text == "unable"
 
 
