@@ -227,7 +227,7 @@ class Mixture:
                 _failing(dumps({"inputs": 5}), 422, "validation"),
                 _failing(dumps({"inputs": []}), 422, "empty"),
                 _failing(b'{"inputs": ["a", "\\ud800"]}', 422, "validation"),
-                _failing(dumps({"inputs": "a", "normalize": True}), 422, "validation"),
+                _failing(dumps({"inputs": "a", "normalizes": True}), 422, "validation"),
                 _failing(dumps({"inputs": "a", "dimensions": 100_000}), 422, "validation"),
                 _failing(dumps({"inputs": "a", "model": "other"}), 404, "not_found"),
                 _failing(dumps({"inputs": ["a"] * (self._limit + 1)}), 413, "too_large"),

@@ -406,7 +406,7 @@ INVALID = (422, "validation")
         embed_case({"inputs": ["a", None]}, *INVALID, "inputs[1] must be a string, not null"),
         embed_case({"inputs": [["a"]]}, *INVALID, "inputs[0] must be a string, not a list"),
         embed_case(
-            {"inputs": "a", "normalize": True}, *INVALID, "normalize is not a known field; did you mean normalize?"
+            {"inputs": "a", "normalizes": True}, *INVALID, "normalizes is not a known field; did you mean normalize?"
         ),
         embed_case({"input": "a"}, *INVALID, "input is not a known field; did you mean inputs?"),
         embed_case({"something": "a"}, *INVALID, "inputs is missing"),
