@@ -19,11 +19,11 @@ import gramvec
 from bulk_support import MODEL, PATIENCE, gramvec_command
 from conftest import MODELS, ROOT
 from gramvec.errors import InputError
+from gramvec.lexical.letters import letter_scores
 from gramvec.search import build
 from gramvec.search import index as index_module
 from gramvec.search.filters import parsed
 from gramvec.search.folder import read_manifest
-from gramvec.search.letters import letter_scores
 
 for _module in ("numkong", "tantivy"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install '.[search]'")

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
+from gramvec.lexical.letters import tokens
 from gramvec.search.filters import Column, value_of
 from gramvec.search.folder import IndexManifest
-from gramvec.search.letters import tokens
 from gramvec.search.vectors import Bytes, checksums, quantize_rows, unit_vectors
 from gramvec.tables import json_bounds
 from gramvec.tables.batches import Block

@@ -17,6 +17,7 @@ from gramvec.bulk.embed_file import cores
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
+from gramvec.lexical.letters import MOST_LOOKED_UP, MOST_SEARCHED, counted, idf
 from gramvec.runtime.base import Device
 from gramvec.search.build import add_to_index, build_index, check_model, remove_from_index
 from gramvec.search.filters import Conditions, Where, conditions_of, query_of
@@ -33,7 +34,6 @@ from gramvec.search.folder import (
     size_of,
     tantivy,
 )
-from gramvec.search.letters import MOST_LOOKED_UP, MOST_SEARCHED, counted, idf
 from gramvec.search.records import Record, spooled
 from gramvec.search.vectors import Floats, Rows, VectorFile, kernels, unit_vectors
 from gramvec.tables import json_bounds

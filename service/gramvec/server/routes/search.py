@@ -130,7 +130,7 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
 
 def _seconds(texts: list[str], rows: int, k: int, only: str | None) -> float:
     """Return about how many seconds of a core the queries of a piece take."""
-    from gramvec.search.letters import MOST_SEARCHED
+    from gramvec.lexical.letters import MOST_SEARCHED
 
     cost = len(texts) * (SECONDS_A_QUERY + SECONDS_A_HIT * k)
     if only != "letters":

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramvec.search.letters import EDGE, counted, letter_scores, tokens
+from gramvec.lexical.letters import EDGE, counted, letter_scores, tokens
 
 
 def reference_tokens(text: str) -> list[str]:
