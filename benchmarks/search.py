@@ -3,6 +3,9 @@
 On the collections under retrieval/ of the data folder that have misspelt queries: nDCG@10 in %, means over the
 collections, of queries as typed, with one word misspelt, and with every word of more than three letters misspelt. Then
 on SciFact's queries as typed. CPU seconds are of building all indexes and of all queries, which includes vectors.
+
+Then reranking: the hundred best documents of BM25 of words for each query as typed, put in order for the query as each
+file spells it.
 """
 
 from __future__ import annotations
@@ -19,11 +22,14 @@ import numpy as np
 import gramvec
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
+from gramvec.embed.reranking import best_first, rerank_scores
 from gramvec_training.evaluate.ranking import DEPTH, RetrievalSet, find_retrieval_sets, ndcg
 
 # Columns of the table, and the files of the queries.
 SPELLINGS = {"typed": "queries.tsv", "one_word": "queries.typo1.tsv", "every_word": "queries.typoall.tsv"}
 DEFAULT, TFIDF = "gramvec search", "TF-IDF of characters"
+# Documents that are reranked for each query.
+RERANKED = 100
 
 # The best documents by place, for each query.
 Search = Callable[[Sequence[str]], list[list[int]]]
@@ -52,6 +58,8 @@ def run(setting: Setting) -> Part:
             title = f"search: means of {', '.join(one.name for one in misspelt)}"
             rows = [_measured(name, way, misspelt, folder) for name, way in ways.items()]
             part.add("search_misspelt", Group(title, f"nDCG@{DEPTH}, %", rows))
+            title = f"rerank: the {RERANKED} best of BM25 of words, means of the same"
+            part.add("rerank", Group(title, f"nDCG@{DEPTH}, %", _reranked(embedder, misspelt, folder)))
         for one in sets:
             if one not in misspelt:
                 rows = [_measured(name, way, [one], None) for name, way in ways.items()]
@@ -80,6 +88,42 @@ def _measured(name: str, build: Build, sets: Sequence[RetrievalSet], folder: Pat
                 scores[column].append(100 * float(np.mean(gains)))
     means = {column: round(float(np.mean(values)), 1) for column, values in scores.items()}
     return {"name": name, **means, "build_cpu_s": round(build_seconds, 2), "query_cpu_s": round(query_seconds, 2)}
+
+
+def _reranked(embedder: gramvec.Embedder, sets: Sequence[RetrievalSet], folder: Path) -> list[Row]:
+    """Return the mean scores of ways to order the same documents."""
+    ways: dict[str, Callable[[str, list[str]], Sequence[int]]] = {
+        "as BM25 of words has them": lambda _, texts: range(len(texts)),
+        "by meaning only": lambda query, texts: best_first(embedder.similarity([query], texts)[0]).tolist(),
+        "Embedder.rerank": lambda query, texts: [one.place for one in embedder.rerank(query, texts)],
+        "the same, n-grams counted only in the given texts": lambda query, texts: best_first(
+            rerank_scores(query, texts, embedder.raw([query, *texts]), None)
+        ).tolist(),
+    }
+    scores: dict[str, dict[str, list[float]]] = {name: {column: [] for column in SPELLINGS} for name in ways}
+    seconds = dict.fromkeys(ways, 0.0)
+    for one in sets:
+        candidates = _words(one.documents, folder, RERANKED)(one.queries)
+        for column, file in SPELLINGS.items():
+            for name, way in ways.items():
+                gains = []
+                for query, places, grades in zip(
+                    _spelled(one, folder / one.name, file), candidates, one.grades, strict=True
+                ):
+                    texts = [one.documents[place] for place in places]
+                    began = time.process_time()
+                    order = way(query, texts)
+                    seconds[name] += time.process_time() - began
+                    gains.append(ndcg([places[at] for at in order], grades, DEPTH))
+                scores[name][column].append(100 * float(np.mean(gains)))
+    return [
+        {
+            "name": name,
+            **{column: round(float(np.mean(values)), 1) for column, values in found.items()},
+            "cpu_s": round(seconds[name], 2),
+        }
+        for name, found in scores.items()
+    ]
 
 
 def _spelled(one: RetrievalSet, folder: Path, file: str) -> list[str]:
@@ -111,7 +155,7 @@ def _ways(embedder: gramvec.Embedder) -> dict[str, Build]:
     }
 
 
-def _words(documents: Sequence[str], folder: Path) -> Search:
+def _words(documents: Sequence[str], folder: Path, depth: int = DEPTH) -> Search:
     tantivy = import_module("tantivy")
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("text")
@@ -132,7 +176,7 @@ def _words(documents: Sequence[str], folder: Path) -> Search:
             parsed, _ = index.parse_query_lenient(
                 " ".join(word for word in words if word not in _stop_words()), ["text"]
             )
-            addresses = [address for _, address in searcher.search(parsed, DEPTH).hits]
+            addresses = [address for _, address in searcher.search(parsed, depth).hits]
             found.append(searcher.fast_field_values("place", addresses) if addresses else [])
         return found
 

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramvec.lexical.letters import EDGE, counted, letter_scores, tokens
+import gramvec
+from gramvec.lexical import letters
+from gramvec.lexical.letters import EDGE, Collection, counted, letter_scores, tokens
 
 
 def reference_tokens(text: str) -> list[str]:
@@ -24,7 +26,7 @@ def reference_tokens(text: str) -> list[str]:
 
 def reference_scores(query: str, texts: Sequence[str]) -> list[float]:
     held = [Counter(reference_tokens(text)) for text in texts]
-    mean = sum(one.total() for one in held) / len(held)
+    mean = sum(one.total() for one in held) / len(held) or 1
     asked = Counter(reference_tokens(query))
     idf = {}
     for one in asked:
@@ -66,3 +68,37 @@ def test_scores_are_bm25_over_the_texts() -> None:
         assert letter_scores(query, texts).tolist() == pytest.approx(reference_scores(query, texts))
     assert letter_scores("", texts).tolist() == [0] * 5
     assert letter_scores("x", []).tolist() == []
+    assert letter_scores("parcel", texts, Collection(texts)).tolist() == letter_scores("parcel", texts).tolist()
+
+
+@given(
+    st.text("aab\u00df\U0001f600 .", max_size=20),
+    st.lists(st.text("aab\u00df\U0001f600 .", max_size=40), min_size=1, max_size=6),
+    st.integers(1, 50),
+)
+def test_scores_of_any_texts_are_bm25(query: str, texts: list[str], slab: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(letters, "SLAB_CHARACTERS", slab)
+        found = letter_scores(query, texts)
+    if query.split():
+        assert found.tolist() == pytest.approx(reference_scores(query, texts))
+    else:
+        assert not found.any()
+
+
+def test_scores_by_hand() -> None:
+    """Each text has one n-gram, so that a count's part is 2.2 / 2.2; one of two texts holds it: idf is log(2)."""
+    assert letter_scores("ab", ["ab", "cd"]).tolist() == pytest.approx([1, 0])
+    # Of the query's n-grams "b" is in no text: idf is log(1 + 2.5 / 0.5).
+    share = math.log(2) / (math.log(2) + math.log(6))
+    assert letter_scores("ab b", ["ab", "cd"]).tolist() == pytest.approx([share, 0])
+
+
+def test_shipped_counts_are_texts_beside_the_given(embedder: gramvec.Embedder) -> None:
+    sketch = embedder.sketch
+    assert sketch is not None
+    the, rare = letters.shipped_shares([f"{EDGE}the", "zqxj"], sketch).tolist()  # type: ignore[union-attr]
+    assert 1 >= the > 0.05 > 0.001 > rare >= 0
+    texts, query = ["the cat", "zqxj", "the dog"], "the zqxj"
+    # Alone, the two n-grams weigh by 2 and 1 of 3 texts; with the shipped counts "zqxj" weighs more.
+    assert letter_scores(query, texts, shipped=sketch)[1] > letter_scores(query, texts)[1] + 0.05

@@ -19,7 +19,7 @@ import gramvec
 from bulk_support import MODEL, PATIENCE, gramvec_command
 from conftest import MODELS, ROOT
 from gramvec.errors import InputError
-from gramvec.lexical.letters import letter_scores
+from gramvec.lexical.letters import LETTERS_SHARE, letter_scores
 from gramvec.search import build
 from gramvec.search import index as index_module
 from gramvec.search.filters import parsed
@@ -81,7 +81,7 @@ def test_scores_are_letters_and_meaning(path: Path, small: gramvec.Embedder) -> 
         texts = [hit.record["text"] for hit in hits]
         meaning = small.similarity([query], texts)[0]
         # Tantivy rounds lengths of over 40 tokens; these are shorter.
-        letters = dict(zip(TEXTS, letter_scores(query, TEXTS) / index_module.LETTERS_SHARE, strict=True))
+        letters = dict(zip(TEXTS, letter_scores(query, TEXTS) / LETTERS_SHARE, strict=True))
         expected = [cosine + letters[text] for cosine, text in zip(meaning.tolist(), texts, strict=True)]
         assert [hit.score for hit in hits] == pytest.approx(expected, abs=0.006)
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)

@@ -1,4 +1,4 @@
-"""POST /rerank and POST /v1/rerank over real HTTP: the order of /similarity's scores."""
+"""POST /rerank, /v1/rerank and /v2/rerank over real HTTP: what `Embedder.rerank` returns."""
 
 from __future__ import annotations
 
@@ -25,21 +25,10 @@ def client(embedder: gramvec.Embedder) -> Iterator[httpx.Client]:
         yield client
 
 
-def similarity(client: httpx.Client, texts: list[str]) -> list[float]:
-    body = {"inputs": {"source_sentence": QUERY, "sentences": texts}}
-    scores: list[float] = client.post("/similarity", json=body).json()
-    return scores
-
-
-def expected(scores: list[float]) -> list[tuple[int, float]]:
-    """By falling score; of equal ones the earlier first, as Python's sort keeps them."""
-    return sorted(enumerate(scores), key=lambda one: -one[1])
-
-
 @pytest.mark.parametrize("count", [1, len(TEXTS), 2_500])
-def test_texts_come_in_the_order_of_their_similarity(client: httpx.Client, count: int) -> None:
+def test_texts_come_as_embedder_rerank_has_them(client: httpx.Client, embedder: gramvec.Embedder, count: int) -> None:
     texts = [TEXTS[i % len(TEXTS)] + ("" if i < len(TEXTS) else f" {i % 97}") for i in range(count)]
-    ranked = expected(similarity(client, texts))
+    ranked = [(one.place, pytest.approx(one.score, abs=1e-7)) for one in embedder.rerank(QUERY, texts)]
     answer = client.post("/rerank", json={"query": QUERY, "texts": texts, "raw_scores": True, "return_text": True})
     assert answer.status_code == 200
     assert answer.json() == [{"index": i, "score": score, "text": texts[i]} for i, score in ranked]
@@ -51,6 +40,7 @@ def test_texts_come_in_the_order_of_their_similarity(client: httpx.Client, count
     assert found["results"] == [
         {"index": i, "relevance_score": score, "document": {"text": texts[i]}} for i, score in ranked[:4]
     ]
+    assert client.post("/v2/rerank", json=body).json()["results"] == found["results"]
     words = len(QUERY.split()) + sum(len(text.split()) for text in texts)
     assert (found["model"], found["usage"]) == ("gramvec-en", {"prompt_tokens": words, "total_tokens": words})
 

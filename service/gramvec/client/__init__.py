@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gramvec.client.async_client import AsyncClient
-from gramvec.client.client import Client, MatchedPair, PredictedLabel, RerankedText, SearchHit
+from gramvec.client.client import Client, MatchedPair, PredictedLabel, SearchHit
+from gramvec.embed.reranking import RerankedText
 
 __all__ = ["AsyncClient", "Client", "MatchedPair", "PredictedLabel", "RerankedText", "SearchHit"]
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from gramvec.client.transport import SMALL_ANSWER, Transport, array_of, body_of
 from gramvec.embed.inputs import TruncationDirection, in_batches, prepared
+from gramvec.embed.reranking import RerankedText
 from gramvec.embed.st_compat import Encodes
 from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import InputError, ServiceError
@@ -39,13 +40,6 @@ class SearchHit(NamedTuple):
     id: str
     score: Score
     record: dict[str, Any] | None = None
-
-
-class RerankedText(NamedTuple):
-    """A text's place among the given ones, and its score for the query."""
-
-    place: int
-    score: float
 
 
 class PredictedLabel(NamedTuple):
@@ -261,7 +255,17 @@ class Client(Encodes):
     def rerank(
         self, query: str, texts: Iterable[str], *, top_n: int | None = None, truncate: bool = False
     ) -> list[RerankedText]:
-        """Return the texts' places and scores for the query, the best first; at most `top_n`, None for all."""
+        """Return the places and scores of texts for the query, the best first, as `Embedder.rerank` does.
+
+        Texts beyond the service's limits go in several requests. Each weighs letters by its own texts, so that scores
+        then differ a little from an Embedder's.
+
+        Args:
+            query: A text.
+            texts: Texts to rank.
+            top_n: Most texts to return; None for all.
+            truncate: Whether to cut texts that are too long.
+        """
         _check_count("top_n", top_n)
         (asked,) = self._encoded([query], truncate=truncate)
         encoded = self._encoded(texts, truncate=truncate)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import Bundle, Manifest
 from gramvec.embed.inputs import TruncationDirection, in_batches, prepared
+from gramvec.embed.reranking import RerankedText, best_first, rerank_scores
 from gramvec.embed.spaces import Space, check_space, columns_of
 from gramvec.embed.st_compat import Encodes
 from gramvec.embed.vectors import (
@@ -229,6 +230,11 @@ class Embedder(Encodes):
         )
 
     @property
+    def sketch(self) -> LexicalSketch | None:
+        """Return the lexical sketch of the embedding, else of the bundle; None if it has none."""
+        return self.lexical or self.bundle.lexical
+
+    @property
     def own_lexical(self) -> LexicalSketch | None:
         """Return the lexical sketch that replaces the bundle's (see `adapted`), or None if nothing replaces it."""
         return self._own
@@ -313,6 +319,32 @@ class Embedder(Encodes):
                 raise InputError(said, field="texts")
             return RawEmbeddings.of(vectors, np.count_nonzero(vectors, axis=1).astype(np.int64))
         return self.raw(self.prepare(given))
+
+    def rerank(
+        self, query: str, texts: Iterable[str], *, top_n: int | None = None, truncate: bool = False
+    ) -> list[RerankedText]:
+        """Return the places and scores of texts for a query, the best first.
+
+        A score is the share of the query's letters that the text has, weighted by how rare they are, plus the cosine
+        of the meaning, as in a search (see `rerank_scores`): -1 to 3. Of equal scores the earlier text is first.
+
+        Args:
+            query: a text.
+            texts: any iterable of texts; how rare letters are depends on all of them.
+            top_n: the most texts to return; None for all.
+            truncate: cut long texts instead of refusing them.
+
+        Raises:
+            InputError: an argument is not valid.
+        """
+        if top_n is not None and (isinstance(top_n, bool) or not isinstance(top_n, int) or top_n < 1):
+            raise InputError(f"top_n must be a whole number from 1, not {top_n!r}", field="top_n")
+        if not isinstance(query, str):
+            raise InputError(f"query must be one text, not {type(query).__name__}", field="query")
+        (asked,) = self.prepare([query], truncate=truncate)
+        prepared = self.prepare(texts, truncate=truncate)
+        scores = rerank_scores(asked, prepared, self.raw([asked, *prepared]), self.sketch)
+        return [RerankedText(place, float(scores[place])) for place in best_first(scores)[:top_n].tolist()]
 
     def stream(
         self,

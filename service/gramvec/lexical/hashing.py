@@ -97,6 +97,14 @@ def _letters(given: CodePoints, chars: Characters, lower: Callable[[UInt32s], UI
     return np.where(chars.source < 0, np.uint32(ord(" ")), lower(given.points[np.maximum(chars.source, 0)]))
 
 
+def ngram_hashes(letters: UInt32s) -> UInt64s:
+    """Return the hash uint64[n] of each n-gram in uint32[n, order], code points as `letters_of` reads them."""
+    key = np.zeros(len(letters), np.uint64)
+    for column in letters.T:
+        key = key * np.uint64(PRIME) + column
+    return mixed(key, letters.shape[1])
+
+
 def columns_of(hashes: UInt64s) -> Int64s:
     """int64: their highest bits."""
     return (hashes >> np.uint64(64 - COLUMN_BITS)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Character 4-grams within words: the tokens of an index, and BM25 over them.
+"""Character 4-grams within words: the tokens of an index, and BM25 over them (Robertson and Zaragoza 2009).
 
 A word is cut with one edge on each side, as scikit-learn's `char_wb` does; a word that is shorter than an n-gram is one
 token. The edge is a control character that Python counts as white space, so that no word contains it.
@@ -8,17 +8,28 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-ORDER = 4
+from gramvec.lexical.hashing import ngram_hashes
+from gramvec.lexical.sketch import LexicalSketch
+
+ORDER, TRIGRAM = 4, 3
 EDGE = "\x1f"
 K1, B = 1.2, 0.75
+# Letters weigh 1 / 1.1 beside the cosine (benchmarks/search.py).
+LETTERS_SHARE = 1.1
+# Shares of texts that come with a model count as much as these many texts beside the given ones: 10 to 100 rank alike.
+SHIPPED_TEXTS = 30
 # Most words of a text are common: the cache halves the time of cutting. Longer words are not kept, to bound memory.
 CACHED_WORDS, CACHED_LENGTH = 1 << 17, 24
+# Characters of texts that are compared with a query at a time, in about 60 bytes each.
+SLAB_CHARACTERS = 1 << 16
 # Distinct n-grams of a query that are looked up, and those of the highest idf that are searched for.
 MOST_LOOKED_UP, MOST_SEARCHED = 4_096, 256
 
@@ -63,30 +74,113 @@ class Collection:
         self.length = max(sum(one.total() for one in held) / max(len(held), 1), 1e-9)
 
 
-def letter_scores(query: str, texts: Sequence[str], collection: Collection | None = None) -> NDArray[np.float64]:
+def letter_scores(
+    query: str, texts: Sequence[str], collection: Collection | None = None, shipped: LexicalSketch | None = None
+) -> NDArray[np.float64]:
     """Return BM25 of a query over texts, divided by the sum of the query's idf.
+
+    The time is linear in the characters, and memory holds only the n-grams that a text shares with the query.
 
     Args:
         query: the query, of which at most 4,096 distinct n-grams count.
         texts: n texts.
         collection: by which n-grams are weighted; None for the texts themselves.
+        shipped: without a collection, counts of other texts that weigh n-grams beside the given texts.
 
     Returns:
-        float64[n], 0 where a text shares no n-gram with the query.
+        float64[n], from 0, where a text shares no n-gram with the query, to below 2.2.
     """
     asked = counted(query)
     names = list(asked)[:MOST_LOOKED_UP]
-    scores = np.zeros(len(texts))
     if not names or not texts:
-        return scores
-    among = Collection(texts) if collection is None else collection
-    weights = idf(np.array([among.holding[name] for name in names], np.float64), among.size)
-    weights *= [asked[name] for name in names]
-    place = {name: at for at, name in enumerate(names)}
+        return np.zeros(len(texts))
+    shared = _shared(names, texts)
+    if collection is None:
+        size, mean = float(len(texts)), max(float(shared.lengths.sum()) / len(texts), 1e-9)
+        holding = np.bincount(shared.columns, minlength=len(names)).astype(np.float64)
+        shares = None if shipped is None else shipped_shares(names, shipped)
+        if shares is not None:
+            size, holding = size + SHIPPED_TEXTS, holding + SHIPPED_TEXTS * shares
+    else:
+        size, mean = float(collection.size), collection.length
+        holding = np.array([collection.holding[name] for name in names], np.float64)
+    weights = idf(holding, size) * [asked[name] for name in names]
+    norms = K1 * (1 - B + B * shared.lengths / mean)
+    values = weights[shared.columns] * shared.counts * (K1 + 1)
+    values /= shared.counts + norms[shared.rows]
+    # Added one after another, unlike a product of matrices, whose order depends on their shapes.
+    scores = np.bincount(shared.rows, values, minlength=len(texts))
+    return np.asarray(scores / np.add.reduce(weights))
+
+
+def shipped_shares(names: Sequence[str], sketch: LexicalSketch) -> NDArray[np.float64] | None:
+    """Return which share of the texts behind a sketch's weights holds each n-gram, at most.
+
+    The weights are of n-grams of 3 characters: an n-gram of 4 is as common as the rarer of the two in it.
+
+    Returns:
+        float64[n] from 0 to 1; None where the sketch has no n-grams of 3 characters.
+    """
+    if TRIGRAM not in sketch.orders:
+        return None
+    points = [[ord(" ") if one == EDGE else ord(one) for one in name[:TRIGRAM] + name[-TRIGRAM:]] for name in names]
+    letters = sketch.letter(np.array(points, np.uint32)).reshape(-1, TRIGRAM)
+    return np.asarray(sketch.weights.shares(ngram_hashes(letters)).reshape(-1, 2).min(axis=1))
+
+
+class SharedNgrams(NamedTuple):
+    """N-grams that n texts share with names, text by text.
+
+    Attributes:
+        lengths: int64[n], how many n-grams each text has, shared or not.
+        rows: int64[m], ascending, the text that has an n-gram.
+        columns: int64[m], its place among the names.
+        counts: int64[m], how often the text has it.
+    """
+
+    lengths: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+def _shared(names: Sequence[str], texts: Sequence[str]) -> SharedNgrams:
+    points = np.array([[ord(one) for one in name.ljust(ORDER, "\0")] for name in names], np.uint32)
+    hashes = ngram_hashes(points)
+    order = np.argsort(hashes)
+    hashes = hashes[order]
+    maybe = np.zeros(1 << 16, np.bool_)
+    maybe[hashes >> np.uint64(48)] = True
+    lengths, keys, counts = [], [], []
+    for first, edged in _slabs(texts):
+        starts = np.cumsum([0, *map(len, edged[:-1])])
+        # Of a word of one character the n-gram is shorter: more edges at the end make place for the last one.
+        read = np.frombuffer(("".join(edged) + 2 * EDGE).encode("utf-32-le", "surrogatepass"), np.uint32)
+        windows = sliding_window_view(read, ORDER).copy()
+        is_edge = windows == ord(EDGE)
+        short = is_edge[:, 0] & is_edge[:, 2]
+        windows[short, 3] = 0
+        within = ~is_edge[:, 1] & (short | ~is_edge[:, 2])
+        lengths.append(np.add.reduceat(within, starts, dtype=np.int64))
+        hashed = ngram_hashes(windows)
+        near = np.flatnonzero(within & maybe[hashed >> np.uint64(48)])
+        at = np.minimum(np.searchsorted(hashes, hashed[near]), len(hashes) - 1)
+        equal = hashes[at] == hashed[near]
+        rows = first + np.searchsorted(starts, near[equal], "right") - 1
+        found = np.unique(rows * len(names) + order[at[equal]], return_counts=True)
+        keys.append(found[0])
+        counts.append(found[1])
+    rows, columns = np.divmod(np.concatenate(keys), len(names))
+    return SharedNgrams(np.concatenate(lengths), rows, columns, np.concatenate(counts))
+
+
+def _slabs(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the place of a first text, and it and the following ones with edges between words, of bounded length."""
+    edged: list[str] = []
+    held = 0
     for row, text in enumerate(texts):
-        held = counted(text)
-        shared = [name for name in held if name in place]
-        counts = np.array([held[name] for name in shared], np.float64)
-        norm = K1 * (1 - B + B * held.total() / among.length)
-        scores[row] = weights[[place[name] for name in shared]] @ (counts * (K1 + 1) / (counts + norm)) if shared else 0
-    return np.asarray(scores / weights.sum())
+        edged.append(f"{EDGE}{EDGE.join(_words(text))}{EDGE}")
+        held += len(edged[-1])
+        if held > SLAB_CHARACTERS or row == len(texts) - 1:
+            yield row + 1 - len(edged), edged
+            edged, held = [], 0

@@ -17,7 +17,7 @@ from gramvec.bulk.embed_file import cores
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.lexical.letters import MOST_LOOKED_UP, MOST_SEARCHED, counted, idf
+from gramvec.lexical.letters import LETTERS_SHARE, MOST_LOOKED_UP, MOST_SEARCHED, counted, idf
 from gramvec.runtime.base import Device
 from gramvec.search.build import add_to_index, build_index, check_model, remove_from_index
 from gramvec.search.filters import Conditions, Where, conditions_of, query_of
@@ -42,9 +42,8 @@ from gramvec.text.inputs import iterated
 Only = Literal["letters", "meaning"]
 
 MOST_HITS = 10_000
-# Rows that either side proposes, and the weight of the letters beside the cosine (benchmarks/search.py).
+# Rows that either side proposes (benchmarks/search.py).
 CANDIDATES = 100
-LETTERS_SHARE = 1.1
 # Queries that are answered together.
 TOGETHER = 8
 # Above so many rows exact meaning takes more than 50 ms: the candidates of letters take its place.

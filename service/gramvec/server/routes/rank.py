@@ -1,7 +1,6 @@
-"""POST /rerank, /v1/rerank and /v2/rerank: texts in the order of their cosine with a query.
+"""POST /rerank, /v1/rerank and /v2/rerank: texts in the order of a search for a query, by letters and meaning.
 
-Each text has one vector (a bi-encoder). A cross-encoder reads both texts together, which is better and a thousand times
-slower.
+No network reads both texts together: a cross-encoder does, which is better and a thousand times slower.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from gramvec.embed.vectors import cosine_matrix
+from gramvec.embed.reranking import best_first, rerank_scores
 from gramvec.server.request import Request
 from gramvec.server.responses import JSON, Response, Usage, to_json
 from gramvec.server.routes.openai import count_words
@@ -22,9 +21,12 @@ from gramvec.server.state.models import Served
 
 T = TypeVar("T")
 
-# Texts that are sorted and written on the event loop; more would hold it for over 2 ms.
-LOOP_TEXTS = 2_048
-SECONDS_A_TEXT = 1e-6
+# Work that takes longer does not hold the event loop.
+LOOP_SECONDS = 2e-3
+# Comparing a text, and a character of it; writing an entry of the response.
+SECONDS_A_TEXT, SECONDS_A_CHARACTER, SECONDS_AN_ENTRY = 5e-6, 6e-8, 1e-6
+# At most: what is kept of a text's n-grams that the query has.
+BYTES_A_CHARACTER = 64
 
 
 class RerankRequest(Body):
@@ -36,7 +38,7 @@ class RerankRequest(Body):
 
     query: str
     texts: Texts
-    raw_scores: bool | None = Field(False, description="Accepted and ignored: a score is always a cosine.")
+    raw_scores: bool | None = Field(False, description="Accepted and ignored: scores are -1 to 3.")
     return_text: bool | None = Field(False, description="Return each text beside its score.")
     truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
@@ -135,9 +137,9 @@ class RankAnswer(BaseModel):
 
 
 async def rerank_texts(request: Request, body: RerankRequest) -> Response:
-    """Rank texts by their cosine with a query: the scores of `/similarity`, sorted.
+    """Rank texts for a query by the two terms of a search: the share of its letters that a text has, plus the cosine.
 
-    Of equal scores the earlier text comes first. Each text has one vector (a bi-encoder).
+    A score is -1 to 3, and the letters depend a little on the other texts. Of equal scores the earlier text is first.
     """
     served = request.model(body.model)
     request.check_count(1 + len(body.texts))
@@ -154,11 +156,11 @@ async def rerank_texts(request: Request, body: RerankRequest) -> Response:
                 entry["text"] = body.texts[entry["index"]]
         return to_json(entries)
 
-    return Response([await _in_thread(request, encode, len(order))], JSON, usage)
+    return Response([await _in_thread(request, encode, SECONDS_AN_ENTRY * len(order))], JSON, usage)
 
 
 async def rank_documents(request: Request, body: RankRequest) -> Response:
-    """Rank documents by their cosine with a query, in the shape that Jina's and Cohere's clients know.
+    """Rank documents for a query as `/rerank` does, in the shape that Jina's and Cohere's clients know.
 
     `usage` counts words.
     """
@@ -181,7 +183,7 @@ async def rank_documents(request: Request, body: RankRequest) -> Response:
         # Cohere's client wants an id; the request's own is in the header x-request-id.
         return to_json({"id": "rerank", "model": served.embedder.name, "results": results, "usage": counted})
 
-    return Response([await _in_thread(request, encode, len(order))], JSON, usage)
+    return Response([await _in_thread(request, encode, SECONDS_AN_ENTRY * len(order))], JSON, usage)
 
 
 async def rank_documents_v2(request: Request, body: RankRequest) -> Response:
@@ -192,21 +194,26 @@ async def rank_documents_v2(request: Request, body: RankRequest) -> Response:
 async def _ranked(
     request: Request, served: Served, texts: list[str], *, returned: bool
 ) -> tuple[list[int], list[np.float32], Usage]:
-    """Return the places and cosines of all but the first text, by falling cosine with the first."""
-    request.reserve(len(texts) * ENTRY_BYTES + (sum(map(len, texts)) * 4 if returned else 0))
+    """Return the places and scores of all but the first text, by falling score for the first."""
+    characters = sum(map(len, texts))
+    held = len(texts) * ENTRY_BYTES + characters * BYTES_A_CHARACTER
+    request.reserve(held + (characters * 4 if returned else 0))
     embeddings, usage = await request.embed(served, texts)
+    query, *others = texts
 
     def compare() -> tuple[list[int], list[np.float32]]:
-        (scores,) = cosine_matrix(embeddings.take(slice(1)), embeddings.take(slice(1, None)))
-        order = np.argsort(-scores, kind="stable")
+        scores = rerank_scores(query, others, embeddings, served.embedder.sketch)
+        order = best_first(scores)
         return order.tolist(), list(scores[order])
 
-    order, scores = await _in_thread(request, compare, len(texts))
+    seconds = SECONDS_A_TEXT * len(texts) + SECONDS_A_CHARACTER * characters
+    order, scores = await _in_thread(request, compare, seconds)
     return order, scores, usage
 
 
-async def _in_thread(request: Request, work: Callable[[], T], texts: int) -> T:
-    if texts <= LOOP_TEXTS:
+async def _in_thread(request: Request, work: Callable[[], T], seconds: float) -> T:
+    """Return the result of work that takes about `seconds` of a core, on the event loop if they are few."""
+    if seconds <= LOOP_SECONDS:
         return work()
-    with request.admit(SECONDS_A_TEXT * texts) as job:
+    with request.admit(seconds) as job:
         return await request.in_thread(job, work)
