@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gramvec_research.catalog import EXPERIMENTS, PAPERS, experiment_named
 
 from conftest import MODELS, ROOT
 from gramvec.errors import InputError
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
+from gramvec_research.catalog import EXPERIMENTS, PAPERS, experiment_named
 from gramvec_research.page import Result, drawings, page, perform, read_results
 from gramvec_research.paragram import seldom, separation
 from gramvec_research.shared import ExperimentInputs, Finding, ResultTable

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gramvec_research.catalog import experiment_named
 
 from gramvec.errors import InputError
 from gramvec.text.featurizer import Featurizer
 from gramvec.text.spec import FeatureSpec
+from gramvec_research.catalog import experiment_named
 from gramvec_research.shared import ExperimentInputs
 from gramvec_research.tagging import (
     CHARAGRAM,
