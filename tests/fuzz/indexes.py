@@ -51,8 +51,6 @@ def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
 
 def _change(numbers: random.Random, path: Path) -> None:
     files = [one for one in sorted(path.rglob("*")) if one.is_file() and not one.is_symlink()]
-    # Segments are read by tantivy, which aborts the process over some lengths; docs/search.md says so.
-    files = [one for one in files if one.parent.name != "letters" or one.suffix == ".json"]
     file = numbers.choice(files)
     kind = numbers.random()
     if kind < 0.8:

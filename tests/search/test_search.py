@@ -383,6 +383,14 @@ def damage(path: Path, how: str) -> None:
         for one in letters.glob("*.store"):
             one.write_bytes(os.urandom(one.stat().st_size))
 
+    def flipped() -> None:
+        # A text's length in n-grams: without the checksum, searches go on with other scores.
+        lengths = next(letters.glob("*.fieldnorm"))
+        data = bytearray(lengths.read_bytes())
+        data[0] ^= 1
+        lengths.write_bytes(data)
+
+    store = next(letters.glob("*.store"))
     {
         "link": lambda: replaced_by_link(manifest, path / "other.json"),
         "fifo": lambda: (manifest.unlink(), os.mkfifo(manifest)),
@@ -397,6 +405,8 @@ def damage(path: Path, how: str) -> None:
         "odd": lambda: (letters / "run.sh").write_text(""),
         "linked segment": lambda: replaced_by_link(next(letters.glob("*.store")), path / "store"),
         "noise": noise,
+        "flipped": flipped,
+        "footer": lambda: os.truncate(store, store.stat().st_size - 4),
         "meta": lambda: (letters / "meta.json").write_text('{"segments": 3}'),
     }[how]()
 
@@ -405,7 +415,7 @@ def damage(path: Path, how: str) -> None:
     "how",
     [
         "link", "fifo", "large", "generation", "format", "column", "dimensions", "swapped", "cut", "segment", "odd",
-        "linked segment", "noise", "meta",
+        "linked segment", "noise", "meta", "flipped", "footer",
     ],
 )  # fmt: skip
 def test_a_damaged_folder_is_one_sentence(path: Path, small: gramvec.Embedder, how: str) -> None:

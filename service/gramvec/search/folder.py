@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -34,6 +35,8 @@ MOST_ROWS = 2**31 - 1
 # Sizes that are read into memory: of a manifest, of tantivy's list of segments.
 MOST_MANIFEST, MOST_META = 1 << 16, 1 << 24
 MOST_FILES = 20_000
+# The end of a file of tantivy: JSON with the CRC-32 of what stands before it, the JSON's length, a magic number.
+MOST_FOOTER, FOOTER_MAGIC, CHUNK_BYTES = 1_000, 1337, 1 << 20
 BUILD = "build one with gramvec index build"
 
 _GENERATION = re.compile(r"[0-9a-f]{16}")
@@ -140,6 +143,9 @@ def open_letters(path: Path, manifest: IndexManifest) -> Any:
         meta = orjson.loads(read_bounded(folder / "meta.json", MOST_META))
         segments = {name.split(".")[0] for name in names}
         held = {str(one["segment_id"]).replace("-", "") for one in meta["segments"]}
+        for name in names:
+            if name.split(".")[0] in held:
+                _check_sum(path, folder / name)
     except OSError as error:
         raise damaged(path, str(error.strerror)) from error
     except (KeyError, TypeError, ValueError) as error:
@@ -272,3 +278,27 @@ def _checked_files(path: Path, folder: Path) -> list[str]:
             if len(names) > MOST_FILES:
                 raise damaged(path, f"over {MOST_FILES:,} files")
     return names
+
+
+def _check_sum(path: Path, file: Path) -> None:
+    """Compare a file with the CRC-32 in its footer: tantivy ends the process over some damaged lengths.
+
+    Raises InputError where they differ. A file that a writer has just merged away is left to tantivy.
+    """
+
+    def to_read(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+    with suppress(FileNotFoundError), open(file, "rb", opener=to_read) as opened:
+        size = opened.seek(0, os.SEEK_END)
+        opened.seek(max(size - MOST_FOOTER, 0))
+        end = opened.read(MOST_FOOTER)
+        length, magic = int.from_bytes(end[-8:-4], "little"), int.from_bytes(end[-4:], "little")
+        if magic != FOOTER_MAGIC or length > len(end) - 8:
+            raise damaged(path, f"{file.name} is cut off")
+        opened.seek(0)
+        left, crc = size - 8 - length, 0
+        while left and (data := opened.read(min(left, CHUNK_BYTES))):
+            left, crc = left - len(data), zlib.crc32(data, crc)
+        if crc != orjson.loads(end[-8 - length : -8])["crc"]:
+            raise damaged(path, f"the checksum of {file.name} differs")
