@@ -42,7 +42,7 @@ test-all: $(VENV)/.dev  ## run every test: processes, browsers, documents, train
 
 FUZZ_SECONDS ?= 600
 FUZZ ?=
-fuzz: $(VENV)/.dev  ## random bundles, graphs, texts and requests, the loops with sanitizers; FUZZ='--seed 1 --only loops'
+fuzz: $(VENV)/.dev  ## random bundles, graphs, tables, indexes, matchers, tokenizers and requests, the loops with sanitizers; FUZZ='--seed 1 --only loops'
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 	$(BIN)/python tests/fuzz/sockets.py --seconds $(FUZZ_SECONDS)
 

@@ -1,0 +1,50 @@
+"""Imported models with a changed tokenizer.json, digests right: each opens and cuts texts, or ends in one sentence."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+import static_support
+from fuzz import bundles, mutate
+from gramvec.bundle.bundle import TOKENIZER, open_bundle
+from gramvec.errors import BundleError, InputError
+from gramvec.hub.static_models import import_static
+
+LETTERS = "thecatsonm.,!12\u65e5\u03c3\u00e9"
+
+
+def prepare(bases: Path) -> None:
+    """Import a small model of model2vec."""
+    bases.mkdir(parents=True, exist_ok=True)
+    if not (bases / "static").exists():
+        source = static_support.write_model2vec(bases / "model2vec")
+        import_static(source, bases / "static", name="static")
+
+
+def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
+    """Change the tokenizer, open the bundle and cut texts into tokens."""
+    made = Path(shutil.copytree(bases / "static", folder / "bundle"))
+    file = made / TOKENIZER
+    values = json.loads(file.read_bytes())
+    for _ in range(numbers.choice([1, 1, 2, 3])):
+        values = mutate.value(numbers, values)
+    data = mutate.to_json(values)
+    file.write_bytes(mutate.content(numbers, data) if numbers.random() < 0.2 else data)
+    bundles.sign(made)
+    texts = mutate.texts(numbers, LETTERS)
+    try:
+        bundle = open_bundle(made)
+        batch = bundle.memoised(texts)
+    except (BundleError, InputError) as error:
+        said = str(error)
+        assert "\n" not in said, said
+        assert len(said) < bundles.LONGEST_SENTENCE, len(said)
+        assert said.isprintable(), repr(said)
+        return
+    assert len(batch.offsets) == len(texts) + 1
+    assert np.all((batch.ids >= 0) & (batch.ids < bundle.manifest.table_rows))
