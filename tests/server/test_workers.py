@@ -238,6 +238,20 @@ def test_where_one_of_two_has_served_the_death_of_both_is_no_failure_to_start() 
         until(lambda: len(children(process) - before) == 2)
 
 
+def test_a_hang_up_amid_a_renewal_lets_the_new_worker_start_and_renews_again() -> None:
+    """The new worker may have accepted connections that nobody else would answer."""
+    work = "time.sleep(2); pipe.send(True); os.write(2, b'up %d\\n' % os.getpid()); answer(pipe)"
+    with supervising(work) as process:
+        assert process.stderr is not None
+        before = {int(process.stderr.readline().split()[1]) for _ in range(2)}
+        process.send_signal(signal.SIGHUP)
+        until(lambda: len(children(process)) == 3)
+        (successor,) = children(process) - before
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr.readline() == f"up {successor}\n"
+        until(lambda: not children(process) & before and len(children(process)) == 2)
+
+
 def test_a_worker_that_does_not_end_is_killed() -> None:
     with supervising("signal.signal(signal.SIGTERM, signal.SIG_IGN); " + UP + "answer(pipe)") as process:
         before = both_up(process)
