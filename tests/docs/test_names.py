@@ -1,4 +1,4 @@
-"""One name has one meaning: no class is defined twice in the product."""
+"""One name has one meaning: no class or type alias is defined twice in the product."""
 
 from __future__ import annotations
 
@@ -10,20 +10,33 @@ from conftest import ROOT
 PACKAGES = (ROOT / "service" / "gramvec", ROOT / "training" / "gramvec_training")
 
 
-def classes(source: str) -> list[str]:
-    """Return the names of the classes that a module defines at its top level."""
-    return [node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+def names(source: str) -> list[str]:
+    """Return the classes and aliases that a module defines at its top level: names that begin with a capital letter."""
+    found = []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign):
+            found += [one.id for one in node.targets if isinstance(one, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.append(node.target.id)
+    return [name for name in found if name[0].isupper() and not name.isupper()]
 
 
-def test_classes_are_found() -> None:
-    assert classes("class A: ...\nname = 1\nclass B(A):\n    class C: ...\n") == ["A", "B"]
+def test_names_are_found() -> None:
+    assert names("class A1b: ...\nname = 1\nLIMIT = 2\nAb = int\nAc: type = int\nclass Ad: Ae = 1\n") == [
+        "A1b",
+        "Ab",
+        "Ac",
+        "Ad",
+    ]
 
 
-def test_no_class_is_defined_twice() -> None:
+def test_no_name_is_defined_twice() -> None:
     places = defaultdict(list)
     for package in PACKAGES:
         for path in sorted(package.rglob("*.py")):
-            for name in classes(path.read_text(encoding="utf-8")):
+            for name in names(path.read_text(encoding="utf-8")):
                 places[name].append(str(path.relative_to(ROOT)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 

@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gramvec.bundle.manifest import OLD_KEYS, LayerActivation
+from gramvec.bundle.manifest import Precision as Precision
+from gramvec.text.spec import UnknownWords as UnknownWords
+from gramvec.text.spec import WordRule as WordRule
 
 PositiveCount = Annotated[int, Field(ge=1)]
 Number = Annotated[int, Field(ge=0)]
@@ -166,12 +169,9 @@ ModelKind = Literal[
     "sif",
     "gramvec",
 ]
-Pooling = Literal["sum", "mean"]
+EncoderPooling = Literal["sum", "mean"]
 Activation = Literal["linear", "tanh", "relu"]
 FilterSet = Literal["a", "b"]
-UnknownWords = Literal["skip", "row"]
-WordRule = Literal["runs-and-symbols/1", "white-space/1"]  # the second for text that is cut into tokens already
-Precision = Literal["float32", "float16", "int8"]
 FeatureKind = Literal["word", "1", "2", "3", "4", "5", "6"]
 
 
@@ -188,7 +188,7 @@ class ModelSettings(Strict):
     kind: ModelKind
     dimension: PositiveCount = 300
     width: PositiveCount | None = None
-    pooling: Pooling = "sum"
+    pooling: EncoderPooling = "sum"
     activation: Activation = "tanh"
     bias: bool = True
     initial: Positive | Literal["glorot", "rows"] = "glorot"
@@ -230,7 +230,7 @@ class BagSettings(Strict):
     """
 
     kind: Literal["bag"] = "bag"
-    pooling: Pooling = "sum"
+    pooling: EncoderPooling = "sum"
     activation: Activation = "tanh"
     bias: bool = True
     presence: bool = False

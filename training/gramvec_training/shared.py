@@ -12,12 +12,13 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
-Doubles = npt.NDArray[np.float64]
+from gramvec.text.arrays import Bools as Bools
+from gramvec.text.arrays import Doubles as Doubles
+from gramvec.text.arrays import Floats as Floats
+
 Halves = npt.NDArray[np.float16]
 Ids = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 # n texts to float32[n, d].
 Encode = Callable[[Sequence[str]], Floats]

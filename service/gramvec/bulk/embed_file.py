@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 import gramvec
 from gramvec.embed.embedder import Embedder
-from gramvec.embed.quantization import Precision, check_precision, quantize
+from gramvec.embed.quantization import VectorPrecision, check_precision, quantize
 from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import GramvecError, InputError
 from gramvec.tables.bad_rows import BadLines
@@ -31,7 +31,7 @@ from gramvec.tables.batches import BLOCK_ROWS, START, Block, Position, Reader
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader
-from gramvec.tables.staging import Job, Progress, Stage, open_stage
+from gramvec.tables.staging import JobSettings, Progress, Stage, open_stage
 from gramvec.tables.writers import JsonForm, NpyForm, OutputForm, Writes
 
 COLUMN = "text"
@@ -109,7 +109,7 @@ class Options:
     normalize: bool = True
     dimensions: int | None = None
     truncate: bool = False
-    precision: Precision = "float32"
+    precision: VectorPrecision = "float32"
 
     def check(self, embedder: Embedder) -> tuple[np.dtype[np.generic], int]:
         """Return the dtype and number of a vector's items. Raises InputError for options that the model cannot meet."""
@@ -228,7 +228,7 @@ def embed_file(
     threads: int | None = None,
     watch: Watcher | None = None,
     written: Writes | None = None,
-    also: Job | None = None,
+    also: JobSettings | None = None,
 ) -> Done:
     """Embed the texts of a file into another.
 
@@ -290,7 +290,7 @@ def _form(
     return ParquetForm(files.column, files.embedding, dtype, width, metadata)
 
 
-def _job(reader: Reader, files: Files, embedder: Embedder, options: Options, rows: int | None) -> Job:
+def _job(reader: Reader, files: Files, embedder: Embedder, options: Options, rows: int | None) -> JobSettings:
     """Return what decides the output's bytes, under names that a message can use."""
     source = reader.source
     return {

@@ -50,8 +50,8 @@ _FLOAT, _INT32, _INT64 = 1, 6, 7
 _SIZES = {1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8}
 _EXTERNAL = 1
 
-Value = int | memoryview
-Fields = dict[str, list[Value]]
+FieldValue = int | memoryview
+Fields = dict[str, list[FieldValue]]
 
 # Of each message the fields that it may have; those with "*" more than once.
 _MODEL = {
@@ -156,7 +156,7 @@ class _Graph:
         for name in map(_text, fields["output"]):
             self._define(name, constant)
 
-    def _value_infos(self, values: list[Value]) -> list[tuple[str, int, list[int | None]]]:
+    def _value_infos(self, values: list[FieldValue]) -> list[tuple[str, int, list[int | None]]]:
         return [self._value_info(_bytes(one)) for one in values]
 
     def _value_info(self, value: memoryview) -> tuple[str, int, list[int | None]]:
@@ -233,7 +233,7 @@ def _demand(holds: bool, wanted: str) -> None:
         raise MalformedError(f"there should be {wanted}")
 
 
-def _bytes(value: Value) -> memoryview:
+def _bytes(value: FieldValue) -> memoryview:
     if isinstance(value, int):
         raise MalformedError("a number where a message should be")
     return value
@@ -247,12 +247,12 @@ def _number(fields: Fields, name: str) -> int:
     return signed(value)
 
 
-def _varints(values: list[Value]) -> int:
+def _varints(values: list[FieldValue]) -> int:
     """Return the number of values in a repeated field, packed or not."""
     return sum(1 if isinstance(value, int) else count_packed(value) for value in values)
 
 
-def _unpacked(value: Value) -> Iterable[int]:
+def _unpacked(value: FieldValue) -> Iterable[int]:
     return [value] if isinstance(value, int) else packed(value)
 
 
@@ -260,7 +260,7 @@ def _string(fields: Fields, name: str) -> str:
     return _text(fields[name][0]) if fields[name] else ""
 
 
-def _text(value: Value) -> str:
+def _text(value: FieldValue) -> str:
     data = _bytes(value)
     if len(data) > LONGEST_STRING:
         raise MalformedError(f"a name of {len(data)} bytes")

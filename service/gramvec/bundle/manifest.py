@@ -117,7 +117,7 @@ FileName = Annotated[str, AfterValidator(_plain)]
 Digest = Annotated[str, AfterValidator(_digest)]
 Count = Annotated[int, Field(ge=0, le=MOST_ROWS)]
 Offset = Annotated[int, Field(ge=0, le=MOST_BYTES_OF_FILES)]
-Columns = Annotated[list[float], _at_most(MOST_COLUMNS, float, int)]
+VectorColumns = Annotated[list[float], _at_most(MOST_COLUMNS, float, int)]
 
 
 class _Record(BaseModel):
@@ -146,7 +146,7 @@ class Golden(_Record):
 
     text: str
     ids: Annotated[list[int], _at_most(MOST_BYTES, int), AfterValidator(_rows)]
-    vector: Columns
+    vector: VectorColumns
 
 
 class Stored(_Record):
@@ -161,8 +161,8 @@ class Stored(_Record):
     rows: Count
     table: Offset
     scales: Offset | None = None
-    columns: Columns | None = None
-    bias: Columns | None = None
+    columns: VectorColumns | None = None
+    bias: VectorColumns | None = None
 
 
 class Graph(_Record):

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from gramvec.bundle.manifest import Manifest, Stored
 from gramvec.errors import BundleError
-
-Floats = NDArray[np.float32]
+from gramvec.text.arrays import Floats
 
 _DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2"), "int8": np.dtype("i1")}
 

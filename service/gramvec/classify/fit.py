@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.classify.head import MOST_LABELS, Floats, Head, HeadWeights, softmax
+from gramvec.classify.head import MOST_LABELS, Head, HeadWeights, softmax
 from gramvec.classify.ngrams import WORDS, NgramColumns, blocks
 from gramvec.errors import InputError
 from gramvec.lexical.hashing import COLUMN_BITS
-
-Ints = NDArray[np.int64]
-Doubles = NDArray[np.float64]
+from gramvec.text.arrays import Doubles, Floats, Int64s
 
 PARTS = ("meaning", "characters", "words")
 KEPT = 0.95  # of the right answers, those that the default threshold accepts
@@ -127,8 +125,8 @@ def _one_blas_thread() -> Any:
 def _fitted(
     texts: Sequence[str],
     vectors: Floats,
-    own: Ints,
-    folds: Ints,
+    own: Int64s,
+    folds: Int64s,
     names: tuple[str, ...],
     model: str,
     digest: str,
@@ -185,7 +183,7 @@ def _rows(vocabulary: NgramColumns, texts: Sequence[str]) -> Any:
     return sparse.vstack(found, format="csr")
 
 
-def _folds(vectors: Floats, own: Ints, seed: int) -> Ints:
+def _folds(vectors: Floats, own: Int64s, seed: int) -> Int64s:
     """Return int64[n]: the part in which a text is held out, as many of a label in each; -1 for never.
 
     Texts with the same vector are in one part, so that no text is asked of which a copy was learned.
@@ -206,7 +204,7 @@ def _folds(vectors: Floats, own: Ints, seed: int) -> Ints:
     return folds
 
 
-def _held_out(seen: Sequence[Any], own: Ints, folds: Ints, labels: int) -> tuple[Doubles, Ints]:
+def _held_out(seen: Sequence[Any], own: Int64s, folds: Int64s, labels: int) -> tuple[Doubles, Int64s]:
     """Return (logits float64[parts, m, labels] of the texts held out, their rows int64[m])."""
     rows, found = [], []
     for fold in np.unique(folds[folds >= 0]).tolist():
@@ -221,7 +219,7 @@ def _held_out(seen: Sequence[Any], own: Ints, folds: Ints, labels: int) -> tuple
     return np.concatenate(found, axis=1)[:, order], np.concatenate(rows)[order]
 
 
-def _learned(seen: Sequence[Any], part: int, own: Ints, labels: int) -> Linear:
+def _learned(seen: Sequence[Any], part: int, own: Int64s, labels: int) -> Linear:
     """Fit one part; a label without a text never wins."""
     there = np.unique(own)
     linear = Linear(
@@ -249,7 +247,7 @@ def _learned(seen: Sequence[Any], part: int, own: Ints, labels: int) -> Linear:
     return linear
 
 
-def logistic_regression(vectors: Floats, own: Ints, labels: int, *, strength: float = STRENGTH) -> Floats:
+def logistic_regression(vectors: Floats, own: Int64s, labels: int, *, strength: float = STRENGTH) -> Floats:
     """Fit multinomial logistic regression with an L2 penalty, as scikit-learn's, in a tenth of its time.
 
     The Hessian is bounded by that of all scores equal, X'X / 2 (Boehning 1992), which is inverted once; steps are
@@ -291,7 +289,7 @@ def _mixed(logits: Doubles, weights: Doubles) -> Floats:
     return np.tensordot(weights, logits, axes=1).astype(np.float32)
 
 
-def _weights(logits: Doubles, true: Ints) -> Doubles:
+def _weights(logits: Doubles, true: Int64s) -> Doubles:
     """Return the weights float64[parts] that minimize the cross-entropy with the prior, 0 for a part that is useless.
 
     A share of 1 / (n + 2) of each text is spread over all labels, so that a few texts that are all right do not make
@@ -321,7 +319,7 @@ def _weights(logits: Doubles, true: Ints) -> Doubles:
     return np.where(spreads >= LEAST_WEIGHT * spreads.max(), weights, 0.0)
 
 
-def _cross_scored(logits: Doubles, true: Ints) -> Floats:
+def _cross_scored(logits: Doubles, true: Int64s) -> Floats:
     """Return scores float32[m, labels] of each fifth by the weights that the others choose."""
     scores = np.empty(logits.shape[1:], np.float32)
     parts = np.arange(len(true)) % FOLDS

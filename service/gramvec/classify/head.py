@@ -28,8 +28,7 @@ from gramvec.errors import InputError, quoted
 from gramvec.tables import json_bounds
 from gramvec.tables.staging import whole
 from gramvec.text.array_file import MOST_HEADER_BYTES, ArraySpec, pack_arrays, read_arrays
-
-Floats = NDArray[np.float32]
+from gramvec.text.arrays import Floats
 
 KIND, VERSION = "head", 2
 MAGIC_OF_0_1 = b"gvhead01"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gramvec.lexical.hashing import COLUMN_BITS, PRIME, columns_of, letters_of, mixed
 from gramvec.text import hashing
+from gramvec.text.arrays import Floats, Int64s
 from gramvec.text.numpy_reference import word_spans
 
 ORDERS = (2, 3, 4)
@@ -26,9 +27,6 @@ CHARACTERS, WORDS = 0, 1
 _PAIR_OF_WORDS = 16
 BLOCK_TEXTS, BLOCK_CHARACTERS = 2048, 1 << 17
 BYTES_A_CHARACTER = 256  # while the features of a block are made
-
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float32]
 
 
 class HashedNgrams(NamedTuple):

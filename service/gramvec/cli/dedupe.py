@@ -26,7 +26,7 @@ from gramvec.cli.embed import (
 from gramvec.cli.index import gone_option
 from gramvec.cli.options import Bars, bar, printable
 from gramvec.search.dedupe import LEAST_THRESHOLD, NearPairs, similar_pairs
-from gramvec.search.dedupe_io import Known, Result, Texts, known_rows, read_texts, spooled, write_kept
+from gramvec.search.dedupe_io import DedupeResult, DedupeTexts, Known, known_rows, read_texts, spooled, write_kept
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, form_of
@@ -112,7 +112,7 @@ def dedupe(
         else:
             most = None if by_group or (keep and not output) else max_pairs
             pairs = _compared(found, threshold, numbers, threads or cores(), most)
-            result = Result(found, pairs)
+            result = DedupeResult(found, pairs)
             roots = result.roots()
             dropped = np.flatnonzero(roots != np.arange(len(roots))).tolist()
             records = result.groups() if by_group else result.lines(max_pairs)
@@ -133,7 +133,7 @@ def dedupe(
         click.echo(sentence, err=True)
 
 
-def _compared(found: Texts, threshold: float, numbers: bool, threads: int, most: int | None) -> NearPairs:
+def _compared(found: DedupeTexts, threshold: float, numbers: bool, threads: int, most: int | None) -> NearPairs:
     with Bars() as bars:
         made = similar_pairs(
             found.different, threshold, numbers=numbers, threads=threads, most=most, watch=bars.watch
@@ -153,7 +153,7 @@ def _compared(found: Texts, threshold: float, numbers: bool, threads: int, most:
     return made.pairs
 
 
-def _warn(found: Texts, roots: Any, dropped: list[int]) -> None:
+def _warn(found: DedupeTexts, roots: Any, dropped: list[int]) -> None:
     """Report large groups and a sample of the lines that --keep leaves out, each beside the one that stays."""
     sizes = np.bincount(roots, minlength=1)
     for root in np.flatnonzero(sizes > LARGE_GROUP)[:SHOWN].tolist():
@@ -173,7 +173,7 @@ def _warn(found: Texts, roots: Any, dropped: list[int]) -> None:
         )
 
 
-def _show(found: Texts, known: Known) -> None:
+def _show(found: DedupeTexts, known: Known) -> None:
     for record in islice(known.lines(found), SHOWN):
         one, other = record["texts"]
         click.echo(f"left out, {found.unit} {record['line']}: {_short(one)}; known as {_short(other)}", err=True)

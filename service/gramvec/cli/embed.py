@@ -19,7 +19,7 @@ from gramvec.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Inte
 from gramvec.cli.options import device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
-from gramvec.embed.quantization import Precision
+from gramvec.embed.quantization import VectorPrecision
 from gramvec.embed.spaces import Space
 from gramvec.runtime.base import Device
 from gramvec.tables.batches import BLOCK_ROWS, Reader
@@ -121,7 +121,7 @@ def embed(
     space: Space,
     normalize: bool,
     dimensions: int | None,
-    precision: Precision,
+    precision: VectorPrecision,
     truncate: bool,
     max_characters: int,
     on_error: OnError,

@@ -23,7 +23,7 @@ from gramvec.tables.batches import BLOCK_ROWS
 from gramvec.tables.text_lines import read_lines
 
 Format = Literal["tsv", "json", "csv"]
-Lines = Callable[[str, list[Hit]], Iterator[str]]
+HitLines = Callable[[str, list[Hit]], Iterator[str]]
 
 
 @click.command(short_help="Find the best texts of an index.")
@@ -97,7 +97,7 @@ def _lines_of(path: Path) -> Iterator[str]:
             raise InputError(f"{path}: {error}") from error
 
 
-def _tsv(columns: list[str], several: bool) -> Lines:
+def _tsv(columns: list[str], several: bool) -> HitLines:
     # Untrusted text must not move a terminal's cursor; a program gets it unchanged.
     shown = printable if sys.stdout.isatty() else str
 
@@ -109,7 +109,7 @@ def _tsv(columns: list[str], several: bool) -> Lines:
     return lines
 
 
-def _json(columns: list[str], several: bool) -> Lines:
+def _json(columns: list[str], several: bool) -> HitLines:
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:
         for rank, hit in enumerate(hits, start=1):
             yield orjson.dumps(
@@ -120,7 +120,7 @@ def _json(columns: list[str], several: bool) -> Lines:
     return lines
 
 
-def _csv(columns: list[str], several: bool) -> Lines:
+def _csv(columns: list[str], several: bool) -> HitLines:
     click.echo(_row(["query", "rank", "score", "id", *columns]), nl=False)
 
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:

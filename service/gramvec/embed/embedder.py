@@ -17,6 +17,7 @@ from gramvec.embed.spaces import Space, check_space, columns_of
 from gramvec.embed.st_compat import Encodes
 from gramvec.embed.vectors import (
     RawEmbeddings,
+    Vectors,
     check_dimensions,
     cosine_matrix,
     cosine_pairs,
@@ -28,8 +29,6 @@ from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.sparse import SIF_A
 from gramvec.runtime.base import Batching, Runtime
 from gramvec.text.batch import FeatureBatch
-
-Vectors = NDArray[np.float32]
 
 MAX_CHARACTERS = 65_536
 # The fewest texts that are worth a thread of their own in a call that several share.

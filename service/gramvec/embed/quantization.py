@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
 
-Precision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
-PRECISIONS: tuple[str, ...] = get_args(Precision)
+VectorPrecision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
+PRECISIONS: tuple[str, ...] = get_args(VectorPrecision)
 
 # The value of a component of 1.
 INT8_SCALE = 127
@@ -23,7 +23,7 @@ UINT8_ZERO = 128
 OF_UNIT_VECTORS = ("int8", "uint8")
 
 
-def check_precision(precision: Precision | None, *, normalize: bool) -> None:
+def check_precision(precision: VectorPrecision | None, *, normalize: bool) -> None:
     """Raise InputError for a precision that there is not, and one that has no meaning for vectors of any length."""
     if precision is not None and precision not in PRECISIONS:
         raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}", field="precision")
@@ -34,7 +34,7 @@ def check_precision(precision: Precision | None, *, normalize: bool) -> None:
         )
 
 
-def quantize(vectors: Vectors, precision: Precision | None) -> NDArray[np.generic]:
+def quantize(vectors: Vectors, precision: VectorPrecision | None) -> NDArray[np.generic]:
     """float32[n, k] in another precision; None is float32.
 
     int8[n, k]: 127 times the component of a vector of length 1, rounded to the nearest (a half to the even one).

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.embed.quantization import Precision, check_precision, quantize
+from gramvec.embed.quantization import VectorPrecision, check_precision, quantize
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
 from gramvec.text.inputs import listed
@@ -40,7 +40,7 @@ class Encodes(ABC):
         prompt: str | None = None,
         batch_size: int = BATCH_SIZE,
         show_progress_bar: bool | None = None,
-        precision: Precision = "float32",
+        precision: VectorPrecision = "float32",
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         normalize_embeddings: bool = False,

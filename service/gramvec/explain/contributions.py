@@ -21,7 +21,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import cosine_matrix
@@ -30,11 +29,9 @@ from gramvec.explain.decompose import TextSum, characters_of
 from gramvec.explain.row_vectors import weights_of
 from gramvec.explain.top_pairs import largest
 from gramvec.explain.words import WordPair
+from gramvec.text.arrays import Doubles
 from gramvec.text.spans import Located
 from gramvec.text.vocabulary import EntryKind
-
-Doubles = NDArray[np.float64]
-Int64s = NDArray[np.int64]
 
 TOP_K, MOST_PAIRS = 20, 1_000
 # Two texts of so many characters have some 10,000 features each, and 100 million pairs: half a second of a core.

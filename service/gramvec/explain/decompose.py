@@ -15,10 +15,8 @@ from gramvec.explain.occlusion import shares
 from gramvec.explain.row_vectors import Weights
 from gramvec.explain.words import Word, spread, words_of
 from gramvec.lexical.sketch import Ngrams
+from gramvec.text.arrays import Doubles, Int64s
 from gramvec.text.spans import Located, locate
-
-Doubles = NDArray[np.float64]
-Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BundleError
+from gramvec.text.arrays import Floats
 from gramvec.text.suffixes import suffix_rows
-
-Floats = NDArray[np.float32]
 
 _PART_ROWS = 4096
 

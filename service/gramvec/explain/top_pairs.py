@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Doubles = NDArray[np.float64]
-Int64s = NDArray[np.int64]
+from gramvec.text.arrays import Doubles, Int64s
 
 # Products held at a time, in float32: 16 MB.
 BLOCK = 4 * 2**20

@@ -6,10 +6,8 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Doubles = NDArray[np.float64]
-Int64s = NDArray[np.int64]
+from gramvec.text.arrays import Doubles, Int64s
 
 # Rows that are added at a time: 10 MB of 300 columns.
 BLOCK_ROWS = 4_096

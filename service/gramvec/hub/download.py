@@ -29,7 +29,7 @@ MOST_JSON_BYTES = 2 * 2**20
 MOST_REDIRECTS = 5
 
 _commit = re.compile(r"[0-9a-f]{40}").fullmatch
-Result = TypeVar("Result")
+Fetched = TypeVar("Fetched")
 
 
 def library() -> Any:
@@ -134,12 +134,12 @@ class Download:
     def _too_slow(self) -> ServiceError:
         return ServiceError(f"the hub is too slow with {quoted(self.repository)}; try again later")
 
-    def _within(self, work: Callable[[], Result]) -> Result:
+    def _within(self, work: Callable[[], Fetched]) -> Fetched:
         """Return what `work` returns in a thread, which is abandoned at the deadline.
 
         A client's timeouts are for one read each, so they do not end an answer that comes a byte at a time.
         """
-        results: SimpleQueue[tuple[Result | None, BaseException | None]] = SimpleQueue()
+        results: SimpleQueue[tuple[Fetched | None, BaseException | None]] = SimpleQueue()
 
         def run() -> None:
             try:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import GRAPH, TOKENIZER, Golden, Manifest, Precision, staged_folder, write_manifest
 from gramvec.bundle.copy import check_target
@@ -26,9 +25,8 @@ from gramvec.errors import BundleError, quoted
 from gramvec.runtime.onnx_graph import write_graph
 from gramvec.runtime.ort import OnnxRuntime
 from gramvec.text.array_file import ArrayFile, read_tensors
+from gramvec.text.arrays import Floats
 from gramvec.text.tokens import MOST_BYTES, TokenFeaturizer, TokenSpec, TokenVocabulary, json_of
-
-Floats = NDArray[np.float32]
 
 MOST_SETTINGS_BYTES, MOST_TABLE_BYTES = 2**20, 16 * 2**30
 MOST_DIMENSION, MOST_TOKENS, DEFAULT_MAX_TOKENS = 8_192, 2**24, 512

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bertopic.backend import BaseEmbedder
 
 from gramvec.embed.vectors import Vectors
-from gramvec.integrations.models import Model, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, opened, vectors_of
 
 
 class BertopicBackend(BaseEmbedder):
@@ -16,7 +16,7 @@ class BertopicBackend(BaseEmbedder):
         dimensions: Number of leading columns; None for all.
     """
 
-    def __init__(self, model: Model = "gramvec-en", *, dimensions: int | None = None) -> None:
+    def __init__(self, model: ModelOrName = "gramvec-en", *, dimensions: int | None = None) -> None:
         super().__init__(embedding_model=model)
         self.dimensions = dimensions
         opened(model)

@@ -9,7 +9,7 @@ from chromadb.utils.embedding_functions import register_embedding_function
 
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.integrations.models import Name, name_of, opened, vectors_of
+from gramvec.integrations.models import ModelName, name_of, opened, vectors_of
 
 
 @register_embedding_function
@@ -21,7 +21,7 @@ class ChromaEmbeddingFunction(EmbeddingFunction[Documents]):
         dimensions: Number of leading columns; None for all.
     """
 
-    def __init__(self, model: Name = "gramvec-en", dimensions: int | None = None) -> None:
+    def __init__(self, model: ModelName = "gramvec-en", dimensions: int | None = None) -> None:
         self.model = name_of(model)
         self.dimensions = dimensions
         opened(self.model)

@@ -8,11 +8,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from gramvec.integrations.models import Model, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, opened, vectors_of
 
 
 def register_duckdb(
-    connection: duckdb.DuckDBPyConnection, model: Model = "gramvec-en", *, dimensions: int | None = None
+    connection: duckdb.DuckDBPyConnection, model: ModelOrName = "gramvec-en", *, dimensions: int | None = None
 ) -> None:
     """Add gramvec_embed(text) -> FLOAT[k] and gramvec_similarity(text, text) -> FLOAT to a connection.
 

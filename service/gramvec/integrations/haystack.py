@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack import Document, component, default_to_dict
 
-from gramvec.integrations.models import Name, name_of, opened, vectors_of
+from gramvec.integrations.models import ModelName, name_of, opened, vectors_of
 
 
 class _Embedder:
@@ -18,7 +18,7 @@ class _Embedder:
         dimensions: Number of leading columns; None for all.
     """
 
-    def __init__(self, model: Name = "gramvec-en", dimensions: int | None = None) -> None:
+    def __init__(self, model: ModelName = "gramvec-en", dimensions: int | None = None) -> None:
         self.model = name_of(model)
         self.dimensions = dimensions
 

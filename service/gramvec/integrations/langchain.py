@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from langchain_core.embeddings import Embeddings
 
-from gramvec.integrations.models import Model, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, opened, vectors_of
 
 
 class LangChainEmbeddings(Embeddings):
@@ -15,7 +15,7 @@ class LangChainEmbeddings(Embeddings):
         dimensions: Number of leading columns; None for all.
     """
 
-    def __init__(self, model: Model = "gramvec-en", *, dimensions: int | None = None) -> None:
+    def __init__(self, model: ModelOrName = "gramvec-en", *, dimensions: int | None = None) -> None:
         self.model = model
         self.dimensions = dimensions
         opened(model)  # a wrong name is reported early

@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import Field
 
-from gramvec.integrations.models import Name, name_of, opened, vectors_of
+from gramvec.integrations.models import ModelName, name_of, opened, vectors_of
 
 
 class LlamaIndexEmbedding(BaseEmbedding):
@@ -21,7 +21,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
 
     dimensions: int | None = Field(default=None, description="Number of leading columns; None for all.")
 
-    def __init__(self, model_name: Name = "gramvec-en", *, embed_batch_size: int = 512, **settings: Any) -> None:
+    def __init__(self, model_name: ModelName = "gramvec-en", *, embed_batch_size: int = 512, **settings: Any) -> None:
         super().__init__(model_name=name_of(model_name), embed_batch_size=embed_batch_size, **settings)
         opened(self.model_name)
 

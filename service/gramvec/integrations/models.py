@@ -15,8 +15,8 @@ from gramvec.errors import InputError
 from gramvec.text.inputs import listed
 
 # A name or folder: interfaces that store their settings as text take nothing else.
-Name = str | os.PathLike[str]
-Model = Name | Encodes
+ModelName = str | os.PathLike[str]
+ModelOrName = ModelName | Encodes
 
 # Models that are kept open.
 MOST_OPEN = 8
@@ -24,7 +24,7 @@ MOST_OPEN = 8
 BLOCK = 65_536
 
 
-def opened(model: Model) -> Encodes:
+def opened(model: ModelOrName) -> Encodes:
     """Return an open model: load a name or folder once per process. Raises what gramvec.load does."""
     if isinstance(model, Encodes):
         return model
@@ -37,7 +37,7 @@ def opened(model: Model) -> Encodes:
 
 
 def vectors_of(
-    model: Model, texts: object, *, dimensions: int | None = None, normalize: bool = True, truncate: bool = True
+    model: ModelOrName, texts: object, *, dimensions: int | None = None, normalize: bool = True, truncate: bool = True
 ) -> Vectors:
     """Return float32[n, dimensions] of any iterable of texts. Raises InputError as Embedder.embed does."""
     encodes = opened(model)
@@ -51,7 +51,7 @@ def vectors_of(
     return found
 
 
-def name_of(model: Model) -> str:
+def name_of(model: ModelOrName) -> str:
     """Return the name or folder that another library stores to open the model again.
 
     Raises:

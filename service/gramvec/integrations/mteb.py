@@ -10,7 +10,7 @@ from mteb.models.abs_encoder import AbsEncoder
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.integrations.models import Model, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, opened, vectors_of
 
 
 class MtebEncoder(AbsEncoder):
@@ -20,7 +20,7 @@ class MtebEncoder(AbsEncoder):
         model: A name, a folder or an Embedder.
     """
 
-    def __init__(self, model: Model = "gramvec-en") -> None:
+    def __init__(self, model: ModelOrName = "gramvec-en") -> None:
         self.model = opened(model)
         self.mteb_model_meta = mteb_meta(self.model)
 
@@ -29,7 +29,7 @@ class MtebEncoder(AbsEncoder):
         return vectors_of(self.model, [text for batch in inputs for text in batch["text"]])
 
 
-def mteb_meta(model: Model = "gramvec-en") -> Any:
+def mteb_meta(model: ModelOrName = "gramvec-en") -> Any:
     """Return a ModelMeta with the name gramvec/NAME and the first 12 digits of the digest as the revision."""
     embedder = opened(model)
     if not isinstance(embedder, Embedder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from gramvec.integrations.models import Model, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, opened, vectors_of
 
 
 def register_polars() -> None:
@@ -25,7 +25,7 @@ class _OfSeries:
     def __init__(self, series: pl.Series) -> None:
         self._series = series
 
-    def embed(self, model: Model = "gramvec-en", *, dimensions: int | None = None) -> pl.Series:
+    def embed(self, model: ModelOrName = "gramvec-en", *, dimensions: int | None = None) -> pl.Series:
         """Return Array(Float32, dimensions), a vector of length 1 for each text; long texts are cut."""
         width = dimensions or opened(model).dimension
         there = self._series.is_not_null().to_numpy()
@@ -34,7 +34,7 @@ class _OfSeries:
         found = pl.Series(self._series.name, rows, pl.Array(pl.Float32, width))
         return found if there.all() else pl.select(pl.when(pl.lit(pl.Series(there))).then(pl.lit(found))).to_series()
 
-    def similarity(self, text: str, model: Model = "gramvec-en") -> pl.Series:
+    def similarity(self, text: str, model: ModelOrName = "gramvec-en") -> pl.Series:
         """Return Float32, the cosine of each text with one text; 0 for a text without known features."""
         there = self._series.is_not_null().to_numpy()
         cosines = np.zeros(len(there), np.float32)
@@ -50,14 +50,14 @@ class _OfExpressions:
     def __init__(self, expression: pl.Expr) -> None:
         self._expression = expression
 
-    def embed(self, model: Model = "gramvec-en", *, dimensions: int | None = None) -> pl.Expr:
+    def embed(self, model: ModelOrName = "gramvec-en", *, dimensions: int | None = None) -> pl.Expr:
         """Embed a column, as the Series method does."""
         kind = pl.Array(pl.Float32, dimensions or opened(model).dimension)
         return self._expression.map_batches(
             lambda column: _OfSeries(column).embed(model, dimensions=dimensions), return_dtype=kind
         )
 
-    def similarity(self, text: str, model: Model = "gramvec-en") -> pl.Expr:
+    def similarity(self, text: str, model: ModelOrName = "gramvec-en") -> pl.Expr:
         """Compare a column with one text, as the Series method does."""
         return self._expression.map_batches(
             lambda column: _OfSeries(column).similarity(text, model), return_dtype=pl.Float32

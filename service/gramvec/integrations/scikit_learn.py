@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from gramvec.embed.vectors import Vectors
-from gramvec.integrations.models import Model, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, opened, vectors_of
 
 
 class TextEmbedder(TransformerMixin, BaseEstimator):
@@ -27,7 +27,7 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        model: Model = "gramvec-en",
+        model: ModelOrName = "gramvec-en",
         *,
         dimensions: int | None = None,
         normalize: bool = True,

@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Literal
 
 from gramvec.errors import InputError
-from gramvec.integrations.models import Model, vectors_of
+from gramvec.integrations.models import ModelOrName, vectors_of
 from gramvec.text.inputs import listed
 
 # Words at a time; a vector as text has some 4 KB.
 BLOCK = 4_096
 
-Form = Literal["txt", "bin"]
+VectorsForm = Literal["txt", "bin"]
 
 
 def save_word_vectors(
     words: Iterable[str],
     path: str | os.PathLike[str],
     *,
-    model: Model = "gramvec-en",
+    model: ModelOrName = "gramvec-en",
     dimensions: int | None = None,
-    form: Form = "txt",
+    form: VectorsForm = "txt",
 ) -> int:
     """Write word2vec's text form ("txt") or binary form ("bin") and return the number of words.
 

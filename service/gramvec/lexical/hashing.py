@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.text import hashing
+from gramvec.text.arrays import Int64s, UInt64s
 from gramvec.text.characters import CODE_POINTS, SPACE, CharacterTable, class_ranges, lower_case_pairs
 from gramvec.text.code_points import CodePoints, code_points
 from gramvec.text.numpy_reference import Characters, characters, word_spans
@@ -24,9 +25,7 @@ COLUMN_BITS = 24
 COLUMNS = 1 << COLUMN_BITS
 PRIME = 0x9E3779B97F4A7C15
 
-Int64s = NDArray[np.int64]
 UInt32s = NDArray[np.uint32]
-UInt64s = NDArray[np.uint64]
 
 
 class Hashed(NamedTuple):

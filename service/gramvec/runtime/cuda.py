@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.runtime.base import Batching, Sums, features_then_sums
-from gramvec.runtime.int8 import ExactTable, Floats, Int64s, added, cut
+from gramvec.runtime.int8 import ExactTable, added, cut
 from gramvec.runtime.ort import CUDA, cause_of, check_rows, cuda_session, import_onnxruntime
+from gramvec.text.arrays import Floats, Int64s
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.featurizer import Featurizer
 

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import Bundle
 from gramvec.runtime.native import weights_and_step
-
-Floats = NDArray[np.float32]
-Int64s = NDArray[np.int64]
+from gramvec.text.arrays import Floats, Int64s
 
 # float32 holds every whole number up to here.
 MOST_EXACT = 2**24

@@ -15,8 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 from gramvec.bundle.bundle import CPU_GRAPH, GRAPH, Graph, Precision, Stored
 from gramvec.bundle.manifest import LayerActivation
 from gramvec.runtime.native import MOST_WEIGHT, weights_and_step
+from gramvec.text.arrays import Floats
 
-Floats = NDArray[np.float32]
 Extents = Sequence[str | int]
 
 

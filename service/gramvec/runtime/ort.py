@@ -25,13 +25,12 @@ from numpy.typing import NDArray
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, quoted
 from gramvec.runtime.base import Batching, Sums, features_then_sums
+from gramvec.text.arrays import Floats, Int64s
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.featurizer import Featurizer
 
 log = logging.getLogger("gramvec.runtime")
 
-Floats = NDArray[np.float32]
-Int64s = NDArray[np.int64]
 
 CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 CPU_BUILD = "this onnxruntime is the CPU build (install gramvec[gpu] for a GPU)"

@@ -16,10 +16,10 @@ from gramvec.runtime.base import Device, Runtime
 from gramvec.runtime.cuda import CudaRuntime
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.ort import OnnxRuntime, why_no_cuda
+from gramvec.text.arrays import Floats
 
 log = logging.getLogger("gramvec.runtime")
 
-Floats = NDArray[np.float32]
 RuntimeName = Literal["auto", "onnx", "native"]
 
 # Largest difference of a vector from its golden one, relative to the latter's length. Sums are made in the same order,

@@ -21,9 +21,8 @@ from gramvec.errors import InputError
 from gramvec.lexical.hashing import COLUMNS, counted
 from gramvec.lexical.sparse import held_by
 from gramvec.matching.nearest import scipy_sparse
+from gramvec.text.arrays import Floats, Int64s
 
-Ids = NDArray[np.int64]
-Floats = NDArray[np.float32]
 T = TypeVar("T")
 U = TypeVar("U")
 # A phase, how much more of it is done, and how much there is.
@@ -57,8 +56,8 @@ _CODE = re.compile(r"(?=\w*\d)(?=\w*[^\W\d])\w{3,}")
 class NearPairs(NamedTuple):
     """left int64[p] < right int64[p]: places of texts; scores float32[p]. In order of left, then right."""
 
-    left: Ids
-    right: Ids
+    left: Int64s
+    right: Int64s
     scores: Floats
 
 
@@ -81,8 +80,8 @@ class _Rows(NamedTuple):
     A key is the feature's place in the order of rarity, and the feature in its lowest 25 bits.
     """
 
-    indptr: Ids
-    keys: Ids
+    indptr: Int64s
+    keys: Int64s
     values: Floats
 
 
@@ -93,11 +92,11 @@ class _Prefixes(NamedTuple):
     that lies within a row's prefix, -1 for none.
     """
 
-    counts: Ids
-    keys: Ids
+    counts: Int64s
+    keys: Int64s
     values: Floats
     behind: Floats
-    reach: Ids
+    reach: Int64s
 
 
 class Features:
@@ -143,7 +142,7 @@ class Features:
         return made
 
 
-def _prefixes(rows: _Rows, threshold: float, cuts: Ids) -> _Prefixes:
+def _prefixes(rows: _Rows, threshold: float, cuts: Int64s) -> _Prefixes:
     """Return the features of rows without which none reaches the threshold."""
     n = len(rows.indptr) - 1
     if not len(rows.keys):
@@ -240,7 +239,7 @@ def similar_pairs(
 
 
 def score_pairs(
-    features: Features, texts: Sequence[str], left: Ids, others: Sequence[str], right: Ids, threshold: float
+    features: Features, texts: Sequence[str], left: Int64s, others: Sequence[str], right: Int64s, threshold: float
 ) -> NearPairs:
     """Return those of the pairs of a text and another one whose score is at least `threshold`."""
     found = [_none()]
@@ -325,7 +324,7 @@ class _Join:
             yield first, last
             first = last
 
-    def pairs(self, first: int, last: int) -> tuple[Ids, Ids]:
+    def pairs(self, first: int, last: int) -> tuple[Int64s, Int64s]:
         """Return the pairs of rows numbered from `first` to `last` with later ones, each once, the lower row first."""
         entries = slice(self._starts[first], self._starts[last])
         counts = self._following[entries]
@@ -349,7 +348,7 @@ class _Join:
         return np.minimum(one, other), np.maximum(one, other)
 
 
-def _none() -> tuple[Ids, Ids, Floats]:
+def _none() -> tuple[Int64s, Int64s, Floats]:
     return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
 
 
@@ -374,7 +373,7 @@ def words_of(text: str) -> str:
     return " ".join(_WORD.findall(text))
 
 
-def groups(n: int, left: Ids, right: Ids) -> Ids:
+def groups(n: int, left: Int64s, right: Int64s) -> Int64s:
     """Return int64[n], the first member of each row's group; rows are in one group if a chain of pairs joins them."""
     first = np.arange(n)
     while len(left):

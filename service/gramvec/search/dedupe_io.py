@@ -14,20 +14,19 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.bulk.embed_file import Watcher
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.errors import InputError
-from gramvec.search.dedupe import Features, Ids, NearPairs, groups, same_numbers, score_pairs
+from gramvec.search.dedupe import Features, NearPairs, groups, same_numbers, score_pairs
 from gramvec.search.index import Index
 from gramvec.tables.arrow import pyarrow
 from gramvec.tables.bad_rows import BadLines
-from gramvec.tables.batches import Reader
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FileFormat, Form, Source
 from gramvec.tables.parquet import ParquetReader
 from gramvec.tables.readers import CsvReader, open_reader
 from gramvec.tables.staging import whole
-
-Watcher = Callable[[Reader, int], None]
+from gramvec.text.arrays import Int64s
 
 # Hits of an index that each text is scored against.
 KNOWN_CANDIDATES = 10
@@ -35,7 +34,7 @@ BLOCK_TEXTS = 1_024
 
 
 @dataclass
-class Texts:
+class DedupeTexts:
     """Different texts, and which of them each row of a file has.
 
     different: in order of their first row. of_row: index into `different` for each row, -1 for a bad one. numbers: the
@@ -49,10 +48,10 @@ class Texts:
     unit: str = "line"
 
 
-class Result(NamedTuple):
+class DedupeResult(NamedTuple):
     """Rows of an input and pairs of its different texts."""
 
-    found: Texts
+    found: DedupeTexts
     pairs: NearPairs
 
     def lines(self, most: int) -> Iterator[dict[str, Any]]:
@@ -98,14 +97,14 @@ class Result(NamedTuple):
                     "texts": [found.different[found.of_row[row]] for row in rows],
                 }
 
-    def roots(self) -> Ids:
+    def roots(self) -> Int64s:
         """Return int64[rows], the first row of each row's group; a bad row is a group of its own."""
         text = np.array(self.found.of_row, np.int64)
         group = np.append(groups(len(self.found.different), self.pairs.left, self.pairs.right), -1)[text]
         rows = np.arange(len(text))
         group[text < 0] = -1 - rows[text < 0]
         _, first, of = np.unique(group, return_index=True, return_inverse=True)
-        roots: Ids = first[of].astype(np.int64)
+        roots: Int64s = first[of].astype(np.int64)
         return roots
 
 
@@ -117,7 +116,7 @@ class Known(NamedTuple):
     texts: list[str]
     scores: list[float]
 
-    def lines(self, found: Texts) -> Iterator[dict[str, Any]]:
+    def lines(self, found: DedupeTexts) -> Iterator[dict[str, Any]]:
         """Yield `line`, `id` in the index, `score` and both `texts`, in order of the lines."""
         for row, key, text, score in zip(*self, strict=True):
             yield {
@@ -130,9 +129,9 @@ class Known(NamedTuple):
 
 def read_texts(
     path: Path, form: Form | FileFormat, column: str, *, on_error: OnError, watch: Watcher
-) -> Texts:  # fmt: skip
+) -> DedupeTexts:  # fmt: skip
     """Return the texts of a file. Raises InputError for a bad line if on_error is "stop"."""
-    texts = Texts()
+    texts = DedupeTexts()
     index: dict[str, int] = {}
     with closing(Source(path)) as source:
         reader = open_reader(source, form, column, keep=False)
@@ -152,7 +151,7 @@ def read_texts(
 
 
 def known_rows(
-    found: Texts, index: Index, threshold: float, *, numbers: bool, watch: Callable[[int], None]
+    found: DedupeTexts, index: Index, threshold: float, *, numbers: bool, watch: Callable[[int], None]
 ) -> Known:  # fmt: skip
     """Return the rows whose text has a score of at least `threshold` with one of its ten best documents of an index."""
     column = index.manifest.column
@@ -191,7 +190,7 @@ def _refused(text: str) -> str | None:
     return None
 
 
-def write_kept(path: Path, form: Form | FileFormat, column: str, dropped: Ids, output: Path) -> None:
+def write_kept(path: Path, form: Form | FileFormat, column: str, dropped: Int64s, output: Path) -> None:
     """Write the rows of `path` except those of some numbers, byte for byte (Parquet: with the same schema).
 
     Args:
@@ -215,7 +214,7 @@ def write_kept(path: Path, form: Form | FileFormat, column: str, dropped: Ids, o
             out.writelines(_ended(line) for line, keep in zip(block.raw, kept.tolist(), strict=True) if keep)
 
 
-def _kept(numbers: Sequence[int], dropped: Ids) -> NDArray[np.bool_]:
+def _kept(numbers: Sequence[int], dropped: Int64s) -> NDArray[np.bool_]:
     here = np.asarray(numbers, np.int64)
     if not len(dropped):
         return np.ones(len(here), np.bool_)
@@ -227,7 +226,7 @@ def _ended(line: bytes) -> bytes:
     return line if line.endswith(b"\n") else line + b"\n"
 
 
-def _write_parquet(reader: ParquetReader, dropped: Ids, out: BinaryIO) -> None:
+def _write_parquet(reader: ParquetReader, dropped: Int64s, out: BinaryIO) -> None:
     pa, pq = pyarrow(), pyarrow(module="pyarrow.parquet")
     with pq.ParquetWriter(out, reader.schema) as writer:
         for block in reader.blocks():

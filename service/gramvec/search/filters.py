@@ -21,12 +21,12 @@ MOST_VALUE_BYTES = 1024
 # Whole numbers up to here are exact as float64, which numbers are compared as.
 MOST_EXACT = 1 << 53
 
-Kind = Literal["text", "number", "date"]
-KINDS: tuple[Kind, ...] = ("text", "number", "date")
+FieldKind = Literal["text", "number", "date"]
+KINDS: tuple[FieldKind, ...] = ("text", "number", "date")
 Scalar = str | int | float | bool
 # A column -> a value, a list of values one of which a row has, or bounds as in {"gte": 10, "lt": 20}.
 Where = Mapping[str, Scalar | Sequence[Scalar] | Mapping[str, Scalar]]
-Value = str | float | datetime
+FilterValue = str | float | datetime
 
 BOUNDS = {"gt": False, "gte": True, "lt": False, "lte": True}
 _OPERATORS = {">=": "gte", "<=": "lte", ">": "gt", "<": "lt"}
@@ -38,20 +38,20 @@ class Column(NamedTuple):
     """A column that searches can be narrowed by, and the kind of its values."""
 
     name: str
-    kind: Kind
+    kind: FieldKind
 
 
 class Range(NamedTuple):
     """Bounds of a column's values; None where there is none."""
 
-    lower: Value | None
-    upper: Value | None
+    lower: FilterValue | None
+    upper: FilterValue | None
     with_lower: bool
     with_upper: bool
 
 
 # Name and kind of a column, with its values, sorted and each once, or its bounds: equal for conditions of one meaning.
-Conditions = tuple[tuple[Column, tuple[Value, ...] | Range], ...]
+Conditions = tuple[tuple[Column, tuple[FilterValue, ...] | Range], ...]
 
 
 def text_of(value: Any) -> str:
@@ -83,8 +83,8 @@ def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> li
     return found
 
 
-def _guessed(values: Sequence[Any]) -> Kind:
-    kinds: tuple[Kind, ...] = ("number", "date")
+def _guessed(values: Sequence[Any]) -> FieldKind:
+    kinds: tuple[FieldKind, ...] = ("number", "date")
     for kind in kinds:
         try:
             if values and [value_of(kind, value) for value in values]:
@@ -94,7 +94,7 @@ def _guessed(values: Sequence[Any]) -> Kind:
     return "text"
 
 
-def value_of(kind: Kind, value: Any) -> Value:
+def value_of(kind: FieldKind, value: Any) -> FilterValue:
     """Return a record's value as its column's kind. Raises ValueError where it is not one."""
     if isinstance(value, bool) and kind != "text":
         raise ValueError
@@ -176,7 +176,7 @@ def conditions_of(columns: Collection[Column], where: Where | None) -> Condition
     return tuple(sorted(found, key=lambda one: one[0].name))
 
 
-def _values(column: Column, given: Any) -> tuple[Value, ...]:
+def _values(column: Column, given: Any) -> tuple[FilterValue, ...]:
     values = [given] if isinstance(given, Scalar) else given
     if not isinstance(values, list | tuple) or not all(isinstance(one, Scalar) for one in values):
         raise InputError(
@@ -196,14 +196,14 @@ def _bounds(column: Column, given: Mapping[Any, Any]) -> Range:
         raise InputError(f"{quoted(column.name)} holds text, which has no bounds; give values", field="where")
     if {"gt", "gte"} <= given.keys() or {"lt", "lte"} <= given.keys():
         raise InputError(f"two bounds of {quoted(column.name)} on one side; give one", field="where")
-    ends: list[tuple[Value | None, bool]] = []
+    ends: list[tuple[FilterValue | None, bool]] = []
     for names in (("gt", "gte"), ("lt", "lte")):
         name = next((one for one in names if one in given), None)
         ends.append((None, True) if name is None else (_wanted(column, given[name]), BOUNDS[name]))
     return Range(ends[0][0], ends[1][0], ends[0][1], ends[1][1])
 
 
-def _wanted(column: Column, value: Any) -> Value:
+def _wanted(column: Column, value: Any) -> FilterValue:
     try:
         return value_of(column.kind, value)
     except (ValueError, TypeError, OverflowError):

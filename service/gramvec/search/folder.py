@@ -25,7 +25,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gramvec.errors import InputError
-from gramvec.search.filters import MOST_COLUMNS, Column, Kind
+from gramvec.search.filters import MOST_COLUMNS, Column, FieldKind
 
 FORMAT = 1
 MANIFEST, JOURNAL, LOCK = "manifest.json", "building.json", ".lock"
@@ -52,7 +52,7 @@ class FilterColumn(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     column: Label
-    kind: Kind
+    kind: FieldKind
 
 
 class IndexManifest(BaseModel):

@@ -35,8 +35,9 @@ from gramvec.search.folder import (
     tantivy,
 )
 from gramvec.search.records import Record, spooled
-from gramvec.search.vectors import Floats, Rows, VectorFile, kernels, unit_vectors
+from gramvec.search.vectors import VectorFile, kernels, unit_vectors
 from gramvec.tables import json_bounds
+from gramvec.text.arrays import Floats, Int64s
 from gramvec.text.inputs import iterated
 
 Only = Literal["letters", "meaning"]
@@ -311,7 +312,7 @@ class Snapshot:
             rows = rows_of(self._searcher)
         self.vectors = VectorFile(path / self.manifest.generation / VECTORS, self.manifest.dimensions, rows, threads)
         self._fields = self.manifest.fields
-        self._allowed: OrderedDict[Conditions, Rows] = OrderedDict()
+        self._allowed: OrderedDict[Conditions, Int64s] = OrderedDict()
         self._keeping = threading.Lock()
         self._check()
 
@@ -389,7 +390,7 @@ class Snapshot:
             raise damaged(self.path, "a record is not a JSON object, or is too large")
         return found
 
-    def _rows_within(self, conditions: Conditions) -> Rows:
+    def _rows_within(self, conditions: Conditions) -> Int64s:
         """Return the rows within conditions, ascending."""
         found = self._allowed.get(conditions)
         if found is None:
@@ -413,7 +414,7 @@ class Snapshot:
         hits = self._searcher.search(self._within(query, conditions), k, count=False).hits if weight else []
         return Found([one for _, one in hits], [score / (LETTERS_SHARE * weight) for score, _ in hits])
 
-    def _of_rows(self, rows: Rows, cosines: Floats) -> Found:
+    def _of_rows(self, rows: Int64s, cosines: Floats) -> Found:
         """Return the documents of rows, in that order."""
         places = {row: at for at, row in enumerate(rows.tolist())}
         query = self._query.term_set_query(self._schema, "row", list(places))
@@ -425,7 +426,7 @@ class Snapshot:
         return Found([one for _, one in order], [float(cosines[at]) for at, _ in order])
 
     def _by_both(
-        self, text: str, unit: Floats, near: tuple[Rows, Floats] | None, conditions: Conditions, k: int
+        self, text: str, unit: Floats, near: tuple[Int64s, Floats] | None, conditions: Conditions, k: int
     ) -> Found:
         """Return the best of the union of what letters and meaning propose, by the sum of both scores."""
         query, weight = self._letters(text)

@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
+from gramvec.text.arrays import Floats, Int64s
 
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float32]
 Bytes = NDArray[np.int8]
 
 # Queries that are multiplied together: 8 take 1.3 times as long as one, 20 six times.
@@ -127,17 +126,17 @@ class VectorFile:
         """float32[n]: what `_finite` returns for all rows; every fifth cache line would be read for it otherwise."""
         return self._finite(slice(None))
 
-    def checksums(self, rows: Rows) -> list[int]:
+    def checksums(self, rows: Int64s) -> list[int]:
         """Return the CRC-32 of some rows."""
         return checksums(self._raw[rows])
 
-    def cosines(self, unit: Floats, rows: Rows) -> Floats:
+    def cosines(self, unit: Floats, rows: Int64s) -> Floats:
         """Return float32[m], the cosines of float32[d] with some rows, added in numpy's fixed order."""
         wide = self._table[rows].astype(np.float32)
         found: Floats = np.clip(np.add.reduce(wide * unit, axis=1) * self._finite(rows), -1, 1, dtype=np.float32)
         return found
 
-    def nearest(self, units: Floats, k: int, among: Rows | None = None) -> list[tuple[Rows, Floats]]:
+    def nearest(self, units: Floats, k: int, among: Int64s | None = None) -> list[tuple[Int64s, Floats]]:
         """Return the rows that are nearest to each query and their cosines, the nearest first, equal ones by row.
 
         Args:
@@ -154,12 +153,12 @@ class VectorFile:
                 found.append((rows[order], cosines[order]))
         return found
 
-    def _finite(self, rows: Rows | slice) -> Floats:
+    def _finite(self, rows: Int64s | slice) -> Floats:
         # An untrusted file may hold any float; a length has to be one of int8 rows.
         inverse = self._inverse[rows]
         return np.where((inverse >= 0) & (inverse <= 1), inverse, np.float32(0))
 
-    def _candidates(self, units: Floats, most: int, among: Rows | None) -> list[Rows]:
+    def _candidates(self, units: Floats, most: int, among: Int64s | None) -> list[Int64s]:
         """Return for each query the `most` rows of the largest rounded cosines, ascending."""
         # Whole rows are multiplied, 1.5 times as fast as the components only: the query has zeros for their last bytes.
         queries = np.zeros((len(units), self._raw.shape[1]), np.int8)
@@ -169,7 +168,7 @@ class VectorFile:
         parts = max(1, min(self._threads, total // THREAD_ROWS))
         edges = np.linspace(0, total, parts + 1).astype(int).tolist()
 
-        def strip(first: int, last: int) -> list[tuple[Floats, Rows]]:
+        def strip(first: int, last: int) -> list[tuple[Floats, Int64s]]:
             return self._strip(packed, len(units), first, last, most, among)
 
         strips = [strip(0, total)] if parts == 1 else [*self._pool.map(strip, edges[:-1], edges[1:])]
@@ -180,8 +179,8 @@ class VectorFile:
         return joined
 
     def _strip(
-        self, packed: Any, number: int, first: int, last: int, most: int, among: Rows | None
-    ) -> list[tuple[Floats, Rows]]:
+        self, packed: Any, number: int, first: int, last: int, most: int, among: Int64s | None
+    ) -> list[tuple[Floats, Int64s]]:
         """Return for each query the scores and rows of its best candidates from `first` to `last`."""
         dots = kernels().dots_packed
         best = [(np.empty(0, np.float32), np.empty(0, np.int64))] * number
@@ -211,7 +210,7 @@ class VectorFile:
         return best
 
 
-def _largest(scores: Floats, rows: Rows, most: int) -> tuple[Floats, Rows]:
+def _largest(scores: Floats, rows: Int64s, most: int) -> tuple[Floats, Int64s]:
     """Return the `most` largest scores and their rows; of equal scores those of the first rows."""
     if len(rows) <= most:
         return scores, rows

@@ -10,12 +10,12 @@ from binascii import b2a_base64
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import orjson
 from numpy.typing import NDArray
 
 from gramvec.errors import GramvecError
 from gramvec.server.errors import HttpError, error_value, from_gramvec
+from gramvec.text.arrays import Array
 
 JSON = "application/json"
 JSON_LINE = b"content-type: application/json\r\n"
@@ -29,7 +29,6 @@ MOST_LISTED = 100
 
 Buffer = bytes | memoryview
 Headers = list[tuple[bytes, bytes]]
-Rows = NDArray[np.generic]
 
 
 class Usage(NamedTuple):
@@ -121,12 +120,12 @@ async def rows_as_json(rows: Sequence[Any] | NDArray[Any], columns: int) -> Sequ
     return as_list(await in_pieces(rows, columns, to_json))
 
 
-def little_endian(rows: Rows) -> Rows:
+def little_endian(rows: Array) -> Array:
     """Return the rows in little-endian byte order."""
     return rows.astype(rows.dtype.newbyteorder("<"), copy=False)
 
 
-def base64_of_each(rows: Rows) -> list[bytes]:
+def base64_of_each(rows: Array) -> list[bytes]:
     """Return the little-endian bytes of each row in base64 (RFC 4648, section 4)."""
     return [b2a_base64(row, newline=False) for row in little_endian(rows)]
 

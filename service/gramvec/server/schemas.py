@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from gramvec.embed.quantization import Precision
+from gramvec.embed.quantization import VectorPrecision
 from gramvec.embed.spaces import Space
 
 # Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
@@ -22,7 +22,7 @@ def _whole(value: Any) -> Any:
 
 # JSON has one kind of number: 3.0, as some languages write 3, is an integer to JSON Schema.
 WHOLE = BeforeValidator(_whole)
-Count = Annotated[int, Field(ge=1), WHOLE]
+PositiveWhole = Annotated[int, Field(ge=1), WHOLE]
 
 
 class Body(BaseModel):
@@ -86,11 +86,11 @@ class EmbedRequest(OneOrManyBody):
     normalize: bool | None = Field(True, description="Scale each vector to length 1.")
     truncate: Truncate = None
     truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
-    dimensions: Count | None = Field(
+    dimensions: PositiveWhole | None = Field(
         None,
         description="Keep the first components, this many, then normalize again; at most the model's dimension.",
     )
-    precision: Precision | None = Field(
+    precision: VectorPrecision | None = Field(
         "float32",
         description="Type of the components: int8 is 127 times the component, rounded, and uint8 128 more than that; "
         "ubinary packs the signs of eight components into a byte, and binary is 128 less than that.",
@@ -125,7 +125,7 @@ class EmbeddingsRequest(OneOrManyBody):
     encoding_format: Literal["float", "base64"] | None = Field(
         "float", description="A list of numbers, or little-endian float32 in base64."
     )
-    dimensions: Count | None = Field(
+    dimensions: PositiveWhole | None = Field(
         None,
         description="Keep the first components, this many, then normalize again; at most the model's dimension.",
     )
@@ -221,7 +221,7 @@ class SimilarityRequest(Body):
 
     inputs: SimilarityInputs
     parameters: SimilarityParameters | None = None
-    top_k: Count | None = Field(
+    top_k: PositiveWhole | None = Field(
         None, description="With left and right: only the best matches of each left text, this many, with their indices."
     )
     model: str | None = Field(None, description="Name of a served model; null for the default.")

@@ -35,7 +35,7 @@ MOST_JOURNAL_BYTES = 16 << 20
 
 BUSY = "{}: another run is writing it; wait for that one, or choose another --output"
 
-Job = dict[str, Any]
+JobSettings = dict[str, Any]
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Progress:
 class Stage:
     """An open stage file, locked against a second run."""
 
-    def __init__(self, output: Path, job: Job | None, file: BinaryIO, progress: Progress) -> None:
+    def __init__(self, output: Path, job: JobSettings | None, file: BinaryIO, progress: Progress) -> None:
         self.output = output
         self.path = partial_of(output)
         self.progress = progress
@@ -150,7 +150,7 @@ def journal_of(output: Path) -> Path:
     return output.with_name(f".{output.name}.journal")
 
 
-def open_stage(output: Path, job: Job | None, *, resume: bool) -> Stage:
+def open_stage(output: Path, job: JobSettings | None, *, resume: bool) -> Stage:
     """Open the stage file of an output.
 
     Args:
@@ -204,7 +204,7 @@ def _opened_plain(path: Path, flags: int) -> int:
     return found
 
 
-def _left(output: Path, job: Job, size: int) -> Progress:
+def _left(output: Path, job: JobSettings, size: int) -> Progress:
     path = journal_of(output)
     try:
         with os.fdopen(_opened_plain(path, os.O_RDONLY), "rb") as file:

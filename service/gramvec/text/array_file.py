@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from gramvec.errors import BundleError, GramvecError, quoted
+from gramvec.text.arrays import Array
 
 MOST_HEADER_BYTES = 2**20
 MOST_ARRAYS, MOST_EXTENTS = 1_000, 4
@@ -31,7 +31,6 @@ MOST_NUMBERS = 2**40
 _ALIGNMENT = 64
 _LENGTH_BYTES = 8
 
-Array = NDArray[Any]
 # An array that a file must have: its dtype in numpy's notation, with the number of its dimensions where that is not 1.
 ArraySpec = str | tuple[str, int]
 

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
+from gramvec.text.arrays import Int32s, Int64s
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,11 @@ with the rest of a sentence. Repeated n-grams and words are found where they are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramvec.text.arrays import Array
 from gramvec.text.characters import CODE_POINTS, MAX_ALPHABET, SPACE
-
-Array = NDArray[Any]
 
 MOST_BITS, KEY_BITS = 16, 64
 MOST_ROWS = 2**31 - 1

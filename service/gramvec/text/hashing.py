@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.text.arrays import Int64s, UInt64s
+
 WORD_SEED = 0xCBF29CE484222325  # the offset basis and prime of 64-bit FNV-1a, over character ids
 WORD_PRIME = 0x100000001B3
-
-Int64s = NDArray[np.int64]
-UInt64s = NDArray[np.uint64]
 
 
 def pack(ids: Sequence[int], bits: int) -> int:

@@ -9,16 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.text import hashing
+from gramvec.text.arrays import Bools, Int32s, Int64s, UInt64s
 from gramvec.text.batch import FeatureBatch
 from gramvec.text.characters import CLASS_SHIFT, ID_MASK, SPACE, WORD, CharacterTable
 from gramvec.text.code_points import CodePoints
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
-
-Bools = NDArray[np.bool_]
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-UInt64s = NDArray[np.uint64]
 
 
 class Characters(NamedTuple):

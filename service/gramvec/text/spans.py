@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.text import numpy_reference as plain
+from gramvec.text.arrays import Int64s
 from gramvec.text.characters import CLASS_SHIFT, ID_MASK, SPACE, lower
 from gramvec.text.code_points import code_points
 from gramvec.text.nfc import compose
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
-
-Int64s = NDArray[np.int64]
 
 # The last block with letters that have canonical decompositions is the Supplementary Ideographs' at U+2FA1D.
 _LAST_COMPOSED = 0x30000

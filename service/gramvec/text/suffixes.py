@@ -14,14 +14,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.text.arrays import Floats, Int32s
 from gramvec.text.characters import ID_MASK
 from gramvec.text.vocabulary import Vocabulary
 
-Floats = NDArray[np.float32]
-Rows = NDArray[np.int32]
 
-
-def suffix_rows(vocabulary: Vocabulary) -> Rows:
+def suffix_rows(vocabulary: Vocabulary) -> Int32s:
     """int32[rows]: for each n-gram the row of its longest suffix that is summed with it; -1 for none, and for words."""
     order = np.argsort(vocabulary.ngram_keys)
     keys, rows = vocabulary.ngram_keys[order], vocabulary.ngram_rows[order]
@@ -37,7 +35,7 @@ def suffix_rows(vocabulary: Vocabulary) -> Rows:
     return parents
 
 
-def summed(table: Floats, parents: Rows) -> Floats:
+def summed(table: Floats, parents: Int32s) -> Floats:
     """float32[rows, d]: each row of the table with those of its suffixes. parents: see suffix_rows."""
     sums = table.astype(np.float32)
     ancestors = parents
@@ -47,7 +45,7 @@ def summed(table: Floats, parents: Rows) -> Floats:
     return sums
 
 
-def separated(sums: Floats, parents: Rows) -> Floats:
+def separated(sums: Floats, parents: Int32s) -> Floats:
     """The inverse of summed, but for rounding."""
     return np.where((parents >= 0)[:, None], sums - sums[parents], sums)
 

@@ -11,7 +11,7 @@ from gramvec_training.sections import (
     Activation,
     BagSettings,
     DanSettings,
-    Pooling,
+    EncoderPooling,
     ProjectionSettings,
     TwoLayerSettings,
 )
@@ -63,7 +63,7 @@ def bag_of(
     table: Floats,
     bias: Floats | None = None,
     *,
-    pooling: Pooling,
+    pooling: EncoderPooling,
     activation: Activation,
     components: Floats | None = None,
 ) -> Bag:

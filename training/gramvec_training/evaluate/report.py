@@ -69,7 +69,7 @@ def _rows(found: Mapping[str, Mapping[str, Any]], family: str, cell: CellText) -
 
 
 ModelReport = Mapping[str, Any]
-TableRows = list[list[str]]
+ReportRows = list[list[str]]
 
 _SCORES = "Pearson/Spearman x 100"
 _WINS = "On how many of {} sets a row's model has a higher Pearson than a column's"
@@ -99,10 +99,10 @@ def markdown_table(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in [cells[0], ruler, *cells[1:]])
 
 
-def mean_rows(reports: Mapping[str, ModelReport]) -> TableRows:
+def mean_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
     """Return rows of each task's mean Pearson x 100, clean and misspelled; the first row is the header."""
     first = next(iter(reports.values()))
-    rows: TableRows = [["", *reports]]
+    rows: ReportRows = [["", *reports]]
     for task in first["tasks"]:
         rows.append([f"{task} clean", *(number(one["tasks"][task]["mean"]["pearson"]) for one in reports.values())])
         for percentage, tasks in first.get("typos", {}).items():
@@ -112,7 +112,7 @@ def mean_rows(reports: Mapping[str, ModelReport]) -> TableRows:
     return rows
 
 
-def win_rows(reports: Mapping[str, ModelReport]) -> TableRows:
+def win_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
     """Return rows of each model's wins over each other, the papers' count of sets; the first row is the header.
 
     Equal scores are nobody's win, nor is a score that is not there.
@@ -139,7 +139,7 @@ def share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
 
 
-def _parts(reports: Mapping[str, ModelReport]) -> list[tuple[str, TableRows]]:
+def _parts(reports: Mapping[str, ModelReport]) -> list[tuple[str, ReportRows]]:
     parts = []
     if any(report["tasks"] for report in reports.values()):
         parts.append((_SCORES, _score_rows(reports)))
@@ -154,8 +154,8 @@ def _parts(reports: Mapping[str, ModelReport]) -> list[tuple[str, TableRows]]:
     return parts + family_tables(reports)
 
 
-def _score_rows(reports: Mapping[str, ModelReport]) -> TableRows:
-    rows: TableRows = [["", *reports]]
+def _score_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
+    rows: ReportRows = [["", *reports]]
     for task, first in next(iter(reports.values()))["tasks"].items():
         for name in first["sets"]:
             rows.append([f"{task}/{name}", *(_cell(one["tasks"][task]["sets"][name]) for one in reports.values())])
@@ -164,8 +164,8 @@ def _score_rows(reports: Mapping[str, ModelReport]) -> TableRows:
     return rows
 
 
-def _coverage_rows(reports: Mapping[str, ModelReport]) -> TableRows:
-    rows: TableRows = [["", *reports]]
+def _coverage_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
+    rows: ReportRows = [["", *reports]]
     for task in next(iter(reports.values()))["coverage"]:
         cells = []
         for report in reports.values():
@@ -175,7 +175,7 @@ def _coverage_rows(reports: Mapping[str, ModelReport]) -> TableRows:
     return rows
 
 
-def _aligned(rows: TableRows) -> str:
+def _aligned(rows: ReportRows) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])

@@ -36,7 +36,7 @@ from gramvec.text.memo import Memo, longest_reach, ngrams_across, ngrams_by_end
 from gramvec.text.spec import FeatureSpec
 from gramvec.text.suffixes import suffix_rows, summed
 from gramvec.text.vocabulary import Vocabulary
-from gramvec_training.data.vocabulary import Repeated
+from gramvec_training.data.vocabulary import Counts, Repeated
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import encoder_function
 from gramvec_training.export.sequence_graph import Graphed, graphed
@@ -131,8 +131,6 @@ def _some(entries: Sequence[str]) -> Sequence[str]:
     rest = entries[FREQUENT:]
     return [*entries[:FREQUENT], *rest[:: max(1, len(rest) // FAR)][:FAR], *rest[-1:]]
 
-
-Counts = Mapping[str, int]
 
 LONGEST_CHUNK = 24  # characters; longer ones are rare, and their sums strain an int8 row
 _BLOCK = 8_192

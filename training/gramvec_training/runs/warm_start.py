@@ -23,7 +23,7 @@ from gramvec_training.encoders.build import build_encoder, encoder_function
 from gramvec_training.export.bundle import read_weights, stored_of
 from gramvec_training.readers.vectors import read_vectors, vectors_at
 from gramvec_training.runs.run_dir import spec_of
-from gramvec_training.sections import BagSettings, ModelSettings, Pooling
+from gramvec_training.sections import BagSettings, EncoderPooling, ModelSettings
 from gramvec_training.shared import Encode, Floats
 
 _log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Started:
     def settings(self) -> BagSettings:
         """Return the settings of the encoder."""
         graph = self.bundle.manifest.graph
-        pooling: Pooling = "mean" if graph.pooling == "mean" else "sum"
+        pooling: EncoderPooling = "mean" if graph.pooling == "mean" else "sum"
         return BagSettings(pooling=pooling, activation=graph.activation, bias=self.bias is not None)
 
     def encode(self) -> Encode:

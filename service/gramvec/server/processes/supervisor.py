@@ -40,7 +40,7 @@ LONGEST_PAUSE_SECONDS = 30.0
 MARGIN_SECONDS = 5.0
 TICK_SECONDS = 0.5  # uvicorn's
 
-Work = Callable[[int, Pipe, list[socket.socket]], None]
+WorkerMain = Callable[[int, Pipe, list[socket.socket]], None]
 
 
 class Fork(popen_fork.Popen):
@@ -72,7 +72,7 @@ class Worker(Process):
         deaths: of its predecessors, in a row.
     """
 
-    def __init__(self, work: Work, number: int, sockets: list[socket.socket], deaths: int = 0) -> None:
+    def __init__(self, work: WorkerMain, number: int, sockets: list[socket.socket], deaths: int = 0) -> None:
         self._work = work
         self.number = number
         self.deaths = deaths
@@ -133,7 +133,7 @@ class Supervisor(Multiprocess):
         listener: listening socket; closed at the end.
     """
 
-    def __init__(self, work: Work, settings: Settings, listener: socket.socket) -> None:
+    def __init__(self, work: WorkerMain, settings: Settings, listener: socket.socket) -> None:
         config = uvicorn.Config("gramvec.server.app:create_app", workers=settings.workers, log_config=None)
         super().__init__(config, [listener])
         self.failure: str | None = None
@@ -261,7 +261,7 @@ class Supervisor(Multiprocess):
             self._successor, self._outdated = None, []
 
 
-def supervise(work: Work, settings: Settings, listener: socket.socket) -> None:
+def supervise(work: WorkerMain, settings: Settings, listener: socket.socket) -> None:
     """Run workers until SIGTERM or SIGINT.
 
     Raises:

@@ -12,7 +12,7 @@ from gramvec.embed.vectors import Vectors
 from gramvec.server.errors import too_large
 from gramvec.server.request import Request, with_job
 from gramvec.server.responses import JSON, Response, listed_paths, to_json
-from gramvec.server.schemas import Count, Direction, OneOrManyBody, Truncate
+from gramvec.server.schemas import Direction, OneOrManyBody, PositiveWhole, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.resources import Attached
 
@@ -52,7 +52,7 @@ class PredictRequest(OneOrManyBody):
     )
 
     inputs: Inputs = Field(description="One text, a list of texts, or a list of lists of one text each.")
-    top_k: Count | None = Field(None, description="The number of best labels for each text; all without it.")
+    top_k: PositiveWhole | None = Field(None, description="The number of best labels for each text; all without it.")
     raw_scores: bool | None = Field(False, description="Accepted and ignored: scores are always calibrated.")
     head: str | None = Field(None, description="Name of a served head; null for the first.")
     truncate: Truncate = None

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import orjson
 
-from gramvec.embed.quantization import Precision, check_precision, quantize
+from gramvec.embed.quantization import VectorPrecision, check_precision, quantize
 from gramvec.embed.vectors import RawEmbeddings, Vectors, finish
 from gramvec.server.request import Request
 from gramvec.server.responses import (
     JSON,
     PIECE_NUMBERS,
     Response,
-    Rows,
     as_list,
     base64_of_each,
     in_pieces,
@@ -27,6 +26,7 @@ from gramvec.server.responses import (
 from gramvec.server.routes.similarity import compare_texts
 from gramvec.server.schemas import EmbedRequest, SimilarityRequest
 from gramvec.server.state.memory_budget import NUMBER_BYTES
+from gramvec.text.arrays import Array
 
 RAW = "application/octet-stream"
 NPY = "application/x-npy"
@@ -89,8 +89,8 @@ async def read_either(request: Request) -> EmbedRequest | SimilarityRequest:
 
 
 def finishing(
-    embeddings: RawEmbeddings, normalize: bool, dimensions: int | None, precision: Precision | None = None
-) -> tuple[Vectors, Callable[[Vectors], Rows]]:
+    embeddings: RawEmbeddings, normalize: bool, dimensions: int | None, precision: VectorPrecision | None = None
+) -> tuple[Vectors, Callable[[Vectors], Array]]:
     """Return vectors float32[n, d] and a function that normalizes, truncates and quantizes a slice of them.
 
     The function takes and returns C-contiguous rows, each handled by itself; it may change their type.
@@ -108,15 +108,15 @@ def _unchanged(vectors: Vectors) -> Vectors:
     return vectors
 
 
-def _raw_rows(rows: Rows) -> bytes:
+def _raw_rows(rows: Array) -> bytes:
     return little_endian(rows).tobytes()
 
 
-def _base64_rows(rows: Rows) -> bytes:
+def _base64_rows(rows: Array) -> bytes:
     return b'["%b"]' % b'","'.join(base64_of_each(rows))
 
 
-ENCODERS: dict[str, Callable[[Rows], bytes]] = {
+ENCODERS: dict[str, Callable[[Array], bytes]] = {
     JSON: to_json,
     RAW: _raw_rows,
     NPY: _raw_rows,

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gramvec.server.errors import too_large
 from gramvec.server.request import Request, usage_of_job
 from gramvec.server.responses import JSON, Response, to_json
-from gramvec.server.schemas import Body, Count, Texts
+from gramvec.server.schemas import Body, PositiveWhole, Texts
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 
 # In all texts of a request: two seconds of a core where each left text shares n-grams with each right one.
@@ -38,7 +38,7 @@ class MatchRequest(Body):
 
     left: Texts
     right: Texts
-    top: Count | None = Field(1, description="The most right texts for each left one.")
+    top: PositiveWhole | None = Field(1, description="The most right texts for each left one.")
     threshold: Share | None = Field(
         None, description="The lowest score of a match, 0 to 1; without one, that of the highest expected F1."
     )

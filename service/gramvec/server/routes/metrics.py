@@ -15,7 +15,7 @@ from gramvec.server.request import Request
 from gramvec.server.responses import Response
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry import metrics
-from gramvec.server.telemetry.metrics import SECONDS, TEXTS, Rows
+from gramvec.server.telemetry.metrics import SECONDS, TEXTS, MetricRows
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -121,7 +121,7 @@ def exposed(service: Service, accept: str) -> tuple[bytes, str]:
     return encode(Collected()), media_type
 
 
-def _collected(service: Service, rows: Rows) -> Iterator[Metric]:
+def _collected(service: Service, rows: MetricRows) -> Iterator[Metric]:
     yield _metric(REQUESTS, _column(rows, metrics.REQUESTS))
     yield _metric(REJECTED, _column(rows, metrics.REJECTED))
     for column, family in enumerate(CALL_TOTALS):
@@ -140,7 +140,7 @@ def _collected(service: Service, rows: Rows) -> Iterator[Metric]:
 
 
 def _column(
-    rows: Rows, kind: str, column: int = 0, together: Callable[[Iterable[float]], float] = sum
+    rows: MetricRows, kind: str, column: int = 0, together: Callable[[Iterable[float]], float] = sum
 ) -> list[tuple[Sequence[str], float]]:
     """Return one number of each row of this kind, combined over the workers."""
     return [
@@ -159,7 +159,7 @@ def _metric(family: Family, samples: Samples) -> Metric:
     return metric
 
 
-def _histogram(family: Family, bounds: Sequence[float], rows: Rows, kind: str) -> Metric:
+def _histogram(family: Family, bounds: Sequence[float], rows: MetricRows, kind: str) -> Metric:
     from prometheus_client.metrics_core import HistogramMetricFamily
     from prometheus_client.utils import floatToGoString
 

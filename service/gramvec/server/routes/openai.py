@@ -12,12 +12,13 @@ from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import InputError
 from gramvec.server.errors import HttpError
 from gramvec.server.request import Document, Request
-from gramvec.server.responses import JSON, Response, Rows, as_list, base64_of_each, in_pieces, to_json
+from gramvec.server.responses import JSON, Response, as_list, base64_of_each, in_pieces, to_json
 from gramvec.server.routes.embed import finishing
 from gramvec.server.schemas import EmbeddingsRequest
 from gramvec.server.state.memory_budget import NUMBER_BYTES
 from gramvec.server.state.models import Served
 from gramvec.server.token_ids import Encoding, UnknownId
+from gramvec.text.arrays import Array
 
 # Splitting this many characters into words holds the loop for about 2 ms.
 PIECE_CHARACTERS = 128 * 1024
@@ -88,7 +89,7 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def _numbering(
-    entries: Callable[[int, Rows], bytes], finished: Callable[[Vectors], Rows]
+    entries: Callable[[int, Array], bytes], finished: Callable[[Vectors], Array]
 ) -> Callable[[Vectors], bytes]:
     start = 0
 
@@ -101,11 +102,11 @@ def _numbering(
     return encode
 
 
-def _entries(start: int, rows: Rows) -> bytes:
+def _entries(start: int, rows: Array) -> bytes:
     return to_json([{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows, start)])
 
 
-def _base64_entries(start: int, rows: Rows) -> bytes:
+def _base64_entries(start: int, rows: Array) -> bytes:
     entry = b'{"object":"embedding","index":%d,"embedding":"%b"}'
     return b"[%b]" % b",".join([entry % numbered for numbered in enumerate(base64_of_each(rows), start)])
 

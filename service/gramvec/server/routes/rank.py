@@ -15,7 +15,7 @@ from gramvec.embed.reranking import best_first, rerank_scores
 from gramvec.server.request import Request
 from gramvec.server.responses import JSON, Response, Usage, to_json
 from gramvec.server.routes.openai import count_words
-from gramvec.server.schemas import Body, Count, Direction, Texts, Truncate
+from gramvec.server.schemas import Body, Direction, PositiveWhole, Texts, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.models import Served
 
@@ -83,10 +83,12 @@ class RankRequest(Body):
 
     query: str
     documents: Documents = Field(description="Texts, or objects with a text.")
-    top_n: Count | None = Field(None, description="The number of best documents; all without it.")
+    top_n: PositiveWhole | None = Field(None, description="The number of best documents; all without it.")
     return_documents: bool | None = Field(False, description="Return each document beside its score.")
-    max_tokens_per_doc: Count | None = Field(None, description="Accepted and ignored: there are no tokens.")
-    max_chunks_per_doc: Count | None = Field(None, description="Accepted and ignored: a document is read as a whole.")
+    max_tokens_per_doc: PositiveWhole | None = Field(None, description="Accepted and ignored: there are no tokens.")
+    max_chunks_per_doc: PositiveWhole | None = Field(
+        None, description="Accepted and ignored: a document is read as a whole."
+    )
     rank_fields: list[Literal["text"]] | None = Field(None, description="A document is ranked only by its text.")
     priority: int | None = Field(None, description="Accepted and ignored.")
     truncation: Truncate = None

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from gramvec.server.errors import too_large
 from gramvec.server.request import Request, usage_of_job, with_job
 from gramvec.server.responses import JSON, Response, to_json
-from gramvec.server.schemas import Count, Direction, OneOrManyBody, OneOrManyTexts, Truncate
+from gramvec.server.schemas import Direction, OneOrManyBody, OneOrManyTexts, PositiveWhole, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class SearchRequest(OneOrManyBody):
     holds: ClassVar[str] = "queries"
 
     queries: OneOrManyTexts = Field(description="One text, or a list of texts.")
-    k: Count | None = Field(10, description="The number of documents to find for each query, 1 to 10,000.")
+    k: PositiveWhole | None = Field(10, description="The number of documents to find for each query, 1 to 10,000.")
     where: dict[str, Any] | None = Field(
         None,
         description="Conditions on columns that the index was built to filter by, all of which hold: a value, a list of"

@@ -36,7 +36,7 @@ CALL_TEXTS, CALL_SECONDS, CALL_TOTALS = "call_texts", "call_seconds", "call_tota
 WAITING, WORKER = "waiting", "worker"
 
 # (worker, numbers) of each row with this name.
-Rows = Mapping[Key, list[tuple[int, list[float]]]]
+MetricRows = Mapping[Key, list[tuple[int, list[float]]]]
 
 
 class Queue(Protocol):
@@ -199,7 +199,7 @@ class Metrics:
         place = self.counters.row((WORKER,), 3)
         self._numbers[place : place + 3] = _doubles(0.0, 0.0, 0.0)
 
-    def read(self) -> Rows:
+    def read(self) -> MetricRows:
         """Return the counters of all workers, and the gauges of those that are not silent."""
         found: dict[Key, list[tuple[int, list[float]]]] = {}
         for worker, key, numbers in self.counters.read():
