@@ -19,7 +19,7 @@ from gramvec.errors import BundleError, GramvecError, InputError, ServiceError
 pytest.importorskip("huggingface_hub", reason="needs the extra `hub`")
 
 from gramvec.hub import download
-from gramvec.hub.models import pull
+from gramvec.hub.models import pull, push
 
 COMMIT = "a" * 40
 SIF = MODELS / "sif"
@@ -45,6 +45,9 @@ class Handler(BaseHTTPRequestHandler):
             self.answers.get(name, Handler.usual)(self)
         except OSError:  # the client has gone, as it should
             self.close_connection = True
+
+    def do_POST(self) -> None:
+        self.do_GET()
 
     def usual(self) -> None:
         if self.path.startswith("/api/"):
@@ -229,3 +232,9 @@ def test_names_and_offline(hub: type[Handler], tmp_path: Path, monkeypatch: pyte
     )
     refused(tmp_path, InputError, "is not a gramvec model")
     assert not hub.seen[-1][0].startswith("/api")
+
+
+def test_a_push_that_is_answered_with_nonsense_is_one_sentence(hub: type[Handler]) -> None:
+    hub.answers["api"] = lambda handler: handler.whole(b"\xff[[{")
+    with pytest.raises(ServiceError, match="the hub sent nonsense about org/sif"):
+        push(str(SIF), "org/sif")

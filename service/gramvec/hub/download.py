@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import orjson
 
-from gramvec.errors import BundleError, InputError, ServiceError, quoted
+from gramvec.errors import BundleError, GramvecError, InputError, ServiceError, quoted
 
 TOKEN = "set HF_TOKEN, or log in with: hf auth login"  # noqa: S105 - says where one goes
 # Seconds for the questions before the first file, and for each byte of the files: 200 kB a second.
@@ -195,6 +195,10 @@ def refusals(repository: str) -> Iterator[None]:
         yield
     except (errors.HTTPError, OSError, errors.HFValidationError) as error:
         raise _in_words(repository, error, errors) from error
+    except GramvecError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # the library reads answers unchecked
+        raise ServiceError(f"the hub sent nonsense about {quoted(repository)}; see to HF_ENDPOINT") from error
 
 
 def _in_words(repository: str, error: Exception, errors: Any) -> InputError | ServiceError:
