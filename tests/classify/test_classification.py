@@ -313,6 +313,13 @@ def test_a_missing_head_and_a_folder_are_refused(tmp_path: Path) -> None:
         Head.load(tmp_path)
 
 
+def test_a_fifo_in_the_place_of_a_head_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.head")
+    for read in (Head.load, Head.digest_of):
+        with pytest.raises(InputError, match=r"a\.head"):
+            read(tmp_path / "a.head")
+
+
 @given(place=st.integers(0, 10_000), change=st.integers(1, 255), cut=st.booleans())
 def test_every_damaged_byte_is_found(
     tmp_path_factory: pytest.TempPathFactory, place: int, change: int, cut: bool

@@ -300,7 +300,8 @@ def _read(path: Path) -> Head:
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
-        with path.open("rb") as file:
+        # A FIFO without a writer opens at once, and is empty.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             yield file
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
