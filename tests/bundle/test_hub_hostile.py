@@ -238,3 +238,20 @@ def test_a_push_that_is_answered_with_nonsense_is_one_sentence(hub: type[Handler
     hub.answers["api"] = lambda handler: handler.whole(b"\xff[[{")
     with pytest.raises(ServiceError, match="the hub sent nonsense about org/sif"):
         push(str(SIF), "org/sif")
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (lambda handler: handler.drip(False), "too slow"),
+        (lambda handler: handler.without_end(b" " * 65_536), "over 2,097,152 bytes"),
+        (lambda handler: handler.stopped.wait(60), "cannot be reached"),
+        (lambda handler: handler.whole(b"a", **{"content-encoding": "gzip"}), "compressed"),
+    ],
+    ids=["drip", "endless", "silent", "compressed"],
+)
+def test_a_push_ends_whatever_the_hub_answers(hub: type[Handler], answer: Answer, sentence: str) -> None:
+    hub.answers["api"] = answer
+    with pytest.raises(ServiceError, match=sentence):
+        push(str(SIF), "org/sif")
+    assert sum(hub.sent.values()) < 8_000_000

@@ -182,6 +182,58 @@ class Download:
         raise _http(name, status)
 
 
+@contextmanager
+def bounded_answers(repository: str, upload_bytes: int) -> Iterator[None]:
+    """Bound the library's own requests in this block: each wait, the size of each answer, and the whole by a deadline.
+
+    The library itself waits forever and reads answers of any size.
+
+    Args:
+        repository: ORG/NAME, for messages.
+        upload_bytes: size of what is uploaded.
+    """
+    hub, client = library(), import_module("httpx2")
+    deadline = time.monotonic() + LEAST_SECONDS + SECONDS_A_BYTE * upload_bytes
+
+    class Counted(client.SyncByteStream):  # type: ignore[name-defined, misc]
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        def __iter__(self) -> Iterator[bytes]:
+            size = 0
+            for chunk in self._stream:
+                size += len(chunk)
+                if size > MOST_JSON_BYTES:
+                    raise ServiceError(f"the hub sends over {MOST_JSON_BYTES:,} bytes about {quoted(repository)}")
+                if time.monotonic() > deadline:
+                    raise ServiceError(f"the hub is too slow with {quoted(repository)}; try again later")
+                yield chunk
+
+        def close(self) -> None:
+            self._stream.close()
+
+    def count(response: Any) -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise ServiceError("the hub sends a compressed answer, which was not asked for; try again later")
+        response.stream = Counted(response.stream)
+
+    hooks = hub.get_session().event_hooks
+    hub.set_client_factory(
+        lambda: client.Client(
+            event_hooks={**hooks, "response": [*hooks.get("response", []), count]},
+            headers={"accept-encoding": "identity"},
+            follow_redirects=True,
+            max_redirects=MOST_REDIRECTS,
+            timeout=LEAST_SECONDS,
+        )
+    )
+    try:
+        yield
+    finally:
+        hub.close_session()
+        hub.set_client_factory(import_module("huggingface_hub.utils._http").default_client_factory)
+
+
 class MissingFileError(InputError):
     """The repository lacks a file."""
 

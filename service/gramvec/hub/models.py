@@ -16,7 +16,7 @@ from gramvec.bundle.manifest import read_manifest
 from gramvec.bundle.resolve import MANIFEST
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, InputError
-from gramvec.hub.download import Download, library, refusals
+from gramvec.hub.download import Download, bounded_answers, library, refusals
 
 CARD = "README.md"
 FENCE = b"---\n"
@@ -69,7 +69,8 @@ def push(
         path = bundle.path / name
         content = _with_metadata(path.read_bytes(), bundle.manifest) if name == CARD else str(path)
         adds.append(hub.CommitOperationAdd(path_in_repo=name, path_or_fileobj=content))
-    with refusals(repository):
+    size = sum(record.bytes for record in bundle.manifest.files.values())
+    with refusals(repository), bounded_answers(repository, size):
         api = hub.HfApi(library_name="gramvec")
         api.create_repo(repository, private=private, exist_ok=True)
         made = api.create_commit(
