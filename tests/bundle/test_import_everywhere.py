@@ -18,7 +18,7 @@ for _library in ("tokenizers", "onnx", "tantivy", "sklearn"):
     pytest.importorskip(_library, reason=f"{_library} is not installed: pip install '.[all]'")
 
 TEXTS = ["the cat sat on a mat", "a mat, a cat!", "sat sat sat", "the 12 cats", "zzz qqq unknown"]
-LABELLED = ["cat\tthe cat sat", "cat\ta cat", "cat\tcats", "mat\ton the mat", "mat\ta mat", "mat\tmats"]
+LABELED = ["cat\tthe cat sat", "cat\ta cat", "cat\tcats", "mat\ton the mat", "mat\ta mat", "mat\tmats"]
 
 
 def done(*arguments: str | Path) -> str:
@@ -30,7 +30,7 @@ def done(*arguments: str | Path) -> str:
 def test_commands_and_routes_take_an_imported_model(tmp_path: Path) -> None:
     model, texts, index, head = (tmp_path / name for name in ("static", "texts.txt", "index", "my.head"))
     texts.write_text("\n".join(TEXTS) + "\n")
-    (tmp_path / "labelled.tsv").write_text("\n".join(LABELLED) + "\n")
+    (tmp_path / "labeled.tsv").write_text("\n".join(LABELED) + "\n")
     done("import", write_model2vec(tmp_path / "m"), "-o", model)
     assert len(done("embed", texts, "-m", model).splitlines()) == len(TEXTS)
     assert done("verify", model).rstrip().endswith("ok")
@@ -44,7 +44,7 @@ def test_commands_and_routes_take_an_imported_model(tmp_path: Path) -> None:
     assert json.loads(
         done("search", index, "catt", "-m", model, "--only", "letters", "--format", "json").splitlines()[0]
     )
-    done("classify", "fit", tmp_path / "labelled.tsv", "-o", head, "-m", model)
+    done("classify", "fit", tmp_path / "labeled.tsv", "-o", head, "-m", model)
     assert len(done("classify", "predict", head, texts, "-m", model).splitlines()) == len(TEXTS)
     settings = Settings(model=str(model), device="cpu", index=(f"docs={index}",), head=(f"my={head}",))
     asked = {
