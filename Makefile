@@ -195,7 +195,7 @@ lock: $(VENV)/.dev  ## renew the pinned versions in requirements/ from pyproject
 	$(BIN)/uv pip compile --quiet --universal --upgrade --no-emit-index-url --no-header --all-extras \
 		--python-version 3.11 pyproject.toml -o requirements/constraints.txt
 	for runtime in cpu gpu; do \
-		$(LOCK_IMAGE) --extra $$runtime pyproject.toml -o requirements/image-$$runtime.txt || exit 1; \
+		$(LOCK_IMAGE) --extra $$runtime --extra search --extra match --extra static pyproject.toml -o requirements/image-$$runtime.txt || exit 1; \
 	done
 	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'], sep='\n')" | \
 		$(LOCK_IMAGE) - -o requirements/image-build.txt

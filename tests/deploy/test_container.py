@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -18,10 +19,12 @@ import pytest
 import gramvec
 from conftest import MODELS, SHIPPED
 from container_support import ENGINE, IMAGE, MEMORY_MB, Container, ask, container, engine, models_folder
+from gramvec.hub.static_models import import_static
 from http_support import PATIENCE, until
+from static_support import write_model2vec
 
 pytestmark = pytest.mark.skipif(not ENGINE, reason="make image-test builds the image and runs these")
-MOST_BYTES = 700_000_000
+MOST_BYTES = 950_000_000
 GRACE_SECONDS = 20
 # Run inside, where there is no network to ask from elsewhere.
 ASK_ALL = """
@@ -112,6 +115,23 @@ def test_a_mounted_folder_goes_before_the_shipped_models(tmp_path: Path) -> None
     with container(*models_folder(tmp_path), "--env", wanted) as running:
         names = [model["name"] for model in ask(running, "/info").json()["models"]]
         assert names == ["sif", "charagram-phrase", "paragram-phrase"]
+
+
+def test_a_mounted_index_and_an_imported_model_are_served(tmp_path: Path, embedder: gramvec.Embedder) -> None:
+    """These and /match need libraries that the image brings."""
+    import_static(write_model2vec(tmp_path / "source"), tmp_path / "mine")
+    texts = ["the cat sat", "reset my password", "a mat"]
+    gramvec.Index.build(tmp_path / "docs", texts, model=embedder)
+    tmp_path.chmod(0o755)
+    options = ("--env", "GRAMVEC_MODEL=gramvec-en mine", "--env", "GRAMVEC_INDEX=docs=/models/docs")
+    with container(*models_folder(tmp_path), *options) as running:
+        (found,) = ask(running, "/embed", {"inputs": ["the cat sat"], "model": "mine"}).json()
+        with closing(gramvec.load(tmp_path / "mine", device="cpu")) as mine:
+            assert np.array_equal(np.array(found, np.float32), mine.embed(["the cat sat"])[0])
+        (hits,) = ask(running, "/search", {"queries": ["pasword"], "k": 1}).json()["results"]
+        assert hits[0]["record"] == {"text": texts[1]}
+        answer = ask(running, "/match", {"left": ["reset a password"], "right": texts})
+        assert [one["right"] for one in answer.json()["matches"]] == [1]
 
 
 def test_the_command_line_is_in_the_image() -> None:
