@@ -7,12 +7,15 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import gramvec
 from conftest import MODELS
 from gramvec.errors import BundleError, GramvecError, InputError, ServiceError
 
@@ -20,6 +23,8 @@ pytest.importorskip("huggingface_hub", reason="needs the extra `hub`")
 
 from gramvec.hub import download
 from gramvec.hub.models import pull, push
+from gramvec.hub.static_models import import_static
+from static_support import write_model2vec, write_static_embedding
 
 COMMIT = "a" * 40
 SIF = MODELS / "sif"
@@ -230,7 +235,7 @@ def test_names_and_offline(hub: type[Handler], tmp_path: Path, monkeypatch: pyte
     hub.answers["manifest.json"] = lambda handler: handler.begin(
         {"x-error-code": "EntryNotFound", "content-length": "0"}, 404
     )
-    refused(tmp_path, InputError, "is not a gramvec model")
+    refused(tmp_path, InputError, "neither a gramvec model nor a static one")
     assert not hub.seen[-1][0].startswith("/api")
 
 
@@ -255,3 +260,52 @@ def test_a_push_ends_whatever_the_hub_answers(hub: type[Handler], answer: Answer
     with pytest.raises(ServiceError, match=sentence):
         push(str(SIF), "org/sif")
     assert sum(hub.sent.values()) < 8_000_000
+
+
+def serve_static(hub: type[Handler], folder: Path, **more: int) -> None:
+    """Let the hub hold a static model's folder; `more` announces other sizes for files."""
+    files = {str(one.relative_to(folder)): one for one in folder.rglob("*") if one.is_file()}
+    listed = [{"rfilename": name, "size": more.get(one.stem, one.stat().st_size)} for name, one in files.items()]
+
+    def answer(handler: Handler) -> None:
+        name = handler.path.partition(f"/resolve/{COMMIT}/")[2]
+        if handler.path.startswith("/api/"):
+            handler.whole(json.dumps({"sha": COMMIT, "siblings": listed}).encode())
+        elif name in files:
+            handler.whole(files[name].read_bytes())
+        else:
+            handler.begin({"x-error-code": "EntryNotFound", "content-length": "0"}, 404)
+
+    hub.answers.update(dict.fromkeys(["api", "manifest.json", *(name.split("/")[-1] for name in files)], answer))
+
+
+@pytest.mark.parametrize("write", [write_model2vec, write_static_embedding])
+def test_a_static_model_of_another_library_is_pulled_and_imported(
+    hub: type[Handler], tmp_path: Path, write: Callable[[Path], Path]
+) -> None:
+    source = write(tmp_path / "source")
+    serve_static(hub, source)
+    pulled = pull("org/sif", tmp_path / "models" / "mine")
+    import_static(source, tmp_path / "there")
+    with closing(gramvec.load(pulled.folder)) as one, closing(gramvec.load(tmp_path / "there")) as other:
+        assert np.array_equal(one.embed(["the cat sat"]), other.embed(["the cat sat"]))
+        assert (one.name, pulled.name, one.manifest.provenance["imported"]["from"]) == (
+            "mine",
+            "mine",
+            f"org/sif@{COMMIT}",
+        )
+    assert [one.name for one in (tmp_path / "models").iterdir()] == ["mine"]
+    with pytest.raises(BundleError, match="has no digest; name a commit"):
+        pull("org/sif", tmp_path / "models" / "more", digest="a" * 12)
+
+
+def test_what_is_no_static_model_is_refused_before_its_table_is_downloaded(hub: type[Handler], tmp_path: Path) -> None:
+    source = write_model2vec(tmp_path / "source", model_type="bert")
+    serve_static(hub, source)
+    refused(tmp_path / "there", BundleError, "a model of the type bert")
+    write_model2vec(tmp_path / "other")
+    serve_static(hub, tmp_path / "other", model=17 * 2**30)
+    refused(tmp_path / "there", InputError, "model.safetensors is not a file of 1 to")
+    serve_static(hub, tmp_path / "other", model=7)
+    refused(tmp_path / "there", BundleError, "model.safetensors has .* bytes, and may have 7 to 7")
+    assert not any("safetensors" in path for path, _ in hub.seen[:-1])

@@ -55,7 +55,8 @@ def push(model: str, repository: str, revision: str | None, private: bool) -> No
 def pull(repository: str, folder: Path | None, digest: str | None, overwrite: bool) -> None:
     """Download REPOSITORY, as in ORG/NAME or ORG/NAME@REVISION, into FOLDER (models/NAME if left out).
 
-    Every file and the golden texts are verified before anything appears in FOLDER.
+    Every file and the golden texts are verified before anything appears in FOLDER. A static model of model2vec or
+    sentence-transformers is imported (see gramvec import).
 
     \b
     Example:

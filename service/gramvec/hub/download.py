@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -63,10 +64,8 @@ class Download:
         self._endpoint: str = constants.ENDPOINT
         self._deadline = time.monotonic() + LEAST_SECONDS
         self._headers: dict[str, str] = import_module("huggingface_hub.utils").build_hf_headers(library_name="gramvec")
-        where = f"{self._endpoint}/api/models/{repository}"
-        if revision:
-            where += f"/revision/{quote(revision, safe='')}"
-        self.commit = self._within(lambda: self._commit_of(where))
+        self._api = f"{self._endpoint}/api/models/{repository}"
+        self.commit = self._commit_of(f"/revision/{quote(revision, safe='')}" if revision else "")
 
     def allow(self, size: int) -> None:
         """Set the deadline for files of `size` bytes together."""
@@ -88,19 +87,35 @@ class Download:
 
         self._within(fetch)
 
-    def _commit_of(self, url: str) -> str:
-        from io import BytesIO
+    def sizes(self) -> dict[str, int]:
+        """Return the size in bytes of each file of the commit, as the hub announces it.
 
+        Raises:
+            ServiceError: the hub is unreachable, refuses, or sends something else.
+        """
+        listed = self._answer(f"/revision/{self.commit}?blobs=true").get("siblings")
+        found = {}
+        for one in listed if isinstance(listed, list) else ():
+            name, size = (one.get("rfilename"), one.get("size")) if isinstance(one, dict) else (None, None)
+            if isinstance(name, str) and type(size) is int and size >= 0:
+                found[name] = size
+        return found
+
+    def _commit_of(self, path: str) -> str:
+        found = self._answer(path).get("sha")
+        if not isinstance(found, str) or _commit(found) is None:
+            raise ServiceError(f"the hub does not name a commit of {quoted(self.repository)}; see to HF_ENDPOINT")
+        return found
+
+    def _answer(self, path: str) -> dict[str, Any]:
+        """Return the hub's answer about the repository, empty where it is not a JSON object."""
         answer = BytesIO()
-        self._stream(url, "the hub's answer", answer, MOST_JSON_BYTES)
+        self._within(lambda: self._stream(self._api + path, "the hub's answer", answer, MOST_JSON_BYTES))
         try:
             values = orjson.loads(answer.getvalue())
         except orjson.JSONDecodeError:
             values = None
-        found = values.get("sha") if isinstance(values, dict) else None
-        if not isinstance(found, str) or _commit(found) is None:
-            raise ServiceError(f"the hub does not name a commit of {quoted(self.repository)}; see to HF_ENDPOINT")
-        return found
+        return values if isinstance(values, dict) else {}
 
     def _stream(self, url: str, name: str, file: BinaryIO, most: int, least: int = 0) -> None:
         import httpx
@@ -176,7 +191,7 @@ class Download:
         if code == "RevisionNotFound":
             raise InputError(f"{name} has no such revision; give a branch, a tag or a commit")
         if code == "EntryNotFound":
-            raise MissingFileError(f"{name} is not a gramvec model: a file of one is not there")
+            raise MissingFileError(f"{name}: a file of the model is not there")
         if code == "RepoNotFound" or status == 404:
             raise InputError(f"there is no model {name} on the hub, or not for you; {TOKEN}")
         raise _http(name, status)

@@ -7,16 +7,17 @@ import re
 import shutil
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from gramvec.bundle.bundle import Manifest, open_bundle, staged_folder
 from gramvec.bundle.copy import check_target
 from gramvec.bundle.manifest import MOST_BYTES as MOST_MANIFEST_BYTES
-from gramvec.bundle.manifest import read_manifest
+from gramvec.bundle.manifest import TOKENIZER, read_manifest
 from gramvec.bundle.resolve import MANIFEST
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, InputError
-from gramvec.hub.download import Download, bounded_answers, library, refusals
+from gramvec.hub.download import Download, MissingFileError, bounded_answers, library, refusals
 
 CARD = "README.md"
 FENCE = b"---\n"
@@ -82,6 +83,8 @@ def push(
 def pull(given: str, folder: Path | None = None, *, digest: str | None = None, overwrite: bool = False) -> Pulled:
     """Download a bundle, verify all of it with its golden texts, and only then move it to its folder.
 
+    A repository with a static model of model2vec or sentence-transformers instead is imported (see `import_static`).
+
     Args:
         given: ORG/NAME, or ORG/NAME@REVISION for a branch, a tag or a commit.
         folder: destination; None for models/NAME.
@@ -100,12 +103,19 @@ def pull(given: str, folder: Path | None = None, *, digest: str | None = None, o
     folder = folder or Path("models") / repository.rpartition("/")[2]
     check_target(folder, overwrite=overwrite)
     download = Download(repository, revision)
+    with TemporaryDirectory() as made:
+        try:
+            download.file(MANIFEST, Path(made) / MANIFEST, MOST_MANIFEST_BYTES)
+        except MissingFileError:
+            if digest is not None:
+                raise BundleError(f"{repository} is not a gramvec bundle, so it has no digest; name a commit") from None
+            return _pull_static(download, folder, overwrite=overwrite)
+        data = (Path(made) / MANIFEST).read_bytes()
+    manifest, found = read_manifest(Path(f"{repository}@{download.commit[:12]}") / MANIFEST, data)
+    if digest is not None and not found.startswith(digest.lower()):
+        raise BundleError(f"{repository} holds the bundle {found[:12]}, not {digest[:64]}; name its revision")
     with staged_folder(folder) as stage:
-        download.file(MANIFEST, stage / MANIFEST, MOST_MANIFEST_BYTES)
-        where = Path(f"{repository}@{download.commit[:12]}") / MANIFEST
-        manifest, found = read_manifest(where, (stage / MANIFEST).read_bytes())
-        if digest is not None and not found.startswith(digest.lower()):
-            raise BundleError(f"{repository} holds the bundle {found[:12]}, not {digest[:64]}; name its revision")
+        (stage / MANIFEST).write_bytes(data)
         size = sum(record.bytes for record in manifest.files.values())
         _check_room(size, folder)
         download.allow(size)
@@ -117,6 +127,37 @@ def pull(given: str, folder: Path | None = None, *, digest: str | None = None, o
         with closing(load(stage, device="cpu")) as embedder:
             name = embedder.name
     return Pulled(name, found, download.commit, folder)
+
+
+def _pull_static(download: Download, folder: Path, *, overwrite: bool) -> Pulled:
+    """Download a static model of another library in the sizes that the hub announces, and import it."""
+    from gramvec.hub import static_models as static
+    from gramvec.text import tokens
+
+    sizes, name = download.sizes(), download.repository.rpartition("/")[2]
+    if not {"config.json", "modules.json"} & sizes.keys():
+        raise InputError(f"{download.repository} has neither a gramvec model nor a static one: no manifest, no config")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
+        source = Path(made) / name
+        source.mkdir()
+        for file in static.SETTINGS_FILES:
+            if sizes.get(file, static.MOST_SETTINGS_BYTES + 1) <= static.MOST_SETTINGS_BYTES:
+                download.file(file, source / file, sizes[file], sizes[file])
+        inner = static.settings_of(source)[1]
+        (source / inner).mkdir(exist_ok=True)
+        bounds = {TOKENIZER: tokens.MOST_BYTES, static.TABLE: static.MOST_TABLE_BYTES}
+        parts = {f"{inner}/{file}".lstrip("/"): most for file, most in bounds.items()}
+        for file, most in parts.items():
+            if not 0 < sizes.get(file, 0) <= most:
+                raise InputError(f"{download.repository}: {file} is not a file of 1 to {most} bytes")
+        size = sum(sizes[file] for file in parts)
+        _check_room(2 * size, folder)
+        download.allow(size)
+        for file in parts:
+            download.file(file, source / file, sizes[file], sizes[file])
+        static.import_static(source, folder, overwrite=overwrite, origin=f"{download.repository}@{download.commit}")
+    return Pulled(folder.name, open_bundle(folder).digest, download.commit, folder)
 
 
 def _check_room(size: int, folder: Path) -> None:

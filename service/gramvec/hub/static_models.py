@@ -31,6 +31,8 @@ from gramvec.text.tokens import MOST_BYTES, TokenFeaturizer, TokenSpec, TokenVoc
 MOST_SETTINGS_BYTES, MOST_TABLE_BYTES = 2**20, 16 * 2**30
 MOST_DIMENSION, MOST_TOKENS, DEFAULT_MAX_TOKENS = 8_192, 2**24, 512
 MOST_LOSS = 1e-3  # of a golden text's cosine with its float32 vector, for int8 by default
+TABLE = "model.safetensors"
+SETTINGS_FILES = ("config.json", "modules.json", "config_sentence_transformers.json", "README.md")
 REMEDY = "give a folder of model2vec, or of sentence-transformers with a StaticEmbedding"
 TEXTS = (
     "vehicles", "a man is playing the guitar", "Where can I buy a second-hand bicycle?", "", "x", "zzzzqqq",
@@ -62,7 +64,13 @@ class _Source(NamedTuple):
 
 
 def import_static(
-    source: Path, path: Path, *, name: str | None = None, precision: Precision | None = None, overwrite: bool = False
+    source: Path,
+    path: Path,
+    *,
+    name: str | None = None,
+    precision: Precision | None = None,
+    overwrite: bool = False,
+    origin: str | None = None,
 ) -> Imported:
     """Write the static model in the folder `source` as a bundle to the folder `path`, whole or not at all.
 
@@ -73,6 +81,7 @@ def import_static(
         name: of the model; None for the folder's.
         precision: of the table; None for int8, or float16 where int8 costs a golden text more than 1e-3 of cosine.
         overwrite: replace a bundle in the folder.
+        origin: of the model, for its card; None for the name of the folder `source`.
 
     Raises:
         BundleError: the folder is not a static model, or a file of it is damaged or not served.
@@ -95,7 +104,7 @@ def import_static(
             if loss <= MOST_LOSS:
                 break
         (folder / "README.md").write_text(
-            f"# {name}\n\nA static embedding model, imported from the folder `{source.name}` by `gramvec import`.\n"
+            f"# {name}\n\nA static embedding model, imported from `{origin or source.name}`.\n"
             f"License of the source: {license_name}.\n",
             encoding="utf-8",
         )
@@ -114,7 +123,7 @@ def import_static(
             ],
             provenance={
                 "license": license_name,
-                "imported": {"format": found.format, "folder": source.name, "table_sha256": found.digest},
+                "imported": {"format": found.format, "from": origin or source.name, "table_sha256": found.digest},
                 "parity": {"texts": len(TEXTS), "stored_vs_float32": loss},
             },
         )
@@ -124,19 +133,33 @@ def import_static(
 
 def _read(source: Path) -> _Source:
     """Return the parts of a model's folder, each checked. Raises BundleError."""
-    # model2vec writes a modules.json as well, beside its own config.json.
-    is_model2vec = (source / "config.json").is_file() or not (source / "modules.json").is_file()
-    folder = source if is_model2vec else source / _static_module(source / "modules.json")
-    settings = _json(source / "config.json", dict) if is_model2vec else {}
+    settings, inner = settings_of(source)
+    is_model2vec, folder = settings is not None, source / inner
+    settings = settings or {}
     tokenizer = bytes(_mapped(folder / TOKENIZER, MOST_BYTES))
-    data = _mapped(folder / "model.safetensors", MOST_TABLE_BYTES)
-    table = _table(folder / "model.safetensors", read_tensors(folder / "model.safetensors", data, remedy=REMEDY))
+    data = _mapped(folder / TABLE, MOST_TABLE_BYTES)
+    table = _table(folder / TABLE, read_tensors(folder / TABLE, data, remedy=REMEDY))
     vocabulary = TokenVocabulary(folder / TOKENIZER, tokenizer, len(table))
     longest = settings.get("max_length", DEFAULT_MAX_TOKENS) if is_model2vec else vocabulary.longest
     if longest is not None and (type(longest) is not int or not 1 <= longest <= MOST_TOKENS):
         raise BundleError(f"{folder}: a text has {quoted(longest)} tokens, which is not a number from 1")
     format_name = "model2vec" if is_model2vec else "sentence-transformers"
     return _Source(format_name, vocabulary, tokenizer, table, hashlib.sha256(data).hexdigest(), longest)
+
+
+def settings_of(source: Path) -> tuple[dict[str, Any] | None, str]:
+    """Return the config of a model2vec model, None for another, and the folder of the tokenizer and the table.
+
+    Raises:
+        BundleError: SETTINGS_FILES are not those of a static model.
+    """
+    # model2vec writes a modules.json as well, beside its own config.json.
+    if (source / "modules.json").is_file() and not (source / "config.json").is_file():
+        return None, _static_module(source / "modules.json")
+    settings: dict[str, Any] = _json(source / "config.json", dict)
+    if settings.get("model_type", "model2vec") != "model2vec":
+        raise BundleError(f"{source / 'config.json'}: a model of the type {quoted(settings['model_type'])}; {REMEDY}")
+    return settings, ""
 
 
 def _spec(found: _Source) -> TokenSpec:
