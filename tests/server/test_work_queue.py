@@ -121,13 +121,16 @@ def test_short_requests_go_before_the_next_piece_of_a_long_one_and_long_ones_in_
         queue = WorkQueue("matches", 10)
         order: list[str] = []
 
-        async def in_pieces(name: str, pieces: int) -> None:
-            with queue.admit(0.1 * pieces) as job:
+        async def in_pieces(name: str, pieces: int, seconds: float = 0.1) -> None:
+            with queue.admit(seconds * pieces) as job:
                 for _ in range(pieces):
-                    await job.run(lambda: order.append(name), 0.1)
+                    await job.run(lambda: order.append(name), seconds)
 
-        await asyncio.gather(in_pieces("long", 4), in_pieces("late", 3), in_pieces("short", 1))
-        assert order == ["long", "short", "long", "long", "long", "late", "late", "late"]
+        # Estimates of 0.4 and 0.3 s are in one class, 0.02 and 0.001 s in two others.
+        await asyncio.gather(
+            in_pieces("long", 4), in_pieces("late", 3), in_pieces("short", 2, 0.01), in_pieces("least", 1, 0.001)
+        )
+        assert order == ["long", "least", "short", "short", "long", "long", "long", "late", "late", "late"]
         queue.close()
 
     run(scenario)

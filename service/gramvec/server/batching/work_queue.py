@@ -3,8 +3,9 @@
 Each kind of work has a queue and one thread of its own, so that no kind waits for another. A request states what its
 work costs, in seconds of a core, before it is admitted; it is refused where it could not end before the deadline.
 
-Long work comes in pieces. Short requests go first, then the others in the order in which they were admitted: if the
-pieces of all requests took turns, all would end late. Where several are present, a piece that would begin after the
+Long work comes in pieces. Requests are in classes by their estimate, each up to eight times as long as the one before.
+Shorter classes go first, and within a class the request that was admitted first: if the pieces of all requests took
+turns, all would end late. Where several are present, a piece that would begin after the
 deadline of its request is refused, so no wrong estimate makes others late by more than one piece.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -33,8 +35,8 @@ FIRST_SECONDS = 0.1
 LEAST_SECONDS = 0.001
 # Turns of the event loop in which a request may submit its next piece before another request begins.
 TURNS = 6
-# A request of less estimated work is short.
-SHORT_SECONDS = 0.25
+# Powers of two in a class of estimates.
+CLASS_BITS = 3
 
 
 class Job:
@@ -48,7 +50,7 @@ class Job:
         self._queue = queue
         self._admitted = time.perf_counter()
         self._begun = False
-        self.priority = seconds > SHORT_SECONDS, number
+        self.priority = math.frexp(seconds)[1] // CLASS_BITS, number
         self.left = seconds
         self.waited_ms = self.worked_ms = 0.0
 
@@ -94,7 +96,7 @@ class WorkQueue:
         self._present = 0
         self._numbers = count()
         # Heap of the pieces that wait: the priority of the request, the number of the piece, the work, its result.
-        self._waiting: list[tuple[tuple[bool, int], int, Callable[[], Any], asyncio.Future[Any]]] = []
+        self._waiting: list[tuple[tuple[int, int], int, Callable[[], Any], asyncio.Future[Any]]] = []
         self._at_work = False
         self._estimated = 0.0
         # Seconds of work, real and estimated, weighted towards the last ones.
