@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -71,6 +72,13 @@ def refused(*arguments: object, code: int = 1) -> str:
 
 def ids(hits: list[gramvec.search.Hit]) -> list[str]:
     return [hit.id for hit in hits]
+
+
+def test_who_may_read_the_folder_may_read_all_of_it(path: Path, small: gramvec.Embedder) -> None:
+    """As a service in a container, which is another user: tantivy makes some files for their owner only."""
+    index = gramvec.Index.build(path, TEXTS, model=small)
+    index.add(["one more"])
+    assert {stat.S_IMODE(one.stat().st_mode) & 0o444 for one in path.rglob("*") if one.is_file()} == {0o444}
 
 
 def test_scores_are_letters_and_meaning(path: Path, small: gramvec.Embedder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 from gramvec.errors import InputError, quoted
 from gramvec.search.documents import Encoded
 from gramvec.search.folder import (
+    LETTERS,
     MOST_ROWS,
     VECTORS,
     IndexManifest,
@@ -24,6 +26,7 @@ from gramvec.search.folder import (
 )
 from gramvec.search.vectors import stride_of, write_rows
 
+TANTIVY_LISTS = ("meta.json", ".managed.json")
 # Memory of tantivy's writer; beyond it a segment is written.
 WRITER_BYTES = 128 << 20
 
@@ -121,6 +124,11 @@ class IndexWriter:
             if undo:
                 self._writer.rollback()
             self._writer.wait_merging_threads()
+        with suppress(OSError):
+            # Tantivy's lists of segments are its owner's only, unlike all else here, so that no other user could serve.
+            mode = stat.S_IMODE(os.fstat(self._vectors.fileno()).st_mode)
+            for name in TANTIVY_LISTS:
+                (self._path / self._manifest.generation / LETTERS / name).chmod(mode)
         with suppress(OSError):
             self._vectors.close()
 

@@ -150,7 +150,7 @@ class JsonReader(LineReader):
             block.refuse(str(error))
             return
         except orjson.JSONDecodeError as error:
-            block.refuse(f"not JSON ({error})")
+            block.refuse(f"not JSON ({quoted(error)})")
             return
         if not isinstance(record, dict):
             block.refuse('not a JSON object such as {"text": "..."}')
@@ -207,7 +207,9 @@ class CsvReader(LineReader):
         try:
             names = next(self._csv, [])
         except csv.Error as error:
-            raise InputError(f"{self.source.name}: line 1: {error}; its first line must name the columns") from error
+            raise InputError(
+                f"{self.source.name}: line 1: {quoted(error)}; its first line must name the columns"
+            ) from error
         self._check_header(names)
         self._header = names
         self.header = b"".join(self._taken)
@@ -286,7 +288,7 @@ class CsvReader(LineReader):
         except StopIteration:
             return False
         except csv.Error as error:
-            self._wrong = self._wrong or f"not CSV ({error})"
+            self._wrong = self._wrong or f"not CSV ({quoted(error)})"
         block.raw.append(b"".join(self._taken))
         if self._wrong is None and len(values) != len(names):
             self._wrong = f"{len(values)} fields, the header has {len(names)}"
