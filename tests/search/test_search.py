@@ -22,6 +22,7 @@ from conftest import MODELS, ROOT
 from gramvec.errors import InputError
 from gramvec.lexical.letters import LETTERS_SHARE, letter_scores
 from gramvec.search import build
+from gramvec.search import folder as folder_module
 from gramvec.search import index as index_module
 from gramvec.search.filters import parsed
 from gramvec.search.folder import read_manifest
@@ -79,6 +80,21 @@ def test_who_may_read_the_folder_may_read_all_of_it(path: Path, small: gramvec.E
     index = gramvec.Index.build(path, TEXTS, model=small)
     index.add(["one more"])
     assert {stat.S_IMODE(one.stat().st_mode) & 0o444 for one in path.rglob("*") if one.is_file()} == {0o444}
+
+
+def test_a_folder_that_cannot_be_written_is_read_through_links(
+    path: Path, tmp_path: Path, small: gramvec.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = gramvec.Index.build(path, TEXTS, model=small).search("cheap flihgts")
+    monkeypatch.setattr(folder_module.os, "access", lambda *_: False)
+    links = tmp_path / "links"
+    links.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(links))
+    for one in path.rglob("*.lock"):
+        one.unlink()
+    index = gramvec.Index.open(path, model=small)
+    assert index.search("cheap flihgts") == expected
+    assert not list(path.rglob("letters/*.lock")) and not list(links.iterdir())
 
 
 def test_scores_are_letters_and_meaning(path: Path, small: gramvec.Embedder) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import orjson
@@ -129,10 +130,32 @@ def read_manifest(path: Path) -> IndexManifest:
         raise damaged(path, "its manifest is not valid, or of another version") from None
 
 
-def open_letters(path: Path, manifest: IndexManifest) -> Any:
+@contextmanager
+def readable_letters(path: Path, manifest: IndexManifest) -> Iterator[Path]:
+    """Give the folder of tantivy's files, or one of links to them where this process may not write in it.
+
+    Tantivy locks a folder while it opens it. A mounted index is often read-only, or another user's.
+    """
+    folder = path / manifest.generation / LETTERS
+    if os.access(folder, os.W_OK) or not folder.is_dir():
+        yield folder
+        return
+    with TemporaryDirectory(prefix="gramvec-index-") as made:
+        for name in _checked_files(path, folder):
+            if not name.endswith(".lock"):
+                Path(made, name).symlink_to(folder.resolve() / name)
+        yield Path(made)
+
+
+def open_letters(path: Path, manifest: IndexManifest, opened: Path | None = None) -> Any:
     """Return the opened index of tantivy of an index at `path`, whose files have been checked.
 
-    Raises InputError for anything but regular files of tantivy, and for another schema than the manifest's.
+    Args:
+        path: the index.
+        manifest: of the index.
+        opened: what `readable_letters` gives, to read only; None to write.
+
+        InputError: anything but regular files of tantivy is there, or the schema is not the manifest's.
     """
     folder = path / manifest.generation / LETTERS
     try:
@@ -157,7 +180,7 @@ def open_letters(path: Path, manifest: IndexManifest) -> Any:
     with engine_errors(path):
         engine = tantivy()
         # Given a schema, tantivy refuses a folder of another one.
-        return engine.Index(schema_of(manifest), str(folder), reuse=True)
+        return engine.Index(schema_of(manifest), str(opened or folder), reuse=True)
 
 
 def rows_of(searcher: Any) -> int:

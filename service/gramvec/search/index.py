@@ -29,6 +29,7 @@ from gramvec.search.folder import (
     engine_errors,
     open_letters,
     read_manifest,
+    readable_letters,
     rows_of,
     schema_of,
     size_of,
@@ -300,10 +301,10 @@ class Snapshot:
         self.path = path
         self.manifest = read_manifest(path)
         kernels()
-        letters = open_letters(path, self.manifest)
         self._engine = tantivy()
         self._query = self._engine.Query
-        with engine_errors(path):
+        with readable_letters(path, self.manifest) as folder, engine_errors(path):
+            letters = open_letters(path, self.manifest, folder)
             letters.config_reader("manual")
             self.digest = digest_of(path)
             letters.reload()
