@@ -21,7 +21,6 @@ from conftest import MODELS
 from gramvec.client import Client
 from gramvec.errors import InputError
 from gramvec.server.app import create_app
-from gramvec.server.batching import work_queue
 from gramvec.server.routes import search as route
 from gramvec.server.settings import Settings, settings_from
 from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, running, served_process, until
@@ -161,7 +160,6 @@ def test_many_queries_leave_others_their_turn(
     monkeypatch.setattr(route, "_look", held)
     queue = server.service.work_queue("searches")
     many = [f"parcel {number}" for number in range(20)]
-    monkeypatch.setattr(work_queue, "SHORT_SECONDS", 5 * route._seconds([QUERY], len(index), 10, "both"))
 
     def ask(queries: Any) -> httpx.Response:
         return httpx.post(f"{server.url}/search", json={"queries": queries}, timeout=PATIENCE)
