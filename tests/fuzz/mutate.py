@@ -21,6 +21,8 @@ from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.bag import bag_of
 from gramvec_training.export.bundle import ChosenChunks, export_bundle
 
+LONGEST_SENTENCE = 1_500
+
 CORPUS = [
     "the quick brown fox, the lazy dog", "a b a b c", "don't stop 3.14% (e.g.) #1!", "caf\u00e9 na\u00efve stra\u00dfe",
     "\u65e5\u672c\u8a9e \U0001f642\U0001f642", "aaaa aaa aa a", "the fox the dog", "\u03a3\u03bf\u03c6", "x" * 20,
@@ -41,6 +43,15 @@ SPECS = {
 }
 LETTERS = "ab"
 WIDTH = 5
+
+
+def check_sentence(error: Exception, path: Path | None = None) -> None:
+    """Assert that an error's message is one short printable line, which names the file where one is given."""
+    said = str(error)
+    assert "\n" not in said, said
+    assert len(said) < LONGEST_SENTENCE, len(said)
+    assert said.isprintable(), repr(said)
+    assert path is None or str(path) in said, said
 
 
 def write_bases(folder: Path) -> None:

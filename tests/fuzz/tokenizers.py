@@ -41,10 +41,7 @@ def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
         bundle = open_bundle(made)
         batch = bundle.memoised(texts)
     except (BundleError, InputError) as error:
-        said = str(error)
-        assert "\n" not in said, said
-        assert len(said) < bundles.LONGEST_SENTENCE, len(said)
-        assert said.isprintable(), repr(said)
+        mutate.check_sentence(error)
         return
     assert len(batch.offsets) == len(texts) + 1
     assert np.all((batch.ids >= 0) & (batch.ids < bundle.manifest.table_rows))

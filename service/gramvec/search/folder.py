@@ -155,6 +155,7 @@ def open_letters(path: Path, manifest: IndexManifest, opened: Path | None = None
         manifest: of the index.
         opened: what `readable_letters` gives, to read only; None to write.
 
+    Raises:
         InputError: anything but regular files of tantivy is there, or the schema is not the manifest's.
     """
     folder = path / manifest.generation / LETTERS
