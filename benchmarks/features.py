@@ -6,7 +6,7 @@ from benchmarks.embedder import percentiles
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Group, Part, Row
 from gramvec.bundle.bundle import open_bundle
-from gramvec.text.featurizer import Featurizer
+from gramvec.features.featurizer import Featurizer
 from gramvec.text.memo import Memo
 
 

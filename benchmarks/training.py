@@ -11,8 +11,8 @@ from torch.nn import functional
 
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.results import Part
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec_training.config import Training
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import Mixture, SourceGroups

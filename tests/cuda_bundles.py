@@ -10,7 +10,7 @@ from test_sequences_served import MODELS as MODELS_BEYOND_BAGS
 from test_sequences_served import written
 
 from conftest import MODELS, SHIPPED
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.export.convert import convert
 from training_support import export_table

@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Container, Iterator
 
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry
 
 

@@ -20,7 +20,7 @@ from gramvec.bundle.resolve import find_bundle
 from gramvec.bundle.verified_files import Folder
 from gramvec.errors import BundleError
 from gramvec.explain.contributions import explain
-from gramvec.text.featurizer import Featurizer
+from gramvec.features.featurizer import Featurizer
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramvec.text.nfc import LONG_RUN, compose
+from gramvec.text.characters import LONG_RUN, compose
 
 # Every character that canonical ordering may move, or that decomposes into such.
 MARKS = [

@@ -15,9 +15,9 @@ import reference
 from conftest import MODELS
 from gramvec.embed.vectors import RawEmbeddings, cosine_matrix, cosine_pairs, finish, unit
 from gramvec.errors import DeviceError, InputError
+from gramvec.features.featurizer import Featurizer
 from gramvec.runtime.base import Batching
 from gramvec.runtime.native import NativeRuntime
-from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
 
 

@@ -23,8 +23,8 @@ from conftest import MODELS, SHIPPED
 from gramvec.errors import InputError
 from gramvec.explain.contributions import MAX_CHARACTERS, Explanation, explain
 from gramvec.explain.neighbors import vocabulary_words
-from gramvec.text.spans import locate
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.spans import locate
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.bundle import NO_MEMO, ChosenChunks, read_weights

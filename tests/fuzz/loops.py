@@ -19,11 +19,11 @@ from attacks.craft import Arrays, packed, read
 from fuzz import mutate, reference
 from gramvec import native
 from gramvec.errors import BundleError, InputError
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.text import hashing
 from gramvec.text.characters import ID_MASK
-from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
-from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 
 THREADS = 3

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.lexical.sketch import LexicalSketch
-from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import edges_of, longest_reach
-from gramvec.text.spec import FeatureSpec
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.bag import bag_of
 from gramvec_training.export.bundle import ChosenChunks, export_bundle

@@ -10,10 +10,10 @@ import unicodedata
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from gramvec.features.spec import FeatureSpec
 from gramvec.text import hashing
 from gramvec.text.characters import CLASS_SHIFT, ID_MASK, SPACE, WORD
 from gramvec.text.memo import Memo
-from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 
 Ids = tuple[int, ...]

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from starlette.types import Receive, Scope, Send
 
+from gramvec.features.spec import FeatureSpec
 from gramvec.server.app import Application, create_app
 from gramvec.server.settings import Settings
-from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from http_support import RunningServer, post_bytes, running_app, until
 from training_support import export_table

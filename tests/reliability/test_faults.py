@@ -27,11 +27,11 @@ from conftest import MODELS
 from gramvec import Embedder
 from gramvec.bundle.bundle import open_bundle
 from gramvec.errors import BackendError
+from gramvec.features.featurizer import Featurizer
 from gramvec.runtime.base import Sums
 from gramvec.runtime.select import open_runtime
 from gramvec.server.settings import Settings
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featurizer
+from gramvec.text.arrays import FeatureBatch
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, running, served_process, until
 from reliability.support import LAST, ask, closing, is_normal, received, watched
 

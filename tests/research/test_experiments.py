@@ -15,8 +15,8 @@ import pytest
 
 from conftest import MODELS, ROOT
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec_research.catalog import EXPERIMENTS, PAPERS, experiment_named
 from gramvec_research.page import Result, drawings, page, perform, read_results
 from gramvec_research.paragram import seldom, separation

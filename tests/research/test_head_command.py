@@ -17,7 +17,7 @@ import torch
 from click.testing import Result
 
 from conftest import ROOT
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.spec import FeatureSpec
 from gramvec_research.answers import ScoreAnswers, Scored, likelihood
 from gramvec_research.heads import HeadObjective, parts_of
 from gramvec_training.data.vocabulary import build_vocabulary

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec_research.catalog import experiment_named
 from gramvec_research.shared import ExperimentInputs
 from gramvec_research.tagging import (

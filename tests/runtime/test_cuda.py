@@ -29,7 +29,7 @@ from gramvec.runtime.cuda import MOST_TEXTS, CudaRuntime, rows_a_call
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.ort import CPU, CUDA, cuda_session, import_onnxruntime, why_no_cuda
 from gramvec.runtime.select import golden_difference
-from gramvec.text.batch import FeatureBatch
+from gramvec.text.arrays import FeatureBatch
 
 pytestmark = [pytest.mark.cuda, pytest.mark.timeout(300)]
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from conftest import MODELS
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, DeviceError
+from gramvec.features.spec import FeatureSpec
 from gramvec.runtime import cuda
 from gramvec.runtime.cuda import CudaRuntime, rows_a_call
 from gramvec.runtime.int8 import MOST_EXACT, ExactTable, added, cut
@@ -27,8 +28,7 @@ from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.onnx_graph import quantised
 from gramvec.runtime.ort import cpu_session
 from gramvec.runtime.select import open_runtime
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.spec import FeatureSpec
+from gramvec.text.arrays import FeatureBatch
 from gramvec.text.vocabulary import Entry, Vocabulary
 from training_support import export_table
 

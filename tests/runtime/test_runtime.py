@@ -16,7 +16,7 @@ from gramvec import native
 from gramvec.errors import BackendError, BundleError, DeviceError
 from gramvec.runtime.ort import CPU, CPU_BUILD, CUDA, OnnxRuntime, cause_of, cuda_session, why_no_cuda
 from gramvec.runtime.select import RuntimeName
-from gramvec.text.batch import FeatureBatch
+from gramvec.text.arrays import FeatureBatch
 
 GRAPH = MODELS / "charagram-phrase" / "model.onnx"
 

@@ -22,10 +22,10 @@ from gramvec.errors import BundleError, DeviceError, InputError
 from gramvec.explain.contributions import explain
 from gramvec.explain.neighbors import nearest_ngrams
 from gramvec.explain.occlusion import MOST_PIECES, shares
+from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.ort import PLACES, OnnxRuntime, taken
 from gramvec.server.settings import Settings
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.spec import FeatureSpec
+from gramvec.text.arrays import FeatureBatch
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import parse_config
 from gramvec_training.data.vocabulary import build_vocabulary

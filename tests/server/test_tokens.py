@@ -10,8 +10,8 @@ import pytest
 import gramvec
 from gramvec.errors import InputError
 from gramvec.explain.contributions import explain
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_research.vectors import treebank_tokens
 from gramvec_training.data.vocabulary import build_vocabulary

@@ -12,9 +12,9 @@ from test_features import CORPUS, EDGES, TEXTS, rows_of
 
 import reference
 from gramvec.errors import BundleError, InputError
-from gramvec.text.featurizer import Featurizer
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.memo import Memo, edges_of, longest_reach, ngrams_across, ngrams_by_end
-from gramvec.text.spec import FeatureSpec
 from gramvec.text.suffixes import suffix_rows, summed
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.vocabulary import build_vocabulary

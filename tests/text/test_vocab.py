@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gramvec.errors import BundleError, InputError
+from gramvec.features.spec import FeatureSpec
 from gramvec.text import hashing
 from gramvec.text.characters import CODE_POINTS, character_class, class_ranges, lower, lower_case_pairs
-from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.vocabulary import build_vocabulary
 

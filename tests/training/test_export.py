@@ -11,8 +11,8 @@ import torch
 
 import gramvec
 from gramvec.errors import InputError
+from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.onnx_graph import quantised
-from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.export.bundle import export_bundle

@@ -10,8 +10,8 @@ import pytest
 import gramvec
 from gramvec.bundle.bundle import open_bundle
 from gramvec.errors import BundleError, InputError
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.adapt import adapt, feature_weights
 from gramvec_training.export.bundle import read_weights

@@ -14,7 +14,7 @@ import pytest
 import gramvec
 from gramvec.errors import BundleError
 from gramvec.explain.neighbors import nearest_words_of
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.evaluate import card as bundle_card
 from gramvec_training.evaluate.backend import Typos, evaluate_models, served_model

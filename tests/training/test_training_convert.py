@@ -16,10 +16,10 @@ from attacks.craft import read
 from conftest import MODELS
 from gramvec.bundle.bundle import Bundle, Precision, Stored, open_bundle
 from gramvec.errors import BundleError, InputError
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.int8 import ExactTable
 from gramvec.runtime.onnx_graph import write_graphs
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
 from gramvec_training.data.vocabulary import Repeated, build_vocabulary, count_repeated
 from gramvec_training.export.bundle import choose, read_weights
 from gramvec_training.export.convert import convert

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gramvec.errors import InputError
-from gramvec.text.batch import FeatureBatch
+from gramvec.text.arrays import FeatureBatch
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import Mixture, SourceGroups
 

@@ -8,7 +8,7 @@ import torch
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.spec import FeatureSpec
 from gramvec_training.config import Distillation, parse_config
 from gramvec_training.data.corpus import Corpus, collect_texts
 from gramvec_training.data.misspelling import misspelt

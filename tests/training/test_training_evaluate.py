@@ -12,8 +12,8 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.evaluate.report import markdown, table, win_rows
 from gramvec_training.evaluate.similarity import SimilaritySet, correlations, coverage, find_sets, read_set, score_sets

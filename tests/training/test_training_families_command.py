@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from families_support import LETTERS, matching, put, retrieval
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from training_support import call, export_table, sentence
 

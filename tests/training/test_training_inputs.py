@@ -14,8 +14,8 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_research.answers import Scored, read_scored
 from gramvec_research.tagging import TaggedSentence, read_tagged

@@ -17,9 +17,9 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.onnx_graph import column_scales, quantised
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.config import Start, parse_config

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional
 
 from gramvec.errors import InputError
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Config, How, Training, load_config, parse_config
 from gramvec_training.data.corpus import Corpus

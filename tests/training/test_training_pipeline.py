@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.config import Config, How, parse_config
 from gramvec_training.encoders.bag import bag_of

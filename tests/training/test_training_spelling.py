@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import gramvec
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.spec import FeatureSpec
 from gramvec_training.data.misspelling import SOUNDS, copies_of, misspelt_word, spelt_alike
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.bundle import NO_MEMO

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
+from gramvec.features.featurizer import Featurizer
 from gramvec_research.answers import Answers, ScoreAnswers, Scored, likelihood, pearson, recorded
 from gramvec_training.config import Start
 from gramvec_training.data.corpus import Corpus

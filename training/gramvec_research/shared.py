@@ -15,9 +15,9 @@ import orjson
 from gramvec.bundle.bundle import open_bundle
 from gramvec.bundle.resolve import MANIFEST
 from gramvec.errors import InputError
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
+from gramvec.text.arrays import FeatureBatch
 from gramvec_research.vectors import Counting, SquaredNorm, learn_word_vectors, treebank_tokens
 from gramvec_training.config import Config, How, parse_config
 from gramvec_training.data.vocabulary import count_documents

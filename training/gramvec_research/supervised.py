@@ -17,8 +17,8 @@ import torch
 from scipy import optimize, sparse, stats
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec_research.answers import score_targets
 from gramvec_research.heads import HeadObjective, Supervision, new_head
 from gramvec_research.shared import ExperimentInputs, vectors_of

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from gramvec.errors import InputError
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
+from gramvec.text.arrays import FeatureBatch
 from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable
 from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES
 from gramvec_training.data.corpus import Corpus, Featurize, TrainingBatch

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gramvec.bundle.manifest import OLD_KEYS, LayerActivation
 from gramvec.bundle.manifest import Precision as Precision
-from gramvec.text.spec import UnknownWords as UnknownWords
-from gramvec.text.spec import WordRule as WordRule
+from gramvec.features.spec import UnknownWords as UnknownWords
+from gramvec.features.spec import WordRule as WordRule
 
 PositiveCount = Annotated[int, Field(ge=1)]
 Number = Annotated[int, Field(ge=0)]
@@ -203,7 +203,7 @@ class ModelSettings(Strict):
 
 
 class FeatureSettings(Strict):
-    """Features of a text; the fields are those of gramvec.text.spec.FeatureSpec."""
+    """Features of a text; the fields are those of gramvec.features.spec.FeatureSpec."""
 
     orders: tuple[PositiveCount, ...] = (2, 3, 4)
     words: bool = False

@@ -41,12 +41,12 @@ from gramvec.bundle.resolve import MANIFEST, find_bundle
 from gramvec.bundle.verified_files import VerifiedFiles, opened_folder
 from gramvec.bundle.weights import MappedWeights, mapped_weights
 from gramvec.errors import BundleError, InputError
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
+from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.weights import NgramWeights
-from gramvec.text.featurizer import Featurizer
 from gramvec.text.memo import Memo
-from gramvec.text.spec import FeatureSpec
-from gramvec.text.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
 from gramvec.text.vocabulary import Vocabulary
 
 __all__ = [

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.features.numpy_reference import word_spans
 from gramvec.lexical.hashing import COLUMN_BITS, PRIME, columns_of, letters_of, mixed
 from gramvec.text import hashing
 from gramvec.text.arrays import Floats, Int64s
-from gramvec.text.numpy_reference import word_spans
 
 ORDERS = (2, 3, 4)
 KEYS = 2 << COLUMN_BITS

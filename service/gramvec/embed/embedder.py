@@ -28,7 +28,7 @@ from gramvec.errors import InputError
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.sparse import SIF_A
 from gramvec.runtime.base import Batching, Runtime
-from gramvec.text.batch import FeatureBatch
+from gramvec.text.arrays import FeatureBatch
 
 MAX_CHARACTERS = 65_536
 # The fewest texts that are worth a thread of their own in a call that several share.

@@ -8,8 +8,7 @@ from typing import Literal, get_args
 
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.text.code_points import has_surrogate
-from gramvec.text.inputs import iterated, listed, no_text
+from gramvec.text.inputs import has_surrogate, iterated, listed, no_text
 
 TruncationDirection = Literal["left", "right"]
 DIRECTIONS = get_args(TruncationDirection)

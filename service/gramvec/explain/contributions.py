@@ -29,8 +29,8 @@ from gramvec.explain.decompose import TextSum, characters_of
 from gramvec.explain.row_vectors import weights_of
 from gramvec.explain.top_pairs import largest
 from gramvec.explain.words import WordPair
+from gramvec.features.spans import Located
 from gramvec.text.arrays import Doubles
-from gramvec.text.spans import Located
 from gramvec.text.vocabulary import EntryKind
 
 TOP_K, MOST_PAIRS = 20, 1_000

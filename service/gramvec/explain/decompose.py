@@ -14,9 +14,9 @@ from gramvec.errors import InputError
 from gramvec.explain.occlusion import shares
 from gramvec.explain.row_vectors import Weights
 from gramvec.explain.words import Word, spread, words_of
+from gramvec.features.spans import Located, locate
 from gramvec.lexical.sketch import Ngrams
 from gramvec.text.arrays import Doubles, Int64s
-from gramvec.text.spans import Located, locate
 
 
 @dataclass(frozen=True, eq=False)

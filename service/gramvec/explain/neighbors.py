@@ -16,10 +16,9 @@ from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import cosine_matrix, unit
 from gramvec.errors import InputError
 from gramvec.explain.row_vectors import weights_of
+from gramvec.features.tokens import TokenVocabulary
 from gramvec.text import hashing
-from gramvec.text.characters import ID_MASK
-from gramvec.text.nfc import compose
-from gramvec.text.tokens import TokenVocabulary
+from gramvec.text.characters import ID_MASK, compose
 from gramvec.text.vocabulary import Vocabulary
 
 NEAREST = 10

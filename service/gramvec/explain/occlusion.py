@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.embed.embedder import Embedder
-from gramvec.text.arrays import Doubles
-from gramvec.text.batch import FeatureBatch
+from gramvec.text.arrays import Doubles, FeatureBatch
 
 # Pieces of a text that are left out, one at a time: each is another text to embed. A text of more features is cut into
 # so many pieces, or fewer where all of these texts would have more rows than MOST_ROWS.

@@ -131,8 +131,8 @@ def pull(given: str, folder: Path | None = None, *, digest: str | None = None, o
 
 def _pull_static(download: Download, folder: Path, *, overwrite: bool) -> Pulled:
     """Download a static model of another library in the sizes that the hub announces, and import it."""
+    from gramvec.features import tokens
     from gramvec.hub import static_models as static
-    from gramvec.text import tokens
 
     sizes, name = download.sizes(), download.repository.rpartition("/")[2]
     if not {"config.json", "modules.json"} & sizes.keys():

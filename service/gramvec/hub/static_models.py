@@ -22,11 +22,11 @@ from gramvec.bundle.bundle import GRAPH, TOKENIZER, Golden, Manifest, Precision,
 from gramvec.bundle.copy import check_target
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, quoted
+from gramvec.features.tokens import MOST_BYTES, TokenFeaturizer, TokenSpec, TokenVocabulary, json_of
 from gramvec.runtime.onnx_graph import write_graph
 from gramvec.runtime.ort import OnnxRuntime
 from gramvec.text.array_file import ArrayFile, read_tensors
 from gramvec.text.arrays import Floats
-from gramvec.text.tokens import MOST_BYTES, TokenFeaturizer, TokenSpec, TokenVocabulary, json_of
 
 MOST_SETTINGS_BYTES, MOST_TABLE_BYTES = 2**20, 16 * 2**30
 MOST_DIMENSION, MOST_TOKENS, DEFAULT_MAX_TOKENS = 8_192, 2**24, 512

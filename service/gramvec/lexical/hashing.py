@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.features.numpy_reference import Characters, characters, word_spans
 from gramvec.text import hashing
 from gramvec.text.arrays import Int64s, UInt64s
 from gramvec.text.characters import CODE_POINTS, SPACE, CharacterTable, class_ranges, lower_case_pairs
-from gramvec.text.code_points import CodePoints, code_points
-from gramvec.text.numpy_reference import Characters, characters, word_spans
+from gramvec.text.inputs import CodePoints, code_points
 
 # Of 500,000 different features 3 % share their column with another.
 COLUMN_BITS = 24

@@ -18,15 +18,14 @@ from numpy.typing import NDArray
 
 from gramvec import native
 from gramvec.errors import InputError
+from gramvec.features.numpy_reference import characters
+from gramvec.features.spans import places
 from gramvec.lexical.hashing import hashed_features
 from gramvec.lexical.sparse import SIF_A
 from gramvec.lexical.weights import BLANK, FULL_WEIGHT, NgramWeights
 from gramvec.text.arrays import Floats, Int64s
-from gramvec.text.characters import CODE_POINTS, PAGE, PAGE_SHIFT, SPACE, CharacterTable
-from gramvec.text.code_points import code_points
-from gramvec.text.nfc import compose
-from gramvec.text.numpy_reference import characters
-from gramvec.text.spans import places
+from gramvec.text.characters import CODE_POINTS, PAGE, PAGE_SHIFT, SPACE, CharacterTable, compose
+from gramvec.text.inputs import code_points
 
 # Chosen on the development sets (training/gramvec_research/log.md).
 COLUMNS, ORDERS = 256, (3,)

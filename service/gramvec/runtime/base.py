@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featurizer
+from gramvec.features.featurizer import Featurizer
+from gramvec.text.arrays import FeatureBatch
 
 Device = Literal["auto", "cpu", "cuda"]
 

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, DeviceError
+from gramvec.features.featurizer import Featurizer
 from gramvec.runtime.base import Batching, Sums, features_then_sums
 from gramvec.runtime.int8 import ExactTable, added, cut
 from gramvec.runtime.ort import CUDA, cause_of, check_rows, cuda_session, import_onnxruntime
-from gramvec.text.arrays import Floats, Int64s
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featurizer
+from gramvec.text.arrays import FeatureBatch, Floats, Int64s
 
 # Rows a call, at 300 columns: the most whose copies, of 9 bytes a number, fit half a gigabyte on the device.
 MOST_NUMBERS = 200_000 * 300

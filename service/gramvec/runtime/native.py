@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from gramvec import native
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
+from gramvec.features.featurizer import Featurizer
 from gramvec.runtime.base import Batching, Sums, features_then_sums
-from gramvec.text.arrays import Floats
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.code_points import code_points
-from gramvec.text.featurizer import Featurizer
+from gramvec.text.arrays import FeatureBatch, Floats
+from gramvec.text.inputs import code_points
 
 # The largest weight of an int8 row: 127 * 128 is the most that half an int32 holds.
 MOST_WEIGHT = 128

@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, quoted
+from gramvec.features.featurizer import Featurizer
 from gramvec.runtime.base import Batching, Sums, features_then_sums
-from gramvec.text.arrays import Floats, Int64s
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featurizer
+from gramvec.text.arrays import FeatureBatch, Floats, Int64s
 
 log = logging.getLogger("gramvec.runtime")
 

@@ -1,4 +1,1 @@
-"""Texts to features: a vocabulary's rows for each text, in C and in numpy.
-
-A new kind of feature starts in `spec`, then in both featurizers and in `spans`.
-"""
+"""Text: characters and their normalization, the vocabulary and the memo that own the rows of a table, and their files."""

@@ -31,7 +31,7 @@ def count(texts: tuple[Path, ...], out: Path, min_count: int, word_rule: WordRul
     \b
     python -m gramvec_research count ../shared/data/train/raw/*.txt.gz -o counts.txt.gz --min-count 5
     """
-    from gramvec.text.spec import FeatureSpec
+    from gramvec.features.spec import FeatureSpec
     from gramvec_training.data.vocabulary import count_words
     from gramvec_training.readers.lines import read_texts
 

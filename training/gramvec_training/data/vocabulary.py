@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from gramvec.errors import InputError
+from gramvec.features.numpy_reference import Characters, characters, ngram_keys, word_spans
+from gramvec.features.spec import FeatureSpec
 from gramvec.text import hashing
-from gramvec.text.characters import ID_MASK, MAX_ALPHABET, lower
-from gramvec.text.code_points import code_points
+from gramvec.text.characters import ID_MASK, MAX_ALPHABET, compose, lower
+from gramvec.text.inputs import code_points
 from gramvec.text.memo import edges_of
-from gramvec.text.nfc import compose
-from gramvec.text.numpy_reference import Characters, characters, ngram_keys, word_spans
-from gramvec.text.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.config import Config, Start
 from gramvec_training.data.corpus import Featurize

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
+from gramvec.features.featurizer import Featurizer
 from gramvec_training.evaluate.similarity import SimilaritySet, coverage, misspelt_sets, of_sentences, score_sets
 from gramvec_training.fit.sif import common_components, remove_components
 from gramvec_training.shared import Doubles, Encode, Floats, Ints, Similarity

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
-from gramvec.text import numpy_reference as plain
-from gramvec.text.code_points import code_points
-from gramvec.text.featurizer import Featurizer
+from gramvec.features import numpy_reference as plain
+from gramvec.features.featurizer import Featurizer
+from gramvec.text.inputs import code_points
 from gramvec_training.readers.lines import numbered_lines
 from gramvec_training.readers.vectors import read_frequencies
 from gramvec_training.shared import Similarity

@@ -15,10 +15,10 @@ import numpy as np
 
 from gramvec.bundle.bundle import Bundle, Manifest, open_bundle, staged_folder, write_manifest
 from gramvec.errors import InputError
+from gramvec.features.featurizer import Featurizer
 from gramvec.lexical.sketch import COLUMNS, ORDERS, LexicalSketch
 from gramvec.lexical.sparse import SIF_A
 from gramvec.lexical.weights import NgramWeights
-from gramvec.text.featurizer import Featurizer
 from gramvec.text.vocabulary import Entry
 from gramvec_training.data.vocabulary import count_documents, count_repeated
 from gramvec_training.encoders.bag import bag_of

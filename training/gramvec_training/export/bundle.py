@@ -28,12 +28,12 @@ from gramvec.bundle.bundle import (
 )
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.row_vectors import weights_of
+from gramvec.features.featurizer import Featurizer, can_be_memoised
+from gramvec.features.spec import FeatureSpec
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.runtime.ort import OnnxRuntime
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featurizer, can_be_memoised
+from gramvec.text.arrays import FeatureBatch
 from gramvec.text.memo import Memo, longest_reach, ngrams_across, ngrams_by_end
-from gramvec.text.spec import FeatureSpec
 from gramvec.text.suffixes import suffix_rows, summed
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.data.vocabulary import Counts, Repeated

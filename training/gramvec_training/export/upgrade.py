@@ -16,10 +16,10 @@ from gramvec.bundle.bundle import LEXICAL, MEMO, VOCABULARY, manifest_bytes, ope
 from gramvec.bundle.manifest import FORMAT_VERSION, MOST_BYTES, read_manifest
 from gramvec.bundle.resolve import MANIFEST, find_bundle
 from gramvec.errors import BundleError
+from gramvec.features.spec import FeatureSpec
 from gramvec.lexical import weights
 from gramvec.text import memo, vocabulary
 from gramvec.text.array_file import write_arrays
-from gramvec.text.spec import FeatureSpec
 
 # Old file -> new file, kind and version.
 _FILES = {

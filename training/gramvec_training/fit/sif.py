@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
-from gramvec.text.characters import lower
-from gramvec.text.nfc import compose
+from gramvec.text.characters import compose, lower
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.shared import Floats
 

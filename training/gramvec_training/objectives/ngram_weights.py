@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gramvec.features.numpy_reference import characters
 from gramvec.lexical.hashing import hashed_features
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.sparse import SIF_A
 from gramvec.lexical.weights import WEIGHT_BITS
-from gramvec.text.code_points import code_points
-from gramvec.text.numpy_reference import characters
+from gramvec.text.inputs import code_points
 from gramvec_training.shared import Doubles, Ints
 
 _BLOCK = 4_096  # texts whose n-grams are looked at together

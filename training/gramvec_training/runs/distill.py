@@ -11,7 +11,7 @@ import torch
 from tqdm import tqdm
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
+from gramvec.features.featurizer import Featurizer
 from gramvec_training.config import How, Spelling
 from gramvec_training.data.corpus import Corpus, collect_texts
 from gramvec_training.data.misspelling import copies_of, misspelt, spelt_alike

@@ -14,7 +14,7 @@ import orjson
 from tqdm import tqdm
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
+from gramvec.features.featurizer import Featurizer
 from gramvec_training.config import Config, How, Training
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import (

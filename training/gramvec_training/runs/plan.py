@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gramvec.text.featurizer import Featurizer
+from gramvec.features.featurizer import Featurizer
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.data.vocabulary import Repeated
 from gramvec_training.encoders.base import Encoder

@@ -22,8 +22,8 @@ import torch
 import gramvec
 from gramvec.bundle.bundle import Manifest
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Config
 from gramvec_training.data.vocabulary import Repeated

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from gramvec.errors import InputError
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import How, Sif
 from gramvec_training.data.corpus import collect_texts, source_texts

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from gramvec.text.featurizer import Featurizer
+from gramvec.features.featurizer import Featurizer
 from gramvec_training.config import Config, How
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import cosines, encoder_function, known_vectors

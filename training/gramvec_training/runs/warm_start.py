@@ -13,7 +13,7 @@ import torch
 
 from gramvec.bundle.bundle import Bundle, Stored, open_bundle
 from gramvec.errors import InputError
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Config, Start
 from gramvec_training.data.vocabulary import extended_vocabulary, vocabulary_for

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gramvec.errors import BundleError, InputError
-from gramvec.text import tokens
-from gramvec.text.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
+from gramvec.features import tokens
+from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
 from static_support import WORDS, word_pieces
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: pip install '.[static]'")

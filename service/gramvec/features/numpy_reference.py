@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.features.spec import FeatureSpec
 from gramvec.text import hashing
-from gramvec.text.arrays import Bools, Int32s, Int64s, UInt64s
-from gramvec.text.batch import FeatureBatch
+from gramvec.text.arrays import Bools, FeatureBatch, Int32s, Int64s, UInt64s
 from gramvec.text.characters import CLASS_SHIFT, ID_MASK, SPACE, WORD, CharacterTable
-from gramvec.text.code_points import CodePoints
-from gramvec.text.spec import FeatureSpec
+from gramvec.text.inputs import CodePoints
 from gramvec.text.vocabulary import Vocabulary
 
 

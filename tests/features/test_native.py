@@ -20,15 +20,15 @@ import gramvec
 from conftest import MODELS
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.int8 import ExactTable
 from gramvec.runtime.native import NativeRuntime, weights_and_step
 from gramvec.runtime.onnx_graph import quantised
 from gramvec.runtime.ort import OnnxRuntime
 from gramvec.runtime.select import open_runtime
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featurizer
+from gramvec.text.arrays import FeatureBatch
 from gramvec.text.memo import Memo
-from gramvec.text.spec import FeatureSpec
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.bundle import NO_MEMO, ChosenChunks, read_weights
 from training_support import export_table

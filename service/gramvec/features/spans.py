@@ -10,12 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.text import numpy_reference as plain
+from gramvec.features import numpy_reference as plain
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.arrays import Int64s
-from gramvec.text.characters import CLASS_SHIFT, ID_MASK, SPACE, lower
-from gramvec.text.code_points import code_points
-from gramvec.text.nfc import compose
-from gramvec.text.spec import FeatureSpec
+from gramvec.text.characters import CLASS_SHIFT, ID_MASK, SPACE, compose, lower
+from gramvec.text.inputs import code_points
 from gramvec.text.vocabulary import Vocabulary
 
 # The last block with letters that have canonical decompositions is the Supplementary Ideographs' at U+2FA1D.

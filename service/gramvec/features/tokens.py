@@ -21,11 +21,11 @@ import numpy as np
 import orjson
 
 from gramvec.errors import BundleError, InputError, quoted
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.code_points import code_points
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spans import Located
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spans import Located
+from gramvec.features.spec import FeatureSpec
+from gramvec.text.arrays import FeatureBatch
+from gramvec.text.inputs import code_points
 from gramvec.text.vocabulary import Entry, Vocabulary
 
 RULE = "tokenizers/1"

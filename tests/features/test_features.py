@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import reference
 from gramvec.errors import InputError
-from gramvec.text.batch import FeatureBatch
-from gramvec.text.featurizer import Featurizer
-from gramvec.text.spec import FeatureSpec
+from gramvec.features.featurizer import Featurizer
+from gramvec.features.spec import FeatureSpec
+from gramvec.text.arrays import FeatureBatch
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.vocabulary import build_vocabulary
 

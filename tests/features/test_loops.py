@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from gramvec import native
 from gramvec.embed.vectors import unit
 from gramvec.errors import InputError
+from gramvec.features.featurizer import Featurizer as PythonFeaturizer
+from gramvec.features.spec import FeatureSpec
 from gramvec.text.characters import SPACE
-from gramvec.text.featurizer import Featurizer as PythonFeaturizer
-from gramvec.text.spec import FeatureSpec
 from gramvec_training.data.vocabulary import build_vocabulary
 
 assert native.loops is not None
