@@ -1,1 +1,1 @@
-"""Text: characters and their normalization, the vocabulary and the memo that own the rows of a table, and their files."""
+"""Text: characters, and the vocabulary and memo that own the rows of a table, with their files."""

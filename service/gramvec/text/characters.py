@@ -1,7 +1,7 @@
 """Characters: their classes, lower case and normalization form C, and a table from code point to (class, id).
 
-CPython before 2026 orders a run of n combining marks by insertion: 64,000 of them in the wrong order take 20 s, with the
-interpreter's lock held. `compose` sorts long runs first, so that untrusted text takes linear time.
+CPython before 2026 orders a run of n combining marks by insertion: 64,000 of them in the wrong order take 20 s, with
+the interpreter's lock held. `compose` sorts long runs first, so that untrusted text takes linear time.
 """
 
 from __future__ import annotations
