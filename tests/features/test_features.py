@@ -205,3 +205,17 @@ def test_spec_and_vocabulary_must_fit() -> None:
         Featurizer(FeatureSpec(lowercase=False), vocabulary)
     with pytest.raises(InputError, match="no row for unknown words"):
         Featurizer(FeatureSpec(words=True, unknown_words="row"), vocabulary)
+
+
+def test_unicode_s_classes_are_read_one_character_at_a_time() -> None:
+    import tracemalloc
+
+    from gramvec.text import characters
+
+    tracemalloc.start()
+    try:
+        characters.class_ranges.__wrapped__()
+        characters.lower_case_pairs.__wrapped__()
+        assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    finally:
+        tracemalloc.stop()

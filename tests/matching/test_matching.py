@@ -370,3 +370,17 @@ def test_a_wrong_option_is_a_wrong_call(wrong: str, tables: tuple[Path, Path]) -
     assert gramvec_command("match", *tables, "--on", wrong).returncode == 2
     assert gramvec_command("match", *tables, "--on", "name", "--on", "name").returncode == 2
     assert gramvec_command("match", tables[0], "missing.csv").returncode == 2
+
+
+def test_a_match_takes_memory_of_its_texts_and_not_of_all_columns() -> None:
+    import tracemalloc
+
+    numbers = random.Random(1)
+    texts = ["".join(numbers.choices("abcdefghijklmnopqrstuvwxyz0123456789 ", k=240)) for _ in range(400)]
+    gramvec.match(texts[:2], texts[2:4])
+    tracemalloc.start()
+    try:
+        gramvec.match(texts[:200], texts[200:], top=10, threshold=0)
+        assert tracemalloc.get_traced_memory()[1] < 75 << 20
+    finally:
+        tracemalloc.stop()

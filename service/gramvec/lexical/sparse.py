@@ -21,8 +21,8 @@ MAX_ORDER = 8
 # Chosen on train and valid of the matching sets.
 SIF_A = 3e-3
 MAX_CHARACTERS = 65_536
-# What is looked at together: some 100 MB of keys.
-BLOCK_TEXTS, BLOCK_CHARACTERS = 16_384, 1 << 20
+# Texts that are read together: their keys take some 15 MB.
+BLOCK_TEXTS, BLOCK_CHARACTERS = 16_384, 1 << 16
 
 
 class SparseEmbedder:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from gramvec.errors import InputError
 
-# Pairs that are looked at together, and their entries: some 100 MB.
-BLOCK, BLOCK_ENTRIES = 4096, 2_000_000
+# Pairs or rows that are read together, and their entries: some 15 MB.
+BLOCK, BLOCK_ENTRIES = 4096, 250_000
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,17 @@ class SparseVectors:
         lengths = self.indptr[places + 1] - self.indptr[places]
         at = ranges(self.indptr[places], lengths)
         return SparseVectors(np.append(0, np.cumsum(lengths)), self.indices[at], self.values[at], self.columns)
+
+    def row_blocks(self) -> Iterator[slice]:
+        """Yield all rows in blocks of at most BLOCK_ENTRIES entries, or of one row."""
+        start = 0
+        while start < len(self):
+            end = int(np.searchsorted(self.indptr, self.indptr[start] + BLOCK_ENTRIES, side="right")) - 1
+            yield slice(start, start := min(max(end, start + 1), len(self)))
+
+    def entries(self, rows: slice) -> slice:
+        """Return the entries of a block of rows."""
+        return slice(int(self.indptr[rows.start]), int(self.indptr[rows.stop]))
 
     def dots(self, left: NDArray[np.int64], other: SparseVectors, right: NDArray[np.int64]) -> NDArray[np.float32]:
         """float32[p]: the product of each row left[i] of this with the row right[i] of the other.

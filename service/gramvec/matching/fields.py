@@ -154,7 +154,7 @@ def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTa
     every = list(fields)
     if len(fields) > 1:
         every.append(joined_field(fields, sum(field.weight for field in fields)))
-    total = 4 * sum(len(field.left) + len(field.right) for field in every)
+    total = 2 * sum(len(field.left) + len(field.right) for field in every)
     parts: list[SparseVectors] = []
     weights: list[float] = []
     for field in every:

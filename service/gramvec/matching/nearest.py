@@ -28,7 +28,7 @@ ROW_PRODUCTS = 5_000
 BLOCK_ROWS = 4_096
 # Rows whose k-th cosine is this close to the next one are multiplied again, and ties go to the lower row.
 TIE = 1e-5
-TIED_PRODUCTS = 4_000_000
+TIED_PRODUCTS = 1_000_000
 MOST_TIED = 1_000
 
 
@@ -83,7 +83,8 @@ def nearest(
             watch(len(left))
         return none()
     (some, of_left), (others, of_right) = _distinct(left), _distinct(right)
-    a, b = left.rows(some), right.rows(others)
+    a = left if len(some) == len(left) else left.rows(some)
+    b = right if len(others) == len(right) else right.rows(others)
     candidates = _Candidates(a, b, threads)
     counts = np.bincount(of_left, minlength=len(a))
     found = []
@@ -135,8 +136,10 @@ class _Candidates:
     def __init__(self, left: SparseVectors, right: SparseVectors, threads: int) -> None:
         self._multiply = import_module("sparse_dot_topn").sp_matmul_topn
         self._threads = threads
-        columns, numbers = np.unique(np.concatenate([left.indices, right.indices]), return_inverse=True)
-        of_left, of_right = np.split(numbers.astype(np.int32), [len(left.indices)])
+        # numpy's unique hashes, which takes five times as long and more memory where most columns differ.
+        every = np.sort(np.concatenate([left.indices, right.indices]))
+        columns = every[np.diff(every, prepend=np.int32(-1)) > 0]
+        of_left, of_right = _places(left, columns), _places(right, columns)
         matrix = scipy_sparse().csr_matrix
         self._right = matrix((right.values, of_right, right.indptr), shape=(len(right), len(columns))).T.tocsr()
         postings = np.diff(self._right.indptr)[of_left].astype(np.int64)
@@ -161,7 +164,7 @@ class _Candidates:
         """Return (rows of the part, right rows) of products of at least `least`, the first MOST_TIED of each row."""
         found: list[RowIds] = [np.zeros(0, np.int64)]
         others: list[RowIds] = [np.zeros(0, np.int64)]
-        step = max(1, TIED_PRODUCTS // self._right.shape[1])
+        step = max(4, TIED_PRODUCTS // self._right.shape[1])
         for start in range(0, len(rows), step):
             some = slice(start, start + step)
             product = part[rows[some]] @ self._right
@@ -173,6 +176,15 @@ class _Candidates:
             found.append(rows[some][at[first]])
             others.append(columns[first].astype(np.int64))
         return np.concatenate(found), np.concatenate(others)
+
+
+def _places(vectors: SparseVectors, columns: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the place of each entry's column among all columns, ascending."""
+    found = np.empty(len(vectors.indices), np.int32)
+    for part in vectors.row_blocks():
+        entries = vectors.entries(part)
+        found[entries] = np.searchsorted(columns, vectors.indices[entries])
+    return found
 
 
 def _rarest(postings: RowIds, indptr: RowIds, budget: int) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.lexical.hashing import COLUMNS
-from gramvec.lexical.sparse import SparseEmbedder, held_by
+from gramvec.lexical.sparse import uniform
 from gramvec.lexical.sparse_vectors import SparseVectors, ranges
 from gramvec.matching.nearest import Matches, RowIds, places
 
@@ -45,7 +45,7 @@ def score_vectors(texts: Sequence[str], watch: Callable[[int], None] | None = No
 
     Args:
         texts: all texts that are compared, whose counts make the weights.
-        watch: called with the number of texts read since the last call, four times a text in total.
+        watch: called with the number of texts read since the last call, twice a text in total.
 
     Raises:
         InputError: a text is not valid; its `index` is set.
@@ -61,16 +61,21 @@ def ngrams_and_words(texts: Sequence[str], watch: Callable[[int], None] | None =
     words = [" ".join(_WORD.findall(text)) if isinstance(text, str) else text for text in texts]
     found = []
     for some, orders, power in ((texts, ORDERS, NGRAM_POWER), (words, (), WORD_POWER)):
-        held, number = held_by(some, orders, words=not orders, watch=watch)
-        # Only numbers that occur are put to the power: the table has 2^24 columns.
-        counts = np.arange(int(held.max(initial=0)) + 1)
-        weights = ((np.log((1 + number) / (1 + counts)) + 1) ** power).astype(np.float32)[held]
-        counted = SparseEmbedder(weights, orders, words=not orders).embed(some, normalize=False, watch=watch)
-        of_feature = weights[counted.indices].astype(np.float64)
-        values = (1 + np.log(np.rint(counted.values / of_feature))) * of_feature
-        row = np.repeat(np.arange(len(counted)), np.diff(counted.indptr))
-        values /= np.sqrt(np.bincount(row, values**2, minlength=len(counted)))[row]
-        found.append(SparseVectors(counted.indptr, counted.indices, values.astype(np.float32), counted.columns))
+        counted = uniform(orders, words=not orders).embed(some, normalize=False, watch=watch)
+        # Of 2^24 columns, so as narrow as the number of texts allows.
+        held = np.zeros(COLUMNS, np.uint16 if len(some) < 1 << 16 else np.int32)
+        for part in counted.row_blocks():
+            np.add.at(held, counted.indices[counted.entries(part)], 1)
+        number = np.arange(int(held.max(initial=0)) + 1)
+        weights = ((np.log((1 + len(some)) / (1 + number)) + 1) ** power).astype(np.float32)
+        for part in counted.row_blocks():
+            entries = counted.entries(part)
+            of_feature = weights[held[counted.indices[entries]]].astype(np.float64)
+            values = (1 + np.log(counted.values[entries].astype(np.float64))) * of_feature
+            row = np.repeat(np.arange(part.stop - part.start), np.diff(counted.indptr[part.start : part.stop + 1]))
+            values /= np.sqrt(np.bincount(row, values**2))[row]
+            counted.values[entries] = values
+        found.append(counted)
     return found
 
 
@@ -84,14 +89,17 @@ def beside(parts: Sequence[SparseVectors], weights: Sequence[float]) -> SparseVe
     lengths = np.stack([np.diff(part.indptr) for part in parts], axis=1)
     total = np.maximum((lengths > 0) @ np.array(weights), np.finfo(np.float64).tiny)
     starts = np.append(0, np.cumsum(lengths))
-    indices = np.empty(starts[-1], np.int64)
+    indices = np.empty(starts[-1], np.int32)
     values = np.empty(starts[-1], np.float32)
     for number, (part, weight) in enumerate(zip(parts, weights, strict=True)):
-        at = ranges(starts[:-1].reshape(lengths.shape)[:, number], lengths[:, number])
-        indices[at] = part.indices.astype(np.int64) + number * COLUMNS
-        values[at] = part.values * np.repeat(np.sqrt(weight / total), lengths[:, number])
+        start, scale = starts[:-1].reshape(lengths.shape)[:, number], np.sqrt(weight / total)
+        for rows in part.row_blocks():
+            entries, long = part.entries(rows), lengths[rows, number]
+            at = ranges(start[rows], long)
+            indices[at] = part.indices[entries] + np.int32(number * COLUMNS)
+            values[at] = part.values[entries] * np.repeat(scale[rows], long)
     indptr = np.append(0, np.cumsum(lengths.sum(axis=1)))
-    return SparseVectors(indptr, indices.astype(np.int32), values, len(parts) * COLUMNS)
+    return SparseVectors(indptr, indices, values, len(parts) * COLUMNS)
 
 
 def two_nearest(found: Matches, rows: int) -> TwoNearest:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -45,22 +46,25 @@ def character_class(character: str) -> int:
 def lower_case_pairs() -> tuple[tuple[int, int], ...]:
     """(code point, lower-case code point) for every code point that lower() changes."""
     # map() keeps a million calls out of Python's loop: 0.1 s instead of 0.5.
-    characters = list(map(chr, range(CODE_POINTS)))
-    lowered = zip(characters, map(str.lower, characters), strict=True)
+    lowered = zip(_characters(), map(str.lower, _characters()), strict=True)
     return tuple((ord(one), ord(low[0])) for one, low in lowered if low[0] != one)
 
 
 @lru_cache(maxsize=1)
 def class_ranges() -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     """Return the interpreter's Unicode classes as ranges: first code points uint32[k] (from 0) and classes uint8[k]."""
-    # map() keeps a million calls out of Python's loop, as above.
-    characters = list(map(chr, range(CODE_POINTS)))
     of_category = defaultdict(lambda: SYMBOL, dict.fromkeys(_WORD_CATEGORIES, WORD))
-    categories = map(unicodedata.category, characters)
+    # map() keeps a million calls out of Python's loop, as above.
+    categories = map(unicodedata.category, _characters())
     classes = np.fromiter(map(of_category.__getitem__, categories), np.uint8, CODE_POINTS)
-    classes[np.fromiter(map(str.isspace, characters), np.bool_, CODE_POINTS)] = SPACE
+    classes[np.fromiter(map(str.isspace, _characters()), np.bool_, CODE_POINTS)] = SPACE
     firsts = np.flatnonzero(np.diff(classes, prepend=np.uint8(255)))
     return firsts.astype(np.uint32), classes[firsts]
+
+
+def _characters() -> Iterator[str]:
+    """Return all characters, one at a time: together they take 90 MB."""
+    return map(chr, range(CODE_POINTS))
 
 
 class CharacterTable:
