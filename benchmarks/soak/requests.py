@@ -14,7 +14,7 @@ import orjson
 
 from benchmarks.measure import ROOT
 from gramvec import Embedder
-from gramvec.embed.quantization import quantize
+from gramvec.embed.vectors import quantize
 from gramvec.explain.contributions import explain
 
 Expected = Callable[[Embedder], bytes]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import gramvec
 from bulk_support import MODEL, as_csv, as_jsonl, embed, embedded, killed, refusal, rows_kept
 from gramvec.bulk.embed_file import Files, Options, embed_file
-from gramvec.embed.quantization import quantize
+from gramvec.embed.vectors import quantize
 from gramvec.errors import InputError
 from gramvec.tables.inputs import Source
 from gramvec.tables.readers import open_reader

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 import gramvec
-from gramvec.embed.quantization import quantize
+from gramvec.embed.vectors import quantize
 from gramvec.errors import BundleError, InputError
 
 pytestmark = pytest.mark.slow

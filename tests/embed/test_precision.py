@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from gramvec import Embedder
-from gramvec.embed.quantization import check_precision, quantize
-from gramvec.embed.vectors import unit
+from gramvec.embed.vectors import check_precision, quantize, unit
 from gramvec.errors import InputError
 from gramvec.server.settings import Settings
 from http_support import PATIENCE, running

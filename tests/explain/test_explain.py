@@ -294,7 +294,7 @@ def test_the_products_of_long_texts_are_never_held_at_once(
     products, features = distinct[0] * distinct[1] * 4, sum(distinct) * embedder.dimension * 8
     assert peak < 3 * features + 40e6 < products
     # And the blocks change nothing.
-    monkeypatch.setattr("gramvec.explain.top_pairs.BLOCK", 200_000)
+    monkeypatch.setattr("gramvec.explain.contributions.BLOCK", 200_000)
     assert explain(embedder, source, target).pairs == found.pairs
 
 

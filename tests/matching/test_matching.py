@@ -21,7 +21,7 @@ import gramvec
 from bulk_support import gramvec_command
 from conftest import ROOT
 from gramvec import lexical
-from gramvec.cli.match_output import shared_words
+from gramvec.cli.jobs.match_output import shared_words
 from gramvec.errors import InputError
 from gramvec.matching import nearest as cosines
 from gramvec.matching import scoring

@@ -200,7 +200,7 @@ def test_serving_imports_no_torch_and_no_training() -> None:
         # Each of the integrations imports another library; two names of 0.1 raise an error that gives the new one;
         # `gramvec import` writes graphs with onnx, of the extra `static`.
         "left_out = ('gramvec.integrations.', 'gramvec.bulk.ray', 'gramvec.bulk.spark', 'gramvec.runtime.onnx_graph',"
-        " 'gramvec.hub.static_models', 'gramvec.cli.import_model')\n"
+        " 'gramvec.hub.static_models', 'gramvec.cli.models')\n"
         "[importlib.import_module(name) for name in names if not name.startswith(left_out)]\n"
         "assert len(names) > 20, names\n"
         "bad = {'torch', 'onnx', 'gramvec_training'} & set(sys.modules)\n"

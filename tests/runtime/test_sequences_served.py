@@ -20,8 +20,8 @@ import gramvec
 from gramvec.bundle.bundle import Manifest, open_bundle
 from gramvec.errors import BundleError, DeviceError, InputError
 from gramvec.explain.contributions import explain
+from gramvec.explain.decompose import MOST_PIECES, shares
 from gramvec.explain.neighbors import nearest_ngrams
-from gramvec.explain.occlusion import MOST_PIECES, shares
 from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.ort import PLACES, OnnxRuntime, taken
 from gramvec.server.settings import Settings

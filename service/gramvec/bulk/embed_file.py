@@ -23,11 +23,9 @@ from numpy.typing import NDArray
 
 import gramvec
 from gramvec.embed.embedder import Embedder
-from gramvec.embed.quantization import VectorPrecision, check_precision, quantize
-from gramvec.embed.vectors import Vectors, check_dimensions
+from gramvec.embed.vectors import VectorPrecision, Vectors, check_dimensions, check_precision, quantize
 from gramvec.errors import GramvecError, InputError
-from gramvec.tables.bad_rows import BadLines
-from gramvec.tables.batches import BLOCK_ROWS, START, Block, Position, Reader
+from gramvec.tables.batches import BLOCK_ROWS, START, BadLines, Block, Position, Reader
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader
@@ -104,7 +102,7 @@ def provenance(embedder: Embedder, options: dict[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Options:
-    """Options that decide the numbers of a vector, see Embedder.embed and gramvec.embed.quantization."""
+    """Options that decide the numbers of a vector, see Embedder.embed and gramvec.embed.vectors."""
 
     normalize: bool = True
     dimensions: int | None = None

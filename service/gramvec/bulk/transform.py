@@ -25,9 +25,9 @@ from gramvec.bulk.embed_file import COLUMN, EMBEDDING, Files, Options, Work, emb
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.tables.arrow import pyarrow, texts_of, vector_column, with_metadata
 from gramvec.tables.batches import START, Block
 from gramvec.tables.columns import OnError
+from gramvec.tables.parquet import pyarrow, texts_of, vector_column, with_metadata
 
 MISSING = "Ray Data is not installed: pip install 'gramvec[ray]'"
 SPARK_TYPES = {"float32": "FloatType", "int8": "ByteType", "binary": "ByteType"}

@@ -1,7 +1,7 @@
-"""The bundle: a folder that holds one model, immutable, every file of it checked when it is opened.
+"""Bundle: an immutable folder that holds one model; every file is checked when the bundle is opened.
 
-docs/bundle-format.md describes the files. A bundle may come from a stranger who has made its digests right: opening one
-ends in a Bundle that is safe to use, or in one sentence.
+docs/bundle-format.md describes the files. A bundle is untrusted even if its digests are right: opening one ends in a
+Bundle that is safe to use, or in an error of one sentence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import orjson
 
-from gramvec.bundle.finite import check_finite
 from gramvec.bundle.graph_check import check_graph
 from gramvec.bundle.manifest import (
     CPU_GRAPH,
@@ -39,7 +38,7 @@ from gramvec.bundle.manifest import (
 )
 from gramvec.bundle.resolve import MANIFEST, find_bundle
 from gramvec.bundle.verified_files import VerifiedFiles, opened_folder
-from gramvec.bundle.weights import MappedWeights, mapped_weights
+from gramvec.bundle.weights import MappedWeights, check_finite, mapped_weights
 from gramvec.errors import BundleError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
@@ -278,3 +277,32 @@ def manifest_bytes(manifest: Manifest) -> bytes:
     """Return the contents of a manifest.json; fields that a model has no use for are left out."""
     without: dict[str, Any] = {"lexical": True} if manifest.lexical is None else {}
     return orjson.dumps(manifest.model_dump(exclude=without), option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def check_target(folder: Path, *, overwrite: bool) -> None:
+    """Raise InputError where a bundle cannot be put into this folder."""
+    if folder.is_dir() and (folder / MANIFEST).is_file():
+        if not overwrite:
+            raise InputError(f"{folder} holds a model already; choose another folder or pass --overwrite")
+    elif folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder} holds other files, which a model would take the place of; choose another folder")
+    elif folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; choose another folder")
+
+
+def copy_bundle(name_or_path: str | os.PathLike[str], folder: Path, *, overwrite: bool = False) -> Bundle:
+    """A verified copy of a bundle in `folder`, which is there as a whole or not at all; opened.
+
+    Raises:
+        BundleError: the bundle is not whole.
+        InputError: the folder is not free.
+        OSError: it cannot be written.
+    """
+    check_target(folder, overwrite=overwrite)
+    source = open_bundle(name_or_path)
+    with staged_folder(folder) as stage:
+        for name in (*source.manifest.files, MANIFEST):
+            shutil.copyfile(source.path / name, stage / name)
+        if open_bundle(stage).digest != source.digest:
+            raise BundleError(f"{source.path} was changed while it was copied; copy it again")
+    return open_bundle(folder)

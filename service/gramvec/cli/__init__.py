@@ -1,4 +1,4 @@
-"""The command line: one module a group of commands. Nothing else imports click.
+"""The command line: commands about models here, those that read files in `jobs`. Nothing else imports click.
 
 A new command is a function in one of these modules and a line in `main.COMMANDS`.
 """

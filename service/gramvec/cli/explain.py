@@ -16,7 +16,7 @@ from gramvec.explain.contributions import MOST_PAIRS, TOP_K, Explanation, Featur
 from gramvec.explain.neighbors import NEAREST, nearest_ngrams, nearest_words
 from gramvec.runtime.base import Device
 from gramvec.tables.batches import BLOCK_ROWS
-from gramvec.tables.text_lines import read_lines
+from gramvec.tables.inputs import read_lines
 
 
 @click.command("explain", short_help="Show which features made a score.")

@@ -17,23 +17,23 @@ import click
 
 from gramvec import __version__
 from gramvec.errors import GramvecError
-from gramvec.tables.text_lines import why_not_written
+from gramvec.tables.inputs import why_not_written
 
 # Modules are imported when a command is called: FastAPI takes longer to import than most commands take to run.
 COMMANDS = {
-    "classify": ("gramvec.cli.classify", "classify"),
-    "dedupe": ("gramvec.cli.dedupe", "dedupe"),
-    "embed": ("gramvec.cli.embed", "embed"),
+    "classify": ("gramvec.cli.jobs.classify", "classify"),
+    "dedupe": ("gramvec.cli.jobs.dedupe", "dedupe"),
+    "embed": ("gramvec.cli.jobs.embed", "embed"),
     "explain": ("gramvec.cli.explain", "explain_command"),
-    "import": ("gramvec.cli.import_model", "import_model"),
-    "index": ("gramvec.cli.index", "index"),
+    "import": ("gramvec.cli.models", "import_model"),
+    "index": ("gramvec.cli.jobs.search", "index"),
     "inspect": ("gramvec.cli.models", "inspect"),
-    "match": ("gramvec.cli.match", "match_command"),
+    "match": ("gramvec.cli.jobs.match", "match_command"),
     "neighbors": ("gramvec.cli.explain", "neighbors_command"),
-    "pull": ("gramvec.cli.hub", "pull"),
-    "push": ("gramvec.cli.hub", "push"),
-    "save": ("gramvec.cli.hub", "save"),
-    "search": ("gramvec.cli.search", "search"),
+    "pull": ("gramvec.cli.models", "pull"),
+    "push": ("gramvec.cli.models", "push"),
+    "save": ("gramvec.cli.models", "save"),
+    "search": ("gramvec.cli.jobs.search", "search"),
     "serve": ("gramvec.cli.serve", "serve"),
     "similarity": ("gramvec.cli.models", "similarity"),
     "verify": ("gramvec.cli.models", "verify"),

@@ -1,4 +1,4 @@
-"""The commands `gramvec similarity`, `gramvec inspect` and `gramvec verify`."""
+"""Commands about models: `gramvec similarity`, `inspect`, `verify`, `save`, `push`, `pull` and `import`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 import click
 import orjson
 
-from gramvec.bundle.bundle import DEFAULT_MODEL, Manifest
+from gramvec.bundle.bundle import DEFAULT_MODEL, Manifest, copy_bundle
+from gramvec.bundle.manifest import Precision
 from gramvec.cli.options import device_option, model_option, printable, space_option
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
-from gramvec.embed.spaces import Space
+from gramvec.embed.vectors import Space
 from gramvec.embed.verify import compare, sample_texts
 from gramvec.errors import BackendError, GramvecError, InputError
 from gramvec.runtime.base import Device
 from gramvec.tables.batches import BLOCK_ROWS
-from gramvec.tables.text_lines import read_lines
+from gramvec.tables.inputs import read_lines
 
 
 @click.command(short_help="Score one text against others.")
@@ -151,3 +152,93 @@ def _lines(path: Path) -> Iterator[str]:
     with path.open("rb") as file:
         for _, lines in read_lines(file, BLOCK_ROWS):
             yield from lines
+
+
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace an existing model.")
+
+
+@click.command(short_help="Copy a model into a folder.")
+@click.argument("model")
+@click.argument("folder", type=click.Path(path_type=Path))
+@overwrite_option
+def save(model: str, folder: Path, overwrite: bool) -> None:
+    """Copy the files of MODEL (a name in models/, or the folder of a bundle) to FOLDER and verify them there.
+
+    \b
+    Example:
+      gramvec save gramvec-en /srv/models/gramvec-en
+    """  # noqa: D301 - click takes the character, not its escape
+    bundle = copy_bundle(model, folder, overwrite=overwrite)
+    click.echo(f"{bundle.manifest.name}\t{bundle.digest}\t{folder}")
+
+
+@click.command(short_help="Upload a model to a hub.")
+@click.argument("model")
+@click.argument("repository")
+@click.option("--revision", help="Branch to commit to, instead of the main one.")
+@click.option("--private", is_flag=True, help="Make a new repository private.")
+def push(model: str, repository: str, revision: str | None, private: bool) -> None:
+    """Upload MODEL to REPOSITORY, as in ORG/NAME, of the Hugging Face Hub or the one that HF_ENDPOINT names.
+
+    Prints the digest of the model, which `gramvec pull --digest` checks, and the commit. Needs a token with write
+    access: HF_TOKEN, or the one stored by hf auth login.
+
+    \b
+    Example:
+      gramvec push models/mine my-org/my-model
+    """  # noqa: D301
+    from gramvec.hub.models import push as push_bundle
+
+    pushed = push_bundle(model, repository, revision=revision, private=private)
+    click.echo(f"{repository}\t{pushed.digest}\t{pushed.commit}")
+
+
+@click.command(short_help="Download a model from a hub.")
+@click.argument("repository")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--digest", help="Expected digest of the model, or its first 12 or more digits.")
+@overwrite_option
+def pull(repository: str, folder: Path | None, digest: str | None, overwrite: bool) -> None:
+    """Download REPOSITORY, as in ORG/NAME or ORG/NAME@REVISION, into FOLDER (models/NAME if left out).
+
+    Every file and the golden texts are verified before anything appears in FOLDER. A static model of model2vec or
+    sentence-transformers is imported (see gramvec import).
+
+    \b
+    Example:
+      gramvec pull my-org/my-model@v1 models/mine --digest 8fbc77aa4c2d
+    """  # noqa: D301
+    from gramvec.hub.models import pull as pull_bundle
+
+    pulled = pull_bundle(repository, folder, digest=digest, overwrite=overwrite)
+    click.echo(f"{pulled.name}\t{pulled.digest}\t{pulled.folder}")
+
+
+@click.command(name="import", short_help="Import a static embedding model.")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder of the new model.")
+@click.option("--name", help="Name of the model.  [default: the name of that folder]")
+@click.option(
+    "--precision",
+    type=click.Choice(["int8", "float16", "float32"]),
+    help="Type of the stored table.  [default: int8, or float16 where int8 costs over 0.001 of cosine]",
+)
+@overwrite_option
+def import_model(folder: Path, out: Path, name: str | None, precision: Precision | None, overwrite: bool) -> None:
+    """Write the static model in FOLDER, of model2vec or sentence-transformers' StaticEmbedding, as a gramvec model.
+
+    Needs the extra static; serving the model does, too.
+
+    \b
+    Example:
+      gramvec import potion-base-8M -o models/potion
+    """  # noqa: D301 - click takes the character, not its escape
+    try:
+        from gramvec.hub.static_models import import_static
+    except ImportError as error:
+        raise InputError(f"this needs {error.name}; install it with: pip install 'gramvec[static]'") from error
+    manifest, loss = import_static(folder, out, name=name, precision=precision, overwrite=overwrite)
+    click.echo(
+        f"{out}: {manifest.rows:,} tokens of {manifest.dimension} columns in {manifest.graph.precision}, "
+        f"which costs a golden text at most {loss:.1e} of cosine"
+    )

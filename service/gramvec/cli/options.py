@@ -9,7 +9,7 @@ import click
 from tqdm import tqdm
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
-from gramvec.embed.spaces import SPACES
+from gramvec.embed.vectors import SPACES
 from gramvec.errors import check_space_name
 
 

@@ -1,6 +1,6 @@
 """Texts to vectors: the library, from a model's name or folder to a finished matrix.
 
-A new way to finish vectors is a function in `vectors` or `quantization`.
+A new way to finish vectors is a function in `vectors`.
 """
 
 from __future__ import annotations

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from gramvec.bundle.bundle import Bundle, Manifest
 from gramvec.embed.inputs import TruncationDirection, in_batches, prepared
 from gramvec.embed.reranking import RerankedText, best_first, rerank_scores
-from gramvec.embed.spaces import Space, check_space, columns_of
 from gramvec.embed.st_compat import Encodes
 from gramvec.embed.vectors import (
     RawEmbeddings,
+    Space,
     Vectors,
     check_dimensions,
+    check_space,
+    columns_of,
     cosine_matrix,
     cosine_pairs,
     finish,

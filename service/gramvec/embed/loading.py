@@ -8,8 +8,7 @@ import numpy as np
 
 from gramvec.bundle.bundle import DEFAULT_MODEL, Bundle, open_bundle
 from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
-from gramvec.embed.spaces import Space, check_space
-from gramvec.embed.vectors import unit
+from gramvec.embed.vectors import Space, check_space, unit
 from gramvec.errors import BundleError, DeviceError
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.runtime.base import Device, Runtime

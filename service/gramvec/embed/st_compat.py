@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.embed.quantization import VectorPrecision, check_precision, quantize
-from gramvec.embed.vectors import Vectors
+from gramvec.embed.vectors import VectorPrecision, Vectors, check_precision, quantize
 from gramvec.errors import InputError
 from gramvec.text.inputs import listed
 

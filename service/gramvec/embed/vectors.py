@@ -1,19 +1,20 @@
-"""From the model's vectors to what a caller asked for: fewer dimensions, unit length, cosines.
+"""Vectors as a caller asks for them: a space's columns, fewer dimensions, unit length, cosines, fewer bits.
 
-Every result depends on its own rows alone, to the bit: sums go along a row in numpy's fixed pairwise order, never
-through a matrix product, whose rounding changes with the shape.
+Every result depends only on its own rows, to the bit: sums go along a row in numpy's fixed pairwise order. A matrix
+product is never used, because its rounding changes with the shape.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator
 
 from gramvec import native
-from gramvec.errors import InputError
+from gramvec.errors import InputError, check_space_name
 
 Vectors = NDArray[np.float32]
 
@@ -136,3 +137,80 @@ def cosine_matrix(left: RawEmbeddings, right: RawEmbeddings) -> Vectors:
         np.add.reduce(b * one, axis=1, out=row)
     known = (left.feature_counts > 0)[:, None] & (right.feature_counts > 0)[None, :]
     return np.where(known, np.clip(scores, -1, 1), np.float32(0))
+
+
+VectorPrecision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
+PRECISIONS: tuple[str, ...] = get_args(VectorPrecision)
+
+# The value of a component of 1. sentence-transformers cuts the range that a calibration set has into 256 steps; here it
+# is the range of vectors of length 1, -1 to 1, so the bytes depend only on the vector.
+INT8_SCALE = 127
+UINT8_ZERO = 128
+OF_UNIT_VECTORS = ("int8", "uint8")
+
+
+def check_precision(precision: VectorPrecision | None, *, normalize: bool) -> None:
+    """Raise InputError for a precision that there is not, and one that has no meaning for vectors of any length."""
+    if precision is not None and precision not in PRECISIONS:
+        raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}", field="precision")
+    if precision in OF_UNIT_VECTORS and not normalize:
+        raise InputError(
+            f"precision {precision} is for vectors of length 1; leave out normalize, or ask for float32 or binary",
+            field="precision",
+        )
+
+
+def quantize(vectors: Vectors, precision: VectorPrecision | None) -> NDArray[np.generic]:
+    """float32[n, k] in another precision; None is float32.
+
+    int8[n, k]: 127 times the component of a vector of length 1, rounded to the nearest (a half to the even one).
+    uint8[n, k]: 128 more than that.
+    ubinary: uint8[n, ceil(k / 8)], a bit for each component, 1 where it is above 0, the first one the highest;
+    missing ones of the last byte are 0. binary: int8 of the same shape, 128 less than that.
+    """
+    match precision:
+        case "int8":
+            return np.rint(vectors * INT8_SCALE).astype(np.int8)
+        case "uint8":
+            return (np.rint(vectors * INT8_SCALE) + UINT8_ZERO).astype(np.uint8)
+        case "binary":
+            return (np.packbits(vectors > 0, axis=-1) ^ 0x80).view(np.int8)
+        case "ubinary":
+            return np.packbits(vectors > 0, axis=-1)
+        case _:
+            return vectors
+
+
+SpaceName = Literal["semantic", "lexical", "both"]
+Space = Annotated[SpaceName, BeforeValidator(check_space_name)]
+SPACES: tuple[SpaceName, ...] = get_args(SpaceName)
+
+
+def columns_of(space: SpaceName, computed: SpaceName, semantic: int) -> slice:
+    """Return the columns of `space` in vectors that an embedder of the space `computed` makes.
+
+    Args:
+        space: the columns that are wanted.
+        computed: the columns that the vectors have.
+        semantic: number of semantic columns, which come first.
+
+    Raises:
+        InputError: the vectors lack these columns, or `space` is not a valid space.
+    """
+    check_space(space)
+    if space == computed:
+        return slice(None)
+    if computed != "both":
+        said = f"the model was loaded with space={computed!r} only; leave out space, or load it with space='both'"
+        raise InputError(said, field="space")
+    return slice(semantic) if space == "semantic" else slice(semantic, None)
+
+
+def check_space(space: object) -> None:
+    """Raise InputError if `space` is not a valid space."""
+    try:
+        check_space_name(space)
+    except ValueError as error:
+        raise InputError(str(error), field="space") from None
+    if space not in SPACES:
+        raise InputError(f"space must be {', '.join(SPACES[:-1])} or {SPACES[-1]}, not {space!r}", field="space")

@@ -6,8 +6,8 @@ A new question that the rows can answer is a module here.
 from __future__ import annotations
 
 from gramvec.explain.contributions import Contribution, Explanation, Feature, explain
+from gramvec.explain.decompose import Word, WordPair
 from gramvec.explain.neighbors import Neighbor, nearest_ngrams, nearest_words, vocabulary_words
-from gramvec.explain.words import Word, WordPair
 
 __all__ = [
     "Contribution",

@@ -1,14 +1,14 @@
-"""Which features made a cosine: the score of two texts, shared out over pairs of features and over characters.
+"""Contributions: the score of two texts as a sum over pairs of features, pairs of words, and characters.
 
 A model that sums rows has cos(a, b) = sum over i, j of <x_i, y_j> / (|a| |b|), where x_i are the rows of the features
 of a and y_j those of b: each pair of features contributes one term. A mean divides the rows by their number. Before a
-tanh each column of a text is scaled by tanh(z) / z, z being its sum, so that features share what the tanh left of them
-(the rescale rule of DeepLIFT, Shrikumar et al. 2017). What is left then is the `residual`: the share of the bias, and
-less than 1e-5 of rounding where there is none.
+tanh each column of a text is scaled by tanh(z) / z, where z is its sum, so that features share what the tanh left of
+them (the rescale rule of DeepLIFT, Shrikumar et al. 2017). The rest is the `residual`: the share of the bias, and less
+than 1e-5 of rounding where there is none.
 
-Where a vector is no sum of rows, because layers are above it or the order of rows counts, features are left out one at
-a time (see `occlusion`): contributions of pairs are their interactions, and those of a text's features by how much the
-score falls without them, whose sum need not be the score.
+If a vector is not a sum of rows, because layers are above it or the order of rows counts, features are left out one at
+a time (see `decompose.shares`). The contribution of a pair is then its interaction, and that of a feature is by how
+much the score falls without it; their sum need not be the score.
 
 Rows of a memo in int8 were rounded apart from the rows that they stand for, by up to a hundredth of a text's vector.
 That difference is shared evenly among the text's features, so that the contributions are those of the score as served.
@@ -21,16 +21,15 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import cosine_matrix
 from gramvec.errors import InputError
-from gramvec.explain.decompose import TextSum, characters_of
+from gramvec.explain.decompose import TextSum, WordPair, characters_of
 from gramvec.explain.row_vectors import weights_of
-from gramvec.explain.top_pairs import largest
-from gramvec.explain.words import WordPair
 from gramvec.features.spans import Located
-from gramvec.text.arrays import Doubles
+from gramvec.text.arrays import Doubles, Int64s
 from gramvec.text.vocabulary import EntryKind
 
 TOP_K, MOST_PAIRS = 20, 1_000
@@ -189,3 +188,41 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
 
 def _side(one: TextSum, other: TextSum) -> Side:
     return Side(one.text, one.located, one.contributions_with(other), one.coverage, one.unknown_row)
+
+
+# Products held at a time, in float32: 16 MB.
+BLOCK = 4 * 2**20
+
+
+def largest(one: Doubles, other: Doubles, k: int) -> list[tuple[int, int, float]]:
+    """(i, j, product) of the k largest products of rows of float64[n, d] and float64[m, d], by size, whatever the sign.
+
+    Of equal ones that of the first rows comes first. They are found in float32 and told in float64.
+    """
+    if not len(one) or not len(other):
+        return []
+    left, right = one.astype(np.float32), other.astype(np.float32).T
+    width = right.shape[1]
+    step = max(1, BLOCK // width)
+    places, sizes = np.zeros(0, np.int64), np.zeros(0, np.float32)
+    for start in range(0, len(left), step):
+        block = np.abs(left[start : start + step] @ right).ravel()
+        chosen = _first_of_largest(block, k)
+        places = np.append(places, chosen + start * width)
+        sizes = np.append(sizes, block[chosen])
+        kept = _first_of_largest(sizes, k)
+        places, sizes = places[kept], sizes[kept]
+    i, j = np.divmod(places, width)
+    contributions = np.add.reduce(one[i] * other[j], axis=1)
+    order = np.lexsort((places, -np.abs(contributions)))
+    return [(int(i[at]), int(j[at]), float(contributions[at])) for at in order]
+
+
+def _first_of_largest(values: NDArray[np.float32], k: int) -> Int64s:
+    # The places of the k largest, ascending; of equal ones the first.
+    if len(values) <= k:
+        return np.arange(len(values))
+    limit = np.partition(values, len(values) - k)[len(values) - k]
+    above = np.flatnonzero(values > limit)
+    equal = np.flatnonzero(values == limit)[: k - len(above)]
+    return np.sort(np.append(above, equal))

@@ -1,22 +1,21 @@
-"""A text at length 1 as the sum of its features: what an explanation multiplies, pair by pair."""
+"""A text at length 1 as the sum of its features, and the share of each feature in the words of the text."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
-from gramvec.explain.occlusion import shares
 from gramvec.explain.row_vectors import Weights
-from gramvec.explain.words import Word, spread, words_of
 from gramvec.features.spans import Located, locate
 from gramvec.lexical.sketch import Ngrams
-from gramvec.text.arrays import Doubles, Int64s
+from gramvec.text.arrays import Doubles, FeatureBatch, Int64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,3 +162,105 @@ def _coverage(text: str, located: Located, unknown_row: int) -> float:
     ink = np.array([not character.isspace() for character in text], bool)
     covered = int(np.count_nonzero(ink & (np.cumsum(depth)[:-1] > 0)))
     return covered / max(1, int(np.count_nonzero(ink)))
+
+
+# Rows that are added at a time: 10 MB of 300 columns.
+BLOCK_ROWS = 4_096
+
+
+class Word(NamedTuple):
+    """Run of characters between white space; start, end: code-point offsets into the text as given."""
+
+    text: str
+    start: int
+    end: int
+
+
+class WordPair(NamedTuple):
+    """Contribution of a source word and a target word to the score."""
+
+    source: Word
+    target: Word
+    contribution: float
+
+
+def words_of(text: str) -> list[Word]:
+    """The words of a text, one at least: all of it where nothing but white space is in it."""
+    return [Word(one[0], *one.span()) for one in re.finditer(r"\S+", text)] or [Word(text, 0, len(text))]
+
+
+def spread(words: list[Word], first: Int64s, last: Int64s, rows: Doubles, of: Int64s, part: Doubles) -> Doubles:
+    """float64[words, d]: occurrences of features, each shared among words by the characters that it has in each.
+
+    first, last: of each occurrence its characters; white space has no share, and one of nothing else goes to the next
+    word. rows: float64[n, d]; of: for each occurrence its row; part: of each row what an occurrence is of it.
+    """
+    ends = np.cumsum([max(1, word.end - word.start) for word in words])
+    begins = np.append(0, ends[:-1])
+    # Characters are counted without white space: a place in the text -> those before it.
+    edges = np.array([(word.start, word.end) for word in words]).ravel()
+    counted = np.stack([begins, ends], axis=1).ravel()
+    first = np.minimum(np.interp(first, edges, counted).astype(np.int64), max(0, ends[-1] - 1))
+    last = np.maximum(np.interp(last, edges, counted).astype(np.int64), first + 1)
+    found = np.zeros((len(words), rows.shape[1]))
+    word = np.searchsorted(begins, first, side="right") - 1
+    left = np.arange(len(first))
+    while len(left):
+        here = np.minimum(last[left], ends[word]) - np.maximum(first[left], begins[word])
+        _add(found, word, rows, of[left], part[of[left]] * here / (last[left] - first[left]))
+        further = last[left] > ends[word]
+        left, word = left[further], word[further] + 1
+    return found
+
+
+def _add(found: Doubles, word: Int64s, rows: Doubles, of: Int64s, shares: Doubles) -> None:
+    order = np.argsort(word, kind="stable")
+    for start in range(0, len(order), BLOCK_ROWS):
+        some = order[start : start + BLOCK_ROWS]
+        words, places = np.unique(word[some], return_index=True)
+        found[words] += np.add.reduceat(rows[of[some]] * shares[some, None], places, axis=0)
+
+
+# Pieces of a text that are left out, one at a time: each is another text to embed. A text of more features is cut into
+# so many pieces, or fewer where all of these texts would have more rows than MOST_ROWS.
+MOST_PIECES = 64
+MOST_ROWS = 16_384
+
+
+def shares(embedder: Embedder, rows: NDArray[np.int32]) -> tuple[Doubles, Doubles]:
+    r"""Return the share of each of a text's features by occlusion (Zeiler and Fergus, 2014).
+
+    It explains models with layers above the sum of their rows, and models that read rows in order. With u(a) the
+    vector of a at length 1 and a\\i the text without feature i, the share of i is u(a) - u(a\\i). Its product with u(b)
+    is by how much the cosine with b falls when i is left out. The product of two shares,
+    cos(a, b) - cos(a\\i, b) - cos(a, b\\j) + cos(a\\i, b\\j), is what i and j do only together. For a sum of rows
+    without normalization it is exactly the product of two rows.
+
+    Args:
+        embedder: the model.
+        rows: int32[n], the features in the model's order.
+
+    Returns:
+        float64[n, d], the shares, and float64[d], the text's vector at length 1. Features that are left out together
+        share their effect evenly.
+
+    Raises:
+        BackendError: the runtime fails.
+    """
+    n = len(rows)
+    pieces = max(1, min(n, MOST_PIECES, MOST_ROWS // max(1, n)))
+    bounds = np.linspace(0, n, pieces + 1).astype(np.int64)
+    sizes = np.diff(bounds)
+    piece = np.repeat(np.arange(pieces), sizes)
+    left = [rows, *(rows[piece != index] for index in range(pieces))]
+    offsets = np.cumsum([0, *map(len, left)]).astype(np.int64)
+    units = _units(embedder.vectors_of(FeatureBatch(np.concatenate(left), offsets)), np.diff(offsets))
+    whole = units[0]
+    return ((whole - units[1:]) / np.maximum(sizes, 1)[:, None])[piece], whole
+
+
+def _units(vectors: NDArray[np.float32], counts: NDArray[np.int64]) -> Doubles:
+    """float64[n, d] at length 1; zeros for a text without features, as served."""
+    wide = np.where(counts[:, None] > 0, vectors, np.float32(0)).astype(np.float64)
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    return np.asarray(wide / np.where(lengths > 0, lengths, 1))

@@ -10,8 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from gramvec.bundle.bundle import Manifest, open_bundle, staged_folder
-from gramvec.bundle.copy import check_target
+from gramvec.bundle.bundle import Manifest, check_target, open_bundle, staged_folder
 from gramvec.bundle.manifest import MOST_BYTES as MOST_MANIFEST_BYTES
 from gramvec.bundle.manifest import TOKENIZER, read_manifest
 from gramvec.bundle.resolve import MANIFEST

@@ -18,8 +18,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramvec.bundle.bundle import GRAPH, TOKENIZER, Golden, Manifest, Precision, staged_folder, write_manifest
-from gramvec.bundle.copy import check_target
+from gramvec.bundle.bundle import (
+    GRAPH,
+    TOKENIZER,
+    Golden,
+    Manifest,
+    Precision,
+    check_target,
+    staged_folder,
+    write_manifest,
+)
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, quoted
 from gramvec.features.tokens import MOST_BYTES, TokenFeaturizer, TokenSpec, TokenVocabulary, json_of

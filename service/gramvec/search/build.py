@@ -39,8 +39,7 @@ from gramvec.search.folder import (
 )
 from gramvec.search.vectors import kernels, zero_rows
 from gramvec.search.writer import IndexWriter, SeenIds
-from gramvec.tables.bad_rows import BadLines
-from gramvec.tables.batches import START, Block, Position, Reader
+from gramvec.tables.batches import START, BadLines, Block, Position, Reader
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader

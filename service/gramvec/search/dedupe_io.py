@@ -19,11 +19,10 @@ from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.errors import InputError
 from gramvec.search.dedupe import Features, NearPairs, groups, same_numbers, score_pairs
 from gramvec.search.index import Index
-from gramvec.tables.arrow import pyarrow
-from gramvec.tables.bad_rows import BadLines
+from gramvec.tables.batches import BadLines
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FileFormat, Form, Source
-from gramvec.tables.parquet import ParquetReader
+from gramvec.tables.parquet import ParquetReader, pyarrow
 from gramvec.tables.readers import CsvReader, open_reader
 from gramvec.tables.staging import whole
 from gramvec.text.arrays import Int64s

@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from gramvec.embed.quantization import VectorPrecision
-from gramvec.embed.spaces import Space
+from gramvec.embed.vectors import Space, VectorPrecision
 
 # Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
 Direction = Literal["left", "right", "Left", "Right"]

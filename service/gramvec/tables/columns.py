@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gramvec.errors import InputError, quoted
-from gramvec.tables.bad_rows import BadLines
-from gramvec.tables.batches import Block, Reader
+from gramvec.tables.batches import BadLines, Block, Reader
 from gramvec.tables.inputs import FileFormat, Form, Source, form_of, readable
 from gramvec.tables.readers import open_reader
 from gramvec.tables.writers import records_of

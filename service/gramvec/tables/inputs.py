@@ -1,8 +1,9 @@
-"""Inputs: files or standard input, plain or compressed, read as bytes or as bounded lines."""
+"""Inputs: files or standard input, plain or compressed, read as bytes or as lines of bounded length."""
 
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import io
 import os
@@ -12,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal, get_args
 
@@ -104,7 +106,7 @@ class Source:
         if ending == ".gz" or head.startswith(GZIP):
             self.stream: BinaryIO = io.BufferedReader(gzip.GzipFile(fileobj=self._raw))
         elif ending == ".zst" or head.startswith(ZSTD):
-            from gramvec.tables.arrow import zstd_stream
+            from gramvec.tables.parquet import zstd_stream
 
             self.stream = zstd_stream(self._raw)
         else:
@@ -189,3 +191,32 @@ def readable(source: Source) -> Iterator[None]:
         if error.errno is not None:  # the system's own, which names its file
             raise
         raise InputError(f"{source.name}: damaged or cut off ({quoted(error)}); compress it again") from error
+
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def read_lines(source: BinaryIO, batch_size: int) -> Iterator[tuple[int, list[str]]]:
+    """Batches of lines, split at line feeds alone, each with the number of its first line, from 1.
+
+    A carriage return at the end of a line is dropped.
+
+    Raises InputError, with the line's number, for a line that is not UTF-8.
+    """
+    numbered = enumerate(source, start=1)
+    while batch := list(islice(numbered, batch_size)):
+        yield batch[0][0], [_decoded(number, line) for number, line in batch]
+
+
+def _decoded(number: int, line: bytes) -> str:
+    try:
+        return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"line {number}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv") from error
+
+
+def why_not_written(error: OSError) -> str:
+    """A sentence for what the system refused while a command wrote its results."""
+    where = f"{error.filename}: " if error.filename else ""
+    remedy = "make room or choose another place; no part of a file was left" if error.errno in NO_ROOM else "look there"
+    return f"{where}{error.strerror or error}; {remedy}"

@@ -24,8 +24,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from gramvec.errors import InputError
-from gramvec.tables.bad_rows import BadLines
-from gramvec.tables.batches import START, Position
+from gramvec.tables.batches import START, BadLines, Position
 from gramvec.tables.writers import Writes
 
 JOURNAL_VERSION = 1

@@ -14,7 +14,7 @@ from gramvec.errors import InputError
 from gramvec_training.cli.support import PATH, one_sentence
 
 if TYPE_CHECKING:
-    from gramvec.embed.spaces import Space
+    from gramvec.embed.vectors import Space
     from gramvec_training.evaluate.backend import ComponentSides, ModelForTexts, ScoredModel, Typos
     from gramvec_training.evaluate.similarity import SimilaritySet
     from gramvec_training.evaluate.tasks import Families

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from gramvec.errors import GramvecError, InputError
-from gramvec.tables.text_lines import why_not_written
+from gramvec.tables.inputs import why_not_written
 
 # torch, scipy and onnx are imported inside the functions, so that --help answers at once.
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
-from gramvec.embed.spaces import Space
+from gramvec.embed.vectors import Space
 from gramvec.errors import InputError
 from gramvec.lexical.letters import LETTERS_SHARE, Collection, letter_scores
 from gramvec.lexical.sparse import fit

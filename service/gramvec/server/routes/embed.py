@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from gramvec.embed.quantization import VectorPrecision, check_precision, quantize
-from gramvec.embed.vectors import RawEmbeddings, Vectors, finish
+from gramvec.embed.vectors import RawEmbeddings, VectorPrecision, Vectors, check_precision, finish, quantize
 from gramvec.server.request import Request
 from gramvec.server.responses import (
     JSON,

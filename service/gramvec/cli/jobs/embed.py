@@ -19,8 +19,7 @@ from gramvec.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Inte
 from gramvec.cli.options import device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
-from gramvec.embed.quantization import VectorPrecision
-from gramvec.embed.spaces import Space
+from gramvec.embed.vectors import Space, VectorPrecision
 from gramvec.runtime.base import Device
 from gramvec.tables.batches import BLOCK_ROWS, Reader
 from gramvec.tables.columns import OnError

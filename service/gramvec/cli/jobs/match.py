@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from gramvec.bulk.embed_file import COLUMN, cores
-from gramvec.cli.embed import on_error_option, progress, threads_option, told_to_stop
-from gramvec.cli.match_labels import LabelOptions, MatchOptions
-from gramvec.cli.match_output import EXPLAINED, NAMES, OUTPUTS, records_of, write
+from gramvec.cli.jobs.embed import on_error_option, progress, threads_option, told_to_stop
+from gramvec.cli.jobs.match_labels import LabelOptions, MatchOptions
+from gramvec.cli.jobs.match_output import EXPLAINED, NAMES, OUTPUTS, records_of, write
 from gramvec.cli.options import Bars
 from gramvec.errors import InputError
 from gramvec.matching.fields import Field

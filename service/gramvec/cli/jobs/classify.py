@@ -13,7 +13,7 @@ from gramvec.bulk.embed_file import Files, Interrupted, Options, embed_file
 from gramvec.classify.fit import PARTS, fit_head
 from gramvec.classify.head import Head
 from gramvec.classify.writer import LabelForm, LabelFormat
-from gramvec.cli.embed import (
+from gramvec.cli.jobs.embed import (
     STOPPED,
     column_option,
     input_format_option,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import click
 
-from gramvec.cli.match_output import OUTPUTS, REVIEWED, records_of, write
+from gramvec.cli.jobs.match_output import OUTPUTS, REVIEWED, records_of, write
 from gramvec.errors import InputError
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Blocks, Field, Matched, choose, match_fields

@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 
 from gramvec.bulk.embed_file import cores
-from gramvec.cli.embed import (
+from gramvec.cli.jobs.embed import (
     column_option,
     input_format_option,
     on_error_option,
@@ -23,7 +23,7 @@ from gramvec.cli.embed import (
     threads_option,
     told_to_stop,
 )  # fmt: skip
-from gramvec.cli.index import gone_option
+from gramvec.cli.jobs.search import gone_option
 from gramvec.cli.options import Bars, bar, printable
 from gramvec.search.dedupe import LEAST_THRESHOLD, NearPairs, similar_pairs
 from gramvec.search.dedupe_io import DedupeResult, DedupeTexts, Known, known_rows, read_texts, spooled, write_kept
