@@ -13,16 +13,16 @@ from gramvec.errors import InputError
 
 if TYPE_CHECKING:
     from gramvec.integrations.bertopic import BertopicBackend
-    from gramvec.integrations.chroma import ChromaEmbeddingFunction
-    from gramvec.integrations.duckdb import register_duckdb
     from gramvec.integrations.haystack import HaystackDocumentEmbedder, HaystackTextEmbedder
-    from gramvec.integrations.lancedb import LanceEmbeddingFunction
     from gramvec.integrations.langchain import LangChainEmbeddings
     from gramvec.integrations.llama_index import LlamaIndexEmbedding
     from gramvec.integrations.mteb import MtebEncoder, mteb_meta
-    from gramvec.integrations.polars import register_polars
     from gramvec.integrations.scikit_learn import TextEmbedder
-    from gramvec.integrations.word_vectors import save_word_vectors
+    from gramvec.integrations.stores.chroma import ChromaEmbeddingFunction
+    from gramvec.integrations.stores.duckdb import register_duckdb
+    from gramvec.integrations.stores.lancedb import LanceEmbeddingFunction
+    from gramvec.integrations.stores.polars import register_polars
+    from gramvec.integrations.stores.word_vectors import save_word_vectors
 
 __all__ = [
     "BertopicBackend",
@@ -43,18 +43,18 @@ __all__ = [
 # The module of each name, and the packages that it needs.
 _WHERE = {
     "BertopicBackend": ("bertopic", "bertopic"),
-    "ChromaEmbeddingFunction": ("chroma", "chromadb"),
+    "ChromaEmbeddingFunction": ("stores.chroma", "chromadb"),
     "HaystackDocumentEmbedder": ("haystack", "haystack-ai"),
     "HaystackTextEmbedder": ("haystack", "haystack-ai"),
-    "LanceEmbeddingFunction": ("lancedb", "lancedb"),
+    "LanceEmbeddingFunction": ("stores.lancedb", "lancedb"),
     "LangChainEmbeddings": ("langchain", "langchain-core"),
     "LlamaIndexEmbedding": ("llama_index", "llama-index-core"),
     "MtebEncoder": ("mteb", "mteb"),
     "TextEmbedder": ("scikit_learn", "scikit-learn"),
     "mteb_meta": ("mteb", "mteb"),
-    "register_duckdb": ("duckdb", "duckdb pyarrow"),
-    "register_polars": ("polars", "polars"),
-    "save_word_vectors": ("word_vectors", "numpy"),
+    "register_duckdb": ("stores.duckdb", "duckdb pyarrow"),
+    "register_polars": ("stores.polars", "polars"),
+    "save_word_vectors": ("stores.word_vectors", "numpy"),
 }
 
 
