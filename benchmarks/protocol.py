@@ -12,19 +12,19 @@ from benchmarks.servers import Command, Server
 
 # Each is run before the command line, in the same process.
 WITHOUT_HEADS = """
-from gramvec.server.http1.connections import KnownHeads
-KnownHeads.find = lambda self, data: None
-KnownHeads.add = lambda self, raw, head: None
+from gramvec.server.http1.connection import Connections
+Connections.known_head = lambda self, data: None
+Connections.keep_head = lambda self, raw, head: None
 """
 UVICORN = """
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from gramvec.server.processes import server
 Config = uvicorn.Config
-def config(lifespan, **named):
-    application = lifespan.__self__._app
+def config(own, **named):
+    application = own.__self__._app
     async def both(scope, receive, send):
-        await (lifespan if scope["type"] == "lifespan" else application)(scope, receive, send)
+        await (own if scope["type"] == "lifespan" else application)(scope, receive, send)
     return Config(both, **{**named, "http": HttpToolsProtocol})
 server.uvicorn.Config = config
 """
