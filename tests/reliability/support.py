@@ -87,13 +87,6 @@ class Counted:
             self.under_way -= 1
 
     @property
-    def prompt_paths(self) -> frozenset[str]:
-        return self._app.prompt_paths
-
-    def count_unread(self, status: int, *, begun: bool) -> None:
-        self._app.count_unread(status, begun=begun)
-
-    @property
     def tasks(self) -> int:
         """Tasks that the loop holds, those of the server itself included."""
         assert self.loop is not None

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramvec.server.http1.connections import LONGEST_HEAD, MOST_HEADS, KnownHeads
-from gramvec.server.http1.limits import Limits
-from gramvec.server.http1.parser import CHUNKED, Chunked, Counted, HeadReader, Refused, RequestBody, RequestHead
+from gramvec.server.http1.connection import LONGEST_HEAD, MOST_HEADS, Connections
+from gramvec.server.http1.parser import CHUNKED, Chunked, Counted, HeadReader, Refused, RequestHead
 from gramvec.server.settings import Settings
 
 LINE = b"POST /embed?a=1 HTTP/1.1\r\n"
 HOST = b"host: t\r\n"
-LIMITS = Limits.of(Settings(), 75.0)
+LIMITS = Settings()
 cuts = st.lists(st.integers(1, 60), max_size=12)
 
 
@@ -108,15 +107,15 @@ def test_a_head_needs_a_host_and_no_tunnel() -> None:
 
 
 def test_the_limits_of_a_head_are_exact() -> None:
-    assert len(head_of(*[b"x: y"] * (LIMITS.header_lines - 1)).headers) == LIMITS.header_lines
-    assert refused(*[b"x: y"] * LIMITS.header_lines)[0] == 431
-    rest = LIMITS.header_bytes - len(LINE + HOST + b"x: \r\n\r\n")
+    assert len(head_of(*[b"x: y"] * (LIMITS.max_header_lines - 1)).headers) == LIMITS.max_header_lines
+    assert refused(*[b"x: y"] * LIMITS.max_header_lines)[0] == 431
+    rest = LIMITS.max_header_bytes - len(LINE + HOST + b"x: \r\n\r\n")
     head_of(b"x: " + b"y" * rest)
     assert "larger than the limit of 65536 bytes" in refused(b"x: " + b"y" * (rest + 1))[1]
 
 
 def test_the_limits_of_a_head_are_settings() -> None:
-    few = Limits.of(Settings(max_header_lines=10, max_header_bytes=1024), 75.0)
+    few = Settings(max_header_lines=10, max_header_bytes=1024)
     for lines, words in (
         (b"a:\r\n" * 12 + b"\r\n", "more than 10 header lines"),
         (b"a: " + b"b" * 1024, "limit of 1024 bytes"),
@@ -136,7 +135,7 @@ def test_an_absolute_target_without_a_path_is_the_root(target: bytes, expected: 
 def test_a_head_without_end_is_refused_at_the_limit_and_not_before() -> None:
     reader = HeadReader(LIMITS)
     reader.feed(LINE)
-    assert reader.feed(b"x: " + b"y" * (LIMITS.header_bytes - reader.size - 3)) is None
+    assert reader.feed(b"x: " + b"y" * (LIMITS.max_header_bytes - reader.size - 3)) is None
     with pytest.raises(Refused):
         reader.feed(b"y")
 
@@ -198,7 +197,7 @@ def test_a_head_is_read_alike_however_it_is_cut(
 # Bodies
 
 
-def read_body(body: RequestBody, parts: list[bytes]) -> Any:
+def read_body(body: Chunked | Counted, parts: list[bytes]) -> Any:
     """The content, and what lies behind it, None for a body that does not end; or why it is refused."""
     content = b""
     try:
@@ -313,9 +312,9 @@ def test_the_limits_of_extensions_and_trailers_are_exact(size: int) -> None:
         data = first + second + b"0\r\n" + b"a:" + b"b" * (trailer - 4) + b"\r\n\r\n"
         return read_body(Chunked(LIMITS), in_pieces_of(size, data))
 
-    assert body(LIMITS.extension_bytes, LIMITS.trailer_bytes) == (b"xy", b"")
-    assert body(LIMITS.extension_bytes + 1, 4)[0] == 431
-    assert body(0, LIMITS.trailer_bytes + 1)[0] == 431
+    assert body(LIMITS.max_extension_bytes, LIMITS.max_trailer_bytes) == (b"xy", b"")
+    assert body(LIMITS.max_extension_bytes + 1, 4)[0] == 431
+    assert body(0, LIMITS.max_trailer_bytes + 1)[0] == 431
 
 
 def test_many_small_chunks_are_read_in_turns() -> None:
@@ -331,16 +330,16 @@ def test_many_small_chunks_are_read_in_turns() -> None:
 
 
 def test_known_heads_have_a_bounded_number_and_size() -> None:
-    heads = KnownHeads()
+    heads = Connections(None, print, LIMITS)  # type: ignore[arg-type]
     many = [LINE + HOST + b"x-request-id: %d\r\n\r\n" % number for number in range(3 * MOST_HEADS)]
     for one in many:
-        heads.add(one, RequestHead.parse(one, LIMITS))
-    known = [heads.find(one + b"body\r\n\r\n") for one in many]
+        heads.keep_head(one, RequestHead.parse(one, LIMITS))
+    known = [heads.known_head(one + b"body\r\n\r\n") for one in many]
     assert known[-1] is not None
     assert known[-1][1] == len(many[-1])
     assert 0 < sum(one is not None for one in known) <= MOST_HEADS
     for other in (b"", many[-1][:-1], b"\r\n" + many[-1], many[-1].upper()):
-        assert heads.find(other) is None
+        assert heads.known_head(other) is None
     long = LINE + HOST + b"x: " + b"y" * LONGEST_HEAD + b"\r\n\r\n"
-    heads.add(long, RequestHead.parse(long, LIMITS))
-    assert heads.find(long) is None
+    heads.keep_head(long, RequestHead.parse(long, LIMITS))
+    assert heads.known_head(long) is None

@@ -116,7 +116,7 @@ def test_a_second_request_may_be_slow_too(server: RunningServer) -> None:
 
 
 def test_a_silent_connection_is_closed_in_the_end(embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gramvec.server.processes.server.KEEP_ALIVE_SECONDS", 0.5)
+    monkeypatch.setattr("gramvec.server.http1.connection.KEEP_ALIVE_SECONDS", 0.5)
     with (
         running(Settings(), embedder) as server,
         server.connect() as silent,

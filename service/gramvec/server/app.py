@@ -182,10 +182,6 @@ class Application:
         if self._spans is not None:
             record_span(self._spans, request)
 
-    def count_unread(self, status: int, *, begun: bool) -> None:
-        """Count a refusal by the protocol; see `Metrics.count_unread`."""
-        self._service.metrics.count_unread(status, begun=begun)
-
     async def _live(self, receive: Receive, send: Send) -> None:
         # The process may be another one than that which made the application.
         self._id_prefix = _random_prefix()

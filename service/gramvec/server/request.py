@@ -93,33 +93,6 @@ class Request:
         seconds, encode_seconds: from the head of the request, and from the model's result, to the response.
     """
 
-    __slots__ = (
-        "_began",
-        "_body_complete",
-        "_limit",
-        "_receive",
-        "_received",
-        "_reserved",
-        "_send",
-        "_server_side",
-        "complete",
-        "cors",
-        "encode_seconds",
-        "error",
-        "headers",
-        "path_parameter",
-        "reason",
-        "request_id",
-        "route",
-        "scope",
-        "seconds",
-        "service",
-        "started",
-        "status",
-        "template",
-        "usage",
-    )
-
     def __init__(
         self,
         service: Service,
@@ -188,12 +161,6 @@ class Request:
 
     async def body(self) -> bytes:
         """Return the whole body. Raises HttpError 413, or ClientDisconnect if it never comes."""
-        server_side = self._server_side
-        if server_side is not None and not self._received and (whole := server_side.take_body()) is not None:
-            self._body_complete = True
-            if len(whole) > self._limit:
-                raise too_large_body(self._limit)
-            return whole
         body = b""
         parts: list[bytes] = []
         while not self._body_complete:

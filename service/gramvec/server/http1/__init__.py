@@ -2,5 +2,5 @@
 
 Why it exists: a short request takes two thirds of the CPU time that it takes over uvicorn's own protocol
 (`make bench PARTS=protocol`), and whatever a hostile client may send, hold or delay has a limit: heads, trailers, chunk
-extensions, requests sent ahead, answers that are not read. A new limit is a number in `limits`.
+extensions, requests sent ahead, answers that are not read.
 """

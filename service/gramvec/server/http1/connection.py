@@ -1,24 +1,40 @@
-"""HTTP/1.1 connection of a client: parses bytes into requests and answers them in order."""
+"""HTTP/1.1 connections of one server: each parses bytes into requests and answers them in order; `Connections` has all.
+
+A client may hold, send or delay only so much: the numbers are below and in the settings.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import select
+import time
+from collections.abc import Callable, Coroutine
+from email.utils import formatdate
 from typing import Any
 
-from gramvec.server.http1.connections import Connections
-from gramvec.server.http1.cycle import RequestResponse
-from gramvec.server.http1.limits import (
-    LINGER_SECONDS,
-    MOST_DISCARDED_BYTES,
-    REQUESTS_A_TURN,
-    UNCOUNTED_BYTES,
-    FlowControl,
-    Timeouts,
-)
-from gramvec.server.http1.parser import CHUNKED, Chunked, Counted, HeadReader, Refused, RequestBody, RequestHead
+from starlette.types import ASGIApp
+
+from gramvec.server.http1.cycle import FlowControl, RequestResponse
+from gramvec.server.http1.parser import CHUNKED, END, Chunked, Counted, HeadReader, Refused, RequestHead
+from gramvec.server.settings import Settings
 
 ASGI = {"version": "3.0", "spec_version": "2.3"}
+
+# Longer than the 60 s that load balancers keep an idle connection: the side that reuses it must be first to close it.
+KEEP_ALIVE_SECONDS = 75
+# A body below this many bytes a second is too slow, once `body_timeout_seconds` are over.
+LEAST_RATE = 500
+# This much is read and dropped of a body whose request was answered before it had arrived; more closes the connection.
+MOST_DISCARDED_BYTES = 256 * 1024
+# A client that is refused while it still sends would lose the answer if the connection were closed at once.
+LINGER_SECONDS = 1.0
+# Bytes of unfinished heads and of requests sent ahead that a connection holds without being counted.
+UNCOUNTED_BYTES = 4 * 1024
+# Pipelined requests that are read before other connections have their turn.
+REQUESTS_A_TURN = 16
+# 1,000 heads of 200 bytes, as most are; a client that numbers its requests fills this with heads that never come again.
+MOST_HEADS = 1_000
+LONGEST_HEAD = 2_048
 
 
 class Connection(asyncio.Protocol):
@@ -28,18 +44,16 @@ class Connection(asyncio.Protocol):
         connections: all connections of the server.
     """
 
-    __slots__ = (
-        "_ahead", "_body", "_client", "_connections", "_deaf", "_discarded", "_fresh", "_half_closed", "_head", "_held",
-        "_loop", "_reading", "_request", "_secured", "_server", "_timeouts", "flow", "transport",
-    )  # fmt: skip
-
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self._loop = asyncio.get_running_loop()
-        self._timeouts = Timeouts(connections.limits, self._loop.time())
+        # When the last bytes arrived, when the current phase (idle, head, body) began, and its bytes of a body.
+        self._heard = self._since = self._unsent_since = self._loop.time()
+        self._body_bytes = 0
+        self._unsent = 0  # bytes of answers, at the last look
         self._head: HeadReader | None = None  # of a request that has begun to arrive
         self._request: RequestResponse | None = None  # that is being read or answered
-        self._body: RequestBody | None = None  # of that request, until it has ended
+        self._body: Chunked | Counted | None = None  # of that request, until it has ended
         self._ahead = b""  # bytes behind that request
         self._held = 0  # bytes of the head or ahead that all connections count
         self._discarded = 0  # bytes of a body that arrived after the answer
@@ -53,7 +67,7 @@ class Connection(asyncio.Protocol):
         self._secured = transport.get_extra_info("sslcontext") is not None
         self._server, self._client = (_address(transport.get_extra_info(f"{end}name")) for end in ("sock", "peer"))
         self._connections.members.add(self)
-        most = self._connections.limits.connections
+        most = self._connections.settings.max_connections
         if len(self._connections) > 2 * most:
             self._deaf = True
             transport.abort()
@@ -63,7 +77,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what has arrived, or keep it for later."""
-        self._timeouts.heard = self._loop.time()
+        self._heard = self._loop.time()
         if self._deaf:
             return
         if self._ahead or (self._request is not None and self._body is None):
@@ -121,23 +135,31 @@ class Connection(asyncio.Protocol):
 
     def sweep(self, now: float) -> None:
         """Close the connection if a timeout of its client is over."""
-        timeouts, closing, limits = self._timeouts, self.transport.is_closing(), self._connections.limits
-        if timeouts.takes_nothing(self.unsent, now) or (self._half_closed and not closing and self._is_reset()):
+        settings, closing, unsent = self._connections.settings, self.transport.is_closing(), self.unsent
+        if unsent != self._unsent:
+            self._unsent, self._unsent_since = unsent, now
+        takes_nothing = unsent and now - self._unsent_since > settings.send_timeout_seconds
+        if takes_nothing or (self._half_closed and not closing and self._is_reset()):
             self.transport.abort()
         elif self._deaf or closing:
             pass
         elif self.flow.read_paused or (self._request is not None and self._body is None):
-            timeouts.restart(now)
-        elif self._request is None and self._head is None:
-            if timeouts.is_idle(now):
-                self._part()
-        elif self._body is None:
-            if timeouts.is_slow_head(now):
-                self._refuse(
-                    Refused(408, f"the headers did not arrive within {limits.head:g} s; send the request again")
-                )
-        elif timeouts.is_slow_body(now):
-            self._refuse(Refused(408, f"the body did not arrive within {limits.body:g} s or so; send it again, faster"))
+            self._since = self._heard = now  # the server caused the delay
+        elif self._body is not None:
+            limit = settings.body_timeout_seconds
+            if now - self._heard > limit or now - self._since > limit + self._body_bytes / LEAST_RATE:
+                sentence = f"the body did not arrive within {limit:g} s or so; send it again, faster"
+                self._refuse(Refused(408, sentence))
+        elif self._head is not None:
+            limit = settings.header_timeout_seconds
+            if now - self._since > limit:
+                self._refuse(Refused(408, f"the headers did not arrive within {limit:g} s; send the request again"))
+        elif now - self._since > KEEP_ALIVE_SECONDS:
+            self._part()
+
+    def _begin_phase(self) -> None:
+        """Begin to wait for a request, a head or a body: with the last bytes that arrived."""
+        self._since, self._body_bytes = self._heard, 0
 
     def shut_down(self) -> None:
         """Close the connection, at once or with the answer that is in flight."""
@@ -184,7 +206,7 @@ class Connection(asyncio.Protocol):
         reader, connections = self._head, self._connections
         whole = reader is None
         if reader is None:
-            known = connections.known_heads.find(data)
+            known = connections.known_head(data)
             if known is not None:
                 head, size = known
                 self._begin(head, data[size:])
@@ -192,8 +214,8 @@ class Connection(asyncio.Protocol):
             data = data.lstrip(b"\r\n")  # RFC 9112, 2.2: empty lines before a request
             if not data:
                 return
-            reader = self._head = HeadReader(connections.limits)
-            self._timeouts.begin()
+            reader = self._head = HeadReader(connections.settings)
+            self._begin_phase()
         try:
             found = reader.feed(data)
         except Refused as refusal:
@@ -206,7 +228,7 @@ class Connection(asyncio.Protocol):
         self._head = None
         self._count(0)
         if whole:
-            connections.known_heads.add(data[:size], head)
+            connections.keep_head(data[:size], head)
         self._begin(head, data[size:])
 
     def _begin(self, head: RequestHead, rest: bytes) -> None:
@@ -221,9 +243,9 @@ class Connection(asyncio.Protocol):
             request.body_arrived(rest[:length], more=False)
             self._ahead = rest[length:]
         else:
-            self._body = Chunked(self._connections.limits) if length == CHUNKED else Counted(length)
+            self._body = Chunked(self._connections.settings) if length == CHUNKED else Counted(length)
             self._discarded = 0
-            self._timeouts.begin()
+            self._begin_phase()
             if rest:
                 self._read_body(rest)
         if not request.disconnected:
@@ -239,7 +261,7 @@ class Connection(asyncio.Protocol):
         except Refused as refusal:
             self._refuse(refusal)
             return
-        self._timeouts.body_bytes += len(data)
+        self._body_bytes += len(data)
         if request.complete:
             self._discarded += len(content)
         if rest is None:
@@ -288,7 +310,7 @@ class Connection(asyncio.Protocol):
         if counted != self._held:
             more, self._held = counted - self._held, counted
             if not self._connections.hold(more):
-                most = self._connections.limits.unread_bytes
+                most = self._connections.settings.max_unread_bytes
                 sentence = f"unfinished heads and requests sent ahead hold more than {most} bytes; try again later"
                 self._refuse(Refused(503, sentence, error_type="unhealthy", retry=1))
 
@@ -311,7 +333,7 @@ class Connection(asyncio.Protocol):
 
     def _settle(self) -> None:
         self._request = None
-        self._timeouts.begin()
+        self._begin_phase()
         if self._ahead and not self._reading:
             self._read_kept()
 
@@ -326,7 +348,7 @@ class Connection(asyncio.Protocol):
             if request is not None:
                 url = request.url
                 request.disconnect()
-            self._connections.app.count_unread(refusal.status, begun=begun)
+            self._connections.count_unread(refusal.status, begun=begun)
             self.transport.write(refusal.answer(url))
             self._part()
         elif request.complete:
@@ -355,3 +377,101 @@ class Connection(asyncio.Protocol):
 
 def _address(found: Any) -> tuple[str, int] | None:
     return (found[0], found[1]) if isinstance(found, tuple) else None
+
+
+class Connections:
+    """All connections of one server, on one event loop.
+
+    Args:
+        app: the application.
+        count_unread: counts an answer to a request that the application never answers: its status, and whether the
+            application has seen the request (`begun`).
+        settings: with the limits of each connection, and of all together.
+
+    Attributes:
+        retiring: each answer closes its connection.
+        tasks: requests that are being answered.
+    """
+
+    def __init__(self, app: ASGIApp, count_unread: Callable[..., None], settings: Settings) -> None:
+        self.app = app
+        self.count_unread = count_unread
+        self.settings = settings
+        self.retiring = False
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.members: set[Connection] = set()
+        self._known_heads: dict[bytes, RequestHead] = {}
+        self._unread_bytes = 0
+        self._second = 0
+        self._date = b""
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def known_head(self, data: bytes) -> tuple[RequestHead, int] | None:
+        """Return the head that `data` begins with if it was parsed before, and its bytes.
+
+        A client sends the same head again and again, but for the length of the body: a request of one text takes a
+        tenth less CPU time (`make bench PARTS=protocol`). A head ends with its first empty line for every reader, so
+        there is no doubt where a known one ends.
+        """
+        size = data.find(END, 0, LONGEST_HEAD) + len(END)
+        head = self._known_heads.get(data[:size])
+        return None if head is None else (head, size)
+
+    def keep_head(self, raw: bytes, head: RequestHead) -> None:
+        """Keep a parsed head, unless it is long."""
+        if len(raw) <= LONGEST_HEAD:
+            if len(self._known_heads) >= MOST_HEADS:
+                self._known_heads.clear()
+            self._known_heads[raw] = head
+
+    def hold(self, more: int) -> bool:
+        """Count `more` bytes that belong to no request yet; return False if all connections hold too much."""
+        self._unread_bytes += more
+        return more <= 0 or self._unread_bytes <= self.settings.max_unread_bytes
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine as a task, which `tasks` keeps."""
+        task = asyncio.get_running_loop().create_task(work)
+        if not task.done():  # as an eager task may be
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    def date(self) -> bytes:
+        """Return the Date header line of an answer (RFC 9110, 6.6.1)."""
+        now = int(time.time())
+        if now != self._second:
+            self._second, self._date = now, b"date: %b\r\n" % formatdate(now, usegmt=True).encode()
+        return self._date
+
+    @property
+    def busy(self) -> bool:
+        """Return True while a request is in flight."""
+        return bool(self.tasks) or any(one.in_flight for one in self.members)
+
+    @property
+    def has_new(self) -> bool:
+        """Return True if a connection has not sent a request yet."""
+        return any(one.is_new for one in self.members)
+
+    def unsent_bytes(self) -> int:
+        """Return the bytes of answers that clients have yet to take."""
+        return sum(one.unsent for one in self.members)
+
+    def sweep(self, now: float) -> None:
+        """Close connections whose timeouts are over at `now`, the loop's time; call it twice a second."""
+        for one in list(self.members):
+            one.sweep(now)
+
+    def retire(self) -> None:
+        """Close each connection with the next answer that is sent over it."""
+        self.retiring = True
+        for one in list(self.members):
+            if one.in_flight:
+                one.shut_down()
+
+    def shut_down(self) -> None:
+        """Close idle connections, and the others with the answer that is in flight."""
+        for one in list(self.members):
+            one.shut_down()

@@ -1,4 +1,4 @@
-"""ASGI cycle of a request and its answer, with shortcuts for a complete body and for a whole answer."""
+"""ASGI cycle of a request and its answer, with a shortcut for a whole answer, and the flow control of a connection."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Scope
 
-from gramvec.server.http1.limits import HIGH_WATER_BYTES, FlowControl
 from gramvec.server.http1.parser import RequestHead
 
 log = logging.getLogger("gramvec.server")
 
 # Up to here a body is copied behind its head, which costs less than a second write.
 SMALL_BYTES = 16 * 1024
+# A body that the application does not take stops the reading at this size.
+HIGH_WATER_BYTES = 64 * 1024
 STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 CLOSE = b"connection: close\r\n"
@@ -27,6 +28,61 @@ IN_CHUNKS, UNTIL_CLOSED = -1, -2
 
 _bad_name = re.compile(rb"[^!#$%&'*+.^_`|~0-9A-Za-z-]").search
 _bad_value = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
+
+
+class FlowControl:
+    """Pauses of one connection, so that neither side fills our memory.
+
+    Reading pauses for any of three reasons: the application does not take a BODY, the client has sent requests AHEAD,
+    or other connections have their TURN. `write_paused`: the client is slow to take what was written.
+    """
+
+    BODY, AHEAD, TURN, ALL = 1, 2, 4, 7
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._paused = 0
+        self._writable: asyncio.Future[None] | None = None
+        self._ended = False
+        self.write_paused = False
+
+    @property
+    def read_paused(self) -> bool:
+        """Return True while the connection is not read."""
+        return self._paused != 0
+
+    def pause_reading(self, reason: int) -> None:
+        """Stop reading."""
+        if not self._paused:
+            self._transport.pause_reading()
+        self._paused |= reason
+
+    def resume_reading(self, reasons: int) -> None:
+        """Read again, unless another reason is left."""
+        if self._paused:
+            self._paused &= ~reasons
+            if not self._paused and not self._ended:
+                self._transport.resume_reading()
+
+    def end_reading(self) -> None:
+        """Never resume: the client has closed its side."""
+        self._ended = True
+
+    def pause_writing(self) -> None:
+        """Make `drain` wait."""
+        self.write_paused = True
+
+    def resume_writing(self) -> None:
+        """End the wait of `drain`: the client has taken most of the answer, or has gone."""
+        self.write_paused = False
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+
+    async def drain(self) -> None:
+        """Wait until more may be written."""
+        while self.write_paused:
+            self._writable = asyncio.get_running_loop().create_future()
+            await self._writable
 
 
 class RequestResponse:
@@ -44,12 +100,6 @@ class RequestResponse:
         disconnected: the client has gone, or is not read any more.
         started, complete: of the answer.
     """
-
-    __slots__ = (
-        "_answered", "_bodiless", "_body", "_date", "_end_told", "_flow", "_heard", "_left", "_transport", "_version",
-        "_waits", "_when_gone", "begun", "complete", "disconnected", "keep_alive", "more_body", "scope", "started",
-        "url",
-    )  # fmt: skip
 
     def __init__(
         self,
@@ -155,17 +205,10 @@ class RequestResponse:
         if self.disconnected:
             call()
 
-    def take_body(self) -> bytes | None:
-        """Return the body if all of it has arrived; else None, and `receive` returns it in pieces."""
-        if self.more_body or self.disconnected or self.complete or self._waits:
-            return None
-        body, self._body = bytes(self._body), b""
-        self._end_told = True
-        self._flow.resume_reading(FlowControl.BODY)
-        return body
-
     def respond(self, headers: Iterable[bytes], body: bytes | memoryview) -> bool:
         """Send a whole answer with status 200 in one write; return False, and send nothing, where only `send` can.
+
+        It takes an eighth off the CPU time of a short request.
 
         Args:
             headers: lines with their ends, with lower-case names and without control characters, the content-length

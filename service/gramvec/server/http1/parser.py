@@ -7,16 +7,15 @@ a request arrives.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from http import HTTPStatus
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import httptools
 
 from gramvec.server.errors import ErrorType, HttpError
-from gramvec.server.http1.limits import CHUNKS_A_TURN, Limits
 from gramvec.server.responses import Headers, described, error_response
+from gramvec.server.settings import Settings
 
 END = b"\r\n\r\n"
 NEW_LINE = b"\r\n"
@@ -26,8 +25,8 @@ CHUNKED = -1
 SINGLE = frozenset({b"host", b"content-length", b"transfer-encoding", b"authorization"})
 # The request line and the empty line.
 OTHER_LINES = 2
-# A client mostly asks for one target. Longer ones are not cached.
-SHORT_TARGET = 128
+# Chunks of a body that are read before other connections have their turn.
+CHUNKS_A_TURN = 4096
 
 _bad_line_end = re.compile(rb"\r[^\n]|[^\r]\n").search
 
@@ -80,9 +79,6 @@ class Target(NamedTuple):
         return cls(unquote(path) if "%" in path else path, raw_path, query)
 
 
-_cached_target = lru_cache(256)(Target.of)
-
-
 class RequestHead:
     """A parsed head.
 
@@ -93,8 +89,6 @@ class RequestHead:
         length: bytes of the body, CHUNKED if it is in chunks.
         waits: the client sends its body only after a 100 (Continue).
     """
-
-    __slots__ = ("complete", "headers", "keep_alive", "length", "method", "target", "url", "version", "waits")
 
     method: str
     target: Target
@@ -109,12 +103,12 @@ class RequestHead:
         self.complete = False
 
     @classmethod
-    def parse(cls, raw: bytes, limits: Limits) -> RequestHead:
+    def parse(cls, raw: bytes, settings: Settings) -> RequestHead:
         """Parse a head with its empty line. Raises Refused."""
         if _is_malformed(raw):
             raise not_http()
-        if raw.count(b"\n") > limits.header_lines + OTHER_LINES:
-            raise Refused(431, f"the request has more than {limits.header_lines} header lines; send fewer")
+        if raw.count(b"\n") > settings.max_header_lines + OTHER_LINES:
+            raise Refused(431, f"the request has more than {settings.max_header_lines} header lines; send fewer")
         head = cls()
         parser = httptools.HttpRequestParser(head)
         try:
@@ -155,7 +149,7 @@ class RequestHead:
         if b"host" not in known and self.version == "1.1":
             raise Refused(400, "the request has no Host header, which HTTP/1.1 wants; send one")
         try:
-            self.target = (_cached_target if len(self.url) < SHORT_TARGET else Target.of)(self.url)
+            self.target = Target.of(self.url)
         except httptools.HttpParserError:
             raise not_http() from None
         self.keep_alive = self.version == "1.1" and not (b"connection" in known and _asks_to_close(self.headers))
@@ -187,10 +181,8 @@ def _is_malformed(raw: bytes | bytearray, start: int = 0) -> bool:
 class HeadReader:
     """A head that arrives in pieces. It is parsed once it has ended; until then it is only bounded."""
 
-    __slots__ = ("_limits", "_raw")
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._raw = bytearray()
 
     @property
@@ -201,16 +193,17 @@ class HeadReader:
     @property
     def url(self) -> bytes:
         """The target, as far as it has arrived."""
-        return bytes(self._raw[: self._limits.header_bytes]).partition(b"\r")[0].partition(b" ")[2].partition(b" ")[0]
+        line = bytes(self._raw[: self._settings.max_header_bytes]).partition(b"\r")[0]
+        return line.partition(b" ")[2].partition(b" ")[0]
 
     def feed(self, data: bytes) -> tuple[RequestHead, int] | None:
         """Return the head and how many of these bytes are its last ones; None if it has not ended. Raises Refused."""
-        raw, before, most = self._raw, len(self._raw), self._limits.header_bytes
+        raw, before, most = self._raw, len(self._raw), self._settings.max_header_bytes
         raw += data[: most - before + 1]
         place = raw.find(END, max(0, before - len(END) + 1))
         size = place + len(END)
         if place >= 0 and size <= most:
-            return RequestHead.parse(bytes(raw[:size]), self._limits), size - before
+            return RequestHead.parse(bytes(raw[:size]), self._settings), size - before
         if _is_malformed(raw, max(0, before - 1)):
             raise not_http()
         if len(raw) > most:
@@ -239,20 +232,8 @@ class Piece(NamedTuple):
     rest: bytes | None
 
 
-class RequestBody(Protocol):
-    """A body that arrives. `held_up`: it has bytes that it has not looked at; `feed` it with none to continue."""
-
-    held_up: bool
-
-    def feed(self, data: bytes) -> Piece:
-        """Parse more bytes. Raises Refused."""
-        ...
-
-
 class Counted:
     """A body whose head gives its length (RFC 9112, 6.2)."""
-
-    __slots__ = ("_left", "held_up")
 
     def __init__(self, length: int) -> None:
         self._left = length
@@ -273,11 +254,8 @@ class Chunked:
     The time is linear in what arrives, and only an unfinished line is held.
     """
 
-    __slots__ = ("_extension_bytes", "_in_trailer", "_left", "_limits", "_line", "_read_chunk", "_trailer_bytes",
-                 "held_up")  # fmt: skip
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._line = b""
         self._left = 0  # of this chunk
         self._read_chunk = _first_chunk
@@ -314,7 +292,7 @@ class Chunked:
         return Piece(b"".join(contents), None)
 
     def _check_extension(self, size: int) -> int:
-        most = self._limits.extension_bytes
+        most = self._settings.max_extension_bytes
         if self._extension_bytes + size > most:
             raise Refused(
                 431, f"the extensions of the body's chunks are larger than the limit of {most} bytes; leave them out"
@@ -334,7 +312,7 @@ class Chunked:
 
     def _read_trailer(self, data: bytes, at: int) -> bytes | None:
         """Return what lies behind the trailer, None if that has not ended."""
-        most = self._limits.trailer_bytes
+        most = self._settings.max_trailer_bytes
         while (end := data.find(NEW_LINE, at)) != at:
             size = (end + len(NEW_LINE) if end > 0 else len(data)) - at
             if self._trailer_bytes + size > most:

@@ -20,9 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 from gramvec.errors import InputError
 from gramvec.server.app import Application
 from gramvec.server.errors import HttpError, not_reloaded
-from gramvec.server.http1.connection import Connection
-from gramvec.server.http1.connections import Connections
-from gramvec.server.http1.limits import Limits
+from gramvec.server.http1.connection import Connection, Connections
 from gramvec.server.processes.memory import settle, trim
 from gramvec.server.processes.tls import renew_certificate, tls_options
 from gramvec.server.state.resources import Reloaded
@@ -32,8 +30,6 @@ log = logging.getLogger("gramvec.server")
 
 BACKLOG = 2048
 STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
-# Longer than the 60 s that load balancers keep an idle connection: the side that reuses it must be first to close it.
-KEEP_ALIVE_SECONDS = 75
 RELOAD_PAUSE_SECONDS = 0.1
 SWEEP_SECONDS = 0.5
 TRIM_SWEEPS = 40  # every 20 s
@@ -78,7 +74,7 @@ class Server:
         self._service.on_loaded = settle
         self._service.reload = self._reload_all
         self._service.listens_while_loading = self.listens_while_loading
-        self.connections = Connections(app, Limits.of(self._service.settings, KEEP_ALIVE_SECONDS))
+        self.connections = Connections(app, self._service.metrics.count_unread, self._service.settings)
         self._uvicorn = uvicorn.Server(
             uvicorn.Config(
                 self._lifespan,
