@@ -119,20 +119,25 @@ def served_process(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]
     """`gramvec serve` on a free port: the process and its port, as soon as it listens; several workers, as soon as they
     serve. What it logs must be little."""
     process = subprocess.Popen([*COMMAND, "--port", "0", *options], stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
     try:
-        found = None
-        while found is None:
-            line = process.stderr.readline()
-            assert line, "ended without listening"
-            found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        port = announced_port(process)
         if "--workers" in options:
-            until(lambda: serves(int(found[1])))
-        yield process, int(found[1])
+            until(lambda: serves(port))
+        yield process, port
     finally:
+        assert process.stderr is not None
         process.kill()
         process.wait()
         process.stderr.close()
+
+
+def announced_port(process: subprocess.Popen[str]) -> int:
+    """The port that a starting server names in its log."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(r"https?://127\.0\.0\.1:(\d+)", line):
+            return int(found[1])
+    raise AssertionError("ended without listening")
 
 
 def serves(port: int) -> bool:

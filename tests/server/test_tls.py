@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 import ssl
@@ -29,7 +28,7 @@ from gramvec import Embedder
 from gramvec.client import Client
 from gramvec.server.app import create_app
 from gramvec.server.settings import settings_from
-from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, read_all, running_app, until
+from http_support import COMMAND, PATIENCE, RunningServer, announced_port, post_bytes, read_all, running_app, until
 
 pytestmark = pytest.mark.slow
 
@@ -71,14 +70,8 @@ def files(tmp_path: Path) -> Files:
 @contextmanager
 def served(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
     with subprocess.Popen([*SERVE, *options], stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
         try:
-            found = None
-            while found is None:
-                line = process.stderr.readline()
-                assert line, "ended without listening"
-                found = re.search(r"https://127\.0\.0\.1:(\d+)", line)
-            yield process, int(found[1])
+            yield process, announced_port(process)
         finally:
             process.kill()
 

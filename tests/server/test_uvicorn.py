@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -18,7 +17,7 @@ from conftest import MODELS
 from gramvec import Embedder, InputError
 from gramvec.server.app import create_app
 from gramvec.server.settings import settings_from_environment
-from http_support import PATIENCE, until
+from http_support import PATIENCE, announced_port, until
 
 COMMAND = [sys.executable, "-m", "uvicorn", "--factory", "gramvec.server.app:create_app", "--port", "0"]
 
@@ -27,15 +26,10 @@ COMMAND = [sys.executable, "-m", "uvicorn", "--factory", "gramvec.server.app:cre
 def uvicorn(*options: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     environment = {**os.environ, **variables}
     with subprocess.Popen([*COMMAND, *options], stderr=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stderr is not None
         try:
-            found = None
-            while found is None:
-                line = process.stderr.readline()
-                assert line, "ended without listening"
-                found = re.search(r"running on (http://127\.0\.0\.1:(\d+))", line)
-            until(lambda: accepts(int(found[2])))  # several workers bind before one listens
-            yield process, found[1]
+            port = announced_port(process)
+            until(lambda: accepts(port))  # several workers bind before one listens
+            yield process, f"http://127.0.0.1:{port}"
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(PATIENCE)
