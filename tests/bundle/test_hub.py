@@ -17,6 +17,7 @@ from conftest import MODELS
 from gramvec.bundle.bundle import open_bundle
 from http_support import PATIENCE
 from hub_support import READER, WRITER, StandIn
+from static_support import write_model2vec
 
 pytestmark = pytest.mark.slow
 
@@ -102,9 +103,22 @@ def test_the_card_has_the_metadata_of_the_hub(shell: Shell, hub: StandIn) -> Non
     assert (found["license"], found["library_name"], found["pipeline_tag"]) == (
         "apache-2.0", "gramvec", "sentence-similarity",
     )  # fmt: skip
-    assert {"gramvec", "sif"} <= set(found["tags"])
+    assert found["tags"] == ["gramvec", "sentence-embeddings", "sif"]
     assert card == "\n" + (SIF / "README.md").read_text()
     assert files.keys() == files_of(SIF).keys()
+
+
+def test_tags_of_the_card_name_the_features_of_the_model(shell: Shell, hub: StandIn, tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers", reason="tokenizers is not installed: pip install '.[static]'")
+    shell.done("import", write_model2vec(tmp_path / "m"), "-o", "static")
+    for model, last in (("static", ["static"]), (MODELS / "charagram-phrase", ["character-ngrams", "charagram-phrase"])):
+        shell.done("push", model, "org/model")
+        _, head, _ = hub.repositories["org/model"][-1][1]["README.md"].decode().split("---\n", 2)
+        assert yaml.safe_load(head)["tags"] == ["gramvec", "sentence-embeddings", *last]
+    *_, commit = shell.done("push", "static", "org/model")
+    shell.done("pull", f"org/model@{commit}", "pulled")
+    assert files_of(tmp_path / "pulled") == files_of(tmp_path / "static")
+    assert shell.run("verify", "pulled").stdout.rstrip().endswith("ok")
 
 
 def test_a_second_push_is_another_commit_and_a_pull_replaces_where_it_is_told(shell: Shell, tmp_path: Path) -> None:
