@@ -58,7 +58,7 @@ def run(setting: Setting) -> Part:
             closing(gramvec.load(small, device="cpu", threads=1)) as ours_small,
         ):
             tokens: Any = ours_cold.bundle.memoised
-            tokens._tokens_of = tokens._all_tokens
+            tokens._chunks = None
             embeds: dict[str, Callable[[Sequence[str]], Floats]] = {
                 MODEL2VEC: lambda texts: theirs.encode(list(texts), use_multiprocessing=False),
                 STATIC_EMBEDDING: transformers,

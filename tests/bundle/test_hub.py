@@ -111,7 +111,8 @@ def test_the_card_has_the_metadata_of_the_hub(shell: Shell, hub: StandIn) -> Non
 def test_tags_of_the_card_name_the_features_of_the_model(shell: Shell, hub: StandIn, tmp_path: Path) -> None:
     pytest.importorskip("tokenizers", reason="tokenizers is not installed: pip install '.[static]'")
     shell.done("import", write_model2vec(tmp_path / "m"), "-o", "static")
-    for model, last in (("static", ["static"]), (MODELS / "charagram-phrase", ["character-ngrams", "charagram-phrase"])):
+    ngrams = MODELS / "charagram-phrase"
+    for model, last in (("static", ["static"]), (ngrams, ["character-ngrams", ngrams.name])):
         shell.done("push", model, "org/model")
         _, head, _ = hub.repositories["org/model"][-1][1]["README.md"].decode().split("---\n", 2)
         assert yaml.safe_load(head)["tags"] == ["gramvec", "sentence-embeddings", *last]

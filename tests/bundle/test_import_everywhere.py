@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import groupby
 from pathlib import Path
 
 import httpx
 import pytest
 from click.testing import CliRunner
 
+import gramvec
 from gramvec.cli.main import cli
+from gramvec.hub.static_models import import_static
 from gramvec.server.settings import Settings
-from http_support import running
-from static_support import write_model2vec
+from http_support import PATIENCE, running
+from static_support import table, write_model2vec
 
 for _library in ("tokenizers", "onnx", "tantivy", "sklearn"):
     pytest.importorskip(_library, reason=f"{_library} is not installed: pip install '.[all]'")
 
+RAW = {"accept": "application/octet-stream"}
+KEY = {"authorization": "Bearer secret"}
 TEXTS = ["the cat sat on a mat", "a mat, a cat!", "sat sat sat", "the 12 cats", "zzz qqq unknown"]
 LABELED = ["cat\tthe cat sat", "cat\ta cat", "cat\tcats", "mat\ton the mat", "mat\ta mat", "mat\tmats"]
 
@@ -54,9 +63,52 @@ def test_commands_and_routes_take_an_imported_model(tmp_path: Path) -> None:
         "/rerank": {"query": "cat mat", "texts": TEXTS},
         "/search": {"queries": ["cat mat"]},
         "/predict": {"inputs": TEXTS},
+        "/explain": {"inputs": {"source_sentence": "the cat sat", "target_sentence": "cats on"}},
     }
     with running(settings) as server:
         answers = {path: httpx.post(f"{server.url}{path}", json=body) for path, body in asked.items()}
     assert {path: answer.status_code for path, answer in answers.items()} == dict.fromkeys(asked, 200)
     assert answers["/search"].json()["results"][0][0]["record"]["text"] == TEXTS[0]
     assert len(answers["/embed"].json()) == len(answers["/similarity"].json()) == len(TEXTS)
+    explained = answers["/explain"].json()
+    sources = {(one["source"]["text"], one["source"]["start"], one["source"]["end"]) for one in explained["features"]}
+    assert sources == {("the", 0, 3), ("cat", 4, 7), ("sat", 8, 11)}
+    assert sum(one["contribution"] for one in explained["features"]) == pytest.approx(explained["score"], abs=1e-5)
+
+
+def test_another_version_takes_its_place_under_requests(tmp_path: Path) -> None:
+    served = tmp_path / "mine"
+    expected: dict[str, bytes] = {}
+    for seed in (1, 0):  # the last is served first
+        source = write_model2vec(tmp_path / f"source{seed}", arrays={"embeddings": table(seed=seed)})
+        _, digest = import_static(source, tmp_path / f"version{seed}", name="mine")
+        with closing(gramvec.load(tmp_path / f"version{seed}", device="cpu")) as opened:
+            assert digest == opened.digest
+            expected[f"mine@{digest[:12]}"] = opened.embed(TEXTS).tobytes()
+    later, first = expected
+    shutil.copytree(tmp_path / "version0", served)
+    under_way, reloaded = threading.Barrier(5), threading.Event()
+
+    def ask(url: str) -> list[str]:
+        labels: list[str] = []
+        with httpx.Client(base_url=url, headers=RAW | KEY, timeout=PATIENCE) as client:
+            while not (reloaded.is_set() and labels[-1] == later):
+                was_reloaded = reloaded.is_set()
+                answer = client.post("/embed", json={"inputs": TEXTS})
+                labels.append(answer.headers["x-model"])
+                assert answer.content == expected[labels[-1]]
+                assert not was_reloaded or labels[-1] == later
+                if len(labels) == 1:
+                    under_way.wait(PATIENCE)
+        return labels
+
+    settings = Settings(model=str(served), device="cpu", api_key=("secret",))
+    with running(settings) as server, ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(ask, server.url) for _ in range(4)]
+        under_way.wait(PATIENCE)
+        import_static(tmp_path / "source1", served, name="mine", overwrite=True)
+        (model,) = httpx.post(f"{server.url}/admin/reload", headers=KEY, timeout=PATIENCE).json()["models"]
+        assert model["changed"] is True
+        reloaded.set()
+        for one in asked:
+            assert [label for label, _ in groupby(one.result(PATIENCE))] == [first, later]

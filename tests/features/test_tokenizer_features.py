@@ -113,9 +113,10 @@ def test_a_text_that_is_not_valid_is_named() -> None:
 
 def test_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "MOST_CHUNKS", 10)
-    memo = tokens._ChunkMemo(lambda chunk: chunk.encode())
+    made = word_pieces()
+    memo = tokens._ChunkMemo(made)
     for number in range(1_000):
-        assert memo[str(number)] == str(number).encode()
+        assert np.frombuffer(memo[str(number)], np.int32).tolist() == made.encode(str(number)).ids
         assert len(memo) <= 10
     assert "x" * 41 not in memo and memo["x" * 41] and "x" * 41 not in memo
 
@@ -132,14 +133,22 @@ def _nested(depth: int) -> dict[str, Any]:
 
 
 HOSTILE = {
-    "not JSON": (b"{", "not JSON"),
+    "not JSON": (b"{", "line 1 column"),
     "a list": (b"[]", "no model"),
-    "too many lists": (b"[" * 3_000_000, "larger than"),
+    "too many lists": (b"[" * 3_000_000, "over 2000000 lists"),
     "another model": (_changed(model={"type": "Pickle"}), "Pickle"),
     "random merges": (_changed(model=_MODEL | {"dropout": 0.5}), "at random"),
     "long words, squared": (_changed(model=_MODEL | {"max_input_chars_per_word": 10**6}), "max_input_chars_per_word"),
     "a long piece": (_changed(model=_MODEL | {"vocab": {"x" * 1_000: 0}}), "at most 256"),
     "no vocabulary": (_changed(model=_MODEL | {"vocab": {}}), "vocabulary"),
+    "a vocabulary of numbers": (_changed(model=_MODEL | {"vocab": [[5, 0]]}), "vocabulary are not pieces"),
+    "a tree of gigabytes": (
+        _changed(model={"type": "Unigram", "unk_id": 0, "vocab": [["x" * 250, 0.0]] * 35_000}),
+        "vocabulary have over 8388608 characters",
+    ),
+    "added tokens that take minutes": (_changed(added_tokens=[{"content": "x" * 250}] * 4_500), "over 1048576"),
+    "an empty added token": (_changed(added_tokens=[{"content": ""}]), "empty"),
+    "an unknown token that is a list": (_changed(model=_MODEL | {"unk_token": []}), "not a tokenizer"),
     "another normalizer": (_changed(normalizer={"type": "Python"}), "normalizer"),
     "a pattern that takes forever": (
         _changed(
@@ -152,12 +161,12 @@ HOSTILE = {
         "lengthens texts",
     ),
     "deeply nested sequences": (_changed(normalizer=_nested(9)), "Sequence is not known"),
-    "a sequence that is not": (_changed(normalizer={"type": "Sequence", "normalizers": 5}), "not served"),
-    "a sequence without parts": (_changed(normalizer={"type": "Sequence"}), "not served"),
-    "a type that is a list": (_changed(normalizer={"type": []}), "not served"),
+    "a sequence that is not": (_changed(normalizer={"type": "Sequence", "normalizers": 5}), "not a tokenizer"),
+    "a sequence without parts": (_changed(normalizer={"type": "Sequence"}), "not a tokenizer"),
+    "a type that is a list": (_changed(normalizer={"type": []}), "not a tokenizer"),
     "a pattern that is a string": (
         _changed(normalizer={"type": "Replace", "pattern": "a", "content": "b"}),
-        "not served",
+        "not a tokenizer",
     ),
     "bytes of bytes of bytes": (
         _changed(normalizer={"type": "Sequence", "normalizers": [{"type": "ByteLevel"}] * 40}),
@@ -169,6 +178,7 @@ HOSTILE = {
     ),
     "a truncation at the left": (_changed(truncation={"direction": "Left", "max_length": 5}), "beginning"),
     "added tokens that are not": (_changed(added_tokens=[{"content": 5}]), "added tokens"),
+    "added tokens without contents": (_changed(added_tokens=[5]), "not a tokenizer"),
     "a field of another type": (_changed(model=_MODEL | {"vocab": {"a": "b"}}), "not a tokenizer"),
     "an id beyond the table": (_changed(model=_MODEL | {"vocab": {"[UNK]": 0, "a": 10**6}}), "the table 400 rows"),
 }

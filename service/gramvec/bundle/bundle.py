@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ from gramvec.features.spec import FeatureSpec
 from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.weights import NgramWeights
+from gramvec.text.arrays import FeatureBatch, Floats
 from gramvec.text.memo import Memo
 from gramvec.text.vocabulary import Vocabulary
 
@@ -53,6 +54,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "FORMAT",
     "FORMAT_VERSION",
+    "GOLDEN_TEXTS",
     "GRAPH",
     "LEXICAL",
     "MEMO",
@@ -66,12 +68,27 @@ __all__ = [
     "Manifest",
     "Precision",
     "Stored",
+    "made_golden",
     "open_bundle",
     "staged_folder",
     "write_manifest",
 ]
 
 DEFAULT_MODEL = "gramvec-en"
+GOLDEN_TEXTS = (
+    "vehicles",
+    "a man is playing the guitar",
+    "Where can I buy a second-hand bicycle?",
+    "the talks were broken off on Tuesday, two officials said",
+    "definately recieved teh pacakge",
+    "",
+    "x",
+    "don't stop, (e.g.) 3.14% of #1!!",
+    "\t many \n\n kinds\u00a0of\u3000space ",
+    "CAF\u00c9 na\u00efve e\u0301te\u0301 Stra\u00dfe \u0130stanbul",
+    "\u03a3\u03bf\u03c6\u03cc\u03c2 \u041c\u043e\u0441\u043a\u0432\u0430",
+    "\u65e5\u672c\u8a9e \U0001f642\U0001f642 emoji",
+)
 
 
 class Bundle:
@@ -229,6 +246,18 @@ def staged_folder(path: Path) -> Iterator[Path]:
             stage.rename(path)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def made_golden(
+    run: Callable[[FeatureBatch], Floats], featurizer: Featurizer, memoised: Featurizer, texts: Sequence[str]
+) -> list[Golden]:
+    """Return golden texts: each with the rows of its features and the vector that a runtime's `run` computes."""
+    batch, vectors = featurizer(texts), run(memoised(texts))
+    rows = [batch.ids[first:last].tolist() for first, last in zip(batch.offsets[:-1], batch.offsets[1:], strict=True)]
+    return [
+        Golden(text=text, ids=ids, vector=vector.tolist())
+        for text, ids, vector in zip(texts, rows, vectors, strict=True)
+    ]
 
 
 def write_manifest(

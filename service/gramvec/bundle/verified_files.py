@@ -55,9 +55,10 @@ class VerifiedFiles:
 class Folder:
     """The folder of a bundle, open: what its path means by now, or what a link in it has become, does not matter."""
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: Path, descriptor: int, remedy: str = REMEDY) -> None:
         self.path = path
         self._descriptor = descriptor
+        self._remedy = remedy
 
     def manifest(self) -> tuple[Manifest, str]:
         """The manifest and its digest. Raises BundleError."""
@@ -67,6 +68,13 @@ class Folder:
                 raise BundleError(f"{path}: {size} bytes, and a manifest has at most {MOST_BYTES}; {REMEDY}")
             data = _read(file, size)
         return read_manifest(path, data)
+
+    def mapped(self, name: str, most: int) -> mmap.mmap:
+        """Map a file that no manifest lists, of 1 to `most` bytes. Raises BundleError."""
+        with self._file(name) as (file, size):
+            if not 0 < size <= most:
+                raise BundleError(f"{self.path / name}: not a file of 1 to {most} bytes; {self._remedy}")
+            return _mapped(self.path / name, file, size)
 
     def verify(self, manifest: Manifest) -> VerifiedFiles:
         """Every file that the manifest lists; 1 ms a megabyte, without the interpreter's lock. Raises BundleError."""
@@ -106,18 +114,18 @@ class Folder:
             finally:
                 os.close(file)
         except OSError as error:
-            raise BundleError(f"{self.path / name}: cannot be read ({error.strerror}); {REMEDY}") from error
+            raise BundleError(f"{self.path / name}: cannot be read ({error.strerror}); {self._remedy}") from error
 
 
 @contextmanager
-def opened_folder(path: Path) -> Iterator[Folder]:
-    """The folder, open for the block. Raises BundleError if it is none."""
+def opened_folder(path: Path, remedy: str = REMEDY) -> Iterator[Folder]:
+    """The folder, open for the block. `remedy` ends the sentences about it. Raises BundleError if it is none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
     except OSError as error:
-        raise BundleError(f"{path}: cannot be read ({error.strerror}); {REMEDY}") from error
+        raise BundleError(f"{path}: cannot be read ({error.strerror}); {remedy}") from error
     try:
-        yield Folder(path, descriptor)
+        yield Folder(path, descriptor, remedy)
     finally:
         os.close(descriptor)
 

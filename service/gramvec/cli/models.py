@@ -237,8 +237,8 @@ def import_model(folder: Path, out: Path, name: str | None, precision: Precision
         from gramvec.hub.static_models import import_static
     except ImportError as error:
         raise InputError(f"this needs {error.name}; install it with: pip install 'gramvec[static]'") from error
-    manifest, loss = import_static(folder, out, name=name, precision=precision, overwrite=overwrite)
+    manifest, _ = import_static(folder, out, name=name, precision=precision, overwrite=overwrite)
     click.echo(
         f"{out}: {manifest.rows:,} tokens of {manifest.dimension} columns in {manifest.graph.precision}, "
-        f"which costs a golden text at most {loss:.1e} of cosine"
+        f"which costs a golden text at most {manifest.provenance['parity']['stored_vs_float32']:.1e} of cosine"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -29,10 +29,11 @@ from gramvec.text.inputs import code_points
 from gramvec.text.vocabulary import Entry, Vocabulary
 
 RULE = "tokenizers/1"
-MOST_BYTES = 64 * 2**20
 MOST_CONTAINERS = 2_000_000
 MOST_LIMIT = 2**31 - 1
 MOST_PARTS, DEEPEST_SEQUENCE = 64, 4
+# The library's trees of pieces take 0.4 KB for a character of Unigram's, and 4 us to build for one of added tokens.
+MOST_PIECE_CHARACTERS, MOST_ADDED_CHARACTERS = 2**23, 2**20
 LONGEST_PIECE, LONGEST_WORDPIECE_WORD, LONGEST_PREFIX, LONGEST_REPLACEMENT = 256, 200, 4, 64
 # Chunks whose tokens are kept, and the longest of them in characters: at most some 40 MB.
 MOST_CHUNKS, LONGEST_CHUNK = 100_000, 40
@@ -67,7 +68,6 @@ class TokenSpec(FeatureSpec):
     """Rules that turn a text into tokens, in addition to the tokenizer's file.
 
     Attributes:
-        tokenizer: the rule, named and versioned; this version of gramvec knows `tokenizers/1`.
         max_characters: a longer text is cut before it is read; None for no limit.
         max_tokens: tokens of a text that are read; None for all.
         dropped: token that has no row in the sum, or None.
@@ -75,31 +75,24 @@ class TokenSpec(FeatureSpec):
 
     orders: tuple[int, ...] = ()
     words: bool = True
-    tokenizer: str = RULE
     max_characters: int | None = None
     max_tokens: int | None = None
     dropped: int | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.tokenizer != RULE:
-            raise InputError(f"tokenizer {quoted(self.tokenizer)} is not known; this gramvec reads {RULE}")
-        for name in _LIMITS:
-            value = getattr(self, name)
-            if value is not None and (type(value) is not int or not 0 <= value <= MOST_LIMIT):
-                raise InputError(f"{name} must be a whole number from 0 or null, not {quoted(value)}")
-
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields of tokens as JSON types."""
-        return {"tokenizer": self.tokenizer, **{name: getattr(self, name) for name in _LIMITS}}
+        """Return the rule's name and its limits as JSON types."""
+        return {"tokenizer": RULE, **{name: getattr(self, name) for name in _LIMITS}}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TokenSpec:
         """Return the spec of what to_dict gave. Raises InputError for a missing, unknown or wrong field."""
-        if values.keys() != {"tokenizer", *_LIMITS}:
-            odd = sorted(values.keys() ^ {"tokenizer", *_LIMITS})
-            raise InputError(f"features have missing or unknown fields: {', '.join(map(quoted, odd[:8]))}")
-        return cls(**values)
+        limits = dict(values)
+        if limits.pop("tokenizer", None) != RULE or limits.keys() != {*_LIMITS}:
+            raise InputError(f"features are not those that this gramvec reads, {RULE} with {', '.join(_LIMITS)}")
+        for name, value in limits.items():
+            if value is not None and (type(value) is not int or not 0 <= value <= MOST_LIMIT):
+                raise InputError(f"{name} must be a whole number from 0 or null, not {quoted(value)}")
+        return cls(**limits)
 
 
 _LIMITS = ("max_characters", "max_tokens", "dropped")
@@ -118,20 +111,26 @@ class TokenVocabulary(Vocabulary):
     """
 
     def __init__(self, path: Path, data: bytes, rows: int) -> None:
-        values, longest = _checked(path, data)
-        library = _library(path)
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads are the embedder's, and workers fork
         try:
+            library = import_module("tokenizers")
+        except ImportError as error:
+            raise BundleError(f"{path}: needs tokenizers; install it with: pip install 'gramvec[static]'") from error
+        try:
+            values, self.longest = _checked(data)
             self.tokenizer: Any = library.Tokenizer.from_str(orjson.dumps(values).decode())
-            tokens = self.tokenizer.get_vocab(with_added_tokens=True)
+            self.tokens: dict[str, int] = self.tokenizer.get_vocab(with_added_tokens=True)
+            model = values["model"]
+            self.unknown: int | None = model.get("unk_id", self.tokens.get(model.get("unk_token")))
         except _NOT_FAILURES:
             raise
         except BaseException as error:
-            raise BundleError(f"{path}: not a tokenizer of this library ({quoted(_said(error))})") from error
-        if not tokens or max(tokens.values()) >= rows:
-            raise BundleError(f"{path}: it has token {max(tokens.values(), default=-1)}, and the table {rows} rows")
-        self._tokens: dict[str, int] = tokens
+            raise BundleError(f"{path}: not a tokenizer that gramvec serves: {quoted(error)}") from error
+        if not self.tokens or max(self.tokens.values()) >= rows:
+            raise BundleError(
+                f"{path}: it has token {max(self.tokens.values(), default=-1)}, and the table {rows} rows"
+            )
         self.splits_at_spaces = _splits_at_spaces(values)
-        self.longest = longest
         self.rows, self.unknown_row, self.longest_word, self.lowercase, self.symbols = rows, -1, 0, False, True
         self.ngram_keys, self.ngram_rows = np.zeros(0, np.uint64), np.zeros(0, np.int32)
         self.word_rows = np.arange(rows, dtype=np.int32)
@@ -140,7 +139,7 @@ class TokenVocabulary(Vocabulary):
     def word_texts(self) -> tuple[str, ...]:
         """Tokens by row; "" for a row without one."""
         found = [""] * self.rows
-        for token, row in self._tokens.items():
+        for token, row in self.tokens.items():
             found[row] = token
         return tuple(found)
 
@@ -164,24 +163,19 @@ class TokenFeaturizer(Featurizer):
     def __init__(self, spec: TokenSpec, vocabulary: TokenVocabulary) -> None:
         self.spec, self.vocabulary, self.memo = spec, vocabulary, None
         self.compiled, self.loops = False, None
-        self._spec = spec
-        self._tokens_of = self._all_tokens
-        if vocabulary.splits_at_spaces:
-            chunks = _ChunkMemo(self._one_text)
-            if chunks[""] == b"":
-                self._chunk: Callable[[str], bytes] = chunks.__getitem__
-                self._tokens_of = self._tokens_by_chunk
+        self._limits, self._tokenizer = spec, vocabulary.tokenizer
+        self._chunks = _ChunkMemo(vocabulary.tokenizer) if vocabulary.splits_at_spaces else None
 
     def __call__(self, texts: Sequence[str]) -> FeatureBatch:
         """Return the tokens of each text. Raises InputError with the index of a text that is not valid."""
-        spec = self._spec
+        spec = self._limits
         try:
-            parts = list(self._tokens_of([text[: spec.max_characters] for text in texts]))
+            parts = self._tokens_of([text[: spec.max_characters] for text in texts])
         except _NOT_FAILURES:
             raise
         except BaseException as error:
             code_points(texts)  # says which text is not valid, and why
-            raise InputError(f"the tokenizer failed on a text ({quoted(_said(error))})") from error
+            raise InputError(f"the tokenizer failed on a text ({quoted(error)})") from error
         # Lists up to the last step: for one text each call of numpy costs as much as a word.
         if spec.max_tokens is not None and max(map(len, parts), default=0) > 4 * spec.max_tokens:
             parts = [part[: 4 * spec.max_tokens] for part in parts]
@@ -197,29 +191,24 @@ class TokenFeaturizer(Featurizer):
         """Return this featurizer: its memo changes no row."""
         return self
 
-    def _one_text(self, text: str) -> bytes:
-        tokenizer: Any = self.vocabulary.tokenizer  # type: ignore[attr-defined]
-        return np.array(tokenizer.encode(text, add_special_tokens=False).ids, np.int32).tobytes()
-
-    def _all_tokens(self, texts: list[str]) -> Iterator[bytes]:
-        tokenizer: Any = self.vocabulary.tokenizer  # type: ignore[attr-defined]
-        for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False):
-            yield np.array(encoding.ids, np.int32).tobytes()
-
-    def _tokens_by_chunk(self, texts: list[str]) -> Iterator[bytes]:
-        chunk = self._chunk
-        return (b"".join(map(chunk, text.split(" "))) for text in texts)
+    def _tokens_of(self, texts: list[str]) -> list[bytes]:
+        """Return the tokens of each text as the bytes of int32."""
+        if self._chunks is None:
+            encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+            return [np.array(one.ids, np.int32).tobytes() for one in encodings]
+        chunk = self._chunks.__getitem__
+        return [b"".join(map(chunk, text.split(" "))) for text in texts]
 
 
 class _ChunkMemo(dict[str, bytes]):
     """Tokens of chunks as int32, made when first asked for; emptied when full, which bounds its memory."""
 
-    def __init__(self, tokens_of: Callable[[str], bytes]) -> None:
+    def __init__(self, tokenizer: Any) -> None:
         super().__init__()
-        self._tokens_of = tokens_of
+        self._tokenizer = tokenizer
 
     def __missing__(self, chunk: str) -> bytes:
-        found = self._tokens_of(chunk)
+        found = np.array(self._tokenizer.encode(chunk, add_special_tokens=False).ids, np.int32).tobytes()
         if len(chunk) <= LONGEST_CHUNK:
             if len(self) >= MOST_CHUNKS:
                 self.clear()
@@ -227,45 +216,27 @@ class _ChunkMemo(dict[str, bytes]):
         return found
 
 
-def _library(path: Path) -> Any:
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads are the embedder's, and workers fork
-    try:
-        return import_module("tokenizers")
-    except ImportError as error:
-        raise BundleError(
-            f"{path}: needs the tokenizers library; install it with: pip install 'gramvec[static]'"
-        ) from error
+def _checked(data: bytes) -> tuple[dict[str, Any], Any]:
+    """Return what makes tokens in a tokenizer's file, and its `max_length`.
 
-
-def _said(error: BaseException) -> str:
-    return " ".join(str(error).split())
-
-
-def json_of(path: Path, data: bytes) -> Any:
-    """Return the values of a file of JSON whose lists and objects are bounded. Raises BundleError."""
-    if len(data) > MOST_BYTES or data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
-        raise BundleError(f"{path}: larger than {MOST_BYTES} bytes, or {MOST_CONTAINERS} lists and objects")
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise BundleError(f"{path}: not JSON ({error})") from error
-
-
-def _checked(path: Path, data: bytes) -> tuple[dict[str, Any], Any]:
-    """Return what makes tokens in a tokenizer's file, and its `max_length`. Raises BundleError."""
-    values = json_of(path, data)
-    try:
-        if not isinstance(values, dict) or not isinstance(model := values.get("model"), dict):
-            raise ValueError("it has no model")
-        truncation = values.get("truncation") or {}
-        if not isinstance(truncation, dict) or truncation.get("direction", "Right") != "Right":
-            raise ValueError("it cuts texts at their beginning")
-        _check_parts("normalizer", _parts(values, "normalizer"), NORMALIZERS)
-        _check_parts("pre_tokenizer", _parts(values, "pre_tokenizer"), PRE_TOKENIZERS)
-        _check_model(model)
-        _check_added(values.get("added_tokens") or [])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise BundleError(f"{path}: a tokenizer that is not served: {error}") from error
+    Raises:
+        ValueError: a part of it is not served; of a file that is not a tokenizer's, also another exception.
+    """
+    if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
+        raise ValueError(f"it has over {MOST_CONTAINERS} lists and objects")
+    values = orjson.loads(data)
+    if not isinstance(values, dict) or not isinstance(model := values.get("model"), dict):
+        raise ValueError("it has no model")
+    truncation = values.get("truncation") or {}
+    if truncation.get("direction", "Right") != "Right":
+        raise ValueError("it cuts texts at their beginning")
+    _check_parts("normalizer", _parts(values, "normalizer"), NORMALIZERS)
+    _check_parts("pre_tokenizer", _parts(values, "pre_tokenizer"), PRE_TOKENIZERS)
+    _check_model(model)
+    added = [one["content"] for one in values.get("added_tokens") or []]
+    _check_pieces("added tokens", added, MOST_ADDED_CHARACTERS)
+    if not all(added):
+        raise ValueError("an added token is empty")
     rest = dict.fromkeys(("truncation", "padding", "post_processor", "decoder"))
     return values | rest, truncation.get("max_length")
 
@@ -315,19 +286,17 @@ def _check_model(model: dict[str, Any]) -> None:
     if type(longest) is not int or longest > LONGEST_WORDPIECE_WORD:
         raise ValueError(f"max_input_chars_per_word is {quoted(longest)}, and may be {LONGEST_WORDPIECE_WORD}")
     vocabulary = model.get("vocab")
-    pieces: Any = vocabulary if isinstance(vocabulary, dict) else []
-    if isinstance(vocabulary, list):
-        pieces = [one[0] if isinstance(one, list) and one else "" for one in vocabulary]
-    if not pieces or not all(isinstance(one, str) for one in pieces) or max(map(len, pieces)) > LONGEST_PIECE:
-        raise ValueError(f"its vocabulary is not a list of pieces of at most {LONGEST_PIECE} characters")
+    pieces = [one[0] for one in vocabulary] if isinstance(vocabulary, list) else [*(vocabulary or {})]
+    if not pieces:
+        raise ValueError("its vocabulary is empty")
+    _check_pieces("vocabulary", pieces, MOST_PIECE_CHARACTERS)
 
 
-def _check_added(added: Any) -> None:
-    if not isinstance(added, list) or not all(
-        isinstance(one, dict) and isinstance(one.get("content"), str) and 0 < len(one["content"]) <= LONGEST_PIECE
-        for one in added
-    ):
-        raise ValueError("its added tokens are not a list of pieces")
+def _check_pieces(name: str, pieces: list[Any], most: int) -> None:
+    if not all(isinstance(one, str) and len(one) <= LONGEST_PIECE for one in pieces):
+        raise ValueError(f"its {name} are not pieces of at most {LONGEST_PIECE} characters")
+    if sum(map(len, pieces)) > most:
+        raise ValueError(f"its {name} have over {most} characters together")
 
 
 def _splits_at_spaces(values: Mapping[str, Any]) -> bool:

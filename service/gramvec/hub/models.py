@@ -14,6 +14,7 @@ from gramvec.bundle.bundle import Manifest, check_target, open_bundle, staged_fo
 from gramvec.bundle.manifest import MOST_BYTES as MOST_MANIFEST_BYTES
 from gramvec.bundle.manifest import TOKENIZER, read_manifest
 from gramvec.bundle.resolve import MANIFEST
+from gramvec.bundle.verified_files import MOST_BYTES_IN_MEMORY, opened_folder
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, InputError
 from gramvec.hub.download import Download, MissingFileError, bounded_answers, library, refusals
@@ -130,23 +131,21 @@ def pull(given: str, folder: Path | None = None, *, digest: str | None = None, o
 
 def _pull_static(download: Download, folder: Path, *, overwrite: bool) -> Pulled:
     """Download a static model of another library in the sizes that the hub announces, and import it."""
-    from gramvec.features import tokens
     from gramvec.hub import static_models as static
 
-    sizes, name = download.sizes(), download.repository.rpartition("/")[2]
-    if not {"config.json", "modules.json"} & sizes.keys():
+    sizes = download.sizes()
+    if not {static.CONFIG, static.MODULES} & sizes.keys():
         raise InputError(f"{download.repository} has neither a gramvec model nor a static one: no manifest, no config")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
-        source = Path(made) / name
-        source.mkdir()
+        source = Path(made)
         for file in static.SETTINGS_FILES:
             if sizes.get(file, static.MOST_SETTINGS_BYTES + 1) <= static.MOST_SETTINGS_BYTES:
                 download.file(file, source / file, sizes[file], sizes[file])
-        inner = static.settings_of(source)[1]
+        with opened_folder(source) as opened:
+            _, inner = static.settings_of(opened)
         (source / inner).mkdir(exist_ok=True)
-        bounds = {TOKENIZER: tokens.MOST_BYTES, static.TABLE: static.MOST_TABLE_BYTES}
-        parts = {f"{inner}/{file}".lstrip("/"): most for file, most in bounds.items()}
+        parts = {inner + TOKENIZER: MOST_BYTES_IN_MEMORY[TOKENIZER], inner + static.TABLE: static.MOST_TABLE_BYTES}
         for file, most in parts.items():
             if not 0 < sizes.get(file, 0) <= most:
                 raise InputError(f"{download.repository}: {file} is not a file of 1 to {most} bytes")
@@ -155,8 +154,9 @@ def _pull_static(download: Download, folder: Path, *, overwrite: bool) -> Pulled
         download.allow(size)
         for file in parts:
             download.file(file, source / file, sizes[file], sizes[file])
-        static.import_static(source, folder, overwrite=overwrite, origin=f"{download.repository}@{download.commit}")
-    return Pulled(folder.name, open_bundle(folder).digest, download.commit, folder)
+        origin = f"{download.repository}@{download.commit}"
+        _, found = static.import_static(source, folder, overwrite=overwrite, origin=origin)
+    return Pulled(folder.name, found, download.commit, folder)
 
 
 def _check_room(size: int, folder: Path) -> None:

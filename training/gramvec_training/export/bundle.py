@@ -12,17 +12,18 @@ import numpy as np
 
 from gramvec.bundle.bundle import (
     CPU_GRAPH,
+    GOLDEN_TEXTS,
     GRAPH,
     LEXICAL,
     MEMO,
     VOCABULARY,
     Bundle,
-    Golden,
     Graph,
     LexicalRecord,
     Manifest,
     Precision,
     Stored,
+    made_golden,
     staged_folder,
     write_manifest,
 )
@@ -69,20 +70,6 @@ def stored_of(bundle: Bundle) -> Stored:
     return stored
 
 
-GOLDEN_TEXTS = (
-    "vehicles",
-    "a man is playing the guitar",
-    "Where can I buy a second-hand bicycle?",
-    "the talks were broken off on Tuesday, two officials said",
-    "definately recieved teh pacakge",
-    "",
-    "x",
-    "don't stop, (e.g.) 3.14% of #1!!",
-    "\t many \n\n kinds\u00a0of\u3000space ",
-    "CAF\u00c9 na\u00efve e\u0301te\u0301 Stra\u00dfe \u0130stanbul",
-    "\u03a3\u03bf\u03c6\u03cc\u03c2 \u041c\u043e\u0441\u043a\u0432\u0430",
-    "\u65e5\u672c\u8a9e \U0001f642\U0001f642 emoji",
-)
 # More rows than one exact sum in float32 has (gramvec.runtime.int8), so that a text that is cut is among them.
 LONG_ROWS = 1_100
 FREQUENT, FAR = 16, 4
@@ -101,18 +88,6 @@ def runtime_of(folder: Path, graph: Graph, dimension: int) -> OnnxRuntime:
     """Open ONNX Runtime on the graphs of a folder that is being written."""
     integers = graph.cpu and graph.beyond_rows is None
     return OnnxRuntime(folder / GRAPH, dimension, cpu_graph=folder / CPU_GRAPH if integers else None)
-
-
-def made_golden(
-    runtime: OnnxRuntime, featurizer: Featurizer, memoised: Featurizer, texts: Sequence[str]
-) -> list[Golden]:
-    """Return golden texts: each with the rows of its features and the vector that the runtime computes."""
-    batch, vectors = featurizer(texts), runtime.run(memoised(texts))
-    rows = [batch.ids[first:last].tolist() for first, last in zip(batch.offsets[:-1], batch.offsets[1:], strict=True)]
-    return [
-        Golden(text=text, ids=ids, vector=vector.tolist())
-        for text, ids, vector in zip(texts, rows, vectors, strict=True)
-    ]
 
 
 def _long_text(featurizer: Featurizer) -> str:
@@ -283,7 +258,7 @@ def export_bundle(
         if len(parity_texts):
             stored = runtime.run(memoised(parity_texts))
             parity["stored_vs_float32"] = _largest_distance(stored, exact)
-        golden = made_golden(runtime, featurizer, memoised, golden_texts)
+        golden = made_golden(runtime.run, featurizer, memoised, golden_texts)
         runtime.close()
         (folder / "README.md").write_text(card, encoding="utf-8")
         return write_manifest(

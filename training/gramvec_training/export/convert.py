@@ -12,6 +12,7 @@ from gramvec.bundle.bundle import (
     Bundle,
     Manifest,
     Precision,
+    made_golden,
     open_bundle,
     staged_folder,
     write_manifest,
@@ -27,7 +28,6 @@ from gramvec_training.export.bundle import (
     can_have_memo,
     choose,
     export_bundle,
-    made_golden,
     read_weights,
     runtime_of,
     texts_of_every_kind,
@@ -116,7 +116,7 @@ def _wrapped_anew(bundle: Bundle, path: Path, name: str) -> Manifest:
                 shutil.copyfile(bundle.path / file, folder / file)
         graph = write_graphs(folder, manifest.graph, manifest.dimension)
         runtime = runtime_of(folder, graph, manifest.dimension)
-        golden = made_golden(runtime, bundle.featurizer, bundle.memoised, texts_of_every_kind(bundle.memoised))
+        golden = made_golden(runtime.run, bundle.featurizer, bundle.memoised, texts_of_every_kind(bundle.memoised))
         runtime.close()
         return write_manifest(
             folder,
