@@ -18,8 +18,8 @@ import httpx
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.server.app import Application, create_app
+from gramvec.server.processes.run import server_for
 from gramvec.server.processes.server import Server
-from gramvec.server.run import server_for
 from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from gramvec import Embedder
 from gramvec.cli.serve import serve
 from gramvec.errors import InputError
-from gramvec.server import run as http_server
 from gramvec.server.errors import HttpError
 from gramvec.server.middleware import CORS_REQUEST_HEADERS, Auth, Cors
+from gramvec.server.processes import run as http_server
 from gramvec.server.settings import Settings, settings_from
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, until
 

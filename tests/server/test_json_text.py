@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramvec.server.json_text import first_values, holds_more
+from gramvec.server.schemas import first_values, holds_more
 
 texts = st.text(st.sampled_from('",[]{}:\\ab\n\u00e9'), max_size=6)
 values = st.recursive(

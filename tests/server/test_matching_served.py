@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import gramvec
-from gramvec.server.routes import match as route
+from gramvec.server.routes import compare as route
 from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
 
@@ -80,7 +80,7 @@ def test_more_than_one_answer_may_have_is_refused(client: httpx.Client, monkeypa
     assert (answer.status_code, answer.json()["error"]) == (
         413, "4 left texts with top 3 are more than 11 matches; ask for fewer"
     )  # fmt: skip
-    monkeypatch.setattr(route, "MOST_PAIRS", 11)
+    monkeypatch.setattr(route, "MOST_MATCH_PAIRS", 11)
     answer = client.post("/match", json={"left": LEFT, "right": RIGHT})
     assert (answer.status_code, answer.json()["error"]) == (
         413, "4 left and 3 right texts are more than 11 pairs; send fewer texts"

@@ -23,7 +23,7 @@ from conftest import ROOT
 from gramvec import Embedder, __version__
 from gramvec.server.batching.batcher import BatchResult
 from gramvec.server.responses import NO_USAGE
-from gramvec.server.routes import metrics as exposition
+from gramvec.server.routes import operations as exposition
 from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry import shared_counters
@@ -349,18 +349,9 @@ def test_a_part_that_is_full_loses_new_names_and_nothing_else() -> None:
 
 
 def test_a_successor_counts_on_but_has_nobody_waiting() -> None:
-    class Queue:
-        waiting, waiting_characters, oldest_seconds = 3, 9, 1.5
-
-    class Status:
-        unready = None
-
-        def queues(self) -> list[tuple[str, Queue]]:
-            return [("model", Queue())]
-
     metrics = Metrics(2)
     metrics.calls_of("model")(BatchResult((), 3, 9, 0.001, 1, 2, 0.0005))
-    metrics.publish(Status())
+    metrics.publish(True, {"model": (3, 9, 1.5)})
     assert metrics.read()["waiting", "model"] == [(0, [3.0, 9.0, 1.5])]
     metrics.claim(0)
     metrics.calls_of("model")(BatchResult((), 1, 1, 0.001, 0, 0, 0.0005))
@@ -372,9 +363,9 @@ def test_nothing_is_said_of_the_queue_of_a_worker_that_is_silent(embedder: Embed
     service = Service(Settings(workers=2))
     service.attach(embedder)
     metrics = service.metrics
-    metrics.publish(service)
+    service.publish()
     metrics.claim(1)
-    metrics.publish(service)
+    service.publish()
     assert [worker for worker, _ in metrics.read()["waiting", embedder.name]] == [0, 1]
     metrics.counters.numbers[metrics.counters.row(("worker",), 3)] -= SILENT_SECONDS
     assert [worker for worker, _ in metrics.read()["waiting", embedder.name]] == [0]
@@ -385,9 +376,9 @@ def test_nothing_is_said_of_the_queue_of_a_worker_that_is_silent(embedder: Embed
 def test_the_library_is_imported_by_the_first_reader_alone_and_brings_no_framework() -> None:
     script = (
         "import json, sys\n"
-        "import gramvec.server.run\n"
+        "import gramvec.server.processes.run\n"
         "before = 'prometheus_client' in sys.modules\n"
-        "from gramvec.server.routes.metrics import exposed\n"
+        "from gramvec.server.routes.operations import exposed\n"
         "from gramvec.server.state.service import Service\n"
         "from gramvec.server.settings import Settings\n"
         "exposed(Service(Settings()), '')\n"

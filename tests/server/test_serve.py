@@ -16,7 +16,7 @@ from conftest import ROOT
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.cli.serve import serve
 from gramvec.errors import InputError
-from gramvec.server import run as http_server
+from gramvec.server.processes import run as http_server
 from gramvec.server.settings import Settings, settings_from
 from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, until
 

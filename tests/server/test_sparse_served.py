@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gramvec
-from gramvec.server.routes import sparse as route
+from gramvec.server.routes import embed as route
 from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
 

@@ -17,7 +17,7 @@ from conftest import MODELS
 from gramvec import Embedder
 from gramvec.errors import GramvecError, InputError
 from gramvec.server.settings import settings_from
-from gramvec.server.token_ids import Encoding
+from gramvec.server.state.token_ids import Encoding
 from http_support import COMMAND, PATIENCE, running
 
 tiktoken = pytest.importorskip("tiktoken", reason="needs the extra `clients`")

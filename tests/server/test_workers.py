@@ -150,7 +150,7 @@ def test_a_model_that_is_not_there_is_one_sentence() -> None:
 
 
 def test_cuda_is_refused_with_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gramvec.server.run.serve", lambda _: pytest.fail("served"))
+    monkeypatch.setattr("gramvec.server.processes.run.serve", lambda _: pytest.fail("served"))
     result = CliRunner().invoke(serve, ["--workers", "2", "--device", "cuda"])
     assert result.exit_code == 2
     (error,) = (line for line in result.output.splitlines() if line.startswith("Error: "))

@@ -20,9 +20,8 @@ from gramvec.errors import InputError
 from gramvec.server.batching.work_queue import Job
 from gramvec.server.errors import check_content_type, from_validation, too_large, too_large_body, too_many_texts
 from gramvec.server.http1.cycle import RequestResponse
-from gramvec.server.json_text import first_values, holds_more, parse_slowly
 from gramvec.server.responses import JSON, JSON_LINE, NO_USAGE, Headers, Response, Usage, described
-from gramvec.server.schemas import Body
+from gramvec.server.schemas import Body, first_values, holds_more, parse_slowly
 from gramvec.server.state.memory_budget import UNCOUNTED_BYTES
 from gramvec.server.state.models import Served
 from gramvec.server.state.service import Service

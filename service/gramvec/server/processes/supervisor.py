@@ -26,8 +26,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import SIGNALS, Multiprocess, Process
 
 from gramvec.errors import GramvecError
-from gramvec.server.processes.memory import settle
-from gramvec.server.processes.server import PING, RETIRE, STOP_SIGNALS
+from gramvec.server.processes.server import PING, RETIRE, STOP_SIGNALS, settle
 from gramvec.server.settings import Settings
 
 log = logging.getLogger("gramvec.server")

@@ -17,7 +17,7 @@ from gramvec.server.routes.embed import finishing
 from gramvec.server.schemas import EmbeddingsRequest
 from gramvec.server.state.memory_budget import NUMBER_BYTES
 from gramvec.server.state.models import Served
-from gramvec.server.token_ids import Encoding, UnknownId
+from gramvec.server.state.token_ids import Encoding, UnknownId
 from gramvec.text.arrays import Array
 
 # Splitting this many characters into words holds the loop for about 2 ms.

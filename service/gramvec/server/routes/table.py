@@ -25,13 +25,27 @@ from gramvec.server.openapi import (
 from gramvec.server.request import Request, Route
 from gramvec.server.responses import Response, to_json
 from gramvec.server.routes.classify import LabelScore, PredictRequest, predict_labels
-from gramvec.server.routes.embed import embed_or_compare, embed_texts, read_either
-from gramvec.server.routes.explain import Explained, ExplainRequest, explain_texts
-from gramvec.server.routes.info import health, info, ready, reload
-from gramvec.server.routes.match import MOST_CHARACTERS as MATCH_CHARACTERS
-from gramvec.server.routes.match import MatchAnswer, MatchRequest, match_texts
-from gramvec.server.routes.metrics import get_metrics
+from gramvec.server.routes.compare import (
+    MOST_MATCH_CHARACTERS,
+    Explained,
+    ExplainRequest,
+    MatchAnswer,
+    MatchRequest,
+    compare_texts,
+    explain_texts,
+    match_texts,
+)
+from gramvec.server.routes.embed import (
+    MOST_SPARSE_CHARACTERS,
+    SparseRequest,
+    SparseValue,
+    embed_or_compare,
+    embed_sparse_texts,
+    embed_texts,
+    read_either,
+)
 from gramvec.server.routes.openai import create_embeddings, list_models, read_embeddings, retrieve_model
+from gramvec.server.routes.operations import get_metrics, health, info, ready, reload
 from gramvec.server.routes.pages import DOCS_ASSETS, docs, docs_asset, playground
 from gramvec.server.routes.rank import (
     RankAnswer,
@@ -43,9 +57,6 @@ from gramvec.server.routes.rank import (
     rerank_texts,
 )
 from gramvec.server.routes.search import SearchAnswer, SearchRequest, search_index
-from gramvec.server.routes.similarity import compare_texts
-from gramvec.server.routes.sparse import MOST_CHARACTERS as SPARSE_CHARACTERS
-from gramvec.server.routes.sparse import SparseRequest, SparseValue, embed_sparse_texts
 from gramvec.server.schemas import EmbeddingsRequest, EmbedRequest, SimilarityRequest
 
 RANKED = ok("The documents' places and scores, the best first.", RankAnswer)
@@ -125,7 +136,7 @@ ROUTES = (
         (SparseRequest,),
         responses=ok("For each text the columns that it has, ascending, and their values.", list[list[SparseValue]])
         | ERRORS,
-        characters=SPARSE_CHARACTERS,
+        characters=MOST_SPARSE_CHARACTERS,
         work="sparse vectors",
     ),
     Route(
@@ -144,7 +155,7 @@ ROUTES = (
         match_texts,
         (MatchRequest,),
         responses=ok("The matches, by left text and then the highest score.", MatchAnswer) | ERRORS,
-        characters=MATCH_CHARACTERS,
+        characters=MOST_MATCH_CHARACTERS,
         work="matches",
     ),
     Route(

@@ -12,7 +12,7 @@ from gramvec.embed.loading import load
 from gramvec.errors import BundleError, GramvecError, InputError
 from gramvec.server.batching.batcher import Batcher
 from gramvec.server.settings import OTHERS, Settings, aliases_of, token_files
-from gramvec.server.token_ids import open_encodings
+from gramvec.server.state.token_ids import open_encodings
 
 MAX_LABEL_BYTES = 1024
 

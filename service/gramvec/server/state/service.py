@@ -27,9 +27,9 @@ from gramvec.server.state.resources import (
     open_attached,
     renewed_all,
 )
+from gramvec.server.state.token_ids import open_encodings
 from gramvec.server.telemetry.logs import NO_USER_TEXT
 from gramvec.server.telemetry.metrics import WORKER, Metrics
-from gramvec.server.token_ids import open_encodings
 
 log = logging.getLogger("gramvec.server")
 
@@ -226,9 +226,13 @@ class Service:
         full = [name for name, served in self.models.items() if served.batcher.full]
         return f"the queue of {full[0]} is full" if full else None
 
-    def queues(self) -> list[tuple[str, Batcher]]:
-        """Name and queue of each model."""
-        return [(name, served.batcher) for name, served in self.models.items()]
+    def publish(self) -> None:
+        """Publish the state of this process and its queues to the metrics of all workers."""
+        queues = {name: served.batcher for name, served in self.models.items()}
+        self.metrics.publish(
+            self.unready is None,
+            {name: (one.waiting, one.waiting_characters, one.oldest_seconds) for name, one in queues.items()},
+        )
 
     @property
     def default_label(self) -> bytes:

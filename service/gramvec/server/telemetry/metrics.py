@@ -1,14 +1,12 @@
-"""Counters and histograms of requests and of the model's batches; `routes/metrics.py` writes them for Prometheus."""
+"""Counters and histograms of requests and of the model's batches; `routes/operations.py` writes them for Prometheus."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 from gramvec.server.batching.batcher import BatchResult
 from gramvec.server.responses import Usage
@@ -22,8 +20,7 @@ SECONDS_WIDTH = len(SECONDS) + 2
 TEXTS_WIDTH = len(TEXTS) + 2
 SECONDS_SUM = len(SECONDS) + 1
 TEXTS_SUM = len(TEXTS) + 1
-# How often a worker publishes the state of its queues, and how long it may be silent before it counts as dead.
-PUBLISH_SECONDS = 0.5
+# How long a worker may be silent before it counts as dead.
 SILENT_SECONDS = 5.0
 UNKNOWN_ROUTE = "unknown"
 # Reasons of refusals by the protocol, by status.
@@ -37,38 +34,6 @@ WAITING, WORKER = "waiting", "worker"
 
 # (worker, numbers) of each row with this name.
 MetricRows = Mapping[Key, list[tuple[int, list[float]]]]
-
-
-class Queue(Protocol):
-    """State of a batcher's queue."""
-
-    @property
-    def waiting(self) -> int:
-        """Texts in the queue."""
-        ...
-
-    @property
-    def waiting_characters(self) -> int:
-        """Characters of the texts in the queue."""
-        ...
-
-    @property
-    def oldest_seconds(self) -> float:
-        """Seconds that the oldest request has waited; 0.0 for an empty queue."""
-        ...
-
-
-class Status(Protocol):
-    """State of a serving process."""
-
-    def queues(self) -> Iterable[tuple[str, Queue]]:
-        """Return the name and the queue of each served model."""
-        ...
-
-    @property
-    def unready(self) -> str | None:
-        """The reason why requests are refused, or None."""
-        ...
 
 
 class Metrics:
@@ -173,25 +138,22 @@ class Metrics:
 
         return observe_call
 
-    def publish(self, status: Status) -> None:
-        """Publish the state of this process and its queues to the other workers."""
+    def publish(self, ready: bool, queues: Mapping[str, tuple[int, int, float]]) -> None:
+        """Publish the state of this process to the other workers; call it twice a second.
+
+        Args:
+            ready: requests are taken.
+            queues: of each model the texts that wait, their characters, and the seconds of the oldest request.
+        """
         if self._withdrawn:
             return
         numbers = self._numbers
         place = self.counters.row((WORKER,), 3)
         # All processes of a host share the zero of perf_counter.
-        numbers[place : place + 3] = _doubles(time.perf_counter(), os.getpid(), float(status.unready is None))
-        now = dict(status.queues())
-        for model in {*self._queues, *now}:
+        numbers[place : place + 3] = _doubles(time.perf_counter(), os.getpid(), float(ready))
+        for model in {*self._queues, *queues}:
             place = self._queues.setdefault(model, self.counters.row((WAITING, model), 3))
-            queue = now.get(model)
-            waiting = (queue.waiting, queue.waiting_characters, queue.oldest_seconds) if queue else (0, 0, 0.0)
-            numbers[place : place + 3] = _doubles(*waiting)
-
-    def keep_publishing(self, status: Status, loop: asyncio.AbstractEventLoop) -> None:
-        """Publish twice a second while the event loop runs."""
-        self.publish(status)
-        loop.call_later(PUBLISH_SECONDS, self.keep_publishing, status, loop)
+            numbers[place : place + 3] = _doubles(*queues.get(model, (0, 0, 0.0)))
 
     def withdraw(self) -> None:
         """Stop counting this process as one that serves."""

@@ -1,0 +1,374 @@
+"""Serving process: uvicorn's loop, socket and lifespan around our connections, graceful shutdown, and its memory."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from multiprocessing.connection import Connection as Pipe
+from typing import Any
+
+import uvicorn
+from starlette.types import Message, Receive, Scope, Send
+
+from gramvec.errors import InputError
+from gramvec.server.app import Application
+from gramvec.server.errors import HttpError, not_reloaded
+from gramvec.server.http1.connection import Connection, Connections
+from gramvec.server.processes.tls import renew_certificate, tls_options
+from gramvec.server.state.resources import Reloaded
+from gramvec.server.state.service import Service
+
+log = logging.getLogger("gramvec.server")
+
+BACKLOG = 2048
+STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
+RELOAD_PAUSE_SECONDS = 0.1
+SWEEP_SECONDS = 0.5
+TRIM_SWEEPS = 40  # every 20 s
+# How long a connection that was accepted and has sent nothing yet is read at the end: its request is mostly on its way,
+# and closing would answer it with a reset.
+NEWCOMER_SECONDS = 0.25
+TURN_SECONDS = 0.01
+# How long cancelled requests get to send their last answer.
+CANCELLED_SECONDS = 1.0
+# How long a retiring worker waits for idle clients to send the request whose answer closes their connection.
+RETIRE_SECONDS = 2.0
+# A task that begins at once spares the event loop a turn; from Python 3.12 on.
+EAGER_TASKS: Any = getattr(asyncio, "eager_task_factory", None)
+# Reference counts free what a request makes, so the collector finds next to nothing and may run seldom.
+YOUNG_OBJECTS = 5_000
+# Messages of the supervisor to a worker. The first is answered with True once the worker is ready to serve.
+PING, RETIRE = b"ping", b"retire"
+
+_malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+
+def settle() -> None:
+    """Collect garbage once, then exempt every living object from later collections.
+
+    It takes 40 ms. Without it a request of one text costs 10 % more, because the collector walks the 60,000 objects of
+    modules and models again and again. Forked workers keep sharing the pages of these objects.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS, *gc.get_threshold()[1:])
+    trim()
+
+
+def trim() -> None:
+    """Return free memory to the system, where the C library can; takes about a millisecond.
+
+    glibc keeps freed memory in fragments, which grow by half a megabyte a minute under load.
+    """
+    if _malloc_trim is not None:
+        _malloc_trim(0)
+
+
+class Server:
+    """A server that fails readiness first, finishes the requests in flight, and ends with exit code 0 after a signal.
+
+    From the signal until the requests in flight are done it keeps accepting connections, so that /ready can answer 503
+    and new requests are sent elsewhere. uvicorn by itself closes its socket at once, which resets connections in the
+    queue, and ends by raising the signal again, which would make the exit code 143.
+
+    Only `Config`, `Server.run`, `servers`, `started` and `should_exit` of uvicorn are used here, and the order in which
+    it runs the lifespan: startup before it listens, shutdown after it has closed its sockets.
+
+    Args:
+        app: the application. uvicorn runs only its lifespan; requests reach it from our connections.
+
+    Raises:
+        InputError: a file of the TLS settings cannot be used.
+    """
+
+    # Whether /health answers while the models are being loaded.
+    listens_while_loading = True
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self._service: Service = app.state.service
+        self._service.on_failure = self._give_up
+        self._service.on_loaded = settle
+        self._service.reload = self._reload_all
+        self._service.listens_while_loading = self.listens_while_loading
+        self.connections = Connections(app, self._service.metrics.count_unread, self._service.settings)
+        self._uvicorn = uvicorn.Server(
+            uvicorn.Config(
+                self._lifespan,
+                loop="uvloop",
+                http=self._connected,  # type: ignore[arg-type]
+                ws="none",
+                lifespan="on",
+                interface="asgi3",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                date_header=False,
+                proxy_headers=False,
+                backlog=BACKLOG,
+                **tls_options(self._service.settings),
+            )
+        )
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._sockets: list[socket.socket] = []
+        self._last_doors: list[socket.socket] = []
+        self._sweeping: asyncio.Task[None] | None = None
+        self._reload: asyncio.Task[None] | None = None
+        self._reload_again = False
+        self._leaving: asyncio.Task[None] | None = None
+        self._forced = False
+        self._deadline = 0.0
+
+    def run(self, sockets: list[socket.socket]) -> None:
+        """Serve these listening sockets until a signal or `stop`, then close them.
+
+        In the main thread signals are handled from the moment at which the loop runs. The caller blocks them until then
+        (see `signals_blocked`), so that none is lost and uvicorn handles none.
+        """
+        self._sockets = sockets
+        self._uvicorn.run(sockets=sockets)
+
+    @property
+    def started(self) -> bool:
+        """Return True once the server has begun to accept connections."""
+        return self._uvicorn.started
+
+    def stop(self) -> None:
+        """Fail readiness from now on, and leave; callable from any thread. A second call does not wait for requests."""
+        self._service.stop()
+        if self.loop is not None:
+            with suppress(RuntimeError):  # the loop has ended
+                self.loop.call_soon_threadsafe(self._begin_to_leave)
+
+    def on_begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Handle signals; the loop runs, and nothing is accepted yet."""
+        if threading.current_thread() is threading.main_thread():
+            for number in STOP_SIGNALS:
+                loop.add_signal_handler(number, self.stop)
+            loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})
+
+    def on_ready(self) -> None:
+        """Do what is due before the first connection is accepted."""
+
+    def on_sweep(self) -> None:
+        """Do what is due twice a second."""
+
+    # The lifespan
+
+    async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def received() -> Message:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                self._begin()
+            else:
+                await self._end()
+            return message
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "lifespan.startup.complete":
+                self.on_ready()
+            await send(message)
+
+        await self._app(scope, received, sent)
+
+    def _begin(self) -> None:
+        loop = self.loop = asyncio.get_running_loop()
+        if EAGER_TASKS is not None:
+            loop.set_task_factory(EAGER_TASKS)
+        self._service.memory.count_unsent = self.connections.unsent_bytes
+        self._sweeping = loop.create_task(self._sweep())
+        self.on_begin(loop)
+        if self._service.stopping:
+            self._begin_to_leave()
+
+    async def _sweep(self) -> None:
+        for number in count(1):
+            await asyncio.sleep(SWEEP_SECONDS)
+            self.connections.sweep(self._now())
+            self.on_sweep()
+            if number % TRIM_SWEEPS == 0:
+                trim()
+
+    # Reloads
+
+    async def _reload_all(self) -> Reloaded:
+        """Reload the certificate, then the models. Raises HttpError 422 for a file that cannot be used."""
+        context = self._uvicorn.config.ssl
+        if context is not None:
+            try:
+                renew_certificate(context, self._service.settings)
+            except InputError as error:
+                log.error("not reloaded, the old certificate stays: %s", error)
+                raise not_reloaded(str(error)) from None
+        return await self._service.renew()
+
+    def _hang_up(self) -> None:
+        if self._reload is None or self._reload.done():
+            self._reload = asyncio.create_task(self._reload_at_hang_up())
+        else:
+            # The folders may have changed since the reload under way has read them.
+            self._reload_again = True
+
+    async def _reload_at_hang_up(self) -> None:
+        again = True
+        while again:
+            self._reload_again = False
+            try:
+                await self._service.reload()
+            except HttpError as error:
+                if error.status == 409:  # requested over HTTP, and soon done
+                    self._reload_again = True
+                    await asyncio.sleep(RELOAD_PAUSE_SECONDS)
+                elif error.status != 422:  # which is in the log
+                    log.error("not reloaded: %s", error)
+            again = self._reload_again
+
+    # The end
+
+    def _begin_to_leave(self) -> None:
+        # A second time somebody does not want to wait.
+        self._forced = self._leaving is not None
+        if self._leaving is None:
+            self._leaving = asyncio.create_task(self._leave())
+
+    async def _leave(self) -> None:
+        """Wait for the requests in flight until the grace time is over, then let uvicorn close its sockets."""
+        log.info("shutting down")
+        self._deadline = self._now() + self._service.settings.graceful_shutdown_seconds
+        await self._while_busy()
+        with suppress(OSError):  # this process may have no more files open
+            for listener in self._sockets:
+                self._last_doors.append(listener.dup())
+        self._uvicorn.should_exit = True
+
+    async def _while(self, condition: Callable[[], bool], deadline: float) -> None:
+        while condition() and not self._forced and self._now() < deadline:
+            await asyncio.sleep(TURN_SECONDS)
+
+    async def _while_busy(self) -> None:
+        await self._while(lambda: self.connections.busy, self._deadline)
+
+    async def _end(self) -> None:
+        """Read the last connections, then end all of them, by force once the grace time is over."""
+        self._service.stop()
+        # uvloop closes its descriptors in a later turn. What arrives until then would be reset with the last one.
+        await asyncio.sleep(TURN_SECONDS)
+        for door in self._last_doors:
+            await self._take_last(door)
+        await self._while(lambda: self.connections.has_new, self._now() + NEWCOMER_SECONDS)
+        self.connections.shut_down()
+        await self._while_busy()
+        for task in self.connections.tasks:
+            task.cancel()
+        if self.connections.tasks:
+            await asyncio.wait(self.connections.tasks, timeout=CANCELLED_SECONDS)
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+
+    async def _take_last(self, door: socket.socket) -> None:
+        taken: list[socket.socket] = []
+        with door, suppress(OSError):  # there are no more, or no more descriptors
+            door.setblocking(False)
+            while True:
+                taken.append(door.accept()[0])
+        loop, context = asyncio.get_running_loop(), self._uvicorn.config.ssl
+        for connection in taken:
+            connection.setblocking(False)
+            with suppress(OSError):  # its handshake has failed
+                await loop.connect_accepted_socket(self._connected, connection, ssl=context)
+
+    def _connected(self, **_: object) -> Connection:  # uvicorn passes what its own protocols take
+        return Connection(self.connections)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _give_up(self, reason: str) -> None:
+        self.stop()
+
+
+class WorkerServer(Server):
+    """The server of one of several workers: it accepts connections once its models are loaded, and obeys a supervisor.
+
+    Args:
+        app: the application, made before the fork.
+        supervisor: the end of a pipe, over which PING and RETIRE arrive.
+    """
+
+    listens_while_loading = False
+
+    def __init__(self, app: Application, supervisor: Pipe) -> None:
+        super().__init__(app)
+        self._service.on_failure = log.error  # the lifespan fails, which ends the process
+        self._supervisor = supervisor
+        self._supervisor_pid = os.getppid()
+        self._ready = False
+
+    def stop(self) -> None:
+        """Leave; a worker that has accepted nothing yet has nothing to finish."""
+        if not self.started:
+            os._exit(0)
+        super().stop()
+
+    def on_begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Stop only when the supervisor says so: Ctrl-C and a hang-up reach all processes of a terminal."""
+        loop.add_signal_handler(signal.SIGTERM, self.stop)
+        loop.add_reader(self._supervisor.fileno(), self._hear, loop)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})
+        self._service.publish()
+
+    def on_ready(self) -> None:
+        """Announce the worker: whatever ends a process that has served, it is replaced."""
+        self._ready = True
+        with suppress(OSError):
+            self._supervisor.send(True)
+
+    def on_sweep(self) -> None:
+        """Publish the state of this worker to the others, and leave when the supervisor has died."""
+        self._service.publish()
+        if os.getppid() != self._supervisor_pid and self._leaving is None:
+            log.error("the parent process is gone")
+            self.stop()
+
+    def _hear(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            while self._supervisor.poll():
+                if self._supervisor.recv() == RETIRE:
+                    self._retire()
+                else:
+                    self._supervisor.send(self._ready)
+        except (EOFError, OSError):
+            loop.remove_reader(self._supervisor.fileno())
+
+    async def _reload_all(self) -> Reloaded:
+        """Reload this worker's models, which finds out whether they can be used, then have all workers replaced."""
+        made = await super()._reload_all()
+        os.kill(self._supervisor_pid, signal.SIGHUP)
+        return made
+
+    def _retire(self) -> None:
+        if self._leaving is None:
+            self._service.metrics.withdraw()
+            self._leaving = asyncio.create_task(self._drain())
+
+    async def _drain(self) -> None:
+        """Accept no more, answer what clients send over their connections, and close each with its next answer."""
+        for server in self._uvicorn.servers:
+            server.close()
+        self.connections.retire()
+        grace = self._service.settings.graceful_shutdown_seconds
+        await self._while(lambda: len(self.connections) > 0, self._now() + min(RETIRE_SECONDS, grace))
+        self.connections.shut_down()
+        self._deadline = self._now() + grace
+        await self._while_busy()
+        self._uvicorn.should_exit = True

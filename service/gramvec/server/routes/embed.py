@@ -1,0 +1,209 @@
+"""POST /embed: vectors of texts, as JSON, raw rows, an .npy file or base64; and POST /embed_sparse: hashed n-grams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from io import BytesIO
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
+
+from gramvec.embed.vectors import RawEmbeddings, VectorPrecision, Vectors, check_precision, finish, quantize
+from gramvec.lexical.sparse import SparseEmbedder, uniform
+from gramvec.server.request import Request, usage_of_job
+from gramvec.server.responses import (
+    JSON,
+    PIECE_NUMBERS,
+    Response,
+    as_list,
+    base64_of_each,
+    in_pieces,
+    little_endian,
+    to_json,
+)
+from gramvec.server.routes.compare import compare_texts
+from gramvec.server.schemas import Direction, EmbedRequest, OneOrManyBody, OneOrManyTexts, SimilarityRequest, Truncate
+from gramvec.server.state.memory_budget import NUMBER_BYTES
+from gramvec.text.arrays import Array
+
+RAW = "application/octet-stream"
+NPY = "application/x-npy"
+BASE64 = "application/json; encoding=base64"
+MEDIA_TYPES = (JSON, RAW, NPY, BASE64)
+
+
+async def embed_texts(request: Request, body: EmbedRequest) -> Response:
+    """Embed texts: one vector for each text, in the order of the inputs.
+
+    The response is always a list of vectors, also for one text. `Accept` chooses its form: `application/json`,
+    `application/octet-stream` (raw little-endian rows, see the headers `x-shape` and `x-dtype`), `application/x-npy`,
+    or `application/json; encoding=base64` (a list of such rows).
+    """
+    served = request.model(body.model)
+    embedder = served.embedder
+    texts, dimensions, normalize = body.texts(), body.dimensions, body.normalize is not False
+    request.check_count(len(texts))
+    columns, width = embedder.columns(body.space, dimensions)  # before the model works, not after
+    if body.precision not in (None, "float32"):
+        check_precision(body.precision, normalize=normalize)
+    texts = request.prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    request.reserve(len(texts) * width * NUMBER_BYTES)
+    embeddings, usage = await request.embed(served, texts)
+    vectors, finished = finishing(embeddings.of_columns(columns), normalize, dimensions, body.precision)
+    accept = request.headers.get(b"accept", b"*/*")
+    media_type = JSON if accept == b"*/*" else preferred(accept.decode("latin-1"))
+    if media_type == JSON and vectors.size <= PIECE_NUMBERS:
+        return Response([orjson.dumps(finished(vectors), option=orjson.OPT_SERIALIZE_NUMPY)], JSON, usage)
+    encode = ENCODERS[media_type]
+    pieces = await in_pieces(vectors, vectors.shape[1], lambda piece: encode(finished(piece)))
+    if media_type == JSON:
+        return Response(as_list(pieces), JSON, usage)
+    first = finished(vectors[:1])
+    shape = (len(vectors), first.shape[1])
+    headers = [(b"x-shape", b"%d,%d" % shape), (b"x-dtype", first.dtype.name.encode())]
+    if media_type == BASE64:
+        return Response(as_list(pieces), BASE64, usage, headers)
+    if media_type == NPY:
+        pieces.insert(0, _npy_header(shape, first.dtype))
+    return Response(pieces, media_type, usage, headers)
+
+
+async def embed_or_compare(request: Request, body: EmbedRequest | SimilarityRequest) -> Response:
+    """Embed or compare texts: `/embed`, or `/similarity` where `inputs` is an object.
+
+    This route is for clients that know only the address of the server.
+    """
+    return await (embed_texts(request, body) if isinstance(body, EmbedRequest) else compare_texts(request, body))
+
+
+async def read_either(request: Request) -> EmbedRequest | SimilarityRequest:
+    """Return the body of POST /, whose schema depends on the shape of its inputs."""
+    document = await request.document()
+    value = document.value
+    compares = isinstance(value, dict) and isinstance(value.get("inputs"), dict)
+    if compares:
+        return request.check(document, SimilarityRequest)
+    return request.check(document, EmbedRequest)
+
+
+def finishing(
+    embeddings: RawEmbeddings, normalize: bool, dimensions: int | None, precision: VectorPrecision | None = None
+) -> tuple[Vectors, Callable[[Vectors], Array]]:
+    """Return vectors float32[n, d] and a function that normalizes, truncates and quantizes a slice of them.
+
+    The function takes and returns C-contiguous rows, each handled by itself; it may change their type.
+    """
+    finished: Callable[[Vectors], Vectors] = _unchanged
+    vectors = embeddings.units
+    if not normalize or dimensions is not None:
+        finished, vectors = partial(finish, normalize=normalize, dimensions=dimensions), embeddings.vectors
+    if precision in (None, "float32"):
+        return vectors, finished
+    return vectors, lambda rows: quantize(finished(rows), precision)
+
+
+def _unchanged(vectors: Vectors) -> Vectors:
+    return vectors
+
+
+def _raw_rows(rows: Array) -> bytes:
+    return little_endian(rows).tobytes()
+
+
+def _base64_rows(rows: Array) -> bytes:
+    return b'["%b"]' % b'","'.join(base64_of_each(rows))
+
+
+ENCODERS: dict[str, Callable[[Array], bytes]] = {
+    JSON: to_json,
+    RAW: _raw_rows,
+    NPY: _raw_rows,
+    BASE64: _base64_rows,
+}
+
+
+def _npy_header(shape: tuple[int, int], dtype: np.dtype[Any]) -> bytes:
+    file = BytesIO()
+    described = np.lib.format.dtype_to_descr(dtype.newbyteorder("<"))
+    np.lib.format.write_array_header_1_0(file, {"descr": described, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def preferred(accept: str) -> str:
+    """Return the best of `MEDIA_TYPES` for an Accept header (RFC 9110, section 12.5.1); JSON if it names none."""
+    accept = accept.lower()
+    if RAW not in accept and NPY not in accept and "base64" not in accept:
+        return JSON
+    weights: dict[str, float] = {}
+    for part in accept.split(","):
+        name, *parameters = (piece.strip() for piece in part.split(";"))
+        if name == JSON and any(one.replace('"', "") == "encoding=base64" for one in parameters):
+            name = BASE64
+        weights[name] = next((_weight(piece[2:]) for piece in parameters if piece.startswith("q=")), 1.0)
+    fallback = weights.get("application/*", weights.get("*/*", 0.0))
+    # Of equal weights a named type wins over a wildcard, then the order of MEDIA_TYPES.
+    best = max(MEDIA_TYPES, key=lambda name: (weights.get(name, fallback), name in weights))
+    return best if weights.get(best, fallback) > 0 else JSON
+
+
+def _weight(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+# In all texts of a request: half a second of a core, and 60 MB of JSON.
+MOST_SPARSE_CHARACTERS = 1_000_000
+# A character begins an n-gram of three and one of four; an entry takes 46 bytes in JSON, and its objects as much.
+BYTES_A_CHARACTER = 2 * 92
+SECONDS_A_CHARACTER = 5e-7
+
+
+class SparseRequest(OneOrManyBody):
+    """Texts to embed sparsely, in the shape of Text Embeddings Inference."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["tv", "a tv"]}]})
+
+    inputs: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string has an empty vector.")
+    truncate: Truncate = None
+    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
+
+
+class SparseValue(BaseModel):
+    """Entry of a sparse vector: its column, below 16,777,216, and its value."""
+
+    index: int
+    value: float
+
+
+async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
+    """Embed texts sparsely: their n-grams of 3 and 4 characters, hashed to 16,777,216 columns, at length 1.
+
+    A value is how often the text has the n-gram. Your store has to weigh how rare it is among your texts, as Qdrant
+    does with `modifier: idf`. No model takes part.
+    """
+    service, given = request.service, body.texts()
+    request.check_count(len(given))
+    served = service.admit()
+    texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    characters = request.check_characters(texts)
+    request.reserve(BYTES_A_CHARACTER * characters)
+    with request.admit(SECONDS_A_CHARACTER * characters) as job:
+        encoded = await request.in_thread(job, lambda: _encoded(uniform(), texts))
+    return Response([encoded], JSON, usage_of_job(served, texts, job))
+
+
+def _encoded(embedder: SparseEmbedder, texts: list[str]) -> bytes:
+    found = embedder.embed(texts)
+    # float32 numbers are written with only the digits that they have.
+    entries = [
+        {"index": index, "value": value}
+        for index, value in zip(found.indices.tolist(), list(found.values), strict=True)
+    ]
+    edges = found.indptr.tolist()
+    return to_json([entries[begin:end] for begin, end in pairwise(edges)])

@@ -1,0 +1,318 @@
+"""Request bodies: untrusted JSON text is bounded and parsed, then checked by strict schemas.
+
+The schemas of other routes stand beside their handlers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, ClassVar, Literal
+
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from gramvec.embed.vectors import Space, VectorPrecision
+from gramvec.server.errors import HttpError
+
+# The bytes that begin, separate and end values, and quotes.
+_STRUCTURE = b'",[]{}'
+_OTHERS = bytes(set(range(256)) - set(_STRUCTURE))
+_CLOSING = {ord("["): b"]", ord("{"): b"}"}
+# Bytes that are scanned between two checks of the count.
+_STEP = 64 * 1024
+# A string as a whole, or a byte that begins, separates or ends values. Quantifiers are possessive, so that no byte is
+# tried twice, and a string that does not end reaches to the end of the text.
+_token = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
+
+
+def holds_more(raw: bytes, most: int) -> bool:
+    """Return True if a JSON text holds more than about `most` values: members, elements and their containers.
+
+    The answer is False for a text of at most `most` values, True for one of twice as many, and either for text that is
+    not JSON.
+    """
+    # A value takes two bytes at least. Strings are removed only if that matters.
+    if len(raw) <= 2 * most or not _may_hold_more(raw, most):
+        return False
+    if b"\\" in raw:
+        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    structure = raw.translate(None, _OTHERS)
+    if structure.count(b'"') > 4 * most:  # a member has two strings at most
+        return True
+    outside = structure.split(b'"')[::2]
+    return sum(map(len, outside)) > 2 * most  # what begins also ends
+
+
+def _may_hold_more(raw: bytes, most: int) -> bool:
+    found = 0
+    for start in range(0, len(raw), _STEP):
+        found += sum(raw.count(one, start, start + _STEP) for one in (b",", b"[", b"{"))
+        if found >= most:
+            return True
+    return False
+
+
+def first_values(raw: bytes, most: int) -> bytes:
+    """Return the beginning of a JSON text with about twice `most` values, closed so that it is JSON itself.
+
+    A text of at most `most` values is returned unchanged. Text that is not JSON stays text that is not JSON.
+    """
+    open_ones: list[bytes] = []
+    # Each value but the first begins after a bracket or a comma; an empty list or object has a bracket of its own. So
+    # `most` values have fewer than twice as many of both.
+    begun = 0
+    for number, token in enumerate(_token.finditer(raw)):
+        start, end = token.span()
+        one = raw[start]
+        if one in _CLOSING:
+            open_ones.append(_CLOSING[one])
+        elif one in b"]}" and open_ones:
+            open_ones.pop()
+        begun += one in b"[{,"
+        # No JSON has this many strings and closing brackets for its values.
+        if begun >= 2 * most or number > 8 * most:
+            return raw[: start if one == ord(",") else end] + b"".join(reversed(open_ones))
+    return raw
+
+
+def parse_slowly(raw: bytes) -> Any:
+    """Return the value of a JSON text (RFC 8259: UTF-8, no NaN) that may hold lone surrogates.
+
+    Raises:
+        HttpError: 400 with the place where the text stops being JSON.
+    """
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        # orjson refuses the escape of a lone surrogate as if it were bad JSON. It is good JSON of a bad text, and the
+        # response has to name that text.
+        if "surrogate" not in str(error):
+            raise _not_json(str(error)) from None
+    try:
+        return json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise _not_json(str(error)) from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _not_json(reason: str) -> HttpError:
+    return HttpError(400, "validation", f"the body is not JSON in UTF-8: {reason}")
+
+
+# Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
+Direction = Literal["left", "right", "Left", "Right"]
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# JSON has one kind of number: 3.0, as some languages write 3, is an integer to JSON Schema.
+WHOLE = BeforeValidator(_whole)
+PositiveWhole = Annotated[int, Field(ge=1), WHOLE]
+
+
+class Body(BaseModel):
+    """Base of all request bodies."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_one_unknown_field(cls, value: Any) -> Any:
+        # The message names the first; pydantic would make an error for each of thousands.
+        known = cls.model_fields
+        if not isinstance(value, dict) or len(value) <= len(known):
+            return value
+        unknown = next(name for name in value if name not in known)
+        return {name: value[name] for name in [*known, unknown] if name in value}
+
+
+# Validation ends at the first wrong text: each error takes a kilobyte and 6 us.
+Texts = Annotated[list[str], Field(min_length=1, fail_fast=True)]
+
+
+# A tag starts with "@" so that it can be told from a field where an error's location is put into words.
+def _one_or_many(value: Any) -> str:
+    return "@one" if isinstance(value, str) else "@many"
+
+
+OneOrManyTexts = Annotated[
+    Annotated[str, Tag("@one")] | Annotated[Texts, Tag("@many")],
+    Discriminator(_one_or_many),
+]
+
+
+class OneOrManyBody(Body):
+    """Body with one text or a list of texts in the field that `holds` names."""
+
+    holds: ClassVar[str] = "inputs"
+
+    def texts(self) -> list[str]:
+        """Return all texts in the order in which `path` counts them."""
+        given: str | list[str] = getattr(self, self.holds)
+        return [given] if isinstance(given, str) else given
+
+    def path(self, index: int) -> str:
+        """Return the place of a text in the body."""
+        return self.holds if isinstance(getattr(self, self.holds), str) else f"{self.holds}[{index}]"
+
+
+Truncate = Annotated[
+    bool | None,
+    Field(description="Cut a text at the length limit instead of refusing it; null for the service's setting."),
+]
+
+
+class EmbedRequest(OneOrManyBody):
+    """Texts to embed, in the shape of Text Embeddings Inference."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["vehicles", "a fast car"], "dimensions": 3}]})
+
+    inputs: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string is a text.")
+    normalize: bool | None = Field(True, description="Scale each vector to length 1.")
+    truncate: Truncate = None
+    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
+    dimensions: PositiveWhole | None = Field(
+        None,
+        description="Keep the first components, this many, then normalize again; at most the model's dimension.",
+    )
+    precision: VectorPrecision | None = Field(
+        "float32",
+        description="Type of the components: int8 is 127 times the component, rounded, and uint8 128 more than that; "
+        "ubinary packs the signs of eight components into a byte, and binary is 128 less than that.",
+    )
+    space: Space | None = Field(
+        None,
+        description="Only the semantic or only the lexical columns, where the service has both; null for all.",
+    )
+    prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
+    model: str | None = Field(None, description="Name of a served model; null for the default.")
+
+
+class EmbeddingsRequest(OneOrManyBody):
+    """Texts to embed, in OpenAI's shape."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"input": ["vehicles", "a fast car"], "dimensions": 3},
+                {"input": "vehicles", "encoding_format": "base64", "dimensions": 3},
+            ]
+        }
+    )
+
+    holds: ClassVar[str] = "input"
+
+    input: OneOrManyTexts = Field(
+        description="One text, or a list of texts. The empty string is a text. Where the service was given their "
+        "encoding, token ids: a list of integers, or of such lists."
+    )
+    model: str | None = Field(None, description="Name of a served model; null for the default.")
+    encoding_format: Literal["float", "base64"] | None = Field(
+        "float", description="A list of numbers, or little-endian float32 in base64."
+    )
+    dimensions: PositiveWhole | None = Field(
+        None,
+        description="Keep the first components, this many, then normalize again; at most the model's dimension.",
+    )
+    user: str | None = Field(None, description="Accepted and ignored.")
+
+
+class SourceAndSentences(Body):
+    """Source text and the sentences that it is compared with."""
+
+    source_sentence: str
+    sentences: Texts
+
+    def texts(self) -> list[str]:
+        """Return all texts in the order in which `path` counts them."""
+        return [self.source_sentence, *self.sentences]
+
+    def path(self, index: int) -> str:
+        """Return the place of a text in the body."""
+        return f"inputs.sentences[{index - 1}]" if index else "inputs.source_sentence"
+
+
+class Pairs(Body):
+    """Pairs of texts."""
+
+    pairs: list[Annotated[list[str], Field(min_length=2, max_length=2, fail_fast=True)]] = Field(
+        min_length=1, fail_fast=True
+    )
+
+    def texts(self) -> list[str]:
+        """Return all texts in the order in which `path` counts them."""
+        return [text for pair in self.pairs for text in pair]
+
+    def path(self, index: int) -> str:
+        """Return the place of a text in the body."""
+        return f"inputs.pairs[{index // 2}][{index % 2}]"
+
+
+class LeftAndRight(Body):
+    """Every left text compared with every right one."""
+
+    left: Texts
+    right: Texts
+
+    def texts(self) -> list[str]:
+        """Return all texts in the order in which `path` counts them."""
+        return [*self.left, *self.right]
+
+    def path(self, index: int) -> str:
+        """Return the place of a text in the body."""
+        beyond = index - len(self.left)
+        return f"inputs.left[{index}]" if beyond < 0 else f"inputs.right[{beyond}]"
+
+
+def _shape_of_inputs(value: Any) -> str | None:
+    keys = value if isinstance(value, dict) else ()
+    if "pairs" in keys:
+        return "@pairs"
+    if "left" in keys or "right" in keys:
+        return "@matrix"
+    if "source_sentence" in keys or "sentences" in keys:
+        return "@source"
+    return None
+
+
+SimilarityInputs = Annotated[
+    Annotated[SourceAndSentences, Tag("@source")]
+    | Annotated[Pairs, Tag("@pairs")]
+    | Annotated[LeftAndRight, Tag("@matrix")],
+    Discriminator(_shape_of_inputs),
+]
+
+
+class SimilarityParameters(Body):
+    """Parameters of a similarity, as Text Embeddings Inference calls them."""
+
+    truncate: Truncate = None
+    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
+    prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
+
+
+class SimilarityRequest(Body):
+    """Texts to compare, in one of three shapes."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"inputs": {"source_sentence": "vehicals", "sentences": ["vehicles", "cars", "bananas"]}},
+                {"inputs": {"pairs": [["a fast car", "a quick automobile"], ["a fast car", "ripe bananas"]]}},
+                {"inputs": {"left": ["vehicals"], "right": ["vehicles", "cars", "bananas"]}, "top_k": 2},
+            ]
+        }
+    )
+
+    inputs: SimilarityInputs
+    parameters: SimilarityParameters | None = None
+    top_k: PositiveWhole | None = Field(
+        None, description="With left and right: only the best matches of each left text, this many, with their indices."
+    )
+    model: str | None = Field(None, description="Name of a served model; null for the default.")
