@@ -126,10 +126,8 @@ class TokenVocabulary(Vocabulary):
             raise
         except BaseException as error:
             raise BundleError(f"{path}: not a tokenizer that gramvec serves: {quoted(error)}") from error
-        if not self.tokens or max(self.tokens.values()) >= rows:
-            raise BundleError(
-                f"{path}: it has token {max(self.tokens.values(), default=-1)}, and the table {rows} rows"
-            )
+        if not 0 <= (last := max(self.tokens.values(), default=-1)) < rows:
+            raise BundleError(f"{path}: it has token {last}, and the table {rows} rows")
         self.splits_at_spaces = _splits_at_spaces(values)
         self.rows, self.unknown_row, self.longest_word, self.lowercase, self.symbols = rows, -1, 0, False, True
         self.ngram_keys, self.ngram_rows = np.zeros(0, np.uint64), np.zeros(0, np.int32)
@@ -186,10 +184,6 @@ class TokenFeaturizer(Featurizer):
             owners = np.repeat(np.arange(len(parts)), counts)
             counts, ids = np.bincount(owners[~dropped], minlength=len(parts)).tolist(), ids[~dropped]
         return FeatureBatch(ids, np.array([0, *accumulate(counts)], np.int64), unknown)
-
-    def without_memo(self) -> Featurizer:
-        """Return this featurizer: its memo changes no row."""
-        return self
 
     def _tokens_of(self, texts: list[str]) -> list[bytes]:
         """Return the tokens of each text as the bytes of int32."""

@@ -144,17 +144,14 @@ def _read(source: Path) -> _Source:
         median = int(np.median([len(token) for token in vocabulary.tokens]))
         characters = None if longest is None else longest * median
         spec = replace(spec, max_characters=characters, dropped=vocabulary.unknown)
-    license_name = _license.search(card)
+    license_name, digest = _license.search(card), hashlib.sha256(data).hexdigest()
     return _Source(
         spec,
         vocabulary,
         tokenizer,
         table,
         "not stated" if license_name is None else license_name[1].decode(),
-        {
-            "format": "sentence-transformers" if settings is None else "model2vec",
-            "table_sha256": hashlib.sha256(data).hexdigest(),
-        },
+        {"format": "sentence-transformers" if settings is None else "model2vec", "table_sha256": digest},
     )
 
 
@@ -206,12 +203,11 @@ def _table(path: Path, found: ArrayFile) -> Floats:
     if table.ndim != 2 or not len(table) or not 1 <= table.shape[1] <= MOST_DIMENSION:
         raise BundleError(f"{path}: {name} are not rows of 1 to {MOST_DIMENSION} numbers")
     if mapping is not None:
-        if mapping.ndim != 1 or mapping.dtype.kind not in "iu" or not 0 < len(mapping) <= MOST_TOKENS:
-            raise BundleError(f"{path}: mapping is not a list of rows for at most {MOST_TOKENS} tokens")
+        most = min(MOST_TOKENS, MOST_TABLE_BYTES // (4 * table.shape[1]))
+        if mapping.ndim != 1 or mapping.dtype.kind not in "iu" or not 0 < len(mapping) <= most:
+            raise BundleError(f"{path}: mapping is not a list of rows for at most {most} tokens")
         if mapping.min() < 0 or mapping.max() >= len(table):
             raise BundleError(f"{path}: mapping names a row that is not among the {len(table)} of the table")
-        if len(mapping) * table.shape[1] * 4 > MOST_TABLE_BYTES:
-            raise BundleError(f"{path}: mapping makes a table of over {MOST_TABLE_BYTES} bytes")
         table = table[mapping.astype(np.int64)]
     if "weights" in found.arrays:
         weights = _floats(path, "weights", found)
