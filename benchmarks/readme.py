@@ -81,14 +81,28 @@ def capacity() -> str:
 
 def everything() -> str:
     """Return benchmarks/results/README.md: each group of the results as a table, and the scores of the models."""
-    results = _json(RESULTS / "cpu.json")
-    settings = results["settings"]
     text = [
         "# All figures",
         "Made by `python -m benchmarks.readme`; [docs/benchmarks.md](../../docs/benchmarks.md) has the method.",
         "## Speed",
+    ]
+    for path in runs():
+        text += _run(_json(path))
+    text += ["## Quality", "By `make quality`; [docs/choosing.md](../../docs/choosing.md) says what was scored."]
+    return "\n\n".join([*text, quality.tables()]) + "\n"
+
+
+def runs() -> list[Path]:
+    """Return the files of runs whose tables are shown; `make figures` writes all parts to the first."""
+    return [path for path in (RESULTS / "cpu.json", RESULTS / "static.json") if path.exists()]
+
+
+def _run(results: Any) -> list[str]:
+    """Return where a run was made, its groups as tables, and its notes."""
+    settings = results["settings"]
+    text = [
         f"{settings['texts']:,} texts of {settings['characters'] / settings['texts']:.0f} characters, "
-        f"{settings['rounds']} rounds. {_where(results)}",
+        f"{settings['rounds']} rounds. {_where(results)}"
     ]
     for name, group in _groups(results).items():
         columns = [column for column in group["rows"][0] if column not in ("name", "x")]
@@ -96,9 +110,7 @@ def everything() -> str:
         for row in group["rows"]:
             lines.append(f"| {row['name']} | " + " | ".join(number(row[column]) for column in columns) + " |")
         text += [f"{group['title']}; {group['unit']}.", "\n".join(lines)]
-    text += [note for part in results["parts"].values() for note in part["notes"]]
-    text += ["## Quality", "By `make quality`; [docs/choosing.md](../../docs/choosing.md) says what was scored."]
-    return "\n\n".join([*text, quality.tables()]) + "\n"
+    return text + [note for part in results["parts"].values() for note in part["notes"]]
 
 
 def _where(results: Any) -> str:
