@@ -15,7 +15,7 @@ def listed(folder: Path, name: str, size: int) -> None:
         values["files"][name] = {"bytes": size, "sha256": "0" * 64}
 
 
-@attack("manifest.json", "../secret.txt is no plain name of a file")
+@attack("manifest.json", "../secret.txt: not a plain name of a file")
 def a_table_in_a_file_above(folder: Path) -> None:
     """Its rows would be served as vectors."""
     (folder.parent / "secret.txt").write_bytes(SECRET)
@@ -24,12 +24,12 @@ def a_table_in_a_file_above(folder: Path) -> None:
         values["files"]["../secret.txt"] = values["files"]["model.onnx.data"]
 
 
-@attack("manifest.json", "is no plain name of a file")
+@attack("manifest.json", "not a plain name of a file")
 def an_absolute_name(folder: Path) -> None:
     listed(folder, "/etc/hostname", 10)
 
 
-@attack("manifest.json", "is no plain name of a file")
+@attack("manifest.json", "not a plain name of a file")
 def a_name_in_a_folder_inside(folder: Path) -> None:
     listed(folder, "inner/file", 10)
 

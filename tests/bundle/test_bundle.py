@@ -125,7 +125,7 @@ DAMAGES = {
     "file outside": (
         edit_manifest(lambda values: values["files"].update({"../x": {"bytes": 1, "sha256": ""}})),  # type: ignore[attr-defined]
         "manifest.json",
-        "../x is no plain name of a file",
+        "../x: not a plain name of a file",
     ),
 }
 

@@ -450,7 +450,7 @@ def test_a_tab_within_a_text_stays(tmp_path: Path) -> None:
     [
         ("a.tsv", b"x\tcars\nbuy\n", "a.tsv: line 2: no 'text'"),
         ("a.tsv", b"x\tcars\n\xff\tbuy\n", "a.tsv: line 2: not UTF-8"),
-        ("a.tsv", b"", "a.tsv has no rows; write a label, a tab and a text"),
+        ("a.tsv", b"", "a.tsv: has no rows; write a label, a tab and a text"),
         ("a.tsv", b"label\ttext\n", "has no rows"),
         ("a.jsonl", b'{"text": "cars"}\n', "a.jsonl: line 1: no 'label'"),
         ("a.csv", b"text,klass\ncars,x\n", "has no column 'label'; it has klass, text: choose one with --label"),

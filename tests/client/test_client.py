@@ -98,7 +98,7 @@ def test_the_example_of_the_quickstart_runs(embedder: gramvec.Embedder, capsys: 
         (["a", None], {}, "text 1 is missing"),
         (["a", "\ud800"], {}, "text 1 has a lone surrogate"),
         (["x" * 70_000], {}, "text 0 has 70000 characters, the limit is"),
-        (["a"], {"dimensions": 301}, "dimensions must be a whole number from 1 to 300"),
+        (["a"], {"dimensions": 301}, "dimensions: must be a whole number from 1 to 300"),
         (["a"], {"truncation_direction": "up"}, "must be 'left' or 'right'"),
     ],
 )
@@ -113,7 +113,7 @@ def test_a_stream_tells_the_place_of_a_text_among_all(client: Client) -> None:
     with pytest.raises(InputError, match="text 1 is missing") as caught:
         list(client.stream(["a"] * 5 + [None], batch_size=2))  # type: ignore[list-item]
     assert caught.value.index == 5
-    with pytest.raises(InputError, match="batch_size must be at least 1"):
+    with pytest.raises(InputError, match="batch_size: must be at least 1"):
         client.stream(TEXTS, batch_size=0)
 
 
@@ -216,7 +216,7 @@ def test_nobody_there_is_said_within_the_patience() -> None:
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://a", "http://key@127.0.0.1:8000", "", None])
 def test_what_is_no_url_is_refused(url: Any) -> None:
-    with pytest.raises(InputError, match="url must be as in http://127.0.0.1:8000") as caught:
+    with pytest.raises(InputError, match="url: must be as in http://127.0.0.1:8000") as caught:
         Client(url)
     assert "key@" not in str(caught.value)
 

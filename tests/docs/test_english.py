@@ -1,10 +1,10 @@
-"""Docstrings begin with what a thing is or does, in both packages."""
+"""Docstrings begin with what a thing is or does, and messages have one form, in both packages."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -24,14 +24,18 @@ def refused(source: str) -> Iterator[tuple[int, str]]:
                 yield node.body[0].lineno, docstring.splitlines()[0]
 
 
-def test_docstrings_begin_with_what_they_are_or_do() -> None:
+def found_by(check: Callable[[str], Iterator[tuple[int, str]]]) -> list[str]:
     files = [path for package in PACKAGES for path in sorted(package.rglob("*.py"))]
     assert len(files) > 100
-    found = [
+    return [
         f"{path.relative_to(ROOT)}:{line}: {text}"
         for path in files
-        for line, text in refused(path.read_text(encoding="utf-8"))
+        for line, text in check(path.read_text(encoding="utf-8"))
     ]
+
+
+def test_docstrings_begin_with_what_they_are_or_do() -> None:
+    found = found_by(refused)
     assert not found, "begin with a verb (function) or a noun phrase (class, module):\n" + "\n".join(found)
 
 
@@ -55,3 +59,59 @@ def test_a_refused_opening_is_found(source: str) -> None:
 @pytest.mark.parametrize("opening", ["Return one row.", "One-pass reader.", "Offset of a row.", "Seeds of a run.", ""])
 def test_other_openings_are_not_found(opening: str) -> None:
     assert not list(refused(f'def row():\n    """{opening}"""\n    return "What"'))
+
+
+# Names that begin with a capital letter; a word with a second capital, a digit or _ is a name, too.
+NAMES = ("Content-Type", "FeatureSpec", "Parquet", "Input should be")  # the last is pydantic's
+ERRORS = re.compile(r"\w*Error|Overloaded|TooLarge|UsageError|BadParameter|ClickException|fail|_demand")
+
+
+def message(node: ast.expr) -> str:
+    """Return a string as it is written, with {} for what is put in; "" for any other expression."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(message(part) or "{}" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def odd_messages(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each message of an error that has not the form `name: what, got value; remedy`."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if not ERRORS.fullmatch(name):
+            continue
+        for text in filter(None, map(message, node.args)):
+            first = text.split()[0] if text.split() else ""
+            is_name = text.startswith(NAMES) or re.search(r".[A-Z0-9_+]", first)
+            if (
+                text.endswith(".")
+                or (first[:1].isupper() and not is_name)
+                or re.search(r"^\S*[^:\s] must |must (?:be|have|hold|ascend)\b.*, not \{", text)
+            ):
+                yield node.lineno, text
+
+
+def test_messages_have_one_form() -> None:
+    found = found_by(odd_messages)
+    assert not found, "lower case, no full stop, `name: must be ..., got value; remedy`:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The file is damaged",
+        "k: must be above 0.",
+        "k must be above 0",
+        "k: must be above 0, not {k}",
+        "the first: must be 1, not {k}",
+    ],
+)
+def test_an_odd_message_is_found(text: str) -> None:
+    for source in (f'raise InputError(f"{text}")', f'raise click.UsageError(f"{text}", context)'):
+        assert list(odd_messages(source)) == [(1, re.sub(r"\{\w+\}", "{}", text))]
+
+
+@pytest.mark.parametrize("text", ["{path}: is a folder; give a file", "SIF weighs words", "HF_HUB_OFFLINE is set", ""])
+def test_other_messages_are_not_found(text: str) -> None:
+    assert not list(odd_messages(f'raise InputError(f"{text}")\nlog("The end.")'))

@@ -99,7 +99,7 @@ def test_options(embedder: gramvec.Embedder) -> None:
     np.testing.assert_allclose(short, raw[:, :7] / np.linalg.norm(raw[:, :7], axis=1, keepdims=True), rtol=1e-5)
     assert same_bytes(embedder.embed(texts, dimensions=embedder.dimension), embedder.embed(texts))
     for bad in (0, -1, 301, True, 2.5):
-        with pytest.raises(InputError, match="dimensions must be a whole number from 1 to 300"):
+        with pytest.raises(InputError, match="dimensions: must be a whole number from 1 to 300"):
             embedder.embed(texts, dimensions=bad)  # type: ignore[arg-type]
     assert embedder.embed([]).shape == (0, 300)
 
@@ -167,7 +167,7 @@ def test_truncation(embedder: gramvec.Embedder) -> None:
     assert same_bytes(short.embed(["abc def"], truncate=True, truncation_direction="left"), short.embed(["def"]))
     with pytest.raises(InputError, match="'left' or 'right'"):
         short.embed(["a"], truncation_direction="up")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="max_characters must be at least 1"):
+    with pytest.raises(InputError, match="max_characters: must be at least 1"):
         gramvec.Embedder(embedder.bundle, embedder._runtime, max_characters=0)
 
 

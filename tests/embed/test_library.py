@@ -74,8 +74,8 @@ def test_an_open_file_is_its_lines(embedder: gramvec.Embedder, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("hello", "not one text: wrap it in a list"),
-        (b"hello", "not one text: wrap it in a list"),
+        ("hello", "got one text; wrap it in a list"),
+        (b"hello", "got one text; wrap it in a list"),
         ({"a": "b"}, "a mapping; give its keys or its values"),
         ({"a", "b"}, "a set, which has no order"),
         (np.array([["a", "b"]]), r"the shape \(1, 2\); give one column"),
@@ -157,7 +157,7 @@ def test_it_speaks_the_words_of_sentence_transformers(
     with pytest.raises(InputError, match="precision int8 is for vectors of length 1"):
         embedder.encode(TEXTS, precision="int8")
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"precision": "int4"}, "precision must be one of float32, .*, not 'int4'"),
+        ({"precision": "int4"}, "precision: must be one of float32, .*, got 'int4'"),
         ({"device": "cuda:0"}, "the model is on cpu, where it was loaded"),
         ({"output_value": "token_embeddings"}, "the models have vectors of sentences alone"),
         ({"pool": {}}, "encode has no pool here; leave it out"),

@@ -48,9 +48,9 @@ def test_top_n_and_generators(embedder: gramvec.Embedder) -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda model: model.rerank(QUERY, TEXTS, top_n=0), "top_n must be a whole number from 1, not 0"),
-        (lambda model: model.rerank(QUERY, TEXTS, top_n=True), "top_n must be a whole number from 1, not True"),
-        (lambda model: model.rerank([QUERY], TEXTS), "query must be one text, not list"),
+        (lambda model: model.rerank(QUERY, TEXTS, top_n=0), "top_n: must be a whole number from 1, got 0"),
+        (lambda model: model.rerank(QUERY, TEXTS, top_n=True), "top_n: must be a whole number from 1, got True"),
+        (lambda model: model.rerank([QUERY], TEXTS), "query: must be one text, got list"),
         (lambda model: model.rerank(QUERY, ["a", None]), "text 1 "),
         (lambda model: model.rerank(QUERY, "a text"), ""),
         (lambda model: model.rerank(QUERY, ["a", "b" * 10_000_000]), "text 1 has 10000000 characters"),

@@ -300,7 +300,7 @@ def test_the_products_of_long_texts_are_never_held_at_once(
 
 @pytest.mark.parametrize("top_k", [0, 1001, True, 2.0])
 def test_a_wrong_top_k(embedder: gramvec.Embedder, top_k: Any) -> None:
-    with pytest.raises(InputError, match="top_k must be a whole number from 1 to 1000"):
+    with pytest.raises(InputError, match="top_k: must be a whole number from 1 to 1000"):
         explain(embedder, "a", "b", top_k=top_k)
 
 

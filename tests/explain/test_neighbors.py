@@ -76,15 +76,15 @@ def test_ngrams_in_order_of_their_cosines(charagram: gramvec.Embedder) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda one: nearest_ngrams(one, "q\u4e00"), "is no n-gram of charagram-phrase, which has some of 2, 3, 4"),
-        (lambda one: nearest_ngrams(one, ""), "is no n-gram"),
-        (lambda one: nearest_ngrams(one, "toolongforakey" * 9), "is no n-gram"),
+        (lambda one: nearest_ngrams(one, "q\u4e00"), ": not an n-gram of charagram-phrase, which has some of 2, 3, 4"),
+        (lambda one: nearest_ngrams(one, ""), "not an n-gram"),
+        (lambda one: nearest_ngrams(one, "toolongforakey" * 9), "not an n-gram"),
         (lambda one: nearest_ngrams(one, "\ud800"), "lone surrogate"),
         (lambda one: nearest_words(one, "car"), "has no words of its own"),
         (lambda one: nearest_words(one, "", ["car"]), "no feature that the model knows"),
         (lambda one: nearest_words(one, "car", ["a", "b\ud800"]), "word 1 has a lone surrogate"),
-        (lambda one: nearest_words(one, "car", ["a"], k=0), "k must be a whole number of at least 1"),
-        (lambda one: nearest_ngrams(one, "in", k=True), "k must be a whole number of at least 1"),
+        (lambda one: nearest_words(one, "car", ["a"], k=0), "k: must be a whole number of at least 1"),
+        (lambda one: nearest_ngrams(one, "in", k=True), "k: must be a whole number of at least 1"),
     ],
 )
 def test_a_bad_question_says_what_to_do(charagram: gramvec.Embedder, call: Any, message: str) -> None:
@@ -94,7 +94,7 @@ def test_a_bad_question_says_what_to_do(charagram: gramvec.Embedder, call: Any, 
 
 def test_a_model_of_words_has_no_ngrams() -> None:
     embedder = gramvec.load(MODELS / "sif", device="cpu")
-    with pytest.raises(InputError, match="sif has no n-grams"):
+    with pytest.raises(InputError, match="sif: has no n-grams"):
         nearest_ngrams(embedder, "in")
     embedder.close()
 
@@ -133,7 +133,7 @@ def test_neighbors_on_the_command_line(embedder: gramvec.Embedder) -> None:
     assert run("neighbors", "--ngram", " un", "--top-k", "1").stdout.decode().split("\t")[
         1
     ] == f"{nearest.text}\n".replace(" ", "␣")
-    assert "Give a TEXT, or --ngram" in refused(run("neighbors"), 2)
-    assert "--words goes with a TEXT" in refused(run("neighbors", "--ngram", "in", "--words", "-"), 2)
+    assert "give a TEXT, or --ngram" in refused(run("neighbors"), 2)
+    assert "--words: goes with a TEXT" in refused(run("neighbors", "--ngram", "in", "--words", "-"), 2)
     assert "give some with --words FILE" in refused(run("neighbors", "-m", "charagram-phrase", "a"), 1)
     assert "line 1: not UTF-8" in refused(run("neighbors", "a", "--words", "-", stdin=b"\xff\n"), 1)

@@ -59,7 +59,7 @@ def test_import_gramvec_brings_no_neighbor_and_a_missing_one_is_named() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == "False False\ngramvec.integrations False\n"
-    said = "BertopicBackend needs bertopic, but there is no module bertopic"
+    said = "BertopicBackend: needs bertopic, but there is no module bertopic"
     assert done.stderr.splitlines()[-1].startswith(f"gramvec.errors.InputError: {said}")
     assert done.stderr.splitlines()[-1].endswith(": pip install bertopic")
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
@@ -84,9 +84,9 @@ def test_a_model_is_opened_once_a_process_by_name_or_taken_as_it_is(embedder: Em
         assert vectors_of(embedder, np.array(TEXTS)).tobytes() == embedder.embed(TEXTS).tobytes()
     assert name_of(embedder) == str(embedder.bundle.path)
     assert MOST_OPEN >= 2
-    with pytest.raises(InputError, match="model must be a name, a folder, an Embedder or a Client, not int"):
+    with pytest.raises(InputError, match="model: must be a name, a folder, an Embedder or a Client, got int"):
         opened(3)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="dimensions must be a whole number from 1 to 300"):
+    with pytest.raises(InputError, match="dimensions: must be a whole number from 1 to 300"):
         vectors_of(embedder, TEXTS, dimensions=301)
     with pytest.raises(InputError, match="cannot be stored; give the model's name or folder"):
         name_of(3)  # type: ignore[arg-type]
@@ -309,7 +309,7 @@ def test_words_that_the_file_cannot_hold_leave_what_was_there(words: Any, said: 
     path.write_text("kept")
     with pytest.raises(InputError, match=said):
         integrations.save_word_vectors(words, path, model=FOLDER)
-    with pytest.raises(InputError, match="form must be 'txt' or 'bin'"):
+    with pytest.raises(InputError, match="form: must be 'txt' or 'bin'"):
         integrations.save_word_vectors(["a"], path, model=FOLDER, form="kv")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="lone surrogate"):
         integrations.save_word_vectors(["a", "\ud800"], path, model=FOLDER)

@@ -184,7 +184,7 @@ def test_a_bundle_has_it_and_keeps_it(both: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("space", "sentence"),
-    [("both", "loaded with space='semantic' only"), ("words", "space must be semantic, lexical or both, not 'words'")],
+    [("both", "loaded with space='semantic' only"), ("words", "space: must be semantic, lexical or both, got 'words'")],
 )
 def test_a_space_that_is_not_there(embedder: Embedder, space: gramvec.embed.Space, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
@@ -196,7 +196,7 @@ def test_a_space_that_is_not_there(embedder: Embedder, space: gramvec.embed.Spac
 def test_settings_that_cannot_be(embedder: Embedder) -> None:
     with pytest.raises(InputError, match="no texts"):
         embedder.adapted([])
-    with pytest.raises(InputError, match="a must be above 0"):
+    with pytest.raises(InputError, match="a: must be above 0"):
         embedder.adapted(TEXTS, a=0)
     with pytest.raises(InputError, match="text 1 is"):
         embedder.adapted(["a", 2])  # type: ignore[list-item]
@@ -275,7 +275,7 @@ class TestFile:
         import orjson
 
         for field, value, sentence in [
-            ("columns", 100, "power of 2"), ("orders", [9], "orders must ascend"), ("scale", -1, "scale"),
+            ("columns", 100, "power of 2"), ("orders", [9], "orders: must ascend"), ("scale", -1, "scale"),
             ("columns", 2**40, "columns"),
         ]:  # fmt: skip
             shutil.copytree(both, tmp_path / "model", dirs_exist_ok=True)

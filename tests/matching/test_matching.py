@@ -167,7 +167,7 @@ def test_all_are_written_that_are_above_the_threshold(tmp_path: Path) -> None:
     texts = [*["canon sd1100"] * 15, "nikon s8100"]
     assert len(gramvec.match(texts[:1], texts, top="all", threshold=0.3).left) == 15
     assert len(gramvec.match(texts[:1], texts, threshold=0.3).left) == 1
-    with pytest.raises(InputError, match="top must be a number of at least 1 or 'all'"):
+    with pytest.raises(InputError, match="top: must be a number of at least 1 or 'all'"):
         gramvec.match(texts, texts, top="every")  # type: ignore[arg-type]
     left, right = tmp_path / "a.txt", tmp_path / "b.txt"
     left.write_text("canon sd1100\n")

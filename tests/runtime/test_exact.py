@@ -218,7 +218,7 @@ def test_a_row_that_does_not_exist_is_refused_before_the_call(make: Make, wrong:
 
 @pytest.mark.usefixtures("on_a_cpu")
 def test_what_cannot_be_exact_is_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = r"small has no int8 table of one step.*gramvec-train convert --precision int8"
+    refused = r"small: has no int8 table of one step.*gramvec-train convert --precision int8"
     with pytest.raises(DeviceError, match=refused):
         CudaRuntime(make(precision="float32"))
     bundle = make()

@@ -108,7 +108,7 @@ def test_too_many_pairs_and_bad_thresholds_are_refused() -> None:
     with pytest.raises(InputError, match="more than 3 pairs; raise --threshold"):
         similar_pairs(texts, 0.5, most=3)
     for threshold in (0.0, 0.2, 1.5):
-        with pytest.raises(InputError, match="threshold must be from"):
+        with pytest.raises(InputError, match="threshold: must be from"):
             similar_pairs(texts, threshold)
     assert similar_pairs([], 0.9).pairs.left.tolist() == []
 
@@ -168,10 +168,10 @@ def test_lines_that_an_index_has_already(tmp_path: Path) -> None:
     ("arguments", "text", "said"),
     [
         (["--threshold", "0"], "a", "Invalid value for '--threshold'"),
-        (["--model", "x"], "a", "--model is gone: lines are compared by letters and words"),
-        (["--space", "both"], "a", "--space is gone"),
-        (["--max-texts", "9"], "a", "--max-texts is gone"),
-        (["--against", ".", "--groups"], "a", "which are no groups"),
+        (["--model", "x"], "a", "--model: gone since 0.2.0; lines are compared by letters and words"),
+        (["--space", "both"], "a", "--space: gone"),
+        (["--max-texts", "9"], "a", "--max-texts: gone"),
+        (["--against", ".", "--groups"], "a", "which are not groups"),
     ],
 )
 def test_a_bad_call_says_what_to_do(arguments: list[str], text: str, said: str) -> None:

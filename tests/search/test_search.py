@@ -146,9 +146,9 @@ def test_queries_of_any_kind(path: Path, small: gramvec.Embedder) -> None:
     with pytest.raises(InputError, match="65536"):
         index.search("x" * 65_537)
     for k in (0, 10_001, True, 1.5):
-        with pytest.raises(InputError, match="k must be a whole number"):
+        with pytest.raises(InputError, match="k: must be a whole number"):
             index.search("x", k=k)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="only must be 'letters' or 'meaning'"):
+    with pytest.raises(InputError, match="only: must be 'letters' or 'meaning'"):
         index.search("x", only="both")  # type: ignore[arg-type]
     with pytest.raises(InputError):
         index.search([3])  # type: ignore[list-item]
@@ -211,7 +211,7 @@ def test_conditions_of_the_command() -> None:
         ({"price": {"from": 1}}, "bounds of price are gt, gte, lt and lte"),
         ({"day": "yesterday"}, "holds dates"),
         ({"team": ["x"] * 1_001}, "1001 values"),
-        ("team=post", "where must be columns"),
+        ("team=post", "where: must be columns"),
     ],
 )
 def test_bad_conditions_are_one_sentence(records: gramvec.Index, where: Any, said: str) -> None:
@@ -528,11 +528,11 @@ def test_options_and_files_of_0_1_answer_with_one_sentence(path: Path, tmp_path:
     old.write_bytes(b"gramvecI" + bytes(9_000))
     assert "an index is a folder" in refused("search", old, "x")
     assert "an index is a folder" in refused("index", "build", MODELS.parent / "README.md", "-o", old, "-m", MODEL)
-    assert "--hybrid is gone" in refused("search", path, "x", "--hybrid", "0.5", code=2)
+    assert "--hybrid: gone" in refused("search", path, "x", "--hybrid", "0.5", code=2)
     for option in (["--space", "both"], ["--weights", "texts"], ["--coarse"]):
         said = refused("index", "build", old, "-o", path, *option, code=2)
-        assert f"{option[0]} is gone" in said or "--fine is gone" in said
-    assert "--resume is gone" in refused("index", "add", path, old, "--resume", code=2)
+        assert f"{option[0]}: gone" in said or "--fine: gone" in said
+    assert "--resume: gone" in refused("index", "add", path, old, "--resume", code=2)
     assert "not an index" in refused("search", tmp_path, "x")
 
 

@@ -65,13 +65,13 @@ def test_lists_have_aliases_behind_the_models(server: RunningServer) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("small",), "'small' is not an alias; write NAME=MODEL"),
+        (("small",), "'small': is not an alias; write NAME=MODEL"),
         (("=gramvec-en",), "is not an alias; write NAME=MODEL"),
         (("small=",), "is not an alias; write NAME=MODEL"),
         (("a b=gramvec-en",), "is not an alias; write NAME=MODEL"),
         (("a\n=gramvec-en",), "is not an alias; write NAME=MODEL"),
         (("a" * 201 + "=gramvec-en",), "201 characters, the limit is 200"),
-        (("gramvec-en=gramvec-en",), "'gramvec-en' is an alias of itself"),
+        (("gramvec-en=gramvec-en",), "'gramvec-en': is an alias of itself"),
         (("a=gramvec-en", "a=sif"), "the alias 'a' is given twice"),
     ],
 )

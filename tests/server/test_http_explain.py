@@ -60,15 +60,15 @@ def test_the_answer_is_the_librarys(client: httpx.Client, embedder: gramvec.Embe
 @pytest.mark.parametrize(
     ("body", "status", "sentence"),
     [
-        ({"inputs": TEXTS, "top_k": 0}, 422, "top_k must be at least 1, not 0"),
-        ({"inputs": TEXTS, "top_k": 1001}, 422, "top_k must be at most 1000, not 1001"),
-        ({"inputs": TEXTS, "top_k": "5"}, 422, "top_k must be a whole number, not a string"),
+        ({"inputs": TEXTS, "top_k": 0}, 422, "top_k: must be at least 1, got 0"),
+        ({"inputs": TEXTS, "top_k": 1001}, 422, "top_k: must be at most 1000, got 1001"),
+        ({"inputs": TEXTS, "top_k": "5"}, 422, "top_k: must be a whole number, got a string"),
         ({"inputs": TEXTS, "more": 1}, 422, "more is not a known field; this route takes inputs, top_k, model"),
         ({"inputs": {"source_sentence": "a"}}, 422, "inputs.target_sentence is missing"),
-        ({"inputs": {**TEXTS, "target_sentence": ["a"]}}, 422, "inputs.target_sentence must be a string, not a list"),
-        ({"inputs": "a"}, 422, "inputs must be a JSON object, not a string"),
+        ({"inputs": {**TEXTS, "target_sentence": ["a"]}}, 422, "inputs.target_sentence: must be a string, got a list"),
+        ({"inputs": "a"}, 422, "inputs: must be a JSON object, got a string"),
         ({}, 422, "inputs is missing"),
-        ([], 422, "the body must be a JSON object, not a list"),
+        ([], 422, "the body: must be a JSON object, got a list"),
         (
             {"inputs": {**TEXTS, "target_sentence": "x" * 4097}},
             422,

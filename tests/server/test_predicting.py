@@ -96,10 +96,10 @@ def test_info_tells(client: httpx.Client, head: tuple[Path, Head], small: gramve
     [
         ({}, 422, "inputs is missing"),
         ({"inputs": []}, 422, "inputs"),
-        ({"inputs": [1]}, 422, "inputs[0] must be a string, not a number"),
-        ({"inputs": [["a"], "b"]}, 422, "inputs[1] must be a list, not a string"),
+        ({"inputs": [1]}, 422, "inputs[0]: must be a string, got a number"),
+        ({"inputs": [["a"], "b"]}, 422, "inputs[1]: must be a list, got a string"),
         ({"inputs": [["a", "b"]]}, 422, "inputs[0]"),
-        ({"inputs": "x", "top_k": 0}, 422, "top_k must be at least 1, not 0"),
+        ({"inputs": "x", "top_k": 0}, 422, "top_k: must be at least 1, got 0"),
         ({"inputs": ["x"] * 301}, 413, "301 texts are more than the limit of 300"),
         ({"inputs": ["a", "q" * 70_000]}, 422, "inputs[1] has 70000 characters"),
         ({"inputs": "x", "head": "none"}, 404, "no head 'none' is served here, 'intents' is"),

@@ -111,11 +111,11 @@ def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.E
     [
         ({}, 422, "queries is missing"),
         ({"queries": []}, 422, "queries"),
-        ({"queries": [1]}, 422, "queries[0] must be a string, not a number"),
-        ({"queries": "x", "hybrid": 0.5}, 422, "hybrid is gone: letters and meaning are always added"),
-        ({"queries": "x", "only": "both"}, 422, "only must be"),
-        ({"queries": "x", "k": 0}, 422, "k must be at least 1, not 0"),
-        ({"queries": "x", "k": 10_001}, 422, "k must be a whole number from 1 to 10,000"),
+        ({"queries": [1]}, 422, "queries[0]: must be a string, got a number"),
+        ({"queries": "x", "hybrid": 0.5}, 422, "hybrid: gone since 0.2.0; letters and meaning are always added"),
+        ({"queries": "x", "only": "both"}, 422, "only: must be"),
+        ({"queries": "x", "k": 0}, 422, "k: must be at least 1, got 0"),
+        ({"queries": "x", "k": 10_001}, 422, "k: must be a whole number from 1 to 10,000"),
         (
             {"queries": ["x"] * 20, "k": 10_000},
             413,
@@ -128,7 +128,7 @@ def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.E
         ({"queries": "x", "where": {"team": None}}, 422, "team is to be equal to a text, a number"),
         ({"queries": "x", "where": {"team": {"a": [1]}}}, 422, "bounds of team are gt, gte, lt and lte"),
         ({"queries": "x", "where": {"n": "much"}}, 422, "n holds numbers, and much is not one"),
-        ({"queries": "x", "where": "team=post"}, 422, "where must be a JSON object, not a string"),
+        ({"queries": "x", "where": "team=post"}, 422, "where: must be a JSON object, got a string"),
         ({"queries": "x", "filter": {}}, 422, "filter is not a known field"),
     ],
 )

@@ -96,7 +96,7 @@ def test_texts_are_as_they_were(client: httpx.Client, embedder: Embedder) -> Non
 @pytest.mark.parametrize(
     ("ids", "status", "param", "word"),
     [
-        ([300, 1], 422, "input[0]", "input[0] is not a token id of cl100k_base"),
+        ([300, 1], 422, "input[0]", "input[0]: is not a token id of cl100k_base"),
         ([[1], [2, 302]], 422, "input[1][1]", "not a token id"),
         ([[1], [-1]], 422, "input[1][0]", "not a token id"),
         ([1, True], 422, "input[1]", "not a token id"),

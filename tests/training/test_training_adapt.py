@@ -79,7 +79,7 @@ def test_what_cannot_be_is_a_sentence(source: Path, tmp_path: Path) -> None:
     assert "no model 'nonesuch'" in sentence(call("adapt", "nonesuch", "--texts", tmp_path / "none.txt", *out))
     assert call("adapt", source, "--texts", tmp_path / "none.txt", *out, "-a", "0").exit_code == 2
     assert not (tmp_path / "ours").exists()
-    with pytest.raises(InputError, match="a must be above 0"):
+    with pytest.raises(InputError, match="a: must be above 0"):
         adapt(source, tmp_path / "ours", TEXTS, a=0)
     with pytest.raises(BundleError):
         adapt(tmp_path, tmp_path / "ours", TEXTS)

@@ -437,11 +437,11 @@ def test_rapidfuzz_is_its_token_set_ratio() -> None:
 def test_rivals_without_their_library_are_refused_by_name_and_left_out_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("rapidfuzz", "rapidfuzz.fuzz", "sklearn", "sklearn.feature_extraction.text", "scipy.sparse"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(InputError, match="rapidfuzz is not installed; pip install rapidfuzz"):
+    with pytest.raises(InputError, match="rapidfuzz: is not installed; pip install rapidfuzz"):
         open_peer("rapidfuzz")
     models, notes = installed_peers()
     assert not models
-    assert notes[0] == "tfidf is left out: scikit-learn is not installed; pip install scikit-learn"
+    assert notes[0] == "tfidf is left out: scikit-learn: is not installed; pip install scikit-learn"
 
 
 @pytest.mark.parametrize("name", ["nobody", "tfidf=x", "model2vec", "transformer=", ""])

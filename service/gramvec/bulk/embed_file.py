@@ -262,9 +262,9 @@ def embed_file(
         run: Run = partial(pieces, reader, form, work, threads or cores())
         if files.output == STDIN or (files.output.exists() and not files.output.is_file()):
             if written is not None and not written.in_place:
-                raise InputError(f"{files.output} is no file; choose another one to write")
+                raise InputError(f"{files.output}: not a file; choose another one to write")
             if output_form != "jsonl":
-                raise InputError(f"{output_form} needs a file to write to; choose another --output, or --format jsonl")
+                raise InputError(f"{output_form}: needs a file to write to; choose another --output, or --format jsonl")
             if resume:
                 raise InputError("only a file can be resumed; give --output FILE, or leave out --resume")
             return _streamed(reader, run, files.output, watch)

@@ -86,7 +86,7 @@ class Embed:
             )
             if self.digest not in (None, embedder.digest):
                 raise InputError(
-                    f"{embedder.bundle.path} has digest {embedder.digest}, not {self.digest}; copy the same model"
+                    f"{embedder.bundle.path}: has digest {embedder.digest}, not {self.digest}; copy the same model"
                 )
             self.options.check(embedder)
             self._work = Work(embedder, self.options, self.on_error, "row")

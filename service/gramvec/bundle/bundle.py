@@ -312,11 +312,11 @@ def check_target(folder: Path, *, overwrite: bool) -> None:
     """Raise InputError where a bundle cannot be put into this folder."""
     if folder.is_dir() and (folder / MANIFEST).is_file():
         if not overwrite:
-            raise InputError(f"{folder} holds a model already; choose another folder or pass --overwrite")
+            raise InputError(f"{folder}: holds a model already; choose another folder or pass --overwrite")
     elif folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder} holds other files, which a model would take the place of; choose another folder")
+        raise InputError(f"{folder}: holds other files, which a model would take the place of; choose another folder")
     elif folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; choose another folder")
+        raise InputError(f"{folder}: is a file; choose another folder")
 
 
 def copy_bundle(name_or_path: str | os.PathLike[str], folder: Path, *, overwrite: bool = False) -> Bundle:
@@ -333,5 +333,5 @@ def copy_bundle(name_or_path: str | os.PathLike[str], folder: Path, *, overwrite
         for name in (*source.manifest.files, MANIFEST):
             shutil.copyfile(source.path / name, stage / name)
         if open_bundle(stage).digest != source.digest:
-            raise BundleError(f"{source.path} was changed while it was copied; copy it again")
+            raise BundleError(f"{source.path}: was changed while it was copied; copy it again")
     return open_bundle(folder)

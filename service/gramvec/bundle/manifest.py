@@ -79,7 +79,7 @@ def _printable(text: str) -> str:
 
 def _plain(name: str) -> str:
     if len(name) > LONGEST_NAME or _PLAIN.fullmatch(name) is None:
-        raise ValueError(f"{quoted(name)} is no plain name of a file (letters, digits, and . _ + - inside)")
+        raise ValueError(f"{quoted(name)}: not a plain name of a file (letters, digits, and . _ + - inside)")
     return name
 
 

@@ -271,10 +271,10 @@ def _read(path: Path) -> Head:
     with _opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > MOST_BYTES:
-            raise InputError(f"{path} has {size:,} bytes, a head has at most {MOST_BYTES:,}; give another file")
+            raise InputError(f"{path}: has {size:,} bytes, a head has at most {MOST_BYTES:,}; give another file")
         data = file.read(size)
     if data.startswith(MAGIC_OF_0_1):
-        raise InputError(f"{path} is a head of gramvec 0.1; learn it again with gramvec classify fit")
+        raise InputError(f"{path}: is a head of gramvec 0.1; learn it again with gramvec classify fit")
     found = read_arrays(path, data, KIND, VERSION, ARRAYS, checksum=True, error=InputError, remedy=REMEDY)
     arrays = found.arrays
     try:
@@ -304,7 +304,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             yield file
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _digest(path: Path, header: bytes) -> str:
@@ -314,7 +314,7 @@ def _digest(path: Path, header: bytes) -> str:
     except (json_bounds.TooLarge, orjson.JSONDecodeError, KeyError, TypeError):
         digest = None
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
-        raise InputError(f"{path} is not a head; give a file that gramvec classify fit wrote")
+        raise InputError(f"{path}: is not a head; give a file that gramvec classify fit wrote")
     return digest
 
 
@@ -352,4 +352,4 @@ def _sentence(error: ValidationError) -> str:
 
 
 def _damaged(path: Path, why: str) -> InputError:
-    return InputError(f"{path} is damaged or of another version: {why}; {REMEDY}")
+    return InputError(f"{path}: is damaged or of another version: {why}; {REMEDY}")

@@ -71,9 +71,11 @@ def neighbors_command(
       gramvec neighbors --ngram ' un'
     """  # noqa: D301 - click takes the character, not its escape
     if (text is None) == (ngram is None):
-        raise click.UsageError("Give a TEXT, or --ngram NGRAM.")
+        raise click.UsageError("nothing to explain; give a TEXT, or --ngram NGRAM")
     if ngram is not None and words is not None:
-        raise click.UsageError("--words goes with a TEXT; the neighbors of an n-gram are n-grams of the model.")
+        raise click.UsageError(
+            "--words: goes with a TEXT only; leave it out with --ngram, whose neighbors are n-grams of the model"
+        )
     embedder = load(model, device=device)
     if ngram is not None:
         found = nearest_ngrams(embedder, ngram, k=top_k)
@@ -84,7 +86,7 @@ def neighbors_command(
         except InputError as error:
             if error.field != "words":
                 raise
-            raise InputError(f"{embedder.name} has no words of its own; give some with --words FILE") from error
+            raise InputError(f"{embedder.name}: has no words of its own; give some with --words FILE") from error
     if as_json:
         click.echo(_json([{"text": one.text, "score": np.float32(one.score)} for one in found]))
     else:

@@ -48,7 +48,7 @@ def similarity(source: str, sentences: tuple[str, ...], model: str, device: Devi
 def inspect(model: str, as_json: bool, vocabulary: bool) -> None:
     """Print what MODEL (a name in models/, or the folder of a bundle) is and what it was trained on."""
     if as_json and vocabulary:
-        raise click.UsageError("Give --json or --vocabulary, not both.")
+        raise click.UsageError("--json, --vocabulary: both are given; give one")
     embedder = load(model, device="cpu")
     if vocabulary:
         entries = embedder.bundle.vocabulary.entries()

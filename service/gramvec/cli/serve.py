@@ -26,7 +26,7 @@ def _read_config(context: click.Context, parameter: click.Parameter, path: Path 
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise click.BadParameter(f"{path} cannot be read as TOML: {error}", context, parameter) from error
+        raise click.BadParameter(f"{path}: cannot be read as TOML: {error}", context, parameter) from error
     unknown = [name for name in values if name not in Settings.model_fields]
     if unknown:
         known = ", ".join(Settings.model_fields)

@@ -153,7 +153,7 @@ class Client(Encodes):
             body = body_of(array_of(batch), others)
             reply = self._transport.post("/embed", body, first=start, most=size + SMALL_ANSWER)
             if len(reply.body) != size or reply.headers.get("x-dtype") != "float32":
-                raise ServiceError(f"{self._transport.url} answered other vectors than were asked for")
+                raise ServiceError(f"{self._transport.url}: answered other vectors than were asked for")
             return [np.frombuffer(reply.body, "<f4").reshape(-1, width)]
 
         blocks = self._transport.in_batches([orjson.dumps(text) for text in found], send)
@@ -237,7 +237,7 @@ class Client(Encodes):
             return_records: Whether to return the stored records.
         """
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise InputError(f"k must be a whole number from 1, not {k!r}", field="k")
+            raise InputError(f"k: must be a whole number from 1, got {k!r}", field="k")
         others = {
             "k": k, "where": None if where is None else dict(where), "index": index, "truncate": truncate,
             "return_records": return_records, "only": only,
@@ -275,7 +275,7 @@ class Client(Encodes):
             body = body_of(array_of(batch), others, "texts")
             found = self._transport.post_json("/rerank", body, _RANKED, first=start, most=LARGE_ANSWER, same_model=True)
             if sorted(one.index for one in found) != list(range(len(batch))):
-                raise ServiceError(f"{self._transport.url} answered other places than were asked for")
+                raise ServiceError(f"{self._transport.url}: answered other places than were asked for")
             return [one.score for one in sorted(found, key=lambda one: one.index)]
 
         scores = self._transport.in_batches(encoded, send, texts_beside=1, bytes_beside=len(orjson.dumps(others)))
@@ -331,7 +331,7 @@ class Client(Encodes):
         body = body_of(array_of(one), {"right": orjson.Fragment(array_of(other)), **given}, "left")
         found = self._transport.post_json("/match", body, _MATCHED, most=LARGE_ANSWER).matches
         if any(pair.left >= len(one) or pair.right >= len(other) for pair in found):
-            raise ServiceError(f"{self._transport.url} answered other places than were asked for")
+            raise ServiceError(f"{self._transport.url}: answered other places than were asked for")
         return found
 
     def embed_sparse(self, texts: Iterable[str], *, truncate: bool = False) -> SparseVectors:
@@ -361,20 +361,20 @@ class Client(Encodes):
         try:
             found = np.array(orjson.loads(reply.body), np.float64)
         except (ValueError, TypeError) as error:
-            raise ServiceError(f"{url} answered no scores") from error
+            raise ServiceError(f"{url}: answered no scores") from error
         if found.shape != shape or not (np.abs(found) <= 1).all():
-            raise ServiceError(f"{url} answered other scores than were asked for")
+            raise ServiceError(f"{url}: answered other scores than were asked for")
         return found.astype(np.float32)
 
     def _checked(self, found: list[list[Any]], texts: int, *, most: int | None) -> list[list[Any]]:
         if len(found) != texts or any(most is not None and len(one) > most for one in found):
-            raise ServiceError(f"{self._transport.url} answered for other texts than were asked for")
+            raise ServiceError(f"{self._transport.url}: answered for other texts than were asked for")
         return found
 
 
 def _check_count(name: str, value: int | None) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InputError(f"{name} must be a whole number from 1, or None, not {value!r}", field=name)
+        raise InputError(f"{name}: must be a whole number from 1, or None, got {value!r}", field=name)
 
 
 def _reopened(url: str, options: dict[str, Any]) -> Client:

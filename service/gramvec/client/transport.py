@@ -82,7 +82,7 @@ class Transport:
 
     def __init__(self, url: str, *, model: str | None, api_key: str | None, timeout: float, patience: float) -> None:
         if not isinstance(url, str) or not url.startswith(("http://", "https://")) or "@" in url:
-            raise InputError("url must be as in http://127.0.0.1:8000, with no name or key in it", field="url")
+            raise InputError("url: must be as in http://127.0.0.1:8000, with no name or key in it", field="url")
         try:
             self._library: Any = import_module("httpx")
         except ImportError as error:
@@ -147,7 +147,7 @@ class Transport:
         try:
             return kind.validate_json(reply.body)
         except ValidationError as error:
-            raise ServiceError(f"{self.url} answered something else than {path} does") from error
+            raise ServiceError(f"{self.url}: answered something else than {path} does") from error
 
     def in_batches(
         self,
@@ -201,12 +201,12 @@ class Transport:
         try:
             info = _Info.model_validate_json(reply.body)
         except ValidationError as error:
-            raise ServiceError(f"{self.url} is not a gramvec service: its /info has other fields") from error
+            raise ServiceError(f"{self.url}: is not a gramvec service: its /info has other fields") from error
         found = {one.name: one for one in info.models}
         name = wanted or info.default_model
         name = info.aliases.get(name, name)
         if name not in found:
-            said = f"{self.url} serves no model {quoted(name)}; it has {quoted(', '.join(sorted(found)))}"
+            said = f"{self.url}: serves no model {quoted(name)}; it has {quoted(', '.join(sorted(found)))}"
             raise ServiceError(said, status=404)
         self._check_model(found[name].label)
         return found[name], info.limits
@@ -244,8 +244,8 @@ class Transport:
     def _check_model(self, label: str) -> None:
         if self._model is not None and label != self._model.label:
             raise ServiceError(
-                f"{self.url} serves {quoted(label)} now, and served {quoted(self._model.label)} before: vectors of two "
-                "models cannot be compared; make a new client, and embed again"
+                f"{self.url}: serves {quoted(label)} now, and served {quoted(self._model.label)} before: vectors of "
+                "two models cannot be compared; make a new client, and embed again"
             )
 
     def _failure(self, found: Received | _Unanswered) -> ServiceError:

@@ -63,14 +63,16 @@ class Embedder(Encodes):
     ) -> None:
         check_space(space)
         if max_characters < 1:
-            raise InputError(f"max_characters must be at least 1, not {max_characters}", field="max_characters")
+            raise InputError(f"max_characters: must be at least 1, got {max_characters}", field="max_characters")
         if threads is not None and threads < 1:
-            raise InputError(f"threads must be at least 1, not {threads}", field="threads")
+            raise InputError(f"threads: must be at least 1, got {threads}", field="threads")
         self.bundle = bundle
         self.space = space
         self.lexical = None if space == "semantic" else lexical or bundle.lexical
         if space != "semantic" and self.lexical is None:
-            raise InputError(f"{bundle.manifest.name} has no lexical columns; leave out space={space!r}", field="space")
+            raise InputError(
+                f"{bundle.manifest.name}: has no lexical columns; leave out space={space!r}", field="space"
+            )
         self._own = lexical
         columns = 0 if self.lexical is None else self.lexical.columns
         self._widths = bundle.manifest.dimension, columns
@@ -339,9 +341,9 @@ class Embedder(Encodes):
             InputError: an argument is not valid.
         """
         if top_n is not None and (isinstance(top_n, bool) or not isinstance(top_n, int) or top_n < 1):
-            raise InputError(f"top_n must be a whole number from 1, not {top_n!r}", field="top_n")
+            raise InputError(f"top_n: must be a whole number from 1, got {top_n!r}", field="top_n")
         if not isinstance(query, str):
-            raise InputError(f"query must be one text, not {type(query).__name__}", field="query")
+            raise InputError(f"query: must be one text, got {type(query).__name__}", field="query")
         (asked,) = self.prepare([query], truncate=truncate)
         prepared = self.prepare(texts, truncate=truncate)
         scores = rerank_scores(asked, prepared, self.raw([asked, *prepared]), self.sketch)

@@ -24,7 +24,7 @@ def prepared(
     """Return the texts as a list, checked and, with `truncate`, cut to max_characters; see Embedder.prepare."""
     given = listed(texts)
     if truncation_direction not in DIRECTIONS:
-        raise InputError("truncation_direction must be 'left' or 'right'", field="truncation_direction")
+        raise InputError("truncation_direction: must be 'left' or 'right'", field="truncation_direction")
     if _as_they_are(given, max_characters):
         return list(given)
     return [_text(index, text, max_characters, truncate, truncation_direction) for index, text in enumerate(given)]
@@ -36,7 +36,7 @@ def in_batches(texts: Iterable[str], batch_size: int, embed: Callable[[list[str]
     Raises InputError at once for a value that is not an iterable of texts, and for a batch_size below 1.
     """
     if batch_size < 1:
-        raise InputError(f"batch_size must be at least 1, not {batch_size}", field="batch_size")
+        raise InputError(f"batch_size: must be at least 1, got {batch_size}", field="batch_size")
     iterator = iterated(texts)
 
     def blocks() -> Iterator[Vectors]:

@@ -81,7 +81,7 @@ def check_dimensions(dimensions: int | None, d: int) -> None:
     if dimensions is None:
         return
     if isinstance(dimensions, bool) or not isinstance(dimensions, int) or not 1 <= dimensions <= d:
-        raise InputError(f"dimensions must be a whole number from 1 to {d}, not {dimensions!r}", field="dimensions")
+        raise InputError(f"dimensions: must be a whole number from 1 to {d}, got {dimensions!r}", field="dimensions")
 
 
 def finish(vectors: Vectors, *, normalize: bool, dimensions: int | None, out: Vectors | None = None) -> Vectors:
@@ -152,7 +152,7 @@ OF_UNIT_VECTORS = ("int8", "uint8")
 def check_precision(precision: VectorPrecision | None, *, normalize: bool) -> None:
     """Raise InputError for a precision that there is not, and one that has no meaning for vectors of any length."""
     if precision is not None and precision not in PRECISIONS:
-        raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}", field="precision")
+        raise InputError(f"precision: must be one of {', '.join(PRECISIONS)}, got {precision!r}", field="precision")
     if precision in OF_UNIT_VECTORS and not normalize:
         raise InputError(
             f"precision {precision} is for vectors of length 1; leave out normalize, or ask for float32 or binary",
@@ -213,4 +213,4 @@ def check_space(space: object) -> None:
     except ValueError as error:
         raise InputError(str(error), field="space") from None
     if space not in SPACES:
-        raise InputError(f"space must be {', '.join(SPACES[:-1])} or {SPACES[-1]}, not {space!r}", field="space")
+        raise InputError(f"space: must be {', '.join(SPACES[:-1])} or {SPACES[-1]}, got {space!r}", field="space")

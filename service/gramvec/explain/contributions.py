@@ -159,7 +159,7 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     of range; BackendError if the runtime fails; BundleError if the bundle does not say where its table lies.
     """
     if isinstance(top_k, bool) or not isinstance(top_k, int) or not 1 <= top_k <= MOST_PAIRS:
-        raise InputError(f"top_k must be a whole number from 1 to {MOST_PAIRS}, not {top_k!r}", field="top_k")
+        raise InputError(f"top_k: must be a whole number from 1 to {MOST_PAIRS}, got {top_k!r}", field="top_k")
     texts = embedder.prepare([source, target])
     for index, text in enumerate(texts):
         if len(text) > MAX_CHARACTERS:

@@ -46,7 +46,7 @@ def nearest_words(
     if words is None:
         words = vocabulary_words(embedder.bundle.vocabulary)
         if embedder.manifest.words == 0:
-            raise InputError(f"{embedder.name} has no words of its own; give a list of words", field="words")
+            raise InputError(f"{embedder.name}: has no words of its own; give a list of words", field="words")
     if not _known(embedder, embedder.prepare([text]))[0]:
         raise InputError("the text has no feature that the model knows, so it has no neighbors", field="text")
     return nearest_words_of(embedder, [text], words, k=k)[0]
@@ -110,11 +110,11 @@ def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = NEAREST) -> list[
     vocabulary = embedder.bundle.vocabulary
     keys, rows = vocabulary.ngram_keys, vocabulary.ngram_rows
     if not len(keys):
-        raise InputError(f"{embedder.name} has no n-grams; ask for the neighbors of a text", field="ngram")
+        raise InputError(f"{embedder.name}: has no n-grams; ask for the neighbors of a text", field="ngram")
     place = np.flatnonzero(keys == _key(ngram, vocabulary))
     if not len(place):
         orders = ", ".join(map(str, embedder.bundle.spec.orders))
-        raise InputError(f"{ngram!r} is no n-gram of {embedder.name}, which has some of {orders} characters")
+        raise InputError(f"{ngram!r}: not an n-gram of {embedder.name}, which has some of {orders} characters")
     weights = weights_of(embedder.bundle)
     query = unit(weights.rows(rows[place]))[0]
     best = _Best(k)
@@ -176,4 +176,4 @@ def _key(ngram: str, vocabulary: Vocabulary) -> np.uint64:
 
 def _check_k(k: int) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise InputError(f"k must be a whole number of at least 1, not {k!r}", field="k")
+        raise InputError(f"k: must be a whole number of at least 1, got {k!r}", field="k")

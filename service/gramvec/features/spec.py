@@ -55,13 +55,13 @@ class FeatureSpec:
                 f"FeatureSpec version {quoted(self.version)} is not known; this gramvec reads version {SPEC_VERSION}"
             )
         if any(isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_ORDER for n in self.orders):
-            raise InputError(f"orders must be integers from 1 to {MAX_ORDER}, not {_shown(self.orders)}")
+            raise InputError(f"orders: must be integers from 1 to {MAX_ORDER}, got {_shown(self.orders)}")
         if list(self.orders) != sorted(set(self.orders)):
-            raise InputError(f"orders must ascend without repeats, not {_shown(self.orders)}")
+            raise InputError(f"orders: must ascend without repeats, got {_shown(self.orders)}")
         if not self.orders and not self.words:
             raise InputError("a FeatureSpec needs n-gram orders, words, or both")
         if self.unknown_words not in get_args(UnknownWords):
-            raise InputError(f"unknown_words must be 'skip' or 'row', not {_shown(self.unknown_words)}")
+            raise InputError(f"unknown_words: must be 'skip' or 'row', got {_shown(self.unknown_words)}")
         if self.unknown_words == "row" and not self.words:
             raise InputError("unknown_words='row' needs words=True")
         for name, rules in _KNOWN_RULES.items():
@@ -93,7 +93,7 @@ class FeatureSpec:
         for name, kind in _JSON_TYPES.items():
             given = type(values[name])
             if given is not kind and not (kind is list and given is tuple):
-                raise InputError(f"{name} must be of type {kind.__name__}, not {given.__name__}")
+                raise InputError(f"{name}: must be of type {kind.__name__}, got {given.__name__}")
         if len(values["orders"]) > MAX_ORDER or len(values["normalization"]) > MAX_RULES:
             raise InputError(f"there are at most {MAX_ORDER} orders, and {MAX_RULES} rules of normalization")
         if len(values["unicode"]) > LONGEST_VERSION:

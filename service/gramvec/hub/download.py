@@ -189,7 +189,7 @@ class Download:
         if code == "GatedRepo":
             raise ServiceError(f"{name} asks you to agree to terms; do so on its page, and {TOKEN}")
         if code == "RevisionNotFound":
-            raise InputError(f"{name} has no such revision; give a branch, a tag or a commit")
+            raise InputError(f"{name}: has no such revision; give a branch, a tag or a commit")
         if code == "EntryNotFound":
             raise MissingFileError(f"{name}: a file of the model is not there")
         if code == "RepoNotFound" or status == 404:

@@ -135,7 +135,7 @@ def _pull_static(download: Download, folder: Path, *, overwrite: bool) -> Pulled
 
     sizes = download.sizes()
     if not {static.CONFIG, static.MODULES} & sizes.keys():
-        raise InputError(f"{download.repository} has neither a gramvec model nor a static one: no manifest, no config")
+        raise InputError(f"{download.repository}: has neither a gramvec model nor a static one: no manifest, no config")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
         source = Path(made)

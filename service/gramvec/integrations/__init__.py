@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("gramvec"):
             raise
-        said = f"{name} needs {package}, but there is no module {error.name}: pip install {package}"
+        said = f"{name}: needs {package}, but there is no module {error.name}: pip install {package}"
         raise InputError(said) from error
 
 

@@ -31,7 +31,7 @@ def opened(model: ModelOrName) -> Encodes:
     try:
         name = os.fspath(model)
     except TypeError:
-        said = f"model must be a name, a folder, an Embedder or a Client, not {type(model).__name__}"
+        said = f"model: must be a name, a folder, an Embedder or a Client, got {type(model).__name__}"
         raise InputError(said, field="model") from None
     return _loaded(name)
 

@@ -71,11 +71,11 @@ class LexicalSketch:
     def __init__(self, weights: NgramWeights, orders: Sequence[int], columns: int, scale: float) -> None:
         given = list(orders)
         if not given or given != sorted({*given}) or not 1 <= given[0] <= given[-1] <= LONGEST_ORDER:
-            raise InputError(f"orders must ascend from 1 to {LONGEST_ORDER}, not {given}", field="orders")
+            raise InputError(f"orders: must ascend from 1 to {LONGEST_ORDER}, got {given}", field="orders")
         if columns.bit_count() != 1 or not SIGNS <= columns <= MOST_COLUMNS:
-            raise InputError(f"columns must be a power of 2 from 8 to {MOST_COLUMNS}, not {columns}", field="columns")
+            raise InputError(f"columns: must be a power of 2 from 8 to {MOST_COLUMNS}, got {columns}", field="columns")
         if not 0 < scale < float("inf"):
-            raise InputError(f"scale must be above 0, not {scale:g}", field="scale")
+            raise InputError(f"scale: must be above 0, got {scale:g}", field="scale")
         self.weights, self.orders, self.columns, self.scale = weights, tuple(orders), columns, float(scale)
 
     @classmethod

@@ -79,13 +79,13 @@ def fit(
     """
     wrong = [order for order in orders if not 1 <= order <= MAX_ORDER]
     if wrong or len(set(orders)) < len(orders):
-        raise InputError(f"orders must be different numbers from 1 to {MAX_ORDER}, not {list(orders)}", field="orders")
+        raise InputError(f"orders: must be different numbers from 1 to {MAX_ORDER}, got {list(orders)}", field="orders")
     if not (orders or words):
         raise InputError("there are no features: give orders of n-grams, or words=True", field="orders")
     if weighting not in WEIGHTINGS:
-        raise InputError(f"weighting must be {' or '.join(WEIGHTINGS)}, not {weighting!r}", field="weighting")
+        raise InputError(f"weighting: must be {' or '.join(WEIGHTINGS)}, got {weighting!r}", field="weighting")
     if not 0 < a < float("inf"):
-        raise InputError(f"a must be above 0, not {a:g}", field="a")
+        raise InputError(f"a: must be above 0, got {a:g}", field="a")
     held, number = held_by(texts, orders, words=words, watch=watch)
     return SparseEmbedder(weights_of(held, number, weighting, a), orders, words=words)
 

@@ -47,7 +47,7 @@ class NgramWeights:
         Raises InputError where there is no text, for one that is none, and for `a` that is not above 0.
         """
         if not 0 < a < float("inf"):
-            raise InputError(f"a must be above 0, not {a:g}", field="a")
+            raise InputError(f"a: must be above 0, got {a:g}", field="a")
         held, number = held_by(texts, orders)
         if number == 0:
             raise InputError("there are no texts to weigh n-grams by; give some", field="texts")

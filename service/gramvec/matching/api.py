@@ -158,7 +158,7 @@ def _top(top: Top) -> int | None:
     """Return the number of right rows for a left row, None for all."""
     if top == "all" or isinstance(top, int):
         return None if isinstance(top, str) else top
-    raise InputError(f"top must be a number of at least 1 or 'all', got {top!r}", field="top")
+    raise InputError(f"top: must be a number of at least 1 or 'all', got {top!r}", field="top")
 
 
 def _fields(left: Any, right: Any, on: On | None) -> tuple[list[Field], list[tuple[str, str]]]:

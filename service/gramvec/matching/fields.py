@@ -103,9 +103,9 @@ def match_fields(
 def check_choice(top: int | None, threshold: float | None) -> None:
     """Raise InputError for a `top` below 1 and a threshold outside of 0 to 1."""
     if threshold is not None and not 0 <= threshold <= 1:
-        raise InputError(f"the threshold must be from 0 to 1, not {threshold:g}", field="threshold")
+        raise InputError(f"threshold: must be from 0 to 1, got {threshold:g}", field="threshold")
     if top is not None and top < 1:
-        raise InputError(f"top must be at least 1, not {top}", field="top")
+        raise InputError(f"top: must be at least 1, got {top}", field="top")
 
 
 def choose(scored: Matches, top: int | None, threshold: float, *, one_to_one: bool) -> Matched:
@@ -181,7 +181,7 @@ def check_fields(fields: Sequence[Field]) -> None:
         raise InputError(f"{len(fields)} columns to compare; give 1 to {MOST_COLUMNS}", field="on")
     for field in fields:
         if not 0 < field.weight < math.inf:
-            raise InputError(f"a column's weight must be above 0, not {field.weight:g}", field="on")
+            raise InputError(f"the weight of a column: must be above 0, got {field.weight:g}", field="on")
         if any(len(texts) != len(first) for texts, first in zip(field[:2], fields[0][:2], strict=True)):
             raise InputError("the columns of a table have different lengths", field="on")
 

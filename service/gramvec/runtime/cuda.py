@@ -52,8 +52,8 @@ class CudaRuntime:
         exact = ExactTable.of(bundle)
         if exact is None or "segments" not in bundle.manifest.graph.inputs:
             raise DeviceError(
-                f"{bundle.manifest.name} has no int8 table of one step, and a GPU's sums of other tables depend on the "
-                "order of its additions; write the model again with gramvec-train convert --precision int8"
+                f"{bundle.manifest.name}: has no int8 table of one step, and a GPU's sums of other tables depend on "
+                "the order of its additions; write the model again with gramvec-train convert --precision int8"
             )
         self._exact = exact
         self._rows = rows_a_call(exact.dimension)

@@ -43,9 +43,9 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
         BundleError: the bundle does not suit it.
     """
     if name not in get_args(RuntimeName):
-        raise DeviceError(f"runtime must be auto, onnx or native, not {name!r}")
+        raise DeviceError(f"runtime: must be auto, onnx or native, got {name!r}")
     if device not in get_args(Device):
-        raise DeviceError(f"device must be auto, cpu or cuda, not {device!r}")
+        raise DeviceError(f"device: must be auto, cpu or cuda, got {device!r}")
     if name == "native":
         if device == "cuda":
             raise DeviceError("runtime native is for a CPU; take device cpu or auto, or runtime onnx")

@@ -251,7 +251,7 @@ def add_to_index(
         manifest = read_manifest(path)
         check_model(manifest, embedder, path)
         if replace and manifest.id is None:
-            raise InputError(f"{path} counts its ids, so no row has another's; build it with --id to replace rows")
+            raise InputError(f"{path}: counts its ids, so no row has another's; build it with --id to replace rows")
         reader = open_reader(opened, form or form_of(source), manifest.column, keep=True)
         encoder = DocumentEncoder(embedder, manifest, reader.unit, truncate, on_error)
         writer = IndexWriter(path, manifest)
@@ -315,7 +315,7 @@ def check_model(manifest: IndexManifest, embedder: Embedder, path: Path) -> None
     """Raise InputError unless the embedder is the model of an index's vectors."""
     if embedder.digest != manifest.digest:
         raise InputError(
-            f"{path} was made with {quoted(manifest.model)} {manifest.digest[:12]}, not with "
+            f"{path}: was made with {quoted(manifest.model)} {manifest.digest[:12]}, not with "
             f"{embedder.name} {embedder.digest[:12]}; name that model, or build the index again"
         )
     if embedder.dimension != manifest.dimensions:

@@ -188,7 +188,7 @@ def similar_pairs(
     """
     scipy_sparse()
     if not LEAST_THRESHOLD <= threshold <= 1:
-        raise InputError(f"threshold must be from {LEAST_THRESHOLD:g} to 1, got {threshold:g}", field="threshold")
+        raise InputError(f"threshold: must be from {LEAST_THRESHOLD:g} to 1, got {threshold:g}", field="threshold")
     features = Features(texts)
     exact = len(texts) <= EXACT_TEXTS
     sample = _Sample(features, texts, threshold, 0 if exact else SAMPLE)

@@ -115,7 +115,7 @@ class DocumentEncoder:
         value = record[name]
         if isinstance(value, bool) or not isinstance(value, str | int) or not 0 < len(str(value)) <= MOST_ID:
             raise InputError(
-                f"{name!r} is not a valid id (a number, or a text of 1 to {MOST_ID} characters); mend it, or name"
+                f"{name!r}: is not a valid id (a number, or a text of 1 to {MOST_ID} characters); mend it, or name"
                 " another one with --id"
             )
         return str(value)

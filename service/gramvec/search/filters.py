@@ -160,7 +160,7 @@ def conditions_of(columns: Collection[Column], where: Where | None) -> Condition
     if not where:
         return ()
     if not isinstance(where, Mapping):
-        raise InputError('where must be columns with their values, as in {"team": "post"}', field="where")
+        raise InputError('where: must be columns with their values, as in {"team": "post"}', field="where")
     known = {column.name: column for column in columns}
     found = []
     for name, given in where.items():

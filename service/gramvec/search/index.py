@@ -493,10 +493,10 @@ class Snapshot:
 def check_k(k: int) -> None:
     """Raise InputError if k is not a whole number from 1 to 10,000."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_HITS:
-        raise InputError(f"k must be a whole number from 1 to {MOST_HITS:,}, not {k!r}", field="k")
+        raise InputError(f"k: must be a whole number from 1 to {MOST_HITS:,}, got {k!r}", field="k")
 
 
 def check_only(only: object) -> None:
     """Raise InputError if `only` is not a part of a score."""
     if only is not None and only not in get_args(Only):
-        raise InputError(f"only must be 'letters' or 'meaning', not {only!r}; leave it out for both", field="only")
+        raise InputError(f"only: must be 'letters' or 'meaning', got {only!r}; leave it out for both", field="only")

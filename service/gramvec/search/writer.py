@@ -95,7 +95,7 @@ class IndexWriter:
         there = [one for one in ids if self.holds(one)]
         if there and not replace:
             raise InputError(
-                f"{self._path} has the id {quoted(there[0])} already; nothing was added: leave the row out, or replace"
+                f"{self._path}: has the id {quoted(there[0])} already; nothing was added: leave the row out, or replace"
                 " rows with --replace"
             )
         self.remove(there)

@@ -28,26 +28,26 @@ OPENAI_NAMES: dict[ErrorType, tuple[OpenAIType, str | None]] = {
     "backend": ("server_error", "backend_error"),
 }
 # Messages for pydantic's error types, filled in with the path, the JSON type given, and pydantic's context.
-NOT_AN_OBJECT = "{path} must be a JSON object, not {given}"
-NO_KNOWN_SHAPE = "{path} must be an object with source_sentence and sentences, with pairs, or with left and right"
+NOT_AN_OBJECT = "{path}: must be a JSON object, got {given}"
+NO_KNOWN_SHAPE = "{path}: must be an object with source_sentence and sentences, with pairs, or with left and right"
 SENTENCES = {
     "missing": "{path} is missing",
     "unknown_field": "{path} is not a known field; this route takes {known}",
     "nearly_known": "{path} is not a known field; did you mean {nearest}? This route takes {known}",
     "extra_forbidden": "{path} is not a known field",
-    "string_type": "{path} must be a string, not {given}",
+    "string_type": "{path}: must be a string, got {given}",
     "string_unicode": "{path} has a lone surrogate, which is no character; remove it or send the whole pair",
-    "text_or_list": "{path} must be a string or a list of strings, not {given}",
-    "list_type": "{path} must be a list, not {given}",
-    "too_short": "{path} must hold two texts, not {actual_length}",
-    "too_long": "{path} must hold two texts, not {actual_length}",
-    "bool_type": "{path} must be true or false, not {given}",
-    "int_type": "{path} must be a whole number, not {given}",
-    "float_type": "{path} must be a number, not {given}",
-    "greater_than_equal": "{path} must be at least {ge}, not {value}",
-    "less_than_equal": "{path} must be at most {le}, not {value}",
-    "literal_error": "{path} must be {expected}",
-    "none_required": "{path} must be null: the models have no prompts",
+    "text_or_list": "{path}: must be a string or a list of strings, got {given}",
+    "list_type": "{path}: must be a list, got {given}",
+    "too_short": "{path}: must hold two texts, got {actual_length}",
+    "too_long": "{path}: must hold two texts, got {actual_length}",
+    "bool_type": "{path}: must be true or false, got {given}",
+    "int_type": "{path}: must be a whole number, got {given}",
+    "float_type": "{path}: must be a number, got {given}",
+    "greater_than_equal": "{path}: must be at least {ge}, got {value}",
+    "less_than_equal": "{path}: must be at most {le}, got {value}",
+    "literal_error": "{path}: must be {expected}",
+    "none_required": "{path}: must be null: the models have no prompts",
     "union_tag_not_found": NO_KNOWN_SHAPE,
     "union_tag_invalid": NO_KNOWN_SHAPE,
     "model_type": NOT_AN_OBJECT,
@@ -201,8 +201,8 @@ def check_content_type(headers: Mapping[bytes, bytes]) -> None:
     given = headers.get(b"content-type", b"").decode("latin-1")
     media_type = given.partition(";")[0].strip().lower()
     if media_type != "application/json" and not media_type.endswith("+json"):
-        sent = f"not {given[:100]!r}" if given else "and none was sent"
-        raise HttpError(415, "validation", f"Content-Type must be application/json, {sent}")
+        sent = f"got {given[:100]!r}" if given else "got none"
+        raise HttpError(415, "validation", f"Content-Type: must be application/json, {sent}")
     encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
     if encoding.lower() != "identity":
         raise HttpError(415, "validation", f"Content-Encoding {encoding[:100]!r} is not read; send the body as it is")

@@ -279,7 +279,7 @@ class Settings(BaseModel):
     def _tls_is_whole(self) -> Settings:
         for name in ("tls_key", "tls_key_password_file", "tls_client_ca"):
             if getattr(self, name) is not None and self.tls_certificate is None:
-                raise ValueError(f"{name} is for HTTPS, which wants a certificate: set tls_certificate, too")
+                raise ValueError(f"{name}: is for HTTPS, which wants a certificate: set tls_certificate, too")
         return self
 
     @model_validator(mode="after")
@@ -299,11 +299,11 @@ def aliases_of(given: Sequence[str]) -> dict[str, str]:
     for one in given:
         alias, _, model = one.partition("=")
         if not (alias and model) or not one.isprintable() or " " in one:
-            raise ValueError(f"{one!r} is not an alias; write NAME=MODEL, as in text-embedding-3-small=gramvec-en")
+            raise ValueError(f"{one!r}: is not an alias; write NAME=MODEL, as in text-embedding-3-small=gramvec-en")
         if len(alias) > MAX_ALIAS_CHARACTERS:
             raise ValueError(f"an alias has {len(alias)} characters, the limit is {MAX_ALIAS_CHARACTERS}; shorten it")
         if alias == model:
-            raise ValueError(f"{alias!r} is an alias of itself; a model has its own name anyway, so leave it out")
+            raise ValueError(f"{alias!r}: is an alias of itself; a model has its own name anyway, so leave it out")
         if alias in found:
             raise ValueError(f"the alias {alias!r} is given twice; leave one out")
         found[alias] = model
@@ -351,14 +351,14 @@ def read_keys(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="ascii").split("\n")
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+        raise ValueError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
         # Not chained: its text has the bytes that were read.
-        raise ValueError(f"{path} is not ASCII; a key is printable ASCII without spaces") from None
+        raise ValueError(f"{path}: is not ASCII; a key is printable ASCII without spaces") from None
     stripped = [line.strip() for line in lines]
     keys = [line for line in stripped if line and not line.startswith("#")]
     if not keys:
-        raise ValueError(f"{path} holds no key; write one a line")
+        raise ValueError(f"{path}: holds no key; write one a line")
     return keys
 
 
@@ -367,10 +367,10 @@ def check_origins(origins: Sequence[str]) -> None:
     for origin in origins:
         if origin != ANY_ORIGIN and not ORIGIN.fullmatch(origin):
             raise ValueError(
-                f"{origin!r} is not an origin; give one as in https://example.org:8443, without a path, or *"
+                f"{origin!r}: is not an origin; give one as in https://example.org:8443, without a path, or *"
             )
         if origin != origin.lower():
-            raise ValueError(f"{origin!r} never matches, browsers send it as {origin.lower()!r}; write it so")
+            raise ValueError(f"{origin!r}: never matches, browsers send it as {origin.lower()!r}; write it so")
 
 
 def settings_from(values: dict[str, Any]) -> Settings:

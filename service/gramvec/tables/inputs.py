@@ -141,7 +141,7 @@ class Source:
 
 def _opened(path: Path) -> BinaryIO:
     if path.is_dir():
-        raise InputError(f"{path} is a folder; give a file")
+        raise InputError(f"{path}: is a folder; give a file")
     try:
         return path.open("rb")
     except OSError as error:

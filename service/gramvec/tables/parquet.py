@@ -53,7 +53,7 @@ class ParquetReader:
         self.rows = rows
         if column is not None and column not in self.schema.names:
             raise InputError(
-                f"{source.name} has no column {column!r}; it has {', '.join(self.schema.names[:20])}: "
+                f"{source.name}: has no column {column!r}; it has {', '.join(self.schema.names[:20])}: "
                 "choose one with --column"
             )
         self._columns = None if keep or column is None else [column]

@@ -239,7 +239,7 @@ class CsvReader(LineReader):
             )
         if self.column is not None and self.column not in names:
             raise InputError(
-                f"{self.source.name} has no column {self.column!r}; its first line names "
+                f"{self.source.name}: has no column {self.column!r}; its first line names "
                 f"{self._named(names)}: choose one with --column, or say what separates them with --delimiter"
             )
         if len(set(names)) < len(names):

@@ -14,7 +14,7 @@ from gramvec.text.characters import compose
 
 # How arrays and columns of other libraries become lists: pyarrow's, then numpy's and pandas', then polars'.
 TO_LIST = ("to_pylist", "tolist", "to_list")
-ONE_TEXT = "texts must be an iterable of str, not one text: wrap it in a list"
+ONE_TEXT = "texts: must be an iterable of str, got one text; wrap it in a list"
 
 
 def listed(texts: Iterable[str]) -> list[str]:
@@ -59,7 +59,7 @@ def _check(texts: object) -> None:
     if shape is not None and len(shape) != 1:
         raise InputError(f"texts have the shape {tuple(shape)}; give one column", field="texts")
     if not isinstance(texts, Iterable):
-        raise InputError(f"texts must be an iterable of str, not {type(texts).__name__}", field="texts")
+        raise InputError(f"texts: must be an iterable of str, got {type(texts).__name__}", field="texts")
 
 
 class CodePoints(NamedTuple):

@@ -190,7 +190,7 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
     except ValueError:
         numbers = (0,)
     if not all(1 <= one <= 100 for one in numbers):
-        raise click.BadParameter("give percentages from 1 to 100 with commas between them, as in 10,20,50.")
+        raise click.BadParameter("give percentages from 1 to 100 with commas between them, as in 10,20,50")
     return numbers
 
 

@@ -220,7 +220,7 @@ def _library(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise NotInstalledError(f"{package} is not installed; pip install {package}") from error
+        raise NotInstalledError(f"{package}: is not installed; pip install {package}") from error
 
 
 PEERS: Mapping[str, Callable[[], ModelForTexts]] = {

@@ -91,7 +91,7 @@ def adapt(
         InputError: No texts, or an `a` that is not above 0.
     """
     if not a > 0:
-        raise InputError(f"a must be above 0, not {a}", field="a")
+        raise InputError(f"a: must be above 0, got {a}", field="a")
     bundle = open_bundle(source)
     manifest, graph = bundle.manifest, bundle.manifest.graph
     table, bias = read_weights(bundle)

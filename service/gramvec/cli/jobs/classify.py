@@ -89,7 +89,7 @@ def fit(
     )
     texts, labels = ([one.strip() for one in found.values[name]] for name in (column, label))
     if not texts:
-        raise InputError(f"{labeled} has no rows; write a label, a tab and a text on each line")
+        raise InputError(f"{labeled}: has no rows; write a label, a tab and a text on each line")
     with closing(load(model, device=device, max_characters=max_characters)) as embedder:
         try:
             texts = embedder.prepare(texts, truncate=truncate)

@@ -98,7 +98,9 @@ def dedupe(
     """  # noqa: D301 - click takes the character, not its escape
     form = input_format or form_of(source)
     if against is not None and by_group:
-        raise click.UsageError("--against lists lines beside documents of the index, which are no groups.")
+        raise click.UsageError(
+            "--against: lists lines beside documents of the index, which are not groups; leave out --groups"
+        )
     with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as name:
         folder = Path(name)
         index = Index(against, threads=threads) if against is not None else None

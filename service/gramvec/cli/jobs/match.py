@@ -38,7 +38,7 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
             names, colon, number = value, "", 1.0
         left, equals, right = (names if colon else value).partition("=")
         if not left or (equals and not right) or not 0 < number < float("inf"):
-            self.fail(f"{value!r} is not COLUMN, COLUMN=OTHER or COLUMN:WEIGHT with a weight above 0", param, ctx)
+            self.fail(f"{value!r}: is not COLUMN, COLUMN=OTHER or COLUMN:WEIGHT with a weight above 0", param, ctx)
         return left, right or left, number
 
 

@@ -42,7 +42,7 @@ def gone_option(*names: str, said: str, is_flag: bool = False) -> Callable[..., 
 
     def refuse(context: click.Context, parameter: click.Parameter, value: object) -> None:
         if value not in (None, False, ()):
-            raise click.UsageError(f"{names[0]} is gone: {said}")
+            raise click.UsageError(f"{names[0]}: gone since 0.2.0; {said}")
 
     return click.option(*names, hidden=True, expose_value=False, is_flag=is_flag, callback=refuse)
 
@@ -171,7 +171,7 @@ def remove(index: Path, ids: tuple[str, ...], file: Path | None) -> None:
         with file.open("rb") as lines:
             wanted += [one for _, some in read_lines(lines, BLOCK_ROWS) for one in some if one]
     if not wanted:
-        raise click.UsageError("Give ids, or a file of them with --ids.")
+        raise click.UsageError("no ids to remove; give ids, or a file of them with --ids")
     with told_to_stop():
         left = remove_from_index(index, wanted)
     click.echo(f"{len(set(wanted)):,} rows removed, {left:,} left in {index}", err=True)
@@ -264,7 +264,7 @@ def search(
       gramvec search tickets.index --file queries.txt -k 3 --format csv > hits.csv
     """  # noqa: D301 - click takes the character, not its escape
     if bool(queries) == (file is not None):
-        raise click.UsageError("Give a query or several, or a file of them with --file.")
+        raise click.UsageError("no query, or both kinds; give queries, or a file of them with --file")
     found = Index(index, model=model, device=device, threads=threads)
     if not found.is_exact and only is None:
         click.echo(

@@ -35,7 +35,7 @@ def save_word_vectors(
         InputError: There is no word, or one is empty, repeated or has white space, which separates numbers there.
     """
     if form not in ("txt", "bin"):
-        raise InputError(f"form must be 'txt' or 'bin', not {form!r}", field="form")
+        raise InputError(f"form: must be 'txt' or 'bin', got {form!r}", field="form")
     given = listed(words)
     _check(given)
     target = Path(path)

@@ -158,12 +158,12 @@ async def decoded(request: Request, document: Document) -> Document:
 
 async def _decoded(ids: Any, encoding: Encoding, path: str, most_bytes: int) -> bytes:
     if not isinstance(ids, list):
-        raise InputError(f"{path} must be a list of token ids, as those before it are", field=path)
+        raise InputError(f"{path}: must be a list of token ids, as those before it are", field=path)
     try:
         return (await encoding.bytes_of(ids, most_bytes))[:most_bytes]
     except UnknownId as unknown:
         path += f"[{unknown.place}]"
-        raise InputError(f"{path} is not a token id of {encoding.name}; send those, or texts", field=path) from None
+        raise InputError(f"{path}: is not a token id of {encoding.name}; send those, or texts", field=path) from None
 
 
 def _begins_with_ids(given: list[Any]) -> bool:

@@ -58,7 +58,7 @@ class SearchRequest(OneOrManyBody):
     @classmethod
     def _names_of_0_1(cls, value: Any) -> Any:
         if isinstance(value, dict) and "hybrid" in value:
-            raise ValueError("hybrid is gone: letters and meaning are always added; only takes one of both")
+            raise ValueError("hybrid: gone since 0.2.0; letters and meaning are always added; only takes one of both")
         return value
 
 

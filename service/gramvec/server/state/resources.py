@@ -122,7 +122,7 @@ def _opened(settings: Settings, kind: Kind, name: str, path: Path, embedders: Se
             return Attached(kind, name, path, found.held, found.digest, embedder.name, embedder.digest)
     names = ", ".join(f"{one.name} {one.digest[:12]}" for one in embedders)
     raise InputError(
-        f"{path} was made with {found.model[:100]!r} {found.model_digest[:12]}, and served here is {names}; "
+        f"{path}: was made with {found.model[:100]!r} {found.model_digest[:12]}, and served here is {names}; "
         f"serve that model as well, or make the {kind.name} again"
     )
 

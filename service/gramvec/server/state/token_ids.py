@@ -39,9 +39,9 @@ class Encoding:
             with path.open("rb") as file:
                 data = file.read(MOST_FILE_BYTES + 1)
         except OSError as error:
-            raise InputError(f"{where} cannot be read: {error.strerror}") from None
+            raise InputError(f"{where}: cannot be read: {error.strerror}") from None
         if len(data) > MOST_FILE_BYTES:
-            raise InputError(f"{where} has more than {MOST_FILE_BYTES} bytes, more than any encoding")
+            raise InputError(f"{where}: has more than {MOST_FILE_BYTES} bytes, more than any encoding")
         found: dict[int, bytes] = {}
         for number, line in enumerate(data.split(b"\n"), 1):
             if line:
@@ -53,7 +53,7 @@ class Encoding:
                     )
                 found[rank] = token
         if not found:
-            raise InputError(f"{where} is empty; give a file of tiktoken's, with one token a line")
+            raise InputError(f"{where}: is empty; give a file of tiktoken's, with one token a line")
         return cls(path.stem, [found.get(rank) for rank in range(max(found) + 1)])
 
     async def bytes_of(self, ids: Sequence[Any], most_bytes: int) -> bytes:
