@@ -308,8 +308,9 @@ def test_a_served_index_is_searched_and_what_matched_is_marked(
         tab = browser.find_element("id", "tab-search")
         page.wait(tab.is_displayed)
         tab.click()
-        page.write("query", "pasword reset")
         hits = "return [...document.querySelectorAll('#hits p')].map((one) => one.textContent)"
+        page.wait(lambda: page.script("return document.getElementById('query').value") and page.script(hits))
+        page.write("query", "pasword reset")
         page.wait(lambda: page.script(hits)[:1] == ["reset my password"])
         marked = page.script(
             "return [...document.querySelector('#hits p').querySelectorAll('b')].map(e => e.textContent)"
