@@ -91,7 +91,7 @@ class TokenSpec(FeatureSpec):
             raise InputError(f"features are not those that this gramvec reads, {RULE} with {', '.join(_LIMITS)}")
         for name, value in limits.items():
             if value is not None and (type(value) is not int or not 0 <= value <= MOST_LIMIT):
-                raise InputError(f"{name} must be a whole number from 0 or null, not {quoted(value)}")
+                raise InputError(f"{name}: must be a whole number from 0 or null, got {quoted(value)}")
         return cls(**limits)
 
 

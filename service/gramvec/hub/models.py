@@ -108,12 +108,14 @@ def pull(given: str, folder: Path | None = None, *, digest: str | None = None, o
             download.file(MANIFEST, Path(made) / MANIFEST, MOST_MANIFEST_BYTES)
         except MissingFileError:
             if digest is not None:
-                raise BundleError(f"{repository} is not a gramvec bundle, so it has no digest; name a commit") from None
+                raise BundleError(
+                    f"{repository}: is not a gramvec bundle, so it has no digest; name a commit"
+                ) from None
             return _pull_static(download, folder, overwrite=overwrite)
         data = (Path(made) / MANIFEST).read_bytes()
     manifest, found = read_manifest(Path(f"{repository}@{download.commit[:12]}") / MANIFEST, data)
     if digest is not None and not found.startswith(digest.lower()):
-        raise BundleError(f"{repository} holds the bundle {found[:12]}, not {digest[:64]}; name its revision")
+        raise BundleError(f"{repository}: holds the bundle {found[:12]}, not {digest[:64]}; name its revision")
     with staged_folder(folder) as stage:
         (stage / MANIFEST).write_bytes(data)
         size = sum(record.bytes for record in manifest.files.values())
