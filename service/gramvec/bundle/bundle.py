@@ -229,7 +229,7 @@ def _check_golden_ids(path: Path, manifest: Manifest, featurizer: Featurizer) ->
 
 @contextmanager
 def staged_folder(path: Path) -> Iterator[Path]:
-    """A new folder beside `path` that takes its place, whole, when the block ends; on an error it is removed."""
+    """Yield a new folder beside `path` that takes its place when the block ends, and is removed on an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     stage = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
@@ -320,12 +320,12 @@ def check_target(folder: Path, *, overwrite: bool) -> None:
 
 
 def copy_bundle(name_or_path: str | os.PathLike[str], folder: Path, *, overwrite: bool = False) -> Bundle:
-    """A verified copy of a bundle in `folder`, which is there as a whole or not at all; opened.
+    """Copy a bundle into `folder`, verify the copy and open it; the folder appears as a whole or not at all.
 
     Raises:
-        BundleError: the bundle is not whole.
-        InputError: the folder is not free.
-        OSError: it cannot be written.
+        BundleError: the bundle is damaged.
+        InputError: the folder is in use.
+        OSError: the folder cannot be written.
     """
     check_target(folder, overwrite=overwrite)
     source = open_bundle(name_or_path)

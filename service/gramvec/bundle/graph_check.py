@@ -173,7 +173,7 @@ class _Graph:
         )
 
     def _check_tensor(self, tensor: memoryview, *, may_be_external: bool) -> tuple[str, int]:
-        """Its name, and how many numbers it has."""
+        """Check a tensor; return its name and the number of its elements."""
         fields = self._read("a tensor", tensor, _TENSOR)
         name, kind = _string(fields, "name"), _number(fields, "data_type")
         if kind not in _SIZES:
@@ -240,7 +240,7 @@ def _bytes(value: FieldValue) -> memoryview:
 
 
 def _number(fields: Fields, name: str) -> int:
-    """0 where there is none."""
+    """Return the number of a field, 0 if it is absent."""
     value = fields[name][0] if fields[name] else 0
     if not isinstance(value, int):
         raise MalformedError(f"{name} is no number")

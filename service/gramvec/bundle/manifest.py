@@ -236,9 +236,14 @@ class Manifest(_Record):
 
 
 def read_manifest(path: Path, data: bytes) -> tuple[Manifest, str]:
-    """The manifest in these bytes, and its digest: their SHA-256. `path` is what sentences name.
+    """Return the manifest in these bytes, and its digest, their SHA-256.
 
-    Raises BundleError for anything that is not JSON of this format and version, or out of a range.
+    Args:
+        path: for messages.
+        data: the bytes of manifest.json.
+
+    Raises:
+        BundleError: it is not JSON of this format and version, or a value is out of range.
     """
     if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
         raise BundleError(f"{path}: more than {MOST_CONTAINERS} lists and objects; copy or export the model again")

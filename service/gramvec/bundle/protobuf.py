@@ -55,12 +55,12 @@ class ProtobufReader:
 
 
 def signed(value: int) -> int:
-    """The int64 that a varint stands for."""
+    """Return the int64 that a varint stands for."""
     return value - _TWO_TO_64 if value >= _TWO_TO_64 >> 1 else value
 
 
 def packed(values: memoryview) -> Iterator[int]:
-    """The varints of a packed field. Raises MalformedError."""
+    """Return the varints of a packed field. Raises MalformedError."""
     at = 0
     while at < len(values):
         value, at = _varint(values, at)

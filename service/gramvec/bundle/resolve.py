@@ -12,9 +12,10 @@ HOMES_VARIABLE = "GRAMVEC_MODELS"
 
 
 def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:
-    """The folder of a model: a bundle's folder itself, or a name in one of `homes`.
+    """Return the folder of a model: a bundle's folder itself, or a name in one of `homes`.
 
-    Raises BundleError that lists the names that there are, or says how to come by a model.
+    Raises:
+        BundleError: there is no such model. The message lists the names that exist, or says how to get a model.
     """
     given = Path(name_or_path)
     if (given / MANIFEST).is_file():
@@ -37,9 +38,9 @@ def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:
 
 
 def homes() -> list[Path]:
-    """The folders of models, first to last.
+    """Return the folders that are searched for models, in order.
 
-    Those in the variable GRAMVEC_MODELS (with ":" between several), ./models, the checkout's models/, and the
+    They are those in the variable GRAMVEC_MODELS (with ":" between several), ./models, the checkout's models/, and the
     installed package's own, which holds the default model.
     """
     given = [Path(part) for part in os.environ.get(HOMES_VARIABLE, "").split(os.pathsep) if part]

@@ -61,7 +61,7 @@ class Folder:
         self._remedy = remedy
 
     def manifest(self) -> tuple[Manifest, str]:
-        """The manifest and its digest. Raises BundleError."""
+        """Return the manifest and its digest. Raises BundleError."""
         path = self.path / MANIFEST
         with self._file(MANIFEST) as (file, size):
             if size > MOST_BYTES:
@@ -77,7 +77,7 @@ class Folder:
             return _mapped(self.path / name, file, size)
 
     def verify(self, manifest: Manifest) -> VerifiedFiles:
-        """Every file that the manifest lists; 1 ms a megabyte, without the interpreter's lock. Raises BundleError."""
+        """Verify every listed file, at 1 ms a megabyte, without the interpreter's lock. Raises BundleError."""
         stored = manifest.graph.stored
         found = VerifiedFiles({}, None)
         for name, record in manifest.files.items():
@@ -104,7 +104,7 @@ class Folder:
 
     @contextmanager
     def _file(self, name: str) -> Iterator[tuple[int, int]]:
-        """The descriptor of a regular file, and its size. What goes wrong inside is said of it."""
+        """Yield the descriptor of a regular file and its size. An error inside of the block names the file."""
         try:
             # Twice: to open a device can do something, and what was opened may be another file by then.
             _size_of_regular(os.stat(name, dir_fd=self._descriptor))
@@ -119,7 +119,7 @@ class Folder:
 
 @contextmanager
 def opened_folder(path: Path, remedy: str = REMEDY) -> Iterator[Folder]:
-    """The folder, open for the block. `remedy` ends the sentences about it. Raises BundleError if it is none."""
+    """Open a folder for the block; messages about it end in `remedy`. Raises BundleError if it is not a folder."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
     except OSError as error:

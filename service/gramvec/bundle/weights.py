@@ -38,9 +38,10 @@ class MappedWeights(NamedTuple):
 
 
 def mapped_weights(path: Path, data: mmap.mmap, stored: Stored, manifest: Manifest) -> MappedWeights:
-    """The weights of which the manifest says that they lie in this file.
+    """Return the weights that the manifest places in this file.
 
-    Raises BundleError, naming the file, if they cannot lie there.
+    Raises:
+        BundleError: they do not fit into the file; the message names it.
     """
     rows, d, dtype = stored.rows, manifest.dimension, _DTYPES[manifest.graph.precision]
     size = len(data)

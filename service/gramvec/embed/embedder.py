@@ -152,9 +152,9 @@ class Embedder(Encodes):
         return prepared(texts, self.max_characters, truncate=truncate, truncation_direction=truncation_direction)
 
     def raw(self, texts: Sequence[str]) -> RawEmbeddings:
-        """The model's vectors of prepared texts, before normalization, and how many rows were summed for each.
+        """Return the model's vectors of prepared texts before normalization, and how many rows were summed for each.
 
-        The same text has the same bytes, alone or in any company. Raises BackendError if the runtime fails.
+        A text has the same bytes, alone or in any batch. Raises BackendError if the runtime fails.
         """
         if len(texts) <= self.batching.texts:
             return self._raw(texts)
@@ -174,7 +174,7 @@ class Embedder(Encodes):
         return RawEmbeddings(vectors, counts, units, unknown, seconds)
 
     def vectors_of(self, batch: FeatureBatch) -> Vectors:
-        """float32[n, d]: the model's vectors of rows of its table, before normalization.
+        """Return the model's vectors float32[n, d] of rows of its table, before normalization.
 
         Raises BackendError if the runtime fails.
         """
@@ -243,7 +243,7 @@ class Embedder(Encodes):
         return self._own
 
     def with_semantic(self, texts: Sequence[str], known: RawEmbeddings) -> RawEmbeddings:
-        """`raw` of prepared texts whose first columns are known: its semantic columns, with others or none."""
+        """Return `raw` of prepared texts whose semantic columns are known, with lexical columns or without."""
         semantic = np.ascontiguousarray(known.vectors[:, : self._widths[0]])
         if self.lexical is None:
             return RawEmbeddings.of(semantic, known.feature_counts)
@@ -273,13 +273,19 @@ class Embedder(Encodes):
         truncation_direction: TruncationDirection = "right",
         space: Space | None = None,
     ) -> Vectors:
-        """float32[n, k]: one embedding a text, in order.
+        """Return one embedding a text, float32[n, k], in order.
 
-        normalize: length 1 (a text without any known feature may be all zeros and stays so).
-        dimensions: keep the first k of d columns, before normalizing; None keeps all.
-        space: "semantic" or "lexical" for these columns alone, where the model was loaded for both.
-        truncate, truncation_direction: see prepare.
-        Raises InputError for what prepare and finish refuse, BackendError if the runtime fails.
+        Args:
+            texts: any iterable of str.
+            normalize: scale to length 1. A text without a known feature may be all zeros and stays so.
+            dimensions: keep the first k of d columns, before normalizing; None keeps all.
+            space: "semantic" or "lexical" for only these columns, if the model was loaded for both.
+            truncate: see prepare.
+            truncation_direction: see prepare.
+
+        Raises:
+            InputError: `prepare` or `finish` refuses an argument.
+            BackendError: the runtime fails.
         """
         prepared = self.prepare(texts, truncate=truncate, truncation_direction=truncation_direction)
         columns, width = self.columns(space, dimensions)  # before the work, not after it
@@ -295,16 +301,16 @@ class Embedder(Encodes):
         return vectors
 
     def similarity(self, left: Iterable[str] | Vectors, right: Iterable[str] | Vectors) -> Vectors:
-        """float32[n, m]: the cosine of every left text with every right one, in [-1, 1]; 0 for unknown texts.
+        """Return the cosine of every left text with every right one, float32[n, m], in [-1, 1]; 0 for unknown texts.
 
         Vectors may stand for texts: float[n, d] or one float[d], an array, a tensor or a list of rows.
         """
         return cosine_matrix(self._compared(left), self._compared(right))
 
     def pair_similarity(self, left: Iterable[str] | Vectors, right: Iterable[str] | Vectors) -> Vectors:
-        """float32[n]: the cosine of each left text (or vector) with its right one.
+        """Return the cosine of each left text (or vector) with its right one, float32[n].
 
-        Raises InputError if their numbers differ.
+        Raises InputError if there are not as many left texts as right ones.
         """
         one, other = self._compared(left), self._compared(right)
         if len(one.vectors) != len(other.vectors):
@@ -360,9 +366,9 @@ class Embedder(Encodes):
         truncation_direction: TruncationDirection = "right",
         space: Space | None = None,
     ) -> Iterator[Vectors]:
-        """Embeddings of an iterable of any length, float32[at most batch_size, k] at a time, lazily.
+        """Yield embeddings of an iterable of any length lazily, float32[at most batch_size, k] at a time.
 
-        batch_size: None for as many as the runtime takes at once. Else as embed.
+        batch_size is None for as many as the runtime takes at once; the other arguments are those of `embed`.
         """
 
         def embed(batch: list[str]) -> Vectors:

@@ -56,7 +56,7 @@ def opened_again(
 
 
 def _open(bundle: Bundle, device: Device, runtime: RuntimeName) -> Runtime:
-    """The runtime, and the loop that every vector goes through last, checked on the golden vectors."""
+    """Open the runtime, and check it and the loop that makes every vector a unit vector on the golden vectors."""
     opened = open_runtime(bundle, device, runtime)
     vectors = np.array([one.vector for one in bundle.manifest.golden], np.float32)
     vectors = vectors.reshape(len(vectors), bundle.manifest.dimension)

@@ -48,12 +48,14 @@ class Encodes(ABC):
         device: object = None,
         **others: object,
     ) -> Any:
-        """[n, k] for n sentences, [k] for one str: float32, or what `precision` says (see gramvec.embed).
+        """Return float32[n, k] for n sentences, float32[k] for one str, or another type if `precision` asks for one.
 
-        A sentence longer than `max_seq_length` characters is cut, as there. convert_to_tensor: a torch tensor.
-        convert_to_numpy=False: a list of rows. device: the model's own or None. pool and chunk_size may be None.
+        A sentence longer than `max_seq_length` characters is cut, as in sentence-transformers. `convert_to_tensor`
+        returns a torch tensor, `convert_to_numpy=False` a list of rows. `device` is the model's own or None; `pool` and
+        `chunk_size` may be None.
 
-        Raises InputError for a prompt, token embeddings, another device, and for what Embedder.embed refuses.
+        Raises:
+            InputError: for a prompt, token embeddings or another device, and for what Embedder.embed refuses.
         """
         if prompt_name is not None or prompt:
             raise InputError("the models have no prompts; leave out prompt and prompt_name", field="prompt")
@@ -88,11 +90,11 @@ class Encodes(ABC):
         return self.encode(sentences, **options)
 
     def get_sentence_embedding_dimension(self) -> int:
-        """The columns of a vector."""
+        """Return the number of columns of a vector."""
         return self.dimension
 
     def get_embedding_dimension(self) -> int:
-        """The columns of a vector."""
+        """Return the number of columns of a vector."""
         return self.dimension
 
     @property

@@ -56,7 +56,7 @@ class RawEmbeddings(NamedTuple):
         return RawEmbeddings.of(chosen, self.feature_counts, self.unknown, self.featurize_seconds)
 
     def take(self, chosen: slice | NDArray[np.int64]) -> RawEmbeddings:
-        """The embeddings of these texts, in this order; views for a slice."""
+        """Return the embeddings of these texts, in this order; views for a slice."""
         return RawEmbeddings(self.vectors[chosen], self.feature_counts[chosen], self.units[chosen])
 
 
@@ -85,10 +85,19 @@ def check_dimensions(dimensions: int | None, d: int) -> None:
 
 
 def finish(vectors: Vectors, *, normalize: bool, dimensions: int | None, out: Vectors | None = None) -> Vectors:
-    """float32[n, k]: the first `dimensions` columns (None: all), then of length 1 if `normalize`.
+    """Return the first `dimensions` columns, scaled to length 1 if `normalize`; a zero vector stays zero.
 
-    A zero vector stays zero. out: float32[n, k], C-contiguous, to be filled and given back; None for a new array.
-    Raises InputError if `dimensions` is not 1 to d.
+    Args:
+        vectors: float32[n, d].
+        normalize: scale each row to length 1.
+        dimensions: number of columns k, 1 to d; None for all.
+        out: float32[n, k], C-contiguous, to be filled and returned; None for a new array.
+
+    Returns:
+        float32[n, k].
+
+    Raises:
+        InputError: `dimensions` is not 1 to d.
     """
     check_dimensions(dimensions, vectors.shape[1])
     vectors = vectors[:, :dimensions]
@@ -101,9 +110,9 @@ def finish(vectors: Vectors, *, normalize: bool, dimensions: int | None, out: Ve
 
 
 def unit(vectors: Vectors, out: Vectors | None = None) -> Vectors:
-    """float32 rows of length 1; a zero row stays zero. out: see finish.
+    """Return float32 rows of length 1; a zero row stays zero. `out` is as in `finish`.
 
-    The loops in C add the squares in another order than numpy does: where they are, they are always taken.
+    The loops in C add the squares in another order than numpy does, so where they are built they are always used.
     """
     rows = np.ascontiguousarray(vectors)
     if native.loops is not None and rows.dtype == np.float32:
@@ -123,14 +132,14 @@ def unit(vectors: Vectors, out: Vectors | None = None) -> Vectors:
 
 
 def cosine_pairs(left: RawEmbeddings, right: RawEmbeddings) -> Vectors:
-    """float32[n]: the cosine of each left text with its right one, 0 where one has no known feature."""
+    """Return the cosine of each left text with its right one, float32[n]; 0 if one of them has no known feature."""
     scores = np.add.reduce(left.units * right.units, axis=1)
     known = (left.feature_counts > 0) & (right.feature_counts > 0)
     return np.where(known, np.clip(scores, -1, 1), np.float32(0))
 
 
 def cosine_matrix(left: RawEmbeddings, right: RawEmbeddings) -> Vectors:
-    """float32[n, m]: the cosine of every left text with every right one; equal to cosine_pairs to the bit."""
+    """Return the cosine of every left text with every right one, float32[n, m], equal to `cosine_pairs` to the bit."""
     a, b = left.units, np.ascontiguousarray(right.units)
     scores = np.empty((len(a), len(b)), np.float32)
     for row, one in zip(scores, a, strict=True):
@@ -161,12 +170,12 @@ def check_precision(precision: VectorPrecision | None, *, normalize: bool) -> No
 
 
 def quantize(vectors: Vectors, precision: VectorPrecision | None) -> NDArray[np.generic]:
-    """float32[n, k] in another precision; None is float32.
+    """Return float32[n, k] in another precision; None is float32.
 
-    int8[n, k]: 127 times the component of a vector of length 1, rounded to the nearest (a half to the even one).
-    uint8[n, k]: 128 more than that.
-    ubinary: uint8[n, ceil(k / 8)], a bit for each component, 1 where it is above 0, the first one the highest;
-    missing ones of the last byte are 0. binary: int8 of the same shape, 128 less than that.
+    int8[n, k] is 127 times the component of a vector of length 1, rounded to the nearest (a half to the even one).
+    uint8[n, k] is 128 more than that.
+    ubinary is uint8[n, ceil(k / 8)]: a bit for each component, 1 if it is above 0, the first one the highest; missing
+    bits of the last byte are 0. binary is int8 of the same shape, 128 less than that.
     """
     match precision:
         case "int8":

@@ -84,8 +84,10 @@ def _other(embedder: Embedder) -> Runtime:
 
 
 def sample_texts(bundle: Bundle, number: int = SAMPLE, seed: int = 0) -> Iterator[str]:
-    """The golden texts, then as many more as are wanted: the model's own words and n-grams at random, misspelt ones and
-    any characters among them, of up to some thousand characters.
+    """Return the golden texts, then random texts until there are enough.
+
+    The random ones are of the model's own words and n-grams, misspelt words and any characters, up to some thousand
+    characters long.
     """
     chosen = random.Random(seed)
     known = [entry.text.strip() for entry in bundle.vocabulary.entries() if entry.text.strip()]

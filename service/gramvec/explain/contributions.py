@@ -81,7 +81,7 @@ class Side:
         return [self.feature(index) for index in range(len(self.located.rows))]
 
     def feature(self, index: int, times: int = 1) -> Feature:
-        """The feature of this index."""
+        """Return the feature of this index."""
         place = self.located
         kind: EntryKind = "word" if place.words[index] else "ngram"
         if kind == "word" and place.rows[index] == self.unknown_row:
@@ -90,7 +90,7 @@ class Side:
 
     @cached_property
     def characters(self) -> Doubles:
-        """float64[len(text)]: the contributions, each spread evenly over the characters of its feature."""
+        """Return the contributions, each spread evenly over the characters of its feature, float64[len(text)]."""
         shares = np.zeros(len(self.text) + 1)
         first, last = characters_of(self.text, self.located)
         each = self.contributions / (last - first)
@@ -122,7 +122,7 @@ class Explanation:
     by_occlusion: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON types and numpy's float32; `characters` are Side.characters of source and target."""
+        """Return JSON types and numpy's float32; `characters` are Side.characters of source and target."""
         return {
             "score": np.float32(self.score),
             "residual": np.float32(self.residual),
@@ -195,9 +195,9 @@ BLOCK = 4 * 2**20
 
 
 def largest(one: Doubles, other: Doubles, k: int) -> list[tuple[int, int, float]]:
-    """(i, j, product) of the k largest products of rows of float64[n, d] and float64[m, d], by size, whatever the sign.
+    """Return the k products of rows of float64[n, d] and float64[m, d] that are largest in size, as (i, j, product).
 
-    Of equal ones that of the first rows comes first. They are found in float32 and told in float64.
+    Of equal products that of the first rows comes first. They are found in float32 and returned in float64.
     """
     if not len(one) or not len(other):
         return []

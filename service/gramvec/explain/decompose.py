@@ -61,7 +61,7 @@ class TextSum:
 
     @classmethod
     def by_occlusion(cls, text: str, embedder: Embedder) -> TextSum:
-        """Each occurrence by itself, since the same word elsewhere does something else."""
+        """Return the sum with each occurrence by itself, since a word elsewhere has another effect."""
         bundle = embedder.bundle
         if embedder.lexical is not None:
             said = "of its meaning alone the vectors of this model can be explained; load it without another space"
@@ -85,12 +85,12 @@ class TextSum:
 
     @cached_property
     def of_words(self) -> Doubles:
-        """float64[words, d]: the sum of what lies in each word of all features."""
+        """Return the sum of the features in each word, float64[words, d]."""
         first, last = characters_of(self.text, self.located)
         return spread(self.words, first, last, self.distinct, self.inverse, 1 / self.counts)
 
     def contributions_with(self, other: TextSum) -> Doubles:
-        """float64[n]: what each feature adds to the cosine with the other text."""
+        """Return what each feature adds to the cosine with the other text, float64[n]."""
         against = other.whole if other.unit is None else other.unit
         each = np.add.reduce(self.distinct * against, axis=1) / self.counts
         return np.asarray(each[self.inverse])
@@ -101,7 +101,7 @@ class TextSum:
 
 
 def characters_of(text: str, located: Located) -> tuple[Int64s, Int64s]:
-    """The characters of each feature, (first, end) int64[n]; one of nothing but padding has the nearest."""
+    """Return the characters of each feature as (first, end), int64[n]; padding has the nearest character."""
     first = np.minimum(located.start, max(0, len(text) - 1))
     return first, np.maximum(located.end, first + 1)
 
@@ -109,7 +109,7 @@ def characters_of(text: str, located: Located) -> tuple[Int64s, Int64s]:
 def _rows_of(
     ids: NDArray[np.int32], counts: Int64s, served: NDArray[np.float32], embedder: Embedder, weights: Weights
 ) -> Doubles:
-    """float64[n, d]: what so many of each of these features add to the vector that was served."""
+    """Return what each feature, as often as it occurs, adds to the served vector, float64[n, d]."""
     graph, total = embedder.manifest.graph, max(1, int(counts.sum()))
     rows = weights.rows(ids).astype(np.float64) * counts[:, None]
     if graph.pooling == "mean":
@@ -123,7 +123,7 @@ def _rows_of(
 
 
 def _located_too(located: Located, ngrams: Ngrams) -> Located:
-    """The features, and after them the n-grams, which have no row."""
+    """Return the features, and after them the n-grams that have no row."""
     none = np.full(len(ngrams.first), -1, np.int32)
     # Both spell the text alike, but for letters that the one has learned of since.
     return Located(
@@ -185,15 +185,22 @@ class WordPair(NamedTuple):
 
 
 def words_of(text: str) -> list[Word]:
-    """The words of a text, one at least: all of it where nothing but white space is in it."""
+    """Return the words of a text, at least one: the whole text if it is only white space."""
     return [Word(one[0], *one.span()) for one in re.finditer(r"\S+", text)] or [Word(text, 0, len(text))]
 
 
 def spread(words: list[Word], first: Int64s, last: Int64s, rows: Doubles, of: Int64s, part: Doubles) -> Doubles:
-    """float64[words, d]: occurrences of features, each shared among words by the characters that it has in each.
+    """Share occurrences of features among words by the characters that they have in each word, float64[words, d].
 
-    first, last: of each occurrence its characters; white space has no share, and one of nothing else goes to the next
-    word. rows: float64[n, d]; of: for each occurrence its row; part: of each row what an occurrence is of it.
+    White space has no share, and an occurrence of only white space goes to the next word.
+
+    Args:
+        words: of the text.
+        first: int64[m], the first character of each occurrence.
+        last: int64[m], the end of each occurrence.
+        rows: float64[n, d].
+        of: int64[m], the row of each occurrence.
+        part: float64[n], the share that one occurrence has of its row.
     """
     ends = np.cumsum([max(1, word.end - word.start) for word in words])
     begins = np.append(0, ends[:-1])
@@ -260,7 +267,7 @@ def shares(embedder: Embedder, rows: NDArray[np.int32]) -> tuple[Doubles, Double
 
 
 def _units(vectors: NDArray[np.float32], counts: NDArray[np.int64]) -> Doubles:
-    """float64[n, d] at length 1; zeros for a text without features, as served."""
+    """Return vectors at length 1, float64[n, d]; zeros for a text without features, as served."""
     wide = np.where(counts[:, None] > 0, vectors, np.float32(0)).astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     return np.asarray(wide / np.where(lengths > 0, lengths, 1))

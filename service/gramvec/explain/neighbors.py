@@ -36,12 +36,12 @@ class Neighbor(NamedTuple):
 def nearest_words(
     embedder: Embedder, text: str, words: Iterable[str] | None = None, *, k: int = NEAREST
 ) -> list[Neighbor]:
-    """The k words nearest to a text, best first; see nearest_words_of.
+    """Return the k words nearest to a text, best first; see nearest_words_of.
 
-    words: None for the words of the model's vocabulary.
+    `words` is None for the words of the model's vocabulary.
 
-    Raises InputError if the model has no words of its own, for a text of which it knows nothing, and for what
-    nearest_words_of refuses.
+    Raises:
+        InputError: the model has no words of its own or knows nothing of the text, or nearest_words_of refuses.
     """
     if words is None:
         words = vocabulary_words(embedder.bundle.vocabulary)
@@ -99,12 +99,15 @@ def _known(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = NEAREST) -> list[Neighbor]:
-    """The k n-grams of the model whose rows are nearest to the row of this one, best first; of equal ones the more
-    frequent, which comes first in the table.
+    """Return the k n-grams of the model whose rows are nearest to the row of `ngram`, best first.
 
-    ngram: as the model spells it, with a space for each end of a word; NFC and lower case are applied.
+    Of equal ones the more frequent comes first, as in the table.
 
-    Raises InputError if it is no n-gram of the model, BundleError if the bundle does not say where its table lies.
+    `ngram` has a space for each end of a word; NFC and lower case are applied.
+
+    Raises:
+        InputError: it is not an n-gram of the model.
+        BundleError: the bundle does not say where its table lies.
     """
     _check_k(k)
     vocabulary = embedder.bundle.vocabulary
@@ -128,7 +131,7 @@ def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = NEAREST) -> list[
 
 
 def vocabulary_words(vocabulary: Vocabulary) -> Iterator[str]:
-    """The words of a vocabulary, in the order of their rows: the most frequent first in the models that ship."""
+    """Return the words of a vocabulary in the order of their rows: the most frequent first in the models that ship."""
     if isinstance(vocabulary, TokenVocabulary):
         yield from filter(None, vocabulary.word_texts)
         return

@@ -37,9 +37,9 @@ class Weights:
         self.bias: Floats = np.zeros(d, np.float32) if mapped.bias is None else mapped.bias
 
     def rows(self, ids: NDArray[np.integer[Any]] | slice) -> Floats:
-        """float32[n, d]: what these features add to a sum, each by itself.
+        """Return what each of these features adds to a sum, float32[n, d].
 
-        Where the table's rows hold suffixes (see gramvec.text.suffixes), these are taken out again.
+        If the table's rows hold suffixes (see gramvec.text.suffixes), they are subtracted again.
         """
         if isinstance(ids, slice):
             return self._many(np.arange(*ids.indices(len(self._table))))
@@ -72,7 +72,7 @@ class Weights:
 
 
 def weights_of(bundle: Bundle) -> Weights:
-    """The weights of an opened bundle, which stay what they were when its folder gets another model.
+    """Return the weights of an opened bundle; they stay unchanged when its folder gets another model.
 
     Raises BundleError if the bundle does not say where its table lies.
     """

@@ -66,14 +66,14 @@ class Featurizer:
             _ = vocabulary.ngram_index, vocabulary.word_index  # what is wrong with them is said now
 
     def __call__(self, texts: Sequence[str]) -> FeatureBatch:
-        """The features of each text; a text without a known feature has none.
+        """Return the features of each text; a text without a known feature has none.
 
         Raises InputError with the text's index for a lone surrogate or anything but str.
         """
         return self._featurize(texts, self.memo is not None)
 
     def without_memo(self) -> Featurizer:
-        """The featurizer of the same vocabulary whose rows are each a feature's own; it shares the memory of this."""
+        """Return a featurizer whose rows are each a feature's own; it shares the vocabulary with this one."""
         if self.memo is None:
             return self
         other = copy(self)

@@ -49,9 +49,12 @@ def characters(given: CodePoints, table: CharacterTable) -> Characters:
 
 
 def ngram_keys(chars: Characters, orders: Sequence[int], bits: int) -> tuple[UInt64s, Bools]:
-    """uint64[m, orders] and bool[m, orders]: the key of the n-gram that ends at each character, and if it is one.
+    """Return the key of the n-gram of each order that ends at each character, and whether it is an n-gram.
 
     An n-gram lies within its text and holds no character of id 0.
+
+    Returns:
+        uint64[m, orders] and bool[m, orders].
     """
     ids = (chars.codes & ID_MASK).astype(np.uint64)
     m = len(ids)
@@ -72,7 +75,7 @@ def ngram_keys(chars: Characters, orders: Sequence[int], bits: int) -> tuple[UIn
 
 
 def ngram_rows(keys: UInt64s, vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """int32, shape of keys: the row of each key, -1 where the vocabulary has none."""
+    """Return the row of each key, int32 in the shape of `keys`; -1 where the vocabulary has none."""
     found = vocabulary.ngram_index.find(keys.ravel())
     rows = np.full(found.shape, -1, np.int32)
     rows[found >= 0] = vocabulary.ngram_rows[found[found >= 0]]
@@ -88,7 +91,7 @@ class WordSpans(NamedTuple):
 
 
 def word_spans(chars: Characters) -> WordSpans:
-    """A word is a longest run of WORD characters, or one SYMBOL."""
+    """Return the words of the texts: a word is a longest run of WORD characters, or one SYMBOL."""
     kind = chars.codes >> CLASS_SHIFT
     word = kind == WORD
     # Padding keeps texts apart: a run never crosses from one text into the next.
@@ -99,7 +102,7 @@ def word_spans(chars: Characters) -> WordSpans:
 
 
 def word_rows(chars: Characters, spans: WordSpans, vocabulary: Vocabulary) -> NDArray[np.int32]:
-    """int32[w]: the row of each word, -1 where the vocabulary has none."""
+    """Return the row of each word, int32[w]; -1 where the vocabulary has none."""
     ids = (chars.codes & ID_MASK).astype(np.uint64)
     lengths = spans.end - spans.start
     known = np.append(0, np.cumsum(ids != 0))
@@ -125,9 +128,9 @@ def _same_word(ids: UInt64s, start: Int64s, length: Int64s, candidate: Int64s, v
 
 
 def longest(chars: Characters, keys: UInt64s, valid: Bools, spec: FeatureSpec, vocabulary: Vocabulary) -> Int32s:
-    """int32[m, orders]: as ngram_rows, but -1 where a longer n-gram ends in the same character, see vocab.suffixes.
+    """Return the rows of `ngram_rows`, but -1 where a longer n-gram ends in the same character, int32[m, orders].
 
-    What crosses a space and what does not are apart.
+    N-grams that cross a space and those that do not are compared separately, see gramvec.text.suffixes.
     """
     position = np.arange(len(chars.codes))
     spaces = np.where(chars.codes >> CLASS_SHIFT == SPACE, position, -1)
@@ -144,9 +147,13 @@ def longest(chars: Characters, keys: UInt64s, valid: Bools, spec: FeatureSpec, v
 
 
 def featurize(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary, *, sums: bool = False) -> FeatureBatch:
-    """Each text's n-grams by their last character, shorter first, and then its words.
+    """Return each text's n-grams by their last character, shorter first, and then its words.
 
-    sums: of the n-grams only the longest, whose rows hold the others, see gramvec.text.suffixes.
+    Args:
+        given: the code points of the texts.
+        spec: the kinds of features.
+        vocabulary: the rows of features.
+        sums: look up only the longest n-gram, whose row holds the others, see gramvec.text.suffixes.
     """
     chars = characters(given, vocabulary.table)
     text, rows = np.zeros(0, np.int64), np.zeros(0, np.int32)

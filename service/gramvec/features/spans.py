@@ -44,10 +44,10 @@ class Located(NamedTuple):
 
 
 def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
-    """The features of one text, each with its place.
+    """Return the features of one text, each with its place.
 
-    A space stands for the whole run of white space that it was made from. Where normalization made one letter of
-    several, or others of them, each has the place of all of them together. Raises InputError for a lone surrogate.
+    A space stands for the whole run of white space that it was made from. If normalization made one letter of several,
+    or others of them, each has the place of all of them together. Raises InputError for a lone surrogate.
     """
     own: Located | None = vocabulary.located(text, spec)
     if own is not None:

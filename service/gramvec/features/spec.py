@@ -80,12 +80,16 @@ class FeatureSpec:
         return self.word_rule == "runs-and-symbols/1"
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON types."""
+        """Return the fields as JSON types."""
         return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> FeatureSpec:
-        """The inverse of to_dict. Raises InputError for a field that is missing, unknown or of a wrong value."""
+        """Build a spec from the result of `to_dict`.
+
+        Raises:
+            InputError: a field is missing, unknown or of a wrong value.
+        """
         names = {field.name for field in fields(cls)}
         if set(values) != names:
             odd = sorted(names.symmetric_difference(values))

@@ -91,7 +91,7 @@ class TablePair:
 
     @property
     def rows(self) -> tuple[int, int]:
-        """Rows of the left table and of the right one."""
+        """Return the rows of the left table and of the right one."""
         return len(self._whole[0]), len(self._whole[1])
 
     @property

@@ -63,9 +63,9 @@ class Runtime(Protocol):
         ...
 
     def run(self, batch: FeatureBatch) -> NDArray[np.float32]:
-        """float32[n, d]: a vector for each text, the same bytes whatever else is in the batch.
+        """Return a vector for each text, float32[n, d], with the same bytes in any batch.
 
-        Raises BackendError if the device fails. May be called from several threads.
+        It may be called from several threads. Raises BackendError if the device fails.
         """
         ...
 
@@ -83,7 +83,7 @@ class Runtime(Protocol):
 
 
 def features_then_sums(runtime: Runtime, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
-    """`Runtime.embed` of a runtime that takes features alone."""
+    """Run `Runtime.embed` for a runtime that takes only features."""
     began = time.perf_counter()
     batch = featurizer(texts)
     seconds = time.perf_counter() - began

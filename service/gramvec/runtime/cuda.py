@@ -120,7 +120,7 @@ class _Lane:
         self._sums = _pinned(cudart, (texts, dimension), np.float32)
 
     def run(self, session: Any, ids: NDArray[np.int32], counts: Int64s) -> Floats:
-        """float32[n, d]: whole sums of as many rows each; good until the next call."""
+        """Return whole sums of `rows` rows each, float32[n, d], which are valid until the next call."""
         sums = self._sums[: len(counts)]
         if not len(ids):  # a grid of no blocks is an error
             sums[...] = 0
@@ -139,8 +139,10 @@ class _Lane:
 
 
 def rows_a_call(dimension: int) -> int:
-    """The most rows of a call. CUDA's Gather counts its threads in float32: it leaves out the last numbers where
-    rows x dimension, of which the largest power of two in `dimension` is a factor, is no float32.
+    """Return the most rows of a call.
+
+    CUDA's Gather counts its threads in float32. It leaves out the last numbers if rows x dimension, of which the
+    largest power of two in `dimension` is a factor, is not a float32.
     """
     return max(1, min(MOST_NUMBERS, 2**24 * (dimension & -dimension)) // dimension)
 
@@ -156,7 +158,7 @@ def _calls(bounds: Int64s, rows: int, texts: int) -> Iterator[slice]:
 
 
 def _cudart(onnxruntime: ModuleType) -> Any:
-    """The CUDA runtime that onnxruntime has loaded, or None where it goes by another name."""
+    """Return the CUDA runtime that onnxruntime has loaded, or None if it has another name."""
     try:
         return ctypes.CDLL(f"libcudart.so.{onnxruntime.cuda_version.split('.')[0]}")
     except (AttributeError, OSError):
@@ -164,7 +166,7 @@ def _cudart(onnxruntime: ModuleType) -> Any:
 
 
 def _pinned(cudart: Any, shape: tuple[int, ...], dtype: type) -> NDArray[Any]:
-    """An array that a device copies from and to without a stop in between; any other where there is no such memory."""
+    """Return an array that a device copies without a stop in between, or an ordinary one if there is no such memory."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     place = ctypes.c_void_p()
     if cudart is None:

@@ -40,7 +40,7 @@ class ExactTable:
 
     @classmethod
     def of(cls, bundle: Bundle) -> ExactTable | None:
-        """The bundle's; None where its rows are no whole multiples of one step."""
+        """Return the exact table of a bundle, or None if its rows are not whole multiples of one step."""
         graph, mapped = bundle.manifest.graph, bundle.weights
         if mapped is None or mapped.scales is None:
             return None
@@ -74,9 +74,11 @@ class ExactTable:
 
 
 def cut(offsets: Int64s, most: int) -> tuple[Int64s, Int64s | None]:
-    """Texts in pieces of at most `most` rows: offsets int64[pieces + 1], and the first piece of each text, int64[n].
+    """Cut texts into pieces of at most `most` rows; a text without rows is a piece, too.
 
-    None instead of the latter where each text is one piece. A text without rows is a piece, too.
+    Returns:
+        The offsets of the pieces, int64[pieces + 1], and the first piece of each text, int64[n], or None if each text
+        is one piece.
     """
     counts = np.diff(offsets)
     if not len(counts) or counts.max() <= most:
@@ -88,5 +90,5 @@ def cut(offsets: Int64s, most: int) -> tuple[Int64s, Int64s | None]:
 
 
 def added(sums: Floats, firsts: Int64s) -> Floats:
-    """float32[n, d]: the sums of each text's pieces float32[pieces, d], added exactly and rounded once."""
+    """Return the sums of each text's pieces float32[pieces, d], added exactly and rounded once, float32[n, d]."""
     return np.add.reduceat(sums, firsts, axis=0, dtype=np.float64).astype(np.float32)

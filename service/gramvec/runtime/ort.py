@@ -190,7 +190,7 @@ class OnnxRuntime:
 
 
 def import_onnxruntime() -> ModuleType:
-    """The module onnxruntime, with its telemetry off. Raises DeviceError if it is missing or installed twice."""
+    """Import onnxruntime with its telemetry off. Raises DeviceError if it is missing or installed twice."""
     installed = [name for name in ("onnxruntime", "onnxruntime-gpu") if is_installed(name)]
     if len(installed) == 2:
         raise DeviceError(
@@ -246,7 +246,7 @@ def why_no_cuda() -> str | None:
 
 
 def cpu_session(onnxruntime: ModuleType, graph: Path) -> Any:
-    """A session of a graph on the CPU. Raises BundleError if onnxruntime refuses the graph."""
+    """Open a session of a graph on the CPU. Raises BundleError if onnxruntime refuses the graph."""
     options = _options(onnxruntime)
     bound_memory(onnxruntime, options)
     try:
@@ -257,7 +257,7 @@ def cpu_session(onnxruntime: ModuleType, graph: Path) -> Any:
 
 
 def cuda_session(onnxruntime: ModuleType, graph: Path) -> Any:
-    """A session of a graph on CUDA. Raises DeviceError with the first cause; nothing is written to stdout."""
+    """Open a session of a graph on CUDA. Raises DeviceError with the first cause; nothing is written to stdout."""
     if CUDA not in onnxruntime.get_available_providers():
         raise DeviceError(CPU_BUILD)
     with redirect_stdout(io.StringIO()) as printed:  # its failures are printed there

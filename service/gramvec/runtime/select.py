@@ -99,9 +99,11 @@ def _cuda(bundle: Bundle) -> Runtime:
 
 
 def _checked(bundle: Bundle, runtime: Runtime) -> Runtime:
-    """The runtime, if the golden texts have their vectors on it.
+    """Return the runtime if the golden texts have their vectors on it.
 
-    Raises BundleError if they do not, BackendError if another device than the CPU fails on them.
+    Raises:
+        BundleError: they do not.
+        BackendError: another device than the CPU fails on them.
     """
     try:
         difference = golden_difference(bundle, runtime)
@@ -121,9 +123,11 @@ def _checked(bundle: Bundle, runtime: Runtime) -> Runtime:
 
 
 def golden_difference(bundle: Bundle, runtime: Runtime) -> float:
-    """The largest difference of a golden vector from what the runtime makes of its text, see `differences`.
+    """Return the largest difference of a golden vector from what the runtime makes of its text, see `differences`.
 
-    Raises BackendError if the runtime fails, BundleError if the golden vectors have another shape.
+    Raises:
+        BackendError: the runtime fails.
+        BundleError: the golden vectors have another shape.
     """
     golden = bundle.manifest.golden
     try:
@@ -142,9 +146,9 @@ def tolerance(bundle: Bundle) -> float:
 
 
 def differences(found: Floats, expected: Floats) -> NDArray[np.float64]:
-    """float64[n]: the length of found - expected in each row, relative to that of expected; inf for a NaN.
+    """Return found - expected in each row, relative to the length of expected, float64[n]; inf for a NaN.
 
-    Where a row of `expected` is zeros, so must be that of `found`, or the difference is inf.
+    If a row of `expected` is zeros, that of `found` must be, or the difference is inf.
     """
     wide = expected.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1)

@@ -197,11 +197,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def read_lines(source: BinaryIO, batch_size: int) -> Iterator[tuple[int, list[str]]]:
-    """Batches of lines, split at line feeds alone, each with the number of its first line, from 1.
+    """Yield batches of lines, split only at line feeds, each with the number of its first line, from 1.
 
-    A carriage return at the end of a line is dropped.
-
-    Raises InputError, with the line's number, for a line that is not UTF-8.
+    A carriage return at the end of a line is dropped. Raises InputError, with the line's number, for a line that is not
+    UTF-8.
     """
     numbered = enumerate(source, start=1)
     while batch := list(islice(numbered, batch_size)):
@@ -216,7 +215,7 @@ def _decoded(number: int, line: bytes) -> str:
 
 
 def why_not_written(error: OSError) -> str:
-    """A sentence for what the system refused while a command wrote its results."""
+    """Return one sentence for what the system refused while a command wrote its results."""
     where = f"{error.filename}: " if error.filename else ""
     remedy = "make room or choose another place; no part of a file was left" if error.errno in NO_ROOM else "look there"
     return f"{where}{error.strerror or error}; {remedy}"

@@ -124,7 +124,7 @@ class ParquetForm:
         self.schema: Any = None
 
     def begin(self, block: Block | None, columns: Any) -> bytes:
-        """The first bytes of the stage file. The types of columns are those of the input, or of the first block."""
+        """Return the first bytes of the stage file, with types of columns from the input or the first block."""
         pa = self.pa
         if columns is None:
             columns = self._inferred([one for one in (block.records or [] if block else []) if one])
@@ -157,7 +157,7 @@ class ParquetForm:
             self.schema = self.pa.ipc.read_schema(file)
 
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
-        """The rows as bytes of the stage file. Raises InputError, with the line, for a value of another type."""
+        """Return the rows as bytes of the stage file. Raises InputError, with the line, for a value of another type."""
         pa = self.pa
         columns = pa.schema(list(self.schema)[:-1])
         batch = self._batch(block, columns) if block.batch is None else block.batch.cast(columns)

@@ -40,7 +40,7 @@ class FeatureBatch:
         return np.diff(self.offsets)
 
     def part(self, start: int, stop: int) -> FeatureBatch:
-        """Texts start..stop-1 as a batch of their own; ids are a view, nothing is copied but offsets."""
+        """Return texts start to stop - 1 as a batch of their own. Its ids are a view; only offsets are copied."""
         offsets = self.offsets[start : stop + 1]
         first, last = int(offsets[0]), int(offsets[-1])
         return FeatureBatch(self.ids[first:last], offsets - first)

@@ -28,15 +28,15 @@ _WORD_CATEGORIES = frozenset(["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "N
 
 
 def lower(character: str) -> str:
-    """The one-code-point lower case: str.lower() but for U+0130, which becomes "i" alone.
+    """Return the lower case of a code point as one code point: str.lower() except for U+0130, which becomes "i".
 
-    Context-free, unlike str.lower() on a text (final sigma), so a text keeps its length and its offsets.
+    It does not depend on context, unlike str.lower() of a text (final sigma), so a text keeps its length and offsets.
     """
     return character.lower()[0]
 
 
 def character_class(character: str) -> int:
-    """SPACE as str.isspace() has it; WORD for letters, marks, numbers and connectors such as "_"; else SYMBOL."""
+    """Return SPACE if str.isspace(); WORD for letters, marks, numbers and connectors such as "_"; otherwise SYMBOL."""
     if character.isspace():
         return SPACE
     return WORD if unicodedata.category(character) in _WORD_CATEGORIES else SYMBOL
@@ -44,7 +44,7 @@ def character_class(character: str) -> int:
 
 @lru_cache(maxsize=1)
 def lower_case_pairs() -> tuple[tuple[int, int], ...]:
-    """(code point, lower-case code point) for every code point that lower() changes."""
+    """Return (code point, lower-case code point) for every code point that lower() changes."""
     # map() keeps a million calls out of Python's loop: 0.1 s instead of 0.5.
     lowered = zip(_characters(), map(str.lower, _characters()), strict=True)
     return tuple((ord(one), ord(low[0])) for one, low in lowered if low[0] != one)
@@ -102,7 +102,7 @@ class CharacterTable:
         self.pages.setflags(write=False)
 
     def __getitem__(self, points: NDArray[np.uint32] | int) -> NDArray[np.uint32]:
-        """uint32, shape of the code points."""
+        """Return the entries of code points, uint32 in their shape."""
         given = np.asarray(points, np.intp)
         places = self.pages[given >> PAGE_SHIFT].astype(np.intp) << PAGE_SHIFT | given & (PAGE - 1)
         return np.asarray(self.entries[places], np.uint32)
@@ -118,7 +118,7 @@ _long_runs = re.compile(rb"[^\0]{%d,}" % (LONG_RUN + 1)).finditer
 
 
 def compose(text: str) -> str:
-    """The text in Unicode normalization form C (UAX #15): what `unicodedata.normalize("NFC", text)` gives."""
+    """Return what `unicodedata.normalize("NFC", text)` does (UAX #15), in linear time."""
     if len(text) > LONG_RUN:
         places = text[::LONG_RUN]
         if (any(map(unicodedata.combining, places)) or not _OF_MARKS.keys().isdisjoint(places)) and _has_long_run(text):
@@ -143,7 +143,7 @@ def _is_mark(character: str) -> bool:
 
 
 def _with_long_runs_ordered(text: str) -> str:
-    """A canonically equivalent text, whose long runs of marks are in canonical order."""
+    """Return a canonically equivalent text whose long runs of marks are in canonical order."""
     for one, marks in _OF_MARKS.items():
         text = text.replace(one, marks)
     classes = bytes(map(unicodedata.combining, text))

@@ -19,7 +19,7 @@ LONGEST_WORD = 2**16 - 1
 
 
 def check_vocabulary(arrays: Mapping[str, Array]) -> None:
-    """The arrays of vocabulary.safetensors, of the types that they should have. Raises ValueError."""
+    """Check the arrays of vocabulary.safetensors, whose types are right already. Raises ValueError."""
     meta = arrays["meta"]
     _demand(len(meta) == 5, "meta has not 5 numbers")
     rows, bits, unknown, longest, lowercase = meta.tolist()
@@ -34,9 +34,17 @@ def check_vocabulary(arrays: Mapping[str, Array]) -> None:
 
 
 def check_memo(arrays: Mapping[str, Array], *, rows: int, bits: int, alphabet: int, space: int) -> None:
-    """The arrays of memo.safetensors, for a vocabulary of so many rows, bits and characters.
+    """Check the arrays of memo.safetensors against their vocabulary.
 
-    space: the character id of a space, 0 for none. Raises ValueError.
+    Args:
+        arrays: by name, of the right types.
+        rows: number of rows of the vocabulary.
+        bits: of a character id in a key.
+        alphabet: number of characters.
+        space: the character id of a space, 0 for none.
+
+    Raises:
+        ValueError: an array is out of range, or two do not fit together.
     """
     meta = arrays["meta"]
     _demand(len(meta) == 4, "meta has not 4 numbers")

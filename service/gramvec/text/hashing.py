@@ -20,7 +20,7 @@ WORD_PRIME = 0x100000001B3
 
 
 def pack(ids: Sequence[int], bits: int) -> int:
-    """The key of an n-gram of these character ids."""
+    """Return the key of an n-gram of these character ids."""
     key = 0
     for one in ids:
         key = key << bits | one
@@ -28,7 +28,7 @@ def pack(ids: Sequence[int], bits: int) -> int:
 
 
 def unpack(key: int, bits: int) -> list[int]:
-    """The character ids of a key; the inverse of pack."""
+    """Return the character ids of a key; the inverse of `pack`."""
     ids = []
     while key:
         ids.append(key & ((1 << bits) - 1))
@@ -37,7 +37,7 @@ def unpack(key: int, bits: int) -> list[int]:
 
 
 def unpacked(keys: UInt64s, bits: int) -> tuple[NDArray[np.uint16], Int64s]:
-    """(ids uint16[m], starts int64[n + 1]): the character ids of all keys, key after key; see unpack."""
+    """Return the character ids of all keys, uint16[m], key after key, and where each key begins, int64[n + 1]."""
     mask = np.uint64((1 << bits) - 1)
     places = range(64 // bits - 1, -1, -1)
     ids = np.stack([(keys >> np.uint64(bits * place) & mask).astype(np.uint16) for place in places], axis=1)
@@ -47,9 +47,9 @@ def unpacked(keys: UInt64s, bits: int) -> tuple[NDArray[np.uint16], Int64s]:
 
 
 def word_hashes(chars: NDArray[Any], starts: Int64s, lengths: Int64s) -> UInt64s:
-    """uint64[n]: the hash of each word, chars[start : start + length]: 64-bit FNV-1a over its character ids.
+    """Return the hash of each word chars[start : start + length], uint64[n]: 64-bit FNV-1a over its character ids.
 
-    Takes time for the characters of all words, however long one of them is.
+    The time is linear in the characters of all words, even if one of them is long.
     """
     hashes = np.full(len(lengths), WORD_SEED, np.uint64)
     at, k = np.flatnonzero(lengths > 0), 0
@@ -72,7 +72,7 @@ class SortedKeys:
         self._keys = keys[self._order]
 
     def find(self, asked: UInt64s) -> Int64s:
-        """int64, shape of `asked`: the place of each in the list, the first if there are more; -1 if there is none."""
+        """Return the place of each key in the list, int64 in the shape of `asked`; -1 for none."""
         if not len(self._keys):
             return np.full(len(asked), -1, np.int64)
         at = np.minimum(np.searchsorted(self._keys, asked), len(self._keys) - 1)

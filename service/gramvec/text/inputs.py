@@ -18,9 +18,12 @@ ONE_TEXT = "texts: must be an iterable of str, got one text; wrap it in a list"
 
 
 def listed(texts: Iterable[str]) -> list[str]:
-    """The texts as a list: of a list, a generator, an open file, an array, or a column of pandas, polars or pyarrow.
+    """Return texts as a list: of a list, generator, open file, array, or column of pandas, polars or pyarrow.
 
-    What they are is looked at later, see `Embedder.prepare`. Raises InputError for what has no texts in an order.
+    The types of the items are checked later, by `Embedder.prepare`.
+
+    Raises:
+        InputError: it is one text, a mapping, a set, or not an iterable.
     """
     if isinstance(texts, list):
         return texts
@@ -70,7 +73,7 @@ class CodePoints(NamedTuple):
 
 
 def code_points(texts: Sequence[str]) -> CodePoints:
-    """The code points of each text in Unicode normalization form C (UAX #15).
+    """Return the code points of each text in Unicode normalization form C (UAX #15).
 
     Raises InputError with the text's index for anything but str and for a lone surrogate, which is no character.
     """

@@ -43,7 +43,7 @@ _DTYPES = {
 
 
 def edges_of(text: str, reach: int) -> Iterator[str]:
-    """The edges of a normalized text, padded with one space on each side, from left to right."""
+    """Yield the edges of a normalized text, padded with one space on each side, from left to right."""
     space = text.find(" ", 1)
     while 0 < space < len(text) - 1:
         end = text.find(" ", space + 1)
@@ -52,7 +52,7 @@ def edges_of(text: str, reach: int) -> Iterator[str]:
 
 
 def ngrams_across(edge: str, orders: Sequence[int]) -> list[str]:
-    """The n-grams of an edge that its row is the sum of."""
+    """Return the n-grams whose sum is the row of an edge."""
     return [ngram for ngrams in ngrams_by_end(edge, orders) for ngram in ngrams]
 
 
@@ -95,10 +95,11 @@ class Memo:
 
     @classmethod
     def build(cls, chunks: Sequence[str], vocabulary: Vocabulary, *, edges: Sequence[str] = (), reach: int = 0) -> Memo:
-        """A memo of these normalized chunks and edges, the most frequent first; their rows follow the vocabulary's.
+        """Build a memo of normalized chunks and edges, the most frequent first; their rows follow the vocabulary's.
 
-        Raises InputError for a chunk or an edge that is empty or holds a character that the vocabulary lacks, a chunk
-        with white space, and one that is there twice once both are lower-cased.
+        Raises:
+            InputError: a chunk or an edge is empty, repeated in lower case, or holds a character that the vocabulary
+                lacks; or a chunk has white space.
         """
         coded = [_ids(chunk, vocabulary) for chunk in chunks]
         for chunk in chunks:
@@ -123,7 +124,7 @@ class Memo:
         return cls({name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
 
     def decoded(self, vocabulary: Vocabulary) -> tuple[list[str], list[str]]:
-        """The chunks and the edges, in the order of their rows."""
+        """Return the chunks and the edges, in the order of their rows."""
         characters = ["", *map(chr, vocabulary.alphabet.tolist())]
         chars, starts = self.chars.tolist(), self.starts.tolist()
         chunks = ["".join(characters[one] for one in chars[first:last]) for first, last in pairwise(starts)]

@@ -20,7 +20,7 @@ from gramvec.text.vocabulary import Vocabulary
 
 
 def suffix_rows(vocabulary: Vocabulary) -> Int32s:
-    """int32[rows]: for each n-gram the row of its longest suffix that is summed with it; -1 for none, and for words."""
+    """Return the row of each n-gram's longest suffix that is summed with it, int32[rows]; -1 for none."""
     order = np.argsort(vocabulary.ngram_keys)
     keys, rows = vocabulary.ngram_keys[order], vocabulary.ngram_rows[order]
     lengths = _lengths(keys, vocabulary.bits)
@@ -36,7 +36,7 @@ def suffix_rows(vocabulary: Vocabulary) -> Int32s:
 
 
 def summed(table: Floats, parents: Int32s) -> Floats:
-    """float32[rows, d]: each row of the table with those of its suffixes. parents: see suffix_rows."""
+    """Return each row of the table plus the rows of its suffixes, float32[rows, d]. `parents` is from `suffix_rows`."""
     sums = table.astype(np.float32)
     ancestors = parents
     while (at := np.flatnonzero(ancestors >= 0)).size:
@@ -46,7 +46,7 @@ def summed(table: Floats, parents: Int32s) -> Floats:
 
 
 def separated(sums: Floats, parents: Int32s) -> Floats:
-    """The inverse of summed, but for rounding."""
+    """Return the table whose `summed` is `sums`, except for rounding."""
     return np.where((parents >= 0)[:, None], sums - sums[parents], sums)
 
 

@@ -114,14 +114,18 @@ class Vocabulary:
 
     @classmethod
     def build(cls, entries: Sequence[Entry], *, lowercase: bool = True, symbols: bool = True) -> Vocabulary:
-        """A vocabulary in which row i of the table belongs to entries[i].
+        """Build a vocabulary in which row i of the table belongs to entries[i].
 
-        lowercase: upper-case code points share the id of their lower case.
-        symbols: whether characters that are neither letters nor their like are words by themselves; without, a word is
-        what stands between white space (the word rules runs-and-symbols/1 and white-space/1 of a FeatureSpec).
-        Raises InputError for an empty or repeated entry, upper case under lowercase, or an alphabet too large
-        for the longest n-gram: at n characters, 64 // n bits hold an id, so order 4 takes 65,535 different
-        characters, order 5 4,095 and order 6 1,023.
+        Args:
+            entries: one for each row.
+            lowercase: upper-case code points share the id of their lower case.
+            symbols: characters that are neither letters nor similar are words by themselves. Without it a word is what
+                stands between white space (the word rules runs-and-symbols/1 and white-space/1 of a FeatureSpec).
+
+        Raises:
+            InputError: an entry is empty, repeated, or has upper case under `lowercase`; or the alphabet is too large
+                for the longest n-gram. At n characters 64 // n bits hold an id, so order 4 takes 65,535 different
+                characters, order 5 4,095 and order 6 1,023.
         """
         _check_entries(entries, lowercase)
         ngrams = [(row, entry.text) for row, entry in enumerate(entries) if entry.kind == "ngram"]
@@ -193,7 +197,7 @@ class Vocabulary:
         return self._texts(self.word_chars, self.word_starts)
 
     def entries(self) -> list[Entry]:
-        """The entry of every row, decoded from the arrays."""
+        """Return the entry of every row, decoded from the arrays."""
         return list(self._entries)
 
     @cached_property

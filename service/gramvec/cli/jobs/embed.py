@@ -171,7 +171,7 @@ def embed(
 
 @contextmanager
 def told_to_stop() -> Iterator[None]:
-    """SIGTERM stops as Control-C does."""
+    """Let SIGTERM stop the block as Control-C does."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -185,7 +185,7 @@ def told_to_stop() -> Iterator[None]:
 
 @contextmanager
 def progress(title: str) -> Iterator[Watcher]:
-    """A bar on a terminal's stderr, by bytes or rows of the input where they are known, with the rows a second."""
+    """Show a bar on a terminal's stderr, by bytes or rows of the input if they are known, with the rows a second."""
     with tqdm(desc=title, unit=" rows", disable=None, file=sys.stderr, dynamic_ncols=True) as bar:
         began: tuple[float, int] | None = None
 
