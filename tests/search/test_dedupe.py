@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from bulk_support import MODEL, gramvec_command
 from gramvec.errors import InputError
 from gramvec.search import dedupe
 from gramvec.search.dedupe import Features, groups, same_numbers, similar_pairs
+from gramvec.search.dedupe_io import DedupeResult, read_texts
 
 for _module in ("numkong", "tantivy", "scipy"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install '.[search]'")
@@ -184,3 +186,16 @@ def test_bad_lines_are_left_as_they_are(tmp_path: Path) -> None:
     kept, said = run("--on-error", "skip", "--keep", "-", text=f"a\n{long}\na\n")
     assert kept == f"a\n{long}\n"
     assert "1 of 3 could not be embedded" in said or "line 2" in said
+
+
+def test_equal_lines_are_kept_once(tmp_path: Path) -> None:
+    rows = 300_000
+    (tmp_path / "a.txt").write_bytes(b"\n" * rows)
+    tracemalloc.start()
+    try:
+        found = read_texts(tmp_path / "a.txt", "txt", "text", on_error="stop", watch=lambda reader, done: None)
+        roots = DedupeResult(found, dedupe.NearPairs(*dedupe._none())).roots()
+        assert tracemalloc.get_traced_memory()[1] < 60 * rows
+    finally:
+        tracemalloc.stop()
+    assert roots.tolist() == [0] * rows

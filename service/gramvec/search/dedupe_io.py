@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -41,8 +42,8 @@ class DedupeTexts:
     """
 
     different: list[str] = field(default_factory=list)
-    of_row: list[int] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
+    of_row: array[int] = field(default_factory=lambda: array("i"))
+    numbers: array[int] = field(default_factory=lambda: array("q"))
     bad: BadLines = field(default_factory=BadLines)
     unit: str = "line"
 
@@ -98,12 +99,13 @@ class DedupeResult(NamedTuple):
 
     def roots(self) -> Int64s:
         """Return int64[rows], the first row of each row's group; a bad row is a group of its own."""
-        text = np.array(self.found.of_row, np.int64)
-        group = np.append(groups(len(self.found.different), self.pairs.left, self.pairs.right), -1)[text]
+        text = np.asarray(self.found.of_row)
         rows = np.arange(len(text))
-        group[text < 0] = -1 - rows[text < 0]
-        _, first, of = np.unique(group, return_index=True, return_inverse=True)
-        roots: Int64s = first[of].astype(np.int64)
+        first = np.full(len(self.found.different) + 1, len(text))
+        np.minimum.at(first, text, rows)
+        # Texts stand in the order of their first rows, so the first row of a group is that of its first text.
+        of_text = np.append(groups(len(self.found.different), self.pairs.left, self.pairs.right), -1)
+        roots: Int64s = np.where(text < 0, rows, first[of_text[text]])
         return roots
 
 

@@ -31,6 +31,7 @@ from gramvec.search.index import Index
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, form_of
 from gramvec.tables.staging import whole
+from gramvec.text.arrays import Int64s
 
 THRESHOLD = 0.85
 MOST_PAIRS = 10_000_000
@@ -110,21 +111,21 @@ def dedupe(
         if index is not None:
             with bar("comparing", len(found.different), " texts") as shown:
                 known = known_rows(found, index, threshold, numbers=numbers, watch=shown.update)
-            records, dropped = known.lines(found), known.rows
+            records, dropped = known.lines(found), np.array(known.rows, np.int64)
         else:
             most = None if by_group or (keep and not output) else max_pairs
             pairs = _compared(found, threshold, numbers, threads or cores(), most)
             result = DedupeResult(found, pairs)
             roots = result.roots()
-            dropped = np.flatnonzero(roots != np.arange(len(roots))).tolist()
+            dropped = np.flatnonzero(roots != np.arange(len(roots)))
             records = result.groups() if by_group else result.lines(max_pairs)
             if keep is not None:
-                _warn(found, roots, dropped)
+                _warn(found, roots)
         if keep is None or output is not None:
             _write(output, _lines(records, with_texts=texts, as_json=as_json))
         if keep is not None:
             target = folder / "kept" if keep == STDIN else keep
-            write_kept(file, form, column, np.array([found.numbers[row] for row in dropped], np.int64), target)
+            write_kept(file, form, column, np.asarray(found.numbers, np.int64)[dropped], target)
             if keep == STDIN:
                 sys.stdout.buffer.write(target.read_bytes())
             rows = len(found.numbers)
@@ -155,7 +156,7 @@ def _compared(found: DedupeTexts, threshold: float, numbers: bool, threads: int,
     return made.pairs
 
 
-def _warn(found: DedupeTexts, roots: Any, dropped: list[int]) -> None:
+def _warn(found: DedupeTexts, roots: Int64s) -> None:
     """Report large groups and a sample of the lines that --keep leaves out, each beside the one that stays."""
     sizes = np.bincount(roots, minlength=1)
     for root in np.flatnonzero(sizes > LARGE_GROUP)[:SHOWN].tolist():
@@ -165,8 +166,9 @@ def _warn(found: DedupeTexts, roots: Any, dropped: list[int]) -> None:
             " --threshold if they are not the same",
             err=True,
         )
-    unequal = [row for row in dropped if found.of_row[row] != found.of_row[int(roots[row])]]
-    for row in unequal[:: max(1, len(unequal) // SHOWN)][:SHOWN]:
+    of_row = np.asarray(found.of_row)
+    unequal = np.flatnonzero(of_row != of_row[roots])
+    for row in unequal[:: max(1, len(unequal) // SHOWN)][:SHOWN].tolist():
         root = int(roots[row])
         click.echo(
             f"left out, {found.unit} {found.numbers[row]}: {_short(found.different[found.of_row[row]])}; kept,"
