@@ -146,6 +146,20 @@ def test_without_a_head_it_is_404(embedder: gramvec.Embedder) -> None:
         assert (answer.status_code, "--head NAME=FILE" in answer.json()["error"]) == (404, True)
 
 
+def test_a_reload_says_that_a_file_was_cut(tmp_path: Path, small: gramvec.Embedder) -> None:
+    path = tmp_path / "x.head"
+    saved(path, small)
+    settings = Settings(head=(f"x={path}",), api_key=("secret",))
+    key = {"Authorization": "Bearer secret"}
+    with running(settings, small) as server, httpx.Client(base_url=server.url, headers=key, timeout=PATIENCE) as client:
+        before = client.post("/predict", json={"inputs": "x"}).json()
+        assert client.post("/admin/reload").json()["heads"][0]["changed"] is False
+        path.write_bytes(path.read_bytes()[:-8])
+        answer = client.post("/admin/reload")
+        assert (answer.status_code, "x.head" in answer.json()["error"]) == (422, True)
+        assert client.post("/predict", json={"inputs": "x"}).json() == before
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_the_command_serves_and_reloads_it(tmp_path: Path, small: gramvec.Embedder, workers: str) -> None:
     path = tmp_path / "x.head"

@@ -27,7 +27,7 @@ from gramvec.classify.ngrams import FEATURES_A_CHARACTER, KEYS, NgramColumns, bl
 from gramvec.errors import InputError, quoted
 from gramvec.tables import json_bounds
 from gramvec.tables.staging import whole
-from gramvec.text.array_file import MOST_HEADER_BYTES, ArraySpec, pack_arrays, read_arrays
+from gramvec.text.array_file import ArraySpec, pack_arrays, read_arrays
 from gramvec.text.arrays import Floats
 
 KIND, VERSION = "head", 2
@@ -146,13 +146,6 @@ class Head:
     def load(cls, path: str | os.PathLike[str]) -> Head:
         """Load a head from its file. Raises InputError, saying what to do, for anything but an intact head."""
         return _read(Path(path))
-
-    @staticmethod
-    def digest_of(path: str | os.PathLike[str]) -> str:
-        """Return the `file_digest` that a head's file claims, from its first bytes. Raises InputError."""
-        with _opened(Path(path)) as file:
-            length = int.from_bytes(file.read(8), "little")
-            return _digest(Path(path), file.read(length) if length <= MOST_HEADER_BYTES else b"")
 
     @cached_property
     def longest_label(self) -> int:

@@ -37,13 +37,11 @@ class Kind(NamedTuple):
     Attributes:
         files: returns those of the settings, by name.
         opened: reads and checks a file.
-        digest: returns that of the file as it is now.
     """
 
     name: str
     files: Callable[[Settings], dict[str, Path]]
     opened: Callable[[Settings, Path], Opened]
-    digest: Callable[[Path], str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +107,10 @@ def _changes(before: Sequence[Attached], after: Sequence[Attached], kind: Kind) 
 
 
 def _renewed(settings: Settings, old: Attached, embedders: Sequence[Embedder]) -> Attached:
-    same = old.digest == old.kind.digest(old.path)
-    if same and any(one.digest == old.model_digest for one in embedders):
-        return old
-    return _opened(settings, old.kind, old.name, old.path, embedders)
+    # Read whole in any case: a digest is what a file says of itself, also one that was cut or changed since.
+    new = _opened(settings, old.kind, old.name, old.path, embedders)
+    same = (new.digest, new.model_digest) == (old.digest, old.model_digest)
+    return old if same else new
 
 
 def _opened(settings: Settings, kind: Kind, name: str, path: Path, embedders: Sequence[Embedder]) -> Attached:
@@ -142,12 +140,6 @@ def _open_index(settings: Settings, path: Path) -> Opened:
     )
 
 
-def _index_digest(path: Path) -> str:
-    from gramvec.search.folder import digest_of
-
-    return digest_of(path)
-
-
 def _open_head(settings: Settings, path: Path) -> Opened:
     from gramvec.classify.head import Head
 
@@ -162,14 +154,8 @@ def _open_head(settings: Settings, path: Path) -> Opened:
     return Opened(head, head.file_digest, head.model, head.digest, is_of)
 
 
-def _head_digest(path: Path) -> str:
-    from gramvec.classify.head import Head
-
-    return Head.digest_of(path)
-
-
-INDEX = Kind("index", lambda settings: settings.indexes, _open_index, _index_digest)
-HEAD = Kind("head", lambda settings: settings.heads, _open_head, _head_digest)
+INDEX = Kind("index", lambda settings: settings.indexes, _open_index)
+HEAD = Kind("head", lambda settings: settings.heads, _open_head)
 KINDS = (INDEX, HEAD)
 
 
