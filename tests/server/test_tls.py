@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import signal
 import socket
@@ -173,6 +174,38 @@ def test_a_client_with_a_certificate_is_served(files: Files, embedder: Embedder)
     context = files.client(known=True)
     with running(files, embedder, tls_client_ca=files.ca) as server, asks(server.port, context) as client:
         assert client.post("/embed", json={"inputs": "a"}).status_code == 200
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_other_authorities_of_clients_are_taken_by_new_workers_and_refused_by_one_process(
+    files: Files, workers: str
+) -> None:
+    other, clients = trustme.CA(), files.folder / "clients.pem"
+    files.authority.cert_pem.write_to_path(clients)
+    contexts = {name: files.client() for name in ("none", "known", "expired", "other")}
+    files.authority.issue_cert("client@example.org").configure_cert(contexts["known"])
+    past = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
+    files.authority.issue_cert("client@example.org", not_after=past).configure_cert(contexts["expired"])
+    other.issue_cert("client@example.org").configure_cert(contexts["other"])
+    options = (*files.options, "--tls-client-ca", str(clients), "--workers", workers, "--api-key", "secret")
+    with served(*options) as (process, port):
+        assert process.stderr is not None
+        until(lambda: ready(port, contexts["known"]))
+
+        def welcome() -> set[str]:
+            return {name for name, context in contexts.items() for _ in range(4) if ready(port, context)}
+
+        assert welcome() == {"known"}
+        other.cert_pem.write_to_path(clients)
+        process.send_signal(signal.SIGHUP)
+        if workers == "2":
+            until(lambda: welcome() == {"other"})
+            return
+        while "has other authorities than at the start" not in (line := process.stderr.readline()):
+            assert line
+        with asks(port, contexts["known"]) as client:
+            assert client.post("/admin/reload", headers={"authorization": "Bearer secret"}).status_code == 422
+        assert welcome() == {"known"}
 
 
 def test_a_key_may_have_a_password(files: Files, embedder: Embedder) -> None:

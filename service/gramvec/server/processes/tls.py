@@ -64,9 +64,18 @@ def renew_certificate(context: ssl.SSLContext, settings: Settings) -> None:
     """Use the certificate and key that the files hold now, for connections to come.
 
     Raises:
-        InputError: a file cannot be used; the old ones stay.
+        InputError: a file cannot be used; the old ones stay. So do the authorities of clients' certificates, which a
+            context cannot forget: of a single process they are those of the start, and others are refused.
     """
     options = tls_options(settings)
+    if settings.tls_client_ca is not None and settings.workers == 1:
+        given = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        given.load_verify_locations(settings.tls_client_ca)
+        if {*given.get_ca_certs(binary_form=True)} != {*context.get_ca_certs(binary_form=True)}:
+            raise InputError(
+                f"{option('tls_client_ca')}: {settings.tls_client_ca} has other authorities than at the start; start "
+                "the service again, or serve with two workers, which a reload replaces"
+            )
     context.load_cert_chain(options["ssl_certfile"], options["ssl_keyfile"], options["ssl_keyfile_password"])
 
 
