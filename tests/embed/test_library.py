@@ -159,7 +159,7 @@ def test_it_speaks_the_words_of_sentence_transformers(
     refused: list[tuple[dict[str, Any], str]] = [
         ({"precision": "int4"}, "precision: must be one of float32, .*, got 'int4'"),
         ({"device": "cuda:0"}, "the model is on cpu, where it was loaded"),
-        ({"output_value": "token_embeddings"}, "the models have vectors of sentences alone"),
+        ({"output_value": "token_embeddings"}, "the models have only vectors of sentences"),
         ({"pool": {}}, "encode has no pool here; leave it out"),
         ({"task": "query"}, "encode has no task here; leave it out"),
     ]

@@ -238,7 +238,7 @@ def test_a_device_that_fails_is_no_device(
     with monkeypatch.context() as patch:
         patch.setattr(cuda._Lane, "run", lambda *_: 1 / 0)
         with pytest.raises(
-            DeviceError, match="device cuda cannot be had: onnxruntime failed on cuda: division by zero"
+            DeviceError, match="device cuda is unavailable: onnxruntime failed on cuda: division by zero"
         ):
             open_runtime(bundle, "cuda")
         caplog.clear()

@@ -216,7 +216,7 @@ def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, m
     found = run.record["labels"]
     assert done.stdout.startswith(label_report(found) + "\n")
     assert done.stderr.splitlines()[:2] == [
-        f"{intents}: 1 label has a single text, which serves as a negative alone: lone",
+        f"{intents}: 1 label has a single text, which serves only as a negative: lone",
         f"{intents}: 1 text has several labels; each counts as right, and it is no negative",
     ]
     assert found["texts"] == 6

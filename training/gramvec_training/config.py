@@ -82,7 +82,7 @@ class Distillation(Schedule):
     batch: Annotated[int, Field(ge=2)] = 1024
     rate: Positive = 2e-3
     spans: Number = 0  # texts that a short phrase is cut from, besides
-    max_texts: PositiveCount | None = None  # of all texts, keep so many
+    max_texts: PositiveCount | None = None  # keep at most this many texts
     # Of a kind of features: how many occurrences a step leaves out. What is served has all; [export] scales them down.
     dropout: dict[FeatureKind, Annotated[float, Field(gt=0, lt=1)]] = Field(default_factory=dict)
     whitening: Annotated[float, Field(ge=0, le=1)] = 0.0  # of the teacher's vectors; 0 for none
@@ -143,7 +143,7 @@ class Config(Strict):
     training: Training | None = None
     distillation: Distillation | None = None
     sif: Sif | None = None
-    start: Start | None = None  # the bundle that [training] or [distillation] goes on from
+    start: Start | None = None  # the bundle that [training] or [distillation] continues from
     data: tuple[DataSet, ...] = ()
     texts: tuple[TextSource, ...] = ()
     dev: Dev = Dev()

@@ -61,7 +61,7 @@ class Schedule(Strict):
     clip: Positive | None = None  # the greatest length of each parameter's gradient
     steps: PositiveCount | None = None
     epochs: PositiveCount | None = None
-    fixed_table: bool = False  # the rows stay as they begin, and the other parameters alone are learned
+    fixed_table: bool = False  # the rows stay unchanged, and only the other parameters are learned
     l2: Penalty = 0.0  # on the table
     l2_center: Center = "zero"
     l2_composition: Penalty = 0.0  # on all other parameters of the encoder
@@ -99,9 +99,9 @@ class DataSet(Strict):
     layout: FileLayout | None = None
     labeled: bool = False  # a label and a text a row: texts of one label are pairs, and negatives of all others
     bad_rows: OnBad = "skip"
-    max_groups: PositiveCount | None = None  # keep so many groups, drawn once: bounds the memory
+    max_groups: PositiveCount | None = None  # keep at most this many groups, drawn once, to bound the memory
     pairs_per_group: PositiveCount = 1
-    cap: PositiveCount | None = None  # at most so many pairs an epoch
+    cap: PositiveCount | None = None  # at most this many pairs an epoch
     held_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share that is not trained on, for a report at the end
 
     @property
@@ -318,7 +318,7 @@ EncoderSettings = Annotated[
     | CharCnnSettings,
     Field(discriminator="kind"),
 ]
-# What reads a text's rows in their order, so that they must be those of words alone or of single characters alone.
+# Encoders that read a text's rows in order: the rows must be only words, or only single characters.
 SEQUENCES = (RnnSettings, IrnnSettings, LstmSettings, CharCnnSettings)
 
 
@@ -327,8 +327,8 @@ class Export(Strict):
 
     precision: Precision = "float32"
     scales: dict[FeatureKind, Positive] = Field(default_factory=dict)  # of words, and of n-grams by order
-    whitening: Annotated[float, Field(ge=0, le=1)] = 0.0  # 0 for none; for a linear model alone
-    # Rows for so many frequent chunks and edges of the training texts, which make it faster (gramvec.text.memo); only
+    whitening: Annotated[float, Field(ge=0, le=1)] = 0.0  # 0 for none; only for a linear model
+    # Rows for this many frequent chunks and edges of the training texts, which make it faster (gramvec.text.memo); only
     # for sums of n-grams of two characters or more, other models have none.
     memo_chunks: Number = 20_000
     memo_edges: Number = 10_000

@@ -45,8 +45,6 @@ def digest(path: Path) -> str:
 
     Python's own files are left out. The result is cached for the process, so a file that changes later keeps its
     digest.
-
-    Read once in a process: whoever writes the file again does not ask again.
     """
     state = hashlib.sha256()
     for file in [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file()):

@@ -93,7 +93,7 @@ class BundleTeacher:
 TextKeys = npt.NDArray[np.uint64]
 
 BLOCK_TEXTS = 16_384  # a stop loses at most one block, half a minute's work
-# Fastest on a CPU, where larger batches leave the caches; a GPU wants enough to fill it.
+# Fastest on a CPU, where larger batches leave the caches; a GPU needs enough to fill it.
 TOKENS_A_BATCH = {"cpu": 1_024, "cuda": 131_072}
 CHARACTERS_A_TOKEN = 4
 

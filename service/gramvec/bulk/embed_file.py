@@ -45,7 +45,7 @@ class BulkError(GramvecError):
 
 
 class Interrupted(BulkError):
-    """A run was told to stop; its work is kept if it can be resumed."""
+    """A stopped run; its work is kept if it can be resumed."""
 
 
 @dataclass(frozen=True)
@@ -360,4 +360,4 @@ def _left_over(stage: Stage, *, keep: bool) -> str:
     if not keep or not stage.journalled:
         stage.discard()
         return "nothing was done yet"
-    return f"the first {stage.journalled:,} rows are kept: the same command with --resume goes on from there"
+    return f"the first {stage.journalled:,} rows are kept: the same command with --resume continues from there"

@@ -35,7 +35,7 @@ OPERATORS_IN_ORDER = frozenset({
     "ReduceMax", "Relu", "RNN", "Shape", "Sigmoid", "Slice", "Squeeze", "Sub", "Tanh", "Unsqueeze", "Where",
 })  # fmt: skip
 INPUTS_IN_ORDER = ("ids", "offsets")
-# Those that may be of constants alone: of each number one.
+# Operators that may have only constants as inputs.
 FOLDED = frozenset({"Add", "Cast", "Constant", "Div", "Identity", "Mul", "Neg", "Reciprocal", "Round", "Sqrt", "Sub"})
 DOMAINS = ("", "ai.onnx")
 # Those of opset 18 that gramvec_training writes and later ones, whose operators have no graphs inside either.

@@ -1,6 +1,6 @@
 """manifest.json: what a bundle says of itself, in records whose every value is bounded.
 
-A manifest comes from whoever made the model. So nothing in it is believed before it is looked at: the file is measured
+A manifest is untrusted, so nothing in it is used before it is checked: the file is measured
 before it is read, names are plain, numbers have ranges, lists have lengths. What the numbers say of other files is
 checked where these are opened (gramvec.bundle.bundle).
 """

@@ -21,7 +21,7 @@ class MalformedError(ValueError):
 
 
 class ProtobufReader:
-    """Reads messages that together have at most so many fields."""
+    """Reader of messages that together have a limited number of fields."""
 
     def __init__(self, most_fields: int) -> None:
         self._left = most_fields

@@ -1,11 +1,11 @@
 """The files of a bundle's folder: each opened once, measured, read no further than its manifest says, and digested.
 
 What is used afterwards is what was digested: a file that is held in memory is these bytes, and a file that is mapped is
-mapped by the descriptor that was read. A path is opened a second time by ONNX Runtime alone.
+mapped by the descriptor that was read. Only ONNX Runtime opens a path a second time.
 
 A link is followed, to wherever it leads, because caches of models keep their files elsewhere (huggingface_hub's holds
 nothing but links). It gives nothing away: only a regular file is opened, and it must have the size and the SHA-256 of
-the manifest, so whoever made the bundle knew every byte of it. The manifest itself, which has no digest, must parse.
+the manifest, so the maker of the bundle knew every byte of it. The manifest itself, which has no digest, must parse.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ class Embedder(Encodes):
     def columns(self, space: Space | None, dimensions: int | None) -> tuple[slice, int]:
         """Which columns of an embedding are those of `space` (None: all), and how many of these `dimensions` keeps.
 
-        Raises InputError where there are none, and for dimensions that are no number from 1 to as many as there are.
+        Raises InputError if there are no vectors, or `dimensions` is not a number from 1 to their columns.
         """
         chosen = slice(None) if space is None else columns_of(space, self.space, self._widths[0])
         width = len(range(*chosen.indices(self.dimension)))

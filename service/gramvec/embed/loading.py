@@ -31,7 +31,7 @@ def load(
 
     runtime: "onnx", "native" (a compiled loop for a CPU), or "auto", see gramvec.runtime.select. threads, space: see
     Embedder.
-    Raises BundleError for a damaged or unsuitable bundle, DeviceError if the device or runtime cannot be had,
+    Raises BundleError for a damaged or unsuitable bundle, DeviceError if the device or runtime is unavailable,
     InputError for a space that the model does not have.
     """
     check_space(space)

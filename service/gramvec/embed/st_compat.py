@@ -60,7 +60,7 @@ class Encodes(ABC):
         if prompt_name is not None or prompt:
             raise InputError("the models have no prompts; leave out prompt and prompt_name", field="prompt")
         if output_value != "sentence_embedding":
-            raise InputError("the models have vectors of sentences alone; leave out output_value", field="output_value")
+            raise InputError("the models have only vectors of sentences; leave out output_value", field="output_value")
         own = getattr(self, "device", None)
         if device is not None and own is not None and str(device).partition(":")[0] != own:
             said = f"the model is on {own}, where it was loaded; leave out device, or ask gramvec.load for {device}"

@@ -23,10 +23,14 @@ LEAST_SQUARE, MOST_SQUARE = np.float32(1e-24), np.float32(1e36)
 
 
 class RawEmbeddings(NamedTuple):
-    """vectors float32[n, d] before normalization; feature_counts int64[n], 0 for a text without a known feature.
+    """Vectors of n texts as the model gives them.
 
-    `units` are the vectors at length 1: made for a whole call at once, where a request alone takes 8 us for its own.
-    `unknown`, see FeatureBatch, and the seconds of featurizing are a whole call's: parts and what is joined have none.
+    Args:
+        vectors: float32[n, d], before normalization.
+        feature_counts: int64[n], 0 for a text without a known feature.
+        units: the vectors at length 1, for a whole call at once: a single request would take 8 us for its own.
+        unknown: see FeatureBatch; of a whole call, 0 for a part of one or several joined.
+        featurize_seconds: of a whole call, too.
     """
 
     vectors: Vectors

@@ -42,8 +42,10 @@ class Comparison(NamedTuple):
 def compare(embedder: Embedder, texts: Iterable[str]) -> Comparison:
     """Compare an open model's runtime with runtime native, or if it is that or cannot, with ONNX Runtime on the CPU.
 
-    Raises InputError with the index of a text that is none or too long, BundleError if the other runtime refuses the
-    bundle, BackendError if one fails.
+    Raises:
+        InputError: a text is not a str or too long; with its index.
+        BundleError: the other runtime refuses the bundle.
+        BackendError: a runtime fails.
     """
     bundle = embedder.bundle
     one = f"{embedder.runtime} on {embedder.device}"

@@ -33,7 +33,7 @@ from gramvec.text.arrays import Doubles, Int64s
 from gramvec.text.vocabulary import EntryKind
 
 TOP_K, MOST_PAIRS = 20, 1_000
-# Two texts of so many characters have some 10,000 features each, and 100 million pairs: half a second of a core.
+# Two texts of this many characters have some 10,000 features each, and 100 million pairs: half a second of a core.
 MAX_CHARACTERS = 4_096
 
 
@@ -101,14 +101,17 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A score and what made it: the contributions of `pairs`, plus `rest`, plus `residual`, are the score.
+    """Score of two texts and its parts: the contributions of `pairs`, plus `rest`, plus `residual`, are the score.
 
-    score: the cosine in [-1, 1], as Embedder.similarity has it. pairs: those that add or take away the most, that one
-    first; features that repeat are one. rest: the sum of the pairs that are not listed. residual: what no pair of
-    features explains: the share of the model's bias, and rounding. by_occlusion: whether features were left out one at
-    a time; what each does alone is then in the residual, too. words: the pairs of words that add or take away the most,
-    that one first, a feature over two words being shared between them by its characters; they and `words_rest`, what
-    all other pairs of words add, are what `pairs` and `rest` are.
+    Args:
+        score: the cosine in [-1, 1], as Embedder.similarity returns it.
+        pairs: the pairs of features that add or take away the most, largest first; repeated features are one.
+        rest: the sum of the pairs that are not listed.
+        residual: the part that no pair of features explains: the share of the model's bias, and rounding.
+        by_occlusion: features were left out one at a time; the effect of each by itself is in the residual, too.
+        words: the pairs of words that add or take away the most, largest first. A feature over two words is shared
+            between them by its characters.
+        words_rest: the sum of all other pairs of words.
     """
 
     score: float

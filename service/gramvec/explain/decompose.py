@@ -64,7 +64,7 @@ class TextSum:
         """Return the sum with each occurrence by itself, since a word elsewhere has another effect."""
         bundle = embedder.bundle
         if embedder.lexical is not None:
-            said = "of its meaning alone the vectors of this model can be explained; load it without another space"
+            said = "only the semantic columns of this model can be explained; load it without another space"
             raise InputError(said, field="space")
         located = locate(text, bundle.spec, bundle.vocabulary)
         unknown = bundle.vocabulary.unknown_row
@@ -229,7 +229,7 @@ def _add(found: Doubles, word: Int64s, rows: Doubles, of: Int64s, shares: Double
 
 
 # Pieces of a text that are left out, one at a time: each is another text to embed. A text of more features is cut into
-# so many pieces, or fewer where all of these texts would have more rows than MOST_ROWS.
+# this many pieces, or fewer where all of these texts would have more rows than MOST_ROWS.
 MOST_PIECES = 64
 MOST_ROWS = 16_384
 

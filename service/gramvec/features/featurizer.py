@@ -27,7 +27,7 @@ class Featurizer:
     then. The numpy pass does without its chunks and edges: other rows of the same sum.
     Without one a row is a feature's own. Both passes give the same ids in the same order then: each text's n-grams by
     their last character, shorter first, then its words. Calls are pure and may run in several threads.
-    `loops` is the pass in C by itself, a gramvec.native.loops.Featurizer, for what goes on with features in C; or None.
+    `loops` is the pass in C by itself, a gramvec.native.loops.Featurizer, for callers in C; or None.
 
     Raises InputError if the spec, the vocabulary and the memo do not fit together.
     """
@@ -140,6 +140,6 @@ class NativeFeaturizer:
         except OverflowError as error:
             raise InputError(str(error)) from None
         except (TypeError, ValueError):
-            code_points(texts)  # says which text is none, in a sentence
+            code_points(texts)  # raises an error that names the text
             raise
         return FeatureBatch(np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64), unknown)

@@ -30,7 +30,7 @@ class Characters(NamedTuple):
 
 
 def characters(given: CodePoints, table: CharacterTable) -> Characters:
-    """Pad with spaces, collapse runs of white space; a text of white space alone has no characters."""
+    """Pad with spaces, collapse runs of white space; a text of only white space has no characters."""
     lengths = np.diff(given.starts)
     n, total = len(lengths), len(given.points)
     padded = np.full(total + 2 * n, table[ord(" ")], np.uint32)

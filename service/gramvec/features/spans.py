@@ -1,4 +1,4 @@
-"""The features of one text with their places in it: for explanations, where the featurizer gives rows alone."""
+"""Features of one text with their places in it, for explanations; the featurizer returns only rows."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _origins(text: str, composed: int) -> tuple[Int64s, Int64s]:
         places = np.arange(len(text))
         return places, places + 1
     starts, ends = np.zeros(composed, np.int64), np.zeros(composed, np.int64)
-    boundaries = [0, *(place for place in range(1, len(text)) if _begins_anew(text[place])), len(text)]
+    boundaries = [0, *(place for place in range(1, len(text)) if _begins_character(text[place])), len(text)]
     filled = 0
     for begin, end in pairwise(boundaries):
         piece = compose(text[begin:end])
@@ -115,7 +115,7 @@ def _origins(text: str, composed: int) -> tuple[Int64s, Int64s]:
     return starts, ends
 
 
-def _begins_anew(character: str) -> bool:
+def _begins_character(character: str) -> bool:
     """Return True if normalization never joins or reorders it with preceding text (UAX #15, stable boundaries)."""
     if character.isascii():
         return True

@@ -1,6 +1,6 @@
 """Tokens of static embedding models: texts to rows of a table through the `tokenizers` library.
 
-The tokenizer's file comes from whoever made the model, so what could be slow or random in it is refused first: only
+The tokenizer's file is untrusted, so what could be slow or random in it is refused first: only
 known components, patterns that are known to be linear, pieces of bounded length. A memo keeps the tokens of the chunks
 between spaces, where the tokenizer splits there itself; it is bounded, and its tokens are the library's.
 """

@@ -273,7 +273,7 @@ def _in_words(repository: str, error: Exception, errors: Any) -> InputError | Se
     name = quoted(repository)
     found: list[tuple[type[Exception], type[InputError | ServiceError], str]] = [
         (errors.HFValidationError, InputError, f"{name} is no name of a repository; give it as in ORG/NAME"),
-        (errors.LocalTokenNotFoundError, ServiceError, f"the hub wants to know who you are; {TOKEN}"),
+        (errors.LocalTokenNotFoundError, ServiceError, f"the hub needs a token; {TOKEN}"),
         (errors.OfflineModeIsEnabled, ServiceError, "HF_HUB_OFFLINE is set, so the hub is not asked; unset it"),
         (errors.RevisionNotFoundError, InputError, f"{name} has no such revision; give a branch, a tag or a commit"),
         (errors.RepositoryNotFoundError, InputError, f"there is no model {name} on the hub, or not for you; {TOKEN}"),

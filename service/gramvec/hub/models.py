@@ -48,7 +48,7 @@ class Pulled(NamedTuple):
 def push(
     name_or_path: str | os.PathLike[str], repository: str, *, revision: str | None = None, private: bool = False
 ) -> Pushed:
-    """Upload a bundle to a repository ORG/NAME, which is created where there is none.
+    """Upload a bundle to a repository ORG/NAME, which is created if it does not exist.
 
     The card gets the hub's metadata before it, which `pull` removes; every other file is uploaded unchanged.
 

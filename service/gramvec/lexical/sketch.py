@@ -123,7 +123,7 @@ class LexicalSketch:
         except OverflowError as error:
             raise InputError(str(error)) from None
         except (TypeError, ValueError):
-            code_points(texts)  # says which text is none, in a sentence
+            code_points(texts)  # raises an error that names the text
             raise
         return joined, counts
 
@@ -147,7 +147,7 @@ class LexicalSketch:
         """`joined` in numpy: the same bytes."""
         joined = np.zeros((len(texts), vectors.shape[1] + self.columns), np.float32)
         counts = np.zeros(len(texts), np.int64)
-        code_points(texts)  # says which text is none, in a sentence
+        code_points(texts)  # raises an error that names the text
         for start in range(0, len(texts), TEXTS_A_BLOCK):
             block = slice(start, start + TEXTS_A_BLOCK)
             own = code_points(texts[block])

@@ -276,7 +276,7 @@ def codes_of(text: str) -> str:
 
 
 def number_of(text: str) -> float:
-    """Return the number in a text, such as a price; NaN where there is none or more than one."""
+    """Return the number in a text, such as a price; NaN if there is none or more than one."""
     found = _NUMBER.findall(text)
     try:
         number = float(found[0].replace(",", "")) if len(found) == 1 else math.nan

@@ -26,7 +26,7 @@ FOLDS = 5
 SEED = 0
 # Pairs of either kind, and left rows that pairs of either kind must have.
 FEWEST, FEWEST_ROWS = 10, FOLDS
-# One left row in so many has several labeled matches: then all pairs above the threshold are matches.
+# If one left row in this many has several labeled matches, all pairs above the threshold are matches.
 SEVERAL = 20
 # Chosen by cross-validation on train and valid of abt-buy, amazon-google and wdc-shoes.
 TREES, LEAVES, RATE, LEAF_PAIRS, PENALTY = 200, 15, 0.05, 10, 1.0

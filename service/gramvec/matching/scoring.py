@@ -30,8 +30,8 @@ class TwoNearest(NamedTuple):
     """The two nearest rows of each row of a table.
 
     Attributes:
-        others: int64[n, 2], rows of the other table; -1 where there is none.
-        cosines: float64[n, 2]; 0 where there is none.
+        others: int64[n, 2], rows of the other table; -1 for none.
+        cosines: float64[n, 2]; 0 for none.
     """
 
     others: RowIds

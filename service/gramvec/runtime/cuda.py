@@ -39,7 +39,7 @@ AT_A_TIME = 2
 class CudaRuntime:
     """A Runtime (see gramvec.runtime) over a bundle's model.onnx, for tables whose sums are exact.
 
-    Raises DeviceError, with the cause, if CUDA cannot be had or the model's sums would depend on the order of their
+    Raises DeviceError, with the cause, if CUDA is unavailable or the model's sums would depend on the order of their
     additions; BundleError if the table cannot be read.
     """
 

@@ -61,7 +61,7 @@ class ExactTable:
         )
 
     def finish(self, sums: NDArray[Any], counts: Int64s, vectors: Floats) -> None:
-        """Write float32[n, d]: what becomes of whole sums float32[n, d], of so many rows int64[n] each."""
+        """Write the vectors float32[n, d] of whole sums float32[n, d], which have int64[n] `counts` of rows."""
         np.multiply(sums, self.step, out=vectors)
         if self.mean:
             vectors /= np.maximum(counts, 1).astype(np.float32)[:, None]

@@ -96,7 +96,7 @@ class NativeRuntime:
         except OverflowError as error:
             raise InputError(str(error)) from None
         except (TypeError, ValueError):
-            code_points(texts)  # says which text is none, in a sentence
+            code_points(texts)  # raises an error that names the text
             raise
         seconds = share * (time.perf_counter() - began)
         if wrong is not None:
@@ -124,7 +124,7 @@ def weights_and_step(scales: Floats) -> tuple[NDArray[np.uint8] | None, float]:
     step = scales.max(initial=0) / np.float32(MOST_WEIGHT)
     if step <= 0:
         return None, 1.0
-    with np.errstate(all="ignore"):  # a stranger's scales may be any numbers
+    with np.errstate(all="ignore"):  # untrusted scales may be any numbers
         multiples = np.rint(scales / step)
         whole = multiples.min() >= 1 and np.array_equal(multiples * step, scales)
     return (multiples.astype(np.uint8), float(step)) if whole else (None, 1.0)

@@ -289,7 +289,7 @@ def _options(onnxruntime: ModuleType, severity: int = ERRORS) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # small calls: a thread pool costs more than it gives
     options.inter_op_num_threads = 1
-    options.enable_mem_pattern = False  # a plan for each shape of a batch would be kept for ever
+    options.enable_mem_pattern = False  # a plan for each shape of a batch would be kept forever
     options.log_severity_level = severity
     return options
 

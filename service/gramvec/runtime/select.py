@@ -63,7 +63,7 @@ def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
         runtime = _checked(bundle, _cuda(bundle))
     except (BackendError, DeviceError) as error:
         if required:
-            raise DeviceError(f"device cuda cannot be had: {error}; use device cpu or auto") from error
+            raise DeviceError(f"device cuda is unavailable: {error}; use device cpu or auto") from error
         # Where there is a driver, somebody expects it to be used.
         log.log(logging.WARNING if plain is None else logging.INFO, "device auto: cpu, because %s", error)
         return None
@@ -88,9 +88,9 @@ def _on_cpu(bundle: Bundle) -> Runtime:
         if native.loops is None:
             raise
         raise unfit from None
-    # Without the loops everything is several times slower, and whoever installed them does not know: pip hides it.
-    told = native.loops is None or (graph.stored is not None and graph.beyond_rows is None)
-    log.log(logging.WARNING if told else logging.INFO, "runtime auto: onnx, because %s", unfit)
+    # Without the loops everything is several times slower, and pip does not show that they were not built.
+    warn = native.loops is None or (graph.stored is not None and graph.beyond_rows is None)
+    log.log(logging.WARNING if warn else logging.INFO, "runtime auto: onnx, because %s", unfit)
     return onnx
 
 

@@ -109,7 +109,7 @@ class BadLines:
             self.unnamed += 1
 
     def report(self, rows: int, unit: str, outcome: str = "could not be embedded and have no vector") -> Iterator[str]:
-        """Yield sentences about the bad rows, none if there are none.
+        """Yield sentences about the bad rows, if there are any.
 
         Args:
             rows: how many rows were read.

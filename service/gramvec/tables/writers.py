@@ -28,7 +28,7 @@ class Writes(Protocol):
     in_place: bool
 
     def begin(self, block: Block | None, columns: Any) -> bytes:
-        """Return the first bytes. block: the first one; columns: the input's Arrow schema; None where there is none."""
+        """Return the first bytes. block: the first one; columns: the input's Arrow schema; None for other inputs."""
         ...
 
     def resume(self, stage: Path) -> None:

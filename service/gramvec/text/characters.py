@@ -111,7 +111,7 @@ class CharacterTable:
 # A shorter run is left to the interpreter, which takes 36 us for as many marks at worst. No longer one can lie between
 # two places so far apart, so that most texts are looked at in a few places only.
 LONG_RUN = 128
-# Starters by their class that decompose into marks alone. The other marks have the class of what they decompose into.
+# Starters that decompose only into marks. Every other mark has the class of what it decomposes into.
 _OF_MARKS = {one: unicodedata.normalize("NFD", one) for one in "\u0f73\u0f75\u0f81"}
 
 _long_runs = re.compile(rb"[^\0]{%d,}" % (LONG_RUN + 1)).finditer

@@ -1,7 +1,7 @@
-"""Checks of the arrays of a vocabulary and a memo: each in its range, and all of them together.
+"""Checks of the arrays of a vocabulary and a memo: each is in range, and all of them fit together.
 
-The arrays come from whoever made the model. Each check is linear, without a loop over entries, and raises ValueError
-with the rest of a sentence. Repeated n-grams and words are found where they are put into tables.
+The arrays are untrusted. Each check is linear, without a loop over entries, and raises ValueError with the rest of a
+sentence. Repeated n-grams and words are found when they are put into tables.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def check_memo(arrays: Mapping[str, Array], *, rows: int, bits: int, alphabet: i
     check_spans("chunk", starts, chars, arrays["rows"], alphabet, longest)
     _demand(space == 0 or not np.any(chars == space), "a chunk holds a space")
     _demand(len(keys) == len(arrays["edge_rows"]) == n_edges, "edge_keys and edge_rows have other lengths than meta")
-    # Before anything is multiplied: it is any number of 64 bits.
+    # Before anything is multiplied: `reach` may be any number of 64 bits.
     _demand(0 <= reach <= KEY_BITS and (2 * reach + 1) * bits <= KEY_BITS, f"a reach of {reach}")
     _demand(reach > 0 or n_edges == 0, "edges without a reach")
     check_keys("edge_keys", keys, bits, alphabet, 2 * reach + 1)
@@ -65,7 +65,7 @@ def check_memo(arrays: Mapping[str, Array], *, rows: int, bits: int, alphabet: i
 
 
 def check_keys(name: str, keys: Array, bits: int, alphabet: int, longest: int) -> None:
-    """Keys of n-grams (see hashing.pack) of at most so many characters, all with ids up to `alphabet`; none twice."""
+    """Check keys (see hashing.pack): different n-grams of at most `longest` characters, with ids up to `alphabet`."""
     rest, mask, shift = keys.copy(), np.uint64((1 << bits) - 1), np.uint64(bits)
     for n in range(longest + 1):
         left = rest != 0
@@ -82,7 +82,7 @@ def check_keys(name: str, keys: Array, bits: int, alphabet: int, longest: int) -
 
 
 def check_spans(what: str, starts: Array, chars: Array, rows: Array, alphabet: int, longest: int) -> None:
-    """Words or chunks: chars[starts[i] : starts[i + 1]] are 1 to 65,535 ids each, the longest so long."""
+    """Check words or chunks: chars[starts[i] : starts[i + 1]] has 1 to 65,535 ids, and `longest` is the most."""
     _demand(len(starts) == len(rows) + 1, f"{what}s and their rows differ in number")
     lengths = np.diff(starts.astype(np.int64))
     _demand(starts[0] == 0 and starts[-1] == len(chars), f"the characters of {what}s are not those that they have")
@@ -112,7 +112,7 @@ def _check_characters(arrays: Mapping[str, Array]) -> None:
 def _check_rows(arrays: Mapping[str, Array], rows: int, unknown: int) -> None:
     ngrams, words = arrays["ngram_rows"], arrays["word_rows"]
     owners = len(ngrams) + len(words) + (unknown >= 0)
-    # Before there is memory for so many.
+    # Before memory for the rows is taken.
     _demand(1 <= rows <= MOST_ROWS and rows == owners == len(arrays["counts"]), f"not {rows} rows, each with a count")
     _demand(-1 <= unknown < rows, f"row {unknown} for unknown words, of {rows}")
     owned = np.zeros(rows, np.bool_)

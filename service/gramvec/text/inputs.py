@@ -98,6 +98,6 @@ def has_surrogate(text: str) -> bool:
     """Return True if the text holds a code point from U+D800 to U+DFFF."""
     try:
         text.encode()
-    except UnicodeEncodeError:  # UTF-8 has a form for every code point but these
+    except UnicodeEncodeError:  # UTF-8 encodes every code point except surrogates
         return True
     return False

@@ -1,16 +1,16 @@
 """The memo and its file: frequent chunks and edges of text that own a row with the sum of all their features.
 
-A chunk is what stands between two spaces of a normalized text, with its punctuation. Its row is the sum of the rows of
-every n-gram inside " chunk " and of its words: what the model makes of the chunk as a text of its own.
+A chunk is the text between two spaces of a normalized text, with its punctuation. Its row is the sum of the rows of
+every n-gram inside " chunk " and of its words: the sum that the model computes for the chunk as a text of its own.
 
-The n-grams that cross a space, with a character on both sides, depend on the few characters around it alone. An edge
-is those: from `reach` = longest order - 2 characters before the space to as many after it, but not past the space that
-ends the next chunk. Its row is the sum of the n-grams inside it that hold that space, and not as their first or last
-character.
+The n-grams that cross a space, with a character on both sides, depend only on the few characters around it. An edge
+is those characters: from `reach` = longest order - 2 characters before the space to as many after it, but not past the
+space that ends the next chunk. Its row is the sum of the n-grams inside it that hold that space, except as their first
+or last character.
 
-So a text is the sum of its chunks and edges: the rows that it has without a memo, added in another order. What the
-memo does not know is spelt out in n-grams, of those that end in one character the longest alone: where there is a memo,
-the rows of n-grams hold their suffixes, see gramvec.text.suffixes.
+So a text is the sum of its chunks and edges: the rows that it has without a memo, added in another order. A chunk that
+the memo does not know is spelt out in n-grams, only the longest of those that end in one character: with a memo the
+rows of n-grams hold their suffixes, see gramvec.text.suffixes.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from gramvec_training.cli.support import PATH, may_replace, one_sentence
               help="Of the stored table.  [default: the bundle's]")  # fmt: skip
 @click.option("--texts", type=PATH, multiple=True, help="Texts like those that will be embedded, one a line; .gz too.")
 @click.option("--chunks", type=click.IntRange(min=0), default=20_000, show_default=True,
-              help="With --texts: rows for so many of their frequent words.")  # fmt: skip
+              help="With --texts: number of rows for their frequent words.")  # fmt: skip
 @click.option("--edges", type=click.IntRange(min=0), default=10_000, show_default=True,
-              help="With --texts: rows for so many frequent transitions from a word to the next.")  # fmt: skip
+              help="With --texts: number of rows for frequent transitions from a word to the next.")  # fmt: skip
 @click.option("--name", help="Name of the model.  [default: the bundle's]")
 @one_sentence
 def convert(

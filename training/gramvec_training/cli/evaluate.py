@@ -42,7 +42,7 @@ _OPTIONS = (
     click.option("--frequent", type=click.IntRange(min=2), default=50_000, show_default=True,
                  help="How many of --words."),
     click.option("--sample", type=click.IntRange(min=1),
-                 help="Score so many lines of each file of --spelling, drawn by --seed.  [default: all]"),
+                 help="Score N lines of each file of --spelling, drawn by --seed.  [default: all]"),
     click.option("--seen", type=PATH, multiple=True,
                  help="Misspellings that a model was trained on, word<TAB>misspelling: not used for --typos, and "
                  "--spelling is scored without them too; repeatable."),
@@ -198,12 +198,12 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
 @click.argument("models", nargs=-1)
 @click.option("--sets", type=PATH, multiple=True, help=_SETS_HELP)
 @click.option("--components-of-sets", "components", type=click.IntRange(min=1),
-              help="Take so many common components of each set out of its vectors, as SIF's paper does.")  # fmt: skip
+              help="Remove N common components of each set from its vectors, as SIF's paper does.")  # fmt: skip
 @click.option("--of-sides", type=click.Choice(["both", "each"]), default="both", show_default=True,
               help="With --components-of-sets: from both sides together, or from each by itself.")  # fmt: skip
 @family_options
 @click.option("--typos", callback=_percentages, metavar="PERCENT,...",
-              help="Score also with so many of the words misspelt: 10,20,50.")  # fmt: skip
+              help="Score also with these percentages of the words misspelt: 10,20,50.")  # fmt: skip
 @MISSPELLINGS
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True,
               help="Of the misspellings and of what is drawn.")  # fmt: skip
@@ -283,7 +283,7 @@ def evaluate(
 @click.command()
 @click.argument("runs", nargs=-1, type=PATH, required=True)
 @click.option("-o", "--out", type=PATH, help="PNG file to draw into.  [default of one: RUN/report.png]")
-@click.option("--no-plot", is_flag=True, help="Print the summary alone.")
+@click.option("--no-plot", is_flag=True, help="Print only the summary.")
 @click.option("--measure", type=click.Choice(["pearson", "spearman"]), default="pearson", show_default=True)
 @one_sentence
 def report(runs: tuple[Path, ...], out: Path | None, no_plot: bool, measure: Measure) -> None:
@@ -335,7 +335,7 @@ def card(
     bundle: str, sets: tuple[Path, ...], typos: tuple[int, ...], misspellings: tuple[Path, ...], beside: str | None,
     words: Path | None, device: str,
 ) -> None:  # fmt: skip
-    """Score a finished BUNDLE and write its model card anew.
+    """Score a finished BUNDLE and rewrite its model card.
 
     README.md gets the scores on every set, those on misspelt text, and nearest neighbors, all computed through the
     bundle as it is served. manifest.json records them; the model's own files keep their bytes.

@@ -53,9 +53,7 @@ def own_config(
 
     piped = is_piped(own)
     if piped and resume:
-        raise click.UsageError(
-            "a pipe is read once; give --out RUN --resume alone: what it gave lies in the run's folder"
-        )
+        raise click.UsageError("a pipe is read once; give only --out RUN --resume: its data is in the run's folder")
     name_from = bundle or (Path("mine") if piped else own)
     if piped:
         own, out = _spooled(own, name_from, start, out, overwrite=overwrite)
@@ -188,8 +186,8 @@ def learn_weights(
 @click.option("--word-rule", type=click.Choice(["runs-and-symbols/1", "white-space/1"]), default="runs-and-symbols/1",
               show_default=True, help="The second for texts in the tokens of the vectors, see tokens.")  # fmt: skip
 @click.option("--sample", type=click.IntRange(min=1), default=100_000, show_default=True,
-              help="At most so many of the texts are used.")  # fmt: skip
-@click.option("--max-words", type=click.IntRange(min=1), help="Keep the most frequent words alone.")
+              help="Use at most N of the texts.")  # fmt: skip
+@click.option("--max-words", type=click.IntRange(min=1), help="Keep only the N most frequent words.")
 @click.option("--out", type=PATH, required=True, help="Run folder to write.")
 @OVERWRITE
 @one_sentence

@@ -233,7 +233,7 @@ def export(run: Path, out: Path, precision: str | None, name: str | None, config
 @click.option("--dimension", type=click.IntRange(min=1), default=300, show_default=True,
               help="With --texts: of the student, at most the teacher's.")  # fmt: skip
 @click.option("--epochs", type=click.IntRange(min=1), default=10, show_default=True,
-              help="With --texts: passes over them; a small file wants more.")  # fmt: skip
+              help="With --texts: passes over them; a small file needs more.")  # fmt: skip
 @click.option("--cache", type=PATH, default=Path("runs/teachers"), show_default=True,
               help="Where the teacher's vectors are kept; a text is computed once.")  # fmt: skip
 @click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")

@@ -36,7 +36,7 @@ DATA = click.option(
     show_envvar=True,
     help="Folder that the paths in a config are relative to.",
 )
-OVERWRITE = click.option("--overwrite", is_flag=True, help="Start anew where --out holds a run already.")
+OVERWRITE = click.option("--overwrite", is_flag=True, help="Start again if --out holds a run already.")
 _TRAINING_OPTIONS = (
     click.option("--resume", is_flag=True, help="Continue the run in --out from its checkpoint."),
     OVERWRITE,
@@ -89,7 +89,7 @@ def one_sentence(command: Callable[P, R]) -> Callable[P, R]:
             click.echo(f"gramvec-train: {error}", err=True)
             raise SystemExit(1) from error
         except BrokenPipeError:
-            raise  # click ends quietly: whoever read has had enough
+            raise  # click ends quietly: the reader has closed the pipe
         except OSError as error:
             click.echo(f"gramvec-train: {why_not_written(error)}", err=True)
             raise SystemExit(1) from error
@@ -122,7 +122,7 @@ def seconds_taken() -> float:
 def may_replace(bundle: Path, start: str | None = None) -> None:
     """Raise InputError where a bundle cannot be written to the folder without a loss.
 
-    A new or an empty folder will do, and one with a bundle, but not the bundle `start` that training goes on from.
+    A new or an empty folder will do, and one with a bundle, but not the bundle `start` that training continues from.
     """
     from gramvec.bundle.resolve import MANIFEST, find_bundle
 

@@ -223,7 +223,7 @@ class LabelSplit:
 def split_labels(rows: Sequence[Labeled], share: float, seed: int) -> LabelSplit:
     """Hold out `share` of the texts of every label: one half for model selection, the other for the report.
 
-    Rows whose texts differ in case and white space alone are one text; it has the labels of all of them. A label keeps
+    Rows whose texts differ only in case and white space are one text with the labels of all of them. A label keeps
     two texts at least, so that one with two or fewer has none held out; nor have files of fewer than ten texts.
     """
     numbers: dict[str, int] = {}

@@ -74,7 +74,7 @@ def normal(*shape: int, generator: torch.Generator) -> Tensor:
     return torch.empty(*shape).normal_(0, 0.1, generator=generator)
 
 
-LONGEST = 4_096  # a text is read up to this position: what bounds the memory of a text that a stranger sends
+LONGEST = 4_096  # a text is read up to this position: which bounds the memory of an untrusted text
 
 
 class Steps(NamedTuple):
@@ -123,7 +123,7 @@ class Steps(NamedTuple):
 def projected(rows: Tensor, ids: Tensor, matrix: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
     """Return values float32[v, k] and int64[m], the value of each position: rows[ids] @ matrix + bias.
 
-    A position's product depends on its row alone, so each row is multiplied once: a batch of words has some thirty
+    A position's product depends only on its row, so each row is multiplied once: a batch of words has some thirty
     different characters in thousands of positions. Where there are more rows than positions, each position is.
     """
     if len(rows) <= len(ids):

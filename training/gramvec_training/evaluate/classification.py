@@ -22,7 +22,7 @@ from gramvec_training.shared import Encode, Floats, Ints
 
 EXAMPLES = 5  # of each class that a centroid is made of
 DRAWS = 10  # of such examples, whose scores are averaged
-SCORED = 5  # of a file alone, one text in so many of each class
+SCORED = 5  # of a single file, one text in this many of each class
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,7 @@ def _recalls(
     matches: dict[int, set[int]] = {}
     for left, right in zip(labeled.left[labeled.match], labeled.right[labeled.match], strict=True):
         matches.setdefault(int(left), set()).add(int(right))
-    same = max(Counter(one.right).values())  # so many may have to be passed over
+    same = max(Counter(one.right).values())  # this many may have to be passed over
     places = comparison.nearest([typed[i] for i in matches], one.right, max(depths, default=0) + same).tolist()
     found = [
         [i for i in row if i in true or one.right[i] != one.left[left]]

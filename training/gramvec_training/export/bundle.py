@@ -215,9 +215,9 @@ def export_bundle(
         graph's are compared with, in float32; what the stored precision adds is measured on the same texts and
         recorded.
     precision: of the stored table.
-    golden_texts: stored with their features and vectors; whoever opens the bundle computes them again. None for those
-        of gramvec_training.export.golden.
-    memo: chunks and edges that get a row with the sum of their features; for encoders of sums alone.
+    golden_texts: stored with features and vectors, which every opening computes again. None for those of
+        gramvec_training.export.golden.
+    memo: chunks and edges that get a row with the sum of their features; only for encoders of sums.
     lexical: what makes the columns that say which n-grams stand in a text; None for none.
 
     Raises:
@@ -282,7 +282,7 @@ def _run_in_float32(
     if not len(texts):
         return np.zeros((0, dimension), np.float32)
     batch = featurizer(texts)
-    # Over the rows of these texts alone: the whole table would be 300 MB, written to be read once.
+    # Over only the rows of these texts: the whole table would be 300 MB, written to be read once.
     ids = batch.ids
     if len(ids) and not parts.in_order:
         used, places = np.unique(ids, return_inverse=True)

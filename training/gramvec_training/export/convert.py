@@ -52,7 +52,7 @@ def convert(
     precision: of the stored table; None for the source's. texts, chunks, edges: rows for so many chunks and edges (see
     gramvec.text.memo) as save the most in these texts; 0 of both for the source's memo, if it has one. The card is the
     source's. Where neither precision nor memo changes, so are all bytes of the weights, unless they are int8 rows of
-    scales without a step, which are rounded anew; graphs and golden texts are written anew in any case.
+    scales without a step, which are rounded again; graphs and golden texts are always written again.
 
     Raises:
         BundleError: A source that cannot be read.
@@ -68,7 +68,7 @@ def convert(
     if (chunks or edges) and not can_have_memo(bundle.spec, sums=graph.pooling == "sum"):
         raise InputError(f"{manifest.name}: cannot have a memo, which is for sums of n-grams of two characters or more")
     if precision in (None, graph.precision) and not chunks and not edges and _can_stay(bundle):
-        return _wrapped_anew(bundle, path, name or manifest.name)
+        return _rewritten(bundle, path, name or manifest.name)
     table, bias = read_weights(bundle)
     known = bundle.memoised.memo
     memo = NO_MEMO if known is None else ChosenChunks(*known.decoded(bundle.vocabulary))
@@ -108,7 +108,7 @@ def _can_stay(bundle: Bundle) -> bool:
     )
 
 
-def _wrapped_anew(bundle: Bundle, path: Path, name: str) -> Manifest:
+def _rewritten(bundle: Bundle, path: Path, name: str) -> Manifest:
     manifest = bundle.manifest
     with staged_folder(path) as folder:
         for file in manifest.files:

@@ -146,7 +146,7 @@ def fit(
 
     Resumed from the checkpoint, the model ends with the bytes of an uninterrupted run on the same machine with the
     same number of threads. `identity` names config and data: a checkpoint of another is refused with InputError. None
-    is written at the end: a run that fails later goes on from the last one, `save_every` seconds back at most. With a
+    is written at the end: a run that fails later resumes from the last one, `save_every` seconds back at most. With a
     `selection` the trainer ends with the best model, not with the last.
 
     Raises:

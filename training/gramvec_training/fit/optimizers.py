@@ -130,7 +130,7 @@ class LazyAdaGrad(LazyOptimizer):
 
     in_root: row -= rate * g / sqrt(sum + epsilon), as Lasagne has it, with 1e-6: the code of PARAGRAM-PHRASE. An
     entry's first step is then rate * |g| / 1e-3 where |g| is far below 1e-3, and not the whole rate.
-    Without L2 it is dense AdaGrad exactly, since that leaves a row alone whose gradient is zero.
+    Without L2 it is dense AdaGrad exactly, since AdaGrad does not change a row whose gradient is zero.
     """
 
     moments = ("squares",)

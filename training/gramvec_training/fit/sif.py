@@ -41,7 +41,7 @@ def word_table(
 
     unknown: the word whose vector is the last row, that of unknown words. symbols: see Vocabulary.build.
 
-    Of words that fall together by lower-casing the one that is lower-case already is kept, as by whoever looks up
+    Of words that fall together by lower-casing the one that is lower-case already is kept, as in a lookup of
     lower-cased tokens; without one, the first. The entries' counts are occurrences in 10^9 words.
     """
     rows: dict[str, int] = {}

@@ -25,7 +25,7 @@ class Examples:
 
 
 class Objective(ABC):
-    """A loss with its examples; the step number alone decides the batch, the draws and the rate.
+    """A loss with its examples; only the step number decides the batch, the draws and the rate.
 
     schedule: how the encoder's parameters are learned. steps: of the whole run; steps_per_epoch: of one pass.
     l2_own: the weight of the L2 term, towards zero, on the objective's own parameters.

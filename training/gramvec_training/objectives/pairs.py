@@ -74,7 +74,7 @@ def choose_negatives(
     generator: torch.Generator | None = None,
     classes: Tensor | None = None,
 ) -> Tensor:
-    """Return int64[2b]: the negative of each of the 2b phrases (b left, then b right), -1 where there is none.
+    """Return int64[2b]: the negative of each of the 2b phrases (b left, then b right), -1 for none.
 
     `phrases` float32[2b, d] are unit vectors; `texts` int64[2b] are equal where the texts are equal. `classes`
     int64[2b] are the labels of the texts where they have any: no negative is of the phrase's own one, and a phrase of
@@ -120,7 +120,7 @@ def mega_batch_negatives(
 
     `pairs` int64[m, 2] are numbers of texts of the corpus, and so is what comes back, for the left and the right
     sides, with -1 for none; `classes` int64[texts] are the labels of the corpus: see `choose_negatives`.
-    (Wieting and Gimpel, 2018, whose mega-batches are these pairs; they seek on the opposite side alone.)
+    (Wieting and Gimpel, 2018, whose mega-batches are these pairs; they search only the opposite side.)
     """
     device = encoder.table.device
     phrases = np.concatenate([pairs[:, 0], pairs[:, 1]])  # [2m]

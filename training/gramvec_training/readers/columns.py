@@ -124,7 +124,7 @@ def chosen_columns(
 ) -> tuple[ChosenColumns, Iterator[FieldRow]]:
     """Return the places of the two columns named in `first` and `second`, and the rows below the header.
 
-    Without a header with such names they are the first two that do not hold numbers alone, where a CSV file has a
+    Without a header with such names they are the first two that hold more than numbers, where a CSV file has a
     header and where the first or third of three columns, in a tab-separated file, are scores. What was found is said.
     labels: whether the scores are learned from; then a tenth of those may be no numbers.
     """

@@ -18,7 +18,7 @@ _EPOCHS = 10  # the papers' number
 _EPOCHS_FROM = 5  # ten find no more on 4,000 pairs of tweets
 _RATE = 1e-3  # theirs too
 _RATE_FROM = 5e-4  # to stay near a model that is good already
-_L2_FROM = 1e-6  # the weight of PARAGRAM-PHRASE, which goes on from word vectors
+_L2_FROM = 1e-6  # the weight of PARAGRAM-PHRASE, which continues from word vectors
 # Of labels, on 77 made intents: centroids 74.4 -> 93.0 %, SICK 79.0 -> 78.2, and without the L2 93.7 and 77.8.
 _EPOCHS_LABELED, _RATE_LABELED, _L2_LABELED = 8, 1e-3, 1e-3
 

@@ -234,7 +234,7 @@ def _notes(one: DataSet, split: LabelSplit) -> list[str]:
     if lone:
         which = f"{len(lone):,} labels have" if len(lone) > 1 else "1 label has"
         shown = ", ".join([*lone[:_SHOWN], *(["..."] if len(lone) > _SHOWN else [])])
-        notes.append(f"{name}: {which} a single text, which serves as a negative alone: {shown}")
+        notes.append(f"{name}: {which} a single text, which serves only as a negative: {shown}")
     if several:
         which = f"{several:,} texts have" if several > 1 else "1 text has"
         notes.append(f"{name}: {which} several labels; each counts as right, and it is no negative")

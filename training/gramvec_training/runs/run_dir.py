@@ -258,7 +258,7 @@ def _shaped(run: FinishedRun, export: Export, featurizer: Featurizer) -> Encoder
     scales = {str(kind): scale for kind, scale in export.scales.items()}
     arrays = run.encoder.arrays()
     table = scaled(arrays["table"], run.vocabulary.entries(), scales)
-    if export.whitening:  # which the config allows for a linear bag alone
+    if export.whitening:  # which the config allows only for a linear bag
         bag = restored_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)
         table = table @ whitening_transform(encoder_function(bag, featurizer)(run.texts), export.whitening)
     return restored_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)

@@ -91,7 +91,7 @@ threads_option = click.option("--threads", type=click.IntRange(min=1), help="How
 @device_option
 @space_option
 @click.option("--normalize/--no-normalize", default=True, show_default=True, help="Vectors of length 1.")
-@click.option("--dimensions", type=click.IntRange(min=1), help="Keep the first so many columns.")
+@click.option("--dimensions", type=click.IntRange(min=1), help="Keep only the first N columns.")
 @click.option(
     "--precision",
     type=click.Choice(["float32", "int8", "uint8", "binary", "ubinary"]),
