@@ -80,8 +80,8 @@ def test_an_open_file_is_its_lines(embedder: gramvec.Embedder, tmp_path: Path) -
         ({"a", "b"}, "a set, which has no order"),
         (np.array([["a", "b"]]), r"the shape \(1, 2\); give one column"),
         (np.array("a"), r"the shape \(\); give one column"),
-        (5, "an iterable of str, not int"),
-        (None, "an iterable of str, not NoneType"),
+        (5, "an iterable of str, got int"),
+        (None, "an iterable of str, got NoneType"),
         (["a", None], "text 1 is missing \\(None\\); leave it out"),
         (["a", "b", float("nan")], "text 2 is missing \\(nan\\); leave it out"),
         (pa.array(["a", None]), "text 1 is missing"),
@@ -239,7 +239,7 @@ def test_sparse_vectors_take_what_dense_ones_do(made: Callable[[list[str]], Iter
         (pa.array(["a", "b", None]), "text 2 is missing"),
         (np.array([["a"]]), "give one column"),
         ({"a": 1}, "a mapping; give its keys"),
-        (5, "an iterable of str, not int"),
+        (5, "an iterable of str, got int"),
     ],
 )
 def test_what_is_no_texts_for_sparse_vectors_is_one_sentence(given: Any, said: str) -> None:

@@ -50,7 +50,7 @@ def test_a_frame_is_its_rows(library: str, embedder: Embedder, tmp_path: Path) -
         (["a", 3], "record 1 is of type int; give a text or a dict"),
         ([{"text": object()}], "record 0 has no form in JSON"),
         ({"a", "b"}, "a set, which has no order"),
-        (3, "an iterable of str, not int"),
+        (3, "an iterable of str, got int"),
     ],
 )
 def test_what_is_no_record_is_named_and_nothing_is_written(
