@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from conftest import ROOT
 
@@ -39,6 +39,13 @@ def test_no_name_is_defined_twice() -> None:
             for name in names(path.read_text(encoding="utf-8")):
                 places[name].append(str(path.relative_to(ROOT)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_packages_have_at_most_nine_modules() -> None:
+    files = [path for package in PACKAGES for path in package.rglob("*.py") if not path.name.startswith("__")]
+    sizes = Counter(str(path.parent.relative_to(ROOT)) for path in files)
+    del sizes["service/gramvec/search"]  # ten, until its parts are fewer
+    assert {name: number for name, number in sizes.items() if number > 9} == {}
 
 
 def test_no_two_test_files_share_a_name() -> None:

@@ -38,17 +38,20 @@ LEAST_CHUNK = 512
 
 
 class Embedder(Encodes):
-    """A model that is ready to embed. Make one with `load`; calls may come from several threads.
+    """Open model that embeds texts. Make one with `load`; calls may come from several threads.
 
     Texts may be any iterable of str: a list, a generator, an open file, an array of numpy, a column of pandas, polars
-    or pyarrow. Pickling keeps the model's place and digest, and opens it again.
+    or pyarrow. A pickled Embedder keeps the model's path and digest, and opens it again.
 
-    space: which columns an embedding has: of what a text means (of model and runtime), lexical ones (of n-grams, see
-    gramvec.lexical), or both. dimension: how many these are.
-    lexical: what makes the lexical columns, None where an embedding has none. Given, it takes the place of the
-    bundle's own, see `adapted`.
-    threads: how many work on one call of more texts than the runtime takes at once (see `batching`); None for as many
-    as this process has cores. They are started at the first such call, and do not change a byte of the answer.
+    Args:
+        bundle: the opened bundle.
+        runtime: computes the vectors.
+        max_characters: the longest text that is accepted.
+        threads: number of threads for one call of more texts than the runtime takes at once (see `batching`); None for
+            one for each core of this process. They start at the first such call and do not change a byte of the result.
+        space: the columns of an embedding: semantic (the meaning of a text), lexical (its n-grams, see
+            gramvec.lexical), or both. `dimension` is their number.
+        lexical: a sketch that replaces the bundle's own, see `adapted`.
     """
 
     def __init__(
@@ -111,7 +114,7 @@ class Embedder(Encodes):
     def digest(self) -> str:
         """SHA-256 of the bundle's manifest (64 hex digits); it changes if any file of the bundle does.
 
-        With another space than semantic it is of the space as well, and of the weights of n-grams.
+        With a lexical space it covers the space and the weights of n-grams, too.
         """
         if self.lexical is None:
             return self.bundle.digest
@@ -185,7 +188,7 @@ class Embedder(Encodes):
         if self.lexical is None:
             return RawEmbeddings.of(*sums)
         vectors, ngrams = self._with_lexical(texts, sums.vectors)
-        # No text of which a model knows nothing is unknown, if it has n-grams.
+        # A text without a known feature is known all the same if it has n-grams.
         return RawEmbeddings.of(vectors, sums.counts + ngrams, sums.unknown, sums.featurize_seconds)
 
     def _sums(self, texts: Sequence[str]) -> Vectors:
@@ -198,7 +201,7 @@ class Embedder(Encodes):
         return (vectors if self.space == "both" else np.ascontiguousarray(vectors[:, sums.shape[1] :])), ngrams
 
     def columns(self, space: Space | None, dimensions: int | None) -> tuple[slice, int]:
-        """Which columns of an embedding are those of `space` (None: all), and how many of these `dimensions` keeps.
+        """Return the columns of `space` (None: all) in an embedding, and how many of them `dimensions` keeps.
 
         Raises InputError if there are no vectors, or `dimensions` is not a number from 1 to their columns.
         """
@@ -251,7 +254,7 @@ class Embedder(Encodes):
         return RawEmbeddings.of(vectors, known.feature_counts + ngrams)
 
     def _for_each_chunk(self, fill: Callable[[slice], None], texts: int) -> None:
-        # What one thread takes at a time bounds the memory of a call with a million texts.
+        # A chunk bounds the memory of a call with a million texts.
         size = min(self.batching.texts, max(LEAST_CHUNK, -(-texts // self.threads)))
         chunks = [slice(start, start + size) for start in range(0, texts, size)]
         if self.threads == 1 or len(chunks) == 1:

@@ -1,4 +1,4 @@
-"""A model's name, or its folder, to an Embedder."""
+"""Loading of a model by its name or folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gramvec.lexical.sketch import LexicalSketch
 from gramvec.runtime.base import Device, Runtime
 from gramvec.runtime.select import RuntimeName, open_runtime
 
-# Of a component of a vector of length 1.
+# Largest accepted error of a component of a vector of length 1.
 UNIT_TOLERANCE = 1e-6
 
 
@@ -29,10 +29,18 @@ def load(
 ) -> Embedder:
     """Open a model by name (in models/) or path, verify its files, and check it on its golden texts.
 
-    runtime: "onnx", "native" (a compiled loop for a CPU), or "auto", see gramvec.runtime.select. threads, space: see
-    Embedder.
-    Raises BundleError for a damaged or unsuitable bundle, DeviceError if the device or runtime is unavailable,
-    InputError for a space that the model does not have.
+    Args:
+        name_or_path: a name in models/, or a bundle's folder.
+        device: "cpu", "cuda" or "auto".
+        max_characters: see Embedder, as for threads and space.
+        runtime: "onnx", "native" (a compiled loop for a CPU) or "auto", see gramvec.runtime.select.
+        threads: see Embedder.
+        space: see Embedder.
+
+    Raises:
+        BundleError: the bundle is damaged or unsuitable.
+        DeviceError: the device or runtime is unavailable.
+        InputError: the model does not have this space.
     """
     check_space(space)
     bundle = open_bundle(name_or_path)

@@ -1,4 +1,4 @@
-"""The runtimes of a model against each other, on many texts: `gramvec verify`."""
+"""Comparison of the runtimes of a model on many texts, for `gramvec verify`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,15 @@ BLOCK = 512
 
 
 class Comparison(NamedTuple):
-    """The runtime in use and another one: the largest difference on so many texts (see golden), and the text of it.
+    """Largest difference between the runtime in use, `one`, and another.
 
-    why_not: why there is nothing to compare with; then there are no texts.
+    Args:
+        one: the name and device of the runtime in use.
+        other: those of the other one, "" if there is none.
+        texts: number of compared texts.
+        largest: the largest difference, see runtime.select.differences.
+        text: the text with this difference.
+        why_not: the reason if no other runtime can be compared.
     """
 
     one: str
@@ -40,7 +46,7 @@ class Comparison(NamedTuple):
 
 
 def compare(embedder: Embedder, texts: Iterable[str]) -> Comparison:
-    """Compare an open model's runtime with runtime native, or if it is that or cannot, with ONNX Runtime on the CPU.
+    """Compare a model's runtime with runtime native; if that is in use or unavailable, with ONNX Runtime on the CPU.
 
     Raises:
         InputError: a text is not a str or too long; with its index.
@@ -86,7 +92,7 @@ def _other(embedder: Embedder) -> Runtime:
 
 
 def sample_texts(bundle: Bundle, number: int = SAMPLE, seed: int = 0) -> Iterator[str]:
-    """Return the golden texts, then random texts until there are enough.
+    """Yield the golden texts, then random texts, `number` in all.
 
     The random ones are of the model's own words and n-grams, misspelt words and any characters, up to some thousand
     characters long.

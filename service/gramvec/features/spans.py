@@ -23,11 +23,16 @@ _HANGUL_VOWELS_AND_TAILS = range(0x1161, 0x11C3)
 
 
 class Located(NamedTuple):
-    """The features of a text in the featurizer's order.
+    """Features of a text in the featurizer's order, with their places.
 
-    rows: int32[n]. start, end: int64[n], code-point offsets into the text as it was given; what touches the padding is
-    clipped to the text. text: the normalized text with its padding; first, last: int64[n], offsets into that.
-    words: bool[n], whether it is a word.
+    Args:
+        rows: int32[n], rows of the model's table.
+        start: int64[n], code-point offsets into the text as given, clipped to the text.
+        end: int64[n], the ends that belong to `start`.
+        text: the normalized text with its padding.
+        first: int64[n], offsets into `text`.
+        last: int64[n], the ends that belong to `first`.
+        words: bool[n], True for words.
     """
 
     rows: NDArray[np.int32]
@@ -39,15 +44,15 @@ class Located(NamedTuple):
     words: NDArray[np.bool_]
 
     def spelt(self, index: int) -> str:
-        """A feature as the model sees it: normalized, with the spaces of the padding."""
+        """Return a feature as the model sees it: normalized, with the spaces of the padding."""
         return self.text[self.first[index] : self.last[index]]
 
 
 def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
     """Return the features of one text, each with its place.
 
-    A space stands for the whole run of white space that it was made from. If normalization made one letter of several,
-    or others of them, each has the place of all of them together. Raises InputError for a lone surrogate.
+    A space has the place of the whole run of white space that it replaces. If normalization replaced several letters,
+    each result has the place of all of them. Raises InputError for a lone surrogate.
     """
     own: Located | None = vocabulary.located(text, spec)
     if own is not None:
@@ -95,7 +100,7 @@ def places(text: str, chars: plain.Characters, composed: int) -> tuple[Int64s, I
 
 
 def _origins(text: str, composed: int) -> tuple[Int64s, Int64s]:
-    # Where each code point of the composed text (NFC) comes from.
+    # The place in `text` of each code point of the composed text (NFC).
     if compose(text) == text:
         places = np.arange(len(text))
         return places, places + 1
@@ -125,7 +130,7 @@ def _begins_character(character: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _joining() -> frozenset[str]:
-    # What may be the second half of a composed letter. Most are marks of a class of their own; a few are not.
+    # Characters that may be the second half of a composed letter. Most are combining marks; a few are not.
     found = {chr(point) for point in _HANGUL_VOWELS_AND_TAILS}
     for point in range(0xC0, _LAST_COMPOSED):
         parts = unicodedata.decomposition(chr(point)).split()

@@ -1,4 +1,4 @@
-"""A [sif] run: word vectors, their weights, and common components of sentences; nothing is trained."""
+"""Runs of [sif]: word vectors, their weights, and common components of sentences. Nothing is trained."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
 
 
 def _unknown_word(words: Sequence[str]) -> str:
-    """Return the word that stands for those without a vector, as in the authors' code: UUUNKKK, or else the last."""
+    """Return the word for all words without a vector, as in the authors' code: UUUNKKK, or else the last one."""
     return UNKNOWN_WORD if UNKNOWN_WORD in words else words[-1]
 
 
@@ -89,7 +89,7 @@ def _weights(
     data: Path,
     unknown: str | None,
 ) -> Floats:
-    """Return float32[rows]; the row of unknown words has the weight of the word whose vector it is."""
+    """Return the weights float32[rows]; unknown words have the weight of the word whose vector they share."""
     words = [entry.text or str(unknown) for entry in vocabulary.entries()]
     if sif.weights == "none":
         return np.ones(len(words), np.float32)

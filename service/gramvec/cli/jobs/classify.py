@@ -36,7 +36,7 @@ OUTPUTS = ("tsv", "jsonl")
 
 @click.group(short_help="Learn labels, and give them to texts.")
 def classify() -> None:
-    """Learn labels from texts that have one, and give them to texts that have none."""
+    """Learn labels from labeled texts, and give labels to other texts."""
 
 
 @classify.command(short_help="Learn labels from a file.")
@@ -47,7 +47,7 @@ def classify() -> None:
 @model_option
 @device_option
 @column_option
-@click.option("--label", default="label", show_default=True, help="Which column or member is the label.")
+@click.option("--label", default="label", show_default=True, help="Column or member with the label.")
 @click.option("--threshold", type=click.FloatRange(0, 1),
               help="The least score of a label.  [what 95 % of the right answers on held-out texts reach]")  # fmt: skip
 @truncate_option
@@ -69,15 +69,15 @@ def fit(
 ) -> None:
     """Learn a head from LABELED: label<TAB>text lines, or CSV, JSON lines or Parquet with columns of these names.
 
-    The head sees the model's vectors, n-grams of characters and words; texts held out decide how much of each, and
-    the report is of those. Needs scikit-learn: pip install 'gramvec[classify]'.
+    The head sees the model's vectors, n-grams of characters, and words. Held-out texts decide the weight of each and
+    make the report. Needs scikit-learn: pip install 'gramvec[classify]'.
 
     \b
     Example:
       gramvec classify fit intents.tsv -o intents.head
     """  # noqa: D301 - click takes the character, not its escape
     if not output.resolve().parent.is_dir():
-        raise InputError(f"there is no folder {output.parent} for the head; make it first")
+        raise InputError(f"{output}: there is no folder {output.parent}; make it first")
     found = read_columns(
         labeled,
         [label, column],
@@ -140,10 +140,10 @@ def predict(
     max_characters: int,
     on_error: OnError,
 ) -> None:
-    """Give each text of INPUT (stdin without it; what `gramvec embed` reads) a label of HEAD: a line is label,
-    score, text.
+    """Give each text of INPUT a label of HEAD, in lines of label, score and text.
 
-    The label is "unknown" where the best score is below the threshold. JSON lines name the best label too.
+    INPUT is any file that `gramvec embed` reads, or stdin. The label is "unknown" if the best score is below the
+    threshold; JSON lines name the best label, too.
 
     \b
     Examples:
