@@ -74,4 +74,4 @@ def test_a_pipe_is_bounded(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_pipe_cannot_be_resumed() -> None:
     result = piped_in(PAIRS, "--pairs", "-", "--out", "run", "--resume")
-    assert (result.exit_code, "--resume alone" in result.stderr) == (2, True)
+    assert (result.exit_code, "give only --out RUN --resume" in result.stderr) == (2, True)
