@@ -39,9 +39,13 @@ class Hashed(NamedTuple):
 
 
 def counted(texts: Sequence[str], orders: Sequence[int], *, words: bool) -> tuple[Int64s, NDArray[np.int32], Int64s]:
-    """(indptr int64[n + 1], columns int32[m] ascending within each text, counts int64[m]) of the texts' features.
+    """Count the features of texts; lone surrogates and anything but str are refused.
 
-    Raises InputError with the text's index for a lone surrogate or anything but str.
+    Returns:
+        indptr int64[n + 1], columns int32[m] ascending within each text, and counts int64[m].
+
+    Raises:
+        InputError: with the text's index.
     """
     given = code_points(texts)
     found = hashed_features(given, characters(given, _classes()), lower_table().__getitem__, orders, words=words)
@@ -60,7 +64,7 @@ def hashed_features(
     *,
     words: bool = False,
 ) -> Hashed:
-    """The features of texts, given their characters; lower: code points to what they are in lower case."""
+    """Return the features of texts, given their characters; `lower` maps code points to lower case."""
     letters = _letters(given, chars, lower)
     place = np.arange(len(letters)) - chars.first
     found: list[Hashed] = []
@@ -105,7 +109,7 @@ def ngram_hashes(letters: UInt32s) -> UInt64s:
 
 
 def columns_of(hashes: UInt64s) -> Int64s:
-    """int64: their highest bits."""
+    """Return the highest bits of hashes, int64."""
     return (hashes >> np.uint64(64 - COLUMN_BITS)).astype(np.int64)
 
 
@@ -124,7 +128,7 @@ def _classes() -> CharacterTable:
 
 @lru_cache(maxsize=1)
 def lower_table() -> NDArray[np.uint32]:
-    """uint32[0x110000]: the lower case of each code point; every white space character is U+0020."""
+    """Return the lower case of each code point, uint32[0x110000]; every white space character is U+0020."""
     lower = np.arange(CODE_POINTS, dtype=np.uint32)
     pairs = np.array(lower_case_pairs(), np.uint32)
     lower[pairs[:, 0]] = pairs[:, 1]

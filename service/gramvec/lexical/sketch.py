@@ -108,10 +108,10 @@ class LexicalSketch:
         return {"orders": self.orders, "columns": self.columns, "scale": self.scale}
 
     def joined(self, texts: Sequence[str], vectors: Floats) -> tuple[Floats, Int64s]:
-        """(float32[n, d + columns], int64[n]): each text's vector float32[n, d] and then its sketch, and its n-grams.
+        """Return each text's vector and then its sketch, float32[n, d + columns], and its n-grams, int64[n].
 
-        The sketch is as much longer or shorter as the vector is than 1; beside a vector of zeros it is as beside one of
-        length 1. A text of white space alone has no n-grams, and zeros.
+        The sketch is scaled by the length of the vector, or by 1 beside a vector of zeros. A text of only white space
+        has no n-grams, and zeros.
         Raises InputError with the text's index for a lone surrogate or anything but str.
         """
         if self._loops is None:
@@ -144,7 +144,7 @@ class LexicalSketch:
         return Ngrams(spelt, first, last, starts[first], ends[last - 1], found.hash, vectors)
 
     def _joined_plainly(self, texts: Sequence[str], vectors: Floats) -> tuple[Floats, Int64s]:
-        """`joined` in numpy: the same bytes."""
+        """Return the bytes of `joined`, computed in numpy."""
         joined = np.zeros((len(texts), vectors.shape[1] + self.columns), np.float32)
         counts = np.zeros(len(texts), np.int64)
         code_points(texts)  # raises an error that names the text
@@ -169,7 +169,7 @@ class LexicalSketch:
         return self.scale / (FULL_WEIGHT * float(np.sqrt(float(SIGNS))) * float(np.sqrt(float(max(ngrams, 1)))))
 
     def _signed(self, hashes: NDArray[np.uint64]) -> tuple[Int64s, NDArray[np.float64]]:
-        """(int64[m, 8], float64[m, 8]): the columns to which each n-gram adds, and what."""
+        """Return the columns int64[m, 8] to which each n-gram adds, and what it adds, float64[m, 8]."""
         block = self.columns // SIGNS
         bits = block.bit_length() - 1
         rest = hashes[:, None] >> (np.arange(SIGNS, dtype=np.uint64) * np.uint64(bits + 1))
@@ -178,7 +178,7 @@ class LexicalSketch:
         return columns, signs * self.weights.of(hashes)[:, None]
 
     def letter(self, points: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """uint32, shape of the code points: as what each is read, in lower case."""
+        """Return the lower-case character that each code point is read as, uint32 in their shape."""
         pages, shifts = self._letters
         at = pages[points >> PAGE_SHIFT].astype(np.intp) << PAGE_SHIFT | points & (PAGE - 1)
         return np.asarray(points + shifts[at], np.uint32)
@@ -211,7 +211,7 @@ class LexicalSketch:
 
 
 def _lengths(vectors: Floats) -> NDArray[np.float64]:
-    """float64[n]: squares in doubles, added in eight parts, as lexical.h does."""
+    """Return the lengths of vectors, float64[n]: squares in doubles, added in eight parts, as lexical.h does."""
     n, d = vectors.shape
     padded = np.zeros((n, -(-d // PARTS) * PARTS))
     padded[:, :d] = vectors

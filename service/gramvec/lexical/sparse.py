@@ -40,7 +40,7 @@ class SparseEmbedder:
     def embed(
         self, texts: Iterable[str], *, normalize: bool = True, watch: Callable[[int], None] | None = None
     ) -> SparseVectors:
-        """The vectors of any iterable of str, of 8 bytes an entry. watch: called with the texts done since last time.
+        """Return the vectors of any iterable of str; `watch` is called with the texts done since last time.
 
         Raises InputError with the text's index for a lone surrogate, anything but str, and over 65,536 characters.
         """
@@ -70,12 +70,12 @@ def fit(
     a: float = SIF_A,
     watch: Callable[[int], None] | None = None,
 ) -> SparseEmbedder:
-    """An embedder that weighs each feature by the texts at hand, in 140 MB and time linear in their characters.
+    """Fit an embedder that weighs each feature by the given texts, in 140 MB and time linear in their characters.
 
     weighting: "sif" is a / (a + p), where p is the share of the texts that hold the feature (after Arora et al. 2017,
-    equation 3, whose p is a word's share of all words); "idf" is ln((1 + n) / (1 + df)) + 1, as scikit-learn has it.
-    orders: of the n-grams, 1 to 8. words: whether words are features as well. watch: as in `embed`.
-    Raises InputError for texts that `embed` refuses, and for orders, weighting and `a` that cannot be.
+    equation 3, whose p is a word's share of all words); "idf" is ln((1 + n) / (1 + df)) + 1, as in scikit-learn.
+    orders: of the n-grams, 1 to 8. words: add words as features. watch: as in `embed`.
+    Raises InputError for texts that `embed` refuses, and for invalid orders, weighting and `a`.
     """
     wrong = [order for order in orders if not 1 <= order <= MAX_ORDER]
     if wrong or len(set(orders)) < len(orders):
@@ -93,7 +93,7 @@ def fit(
 def held_by(
     texts: Iterable[str], orders: Sequence[int], *, words: bool = False, watch: Callable[[int], None] | None = None
 ) -> tuple[NDArray[np.int32], int]:
-    """(int32[COLUMNS], n): how many of the n texts hold each column's features. watch: as in SparseEmbedder.embed.
+    """Return how many of the n texts hold each column's features, int32[COLUMNS], and n. `watch` is that of `embed`.
 
     Raises InputError for texts that `embed` refuses.
     """
@@ -108,12 +108,12 @@ def held_by(
 
 
 def uniform(orders: Sequence[int] = ORDERS, *, words: bool = False) -> SparseEmbedder:
-    """An embedder to which all features weigh the same, in no memory: for a store that weighs them by their texts."""
+    """Return an embedder that gives all features one weight, for a store that weighs them by its texts."""
     return SparseEmbedder(np.broadcast_to(np.float32(1), COLUMNS), orders, words=words)
 
 
 def weights_of(held: NDArray[np.int32], number: int, weighting: Weighting, a: float) -> NDArray[np.float32]:
-    """float32: the weight of each feature that `held` of `number` texts hold."""
+    """Return the weight, float32, of each feature that `held` of `number` texts hold."""
     # Of each number that occurs, once: as wide as the columns, in doubles, it would be 300 MB and a second.
     counts = np.arange(int(held.max(initial=0)) + 1)
     weights = np.log((1 + number) / (1 + counts)) + 1 if weighting == "idf" else a / (a + counts / max(number, 1))

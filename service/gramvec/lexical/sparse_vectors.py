@@ -32,12 +32,12 @@ class SparseVectors:
         return len(self.indptr) - 1
 
     def __iter__(self) -> Iterator[dict[int, float]]:
-        """Each row as column -> value."""
+        """Yield each row as column -> value."""
         for begin, end in zip(self.indptr[:-1].tolist(), self.indptr[1:].tolist(), strict=True):
             yield dict(zip(self.indices[begin:end].tolist(), self.values[begin:end].tolist(), strict=True))
 
     def to_scipy(self) -> Any:
-        """scipy.sparse.csr_array of shape (n, columns), over the same memory. Raises InputError without SciPy."""
+        """Return scipy.sparse.csr_array (n, columns) over the same memory. Raises InputError without SciPy."""
         try:
             sparse = import_module("scipy.sparse")
         except ImportError as error:
@@ -62,10 +62,10 @@ class SparseVectors:
         return slice(int(self.indptr[rows.start]), int(self.indptr[rows.stop]))
 
     def dots(self, left: NDArray[np.int64], other: SparseVectors, right: NDArray[np.int64]) -> NDArray[np.float32]:
-        """float32[p]: the product of each row left[i] of this with the row right[i] of the other.
+        """Return the product of each row left[i] of this with the row right[i] of the other, float32[p].
 
-        Added in float64 in the columns' order, so a pair has the same bytes in any batch. For vectors of length 1 it
-        is their cosine, at most 1. Raises InputError where the two have other columns.
+        Products are added in float64 in the columns' order, so a pair has the same bytes in any batch. For vectors of
+        length 1 it is their cosine, at most 1. Raises InputError if the two have other columns.
         """
         if self.columns != other.columns:
             raise InputError(f"vectors of {self.columns:,} and of {other.columns:,} columns have no product")
@@ -88,13 +88,13 @@ class SparseVectors:
         return scores
 
     def _keys(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """(place in `rows` times columns plus the column, ascending, and the value) of all entries of these rows."""
+        """Return (place in `rows` times columns plus the column, ascending) and the value of all entries of rows."""
         lengths = self.indptr[rows + 1] - self.indptr[rows]
         places = ranges(self.indptr[rows], lengths)
         return np.repeat(np.arange(len(rows)) * self.columns, lengths) + self.indices[places], self.values[places]
 
 
 def ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64: start, start + 1, ... for each of these, one after the other."""
+    """Return start, start + 1, ... for each range, one after the other, int64."""
     before = np.cumsum(lengths) - lengths
     return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))

@@ -42,9 +42,9 @@ class NgramWeights:
 
     @classmethod
     def of_texts(cls, texts: Iterable[str], orders: Sequence[int], *, a: float = SIF_A) -> tuple[NgramWeights, int]:
-        """The weights by these texts, and how many they are; in 140 MB and time linear in their characters.
+        """Fit the weights to texts, in 140 MB and time linear in their characters; return them and the number of texts.
 
-        Raises InputError where there is no text, for one that is none, and for `a` that is not above 0.
+        Raises InputError if there is no text, a text is not a str, or `a` is not above 0.
         """
         if not 0 < a < float("inf"):
             raise InputError(f"a: must be above 0, got {a:g}", field="a")
@@ -57,7 +57,7 @@ class NgramWeights:
         return cls(weights, _letters()), number
 
     def of(self, hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """float64, shape of the hashes: the weight of each, 1 to 255."""
+        """Return the weight of each hash, float64 in the shape of the hashes, 1 to 255."""
         found: NDArray[np.float64] = self.weights[hashes >> np.uint64(64 - WEIGHT_BITS)].astype(np.float64)
         return found
 
@@ -80,9 +80,9 @@ class NgramWeights:
 
     @classmethod
     def read(cls, path: Path, data: bytes) -> NgramWeights:
-        """The weights in the bytes of an lexical.safetensors, which are used as they lie.
+        """Return the weights in the bytes of lexical.safetensors, without a copy.
 
-        path: what a BundleError names, for a file that is foreign, cut or inconsistent.
+        `path` is what a BundleError names, for a file that is foreign, cut or inconsistent.
         """
         arrays = read_arrays(path, data, KIND, VERSION, _DTYPES).arrays
         if wrong := _wrong(**arrays):

@@ -123,7 +123,7 @@ class VectorFile:
 
     @cached_property
     def _inverses(self) -> Floats:
-        """float32[n]: what `_finite` returns for all rows; every fifth cache line would be read for it otherwise."""
+        """Return what `_finite` returns for all rows, float32[n]; it would read every fifth cache line otherwise."""
         return self._finite(slice(None))
 
     def checksums(self, rows: Int64s) -> list[int]:

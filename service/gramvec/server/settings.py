@@ -400,12 +400,12 @@ def settings_from_environment() -> Settings:
 
 
 def environment_variable(name: str) -> str:
-    """The environment variable of a setting."""
+    """Return the environment variable of a setting."""
     return ENVIRONMENT_PREFIX + name.upper()
 
 
 def option(name: str) -> str:
-    """The command-line option of a setting."""
+    """Return the command-line option of a setting."""
     return "--" + name.replace("_", "-")
 
 

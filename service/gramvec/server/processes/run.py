@@ -113,7 +113,7 @@ class HostAndPort:
         pass
 
     def bound(self) -> socket.socket:
-        """A socket with this address. Raises GramvecError if it cannot be had."""
+        """Return a bound socket. Raises GramvecError if the address is unavailable."""
         try:
             family, *_, address = socket.getaddrinfo(
                 self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -164,7 +164,7 @@ class UnixSocket:
                 self._path.unlink()
 
     def bound(self) -> socket.socket:
-        """A socket with this path. Raises GramvecError if it cannot be had, and if something else is there."""
+        """Return a bound socket. Raises GramvecError if the address is unavailable."""
         listener = socket.socket(socket.AF_UNIX)
         try:
             self._remove_what_is_left()

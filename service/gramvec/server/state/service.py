@@ -248,9 +248,9 @@ class Service:
             raise unhealthy(self.unready or "the service is not ready")
 
     def admit(self, model: str | None = None) -> Served:
-        """The model of this name or alias, None for the default.
+        """Return the model of this name or alias, None for the default.
 
-        Ask `check_accepting` first, before the body is read: what was taken up then is served, whatever came since.
+        Call `check_accepting` first, before the body is read: an accepted request is served even if the state changes.
 
         Raises:
             HttpError: 404 for a name that is not served.
@@ -271,11 +271,11 @@ class Service:
         return found
 
     def admit_index(self, name: str | None = None) -> Attached:
-        """The index of this name, None for the first. Raises HttpError 404 for a name that is not served."""
+        """Return the index of this name, None for the first. Raises HttpError 404 for a name that is not served."""
         return _named(self.indexes, name, INDEX)
 
     def admit_head(self, name: str | None = None) -> Attached:
-        """The head of this name, None for the first. Raises HttpError 404 for a name that is not served."""
+        """Return the head of this name, None for the first. Raises HttpError 404 for a name that is not served."""
         return _named(self.heads, name, HEAD)
 
     async def document(self, make: Callable[[], bytes]) -> bytes:

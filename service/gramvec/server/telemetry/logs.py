@@ -25,7 +25,7 @@ class TextFormatter(logging.Formatter):
     converter = staticmethod(time.gmtime)
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """Return the line without its end."""
         line = f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}Z {record.levelname} {_message(record)}"
         for name, value in getattr(record, FIELDS, {}).items():
             line += f" {name}={value}"
@@ -38,7 +38,7 @@ class JsonFormatter(logging.Formatter):
     converter = staticmethod(time.gmtime)
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """Return the line without its end."""
         line = {
             "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),

@@ -60,7 +60,7 @@ class Spans:
     def record(
         self, name: str, seconds: float, headers: Mapping[bytes, bytes], attributes: Mapping[str, Any], *, failed: bool
     ) -> None:
-        """A span that ends now, and has lasted so long; its parent is the one that the request's headers name."""
+        """Record a span of this duration that ends now; its parent is the one that the request's headers name."""
         end = time.time_ns()
         # Those that a propagator may want: of traceparent, tracestate and baggage, b3 and its like.
         carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in headers.items()}
@@ -131,7 +131,7 @@ def _bounded_session() -> Session:
 
 
 def _exporters() -> list[type[SpanExporter]]:
-    """The classes that OTEL_TRACES_EXPORTER names (the specification's environment variables). Raises InputError."""
+    """Return the classes that OTEL_TRACES_EXPORTER, of the specification, names. Raises InputError."""
     found: list[type[SpanExporter]] = []
     for name in _names():
         entry = next(iter(entry_points(group=GROUP, name=name)), None)
