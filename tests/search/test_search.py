@@ -23,7 +23,7 @@ from gramvec.errors import InputError
 from gramvec.lexical.letters import LETTERS_SHARE, letter_scores
 from gramvec.search import build
 from gramvec.search import folder as folder_module
-from gramvec.search import index as index_module
+from gramvec.search import snapshot as snapshot_module
 from gramvec.search.filters import parsed
 from gramvec.search.folder import read_manifest
 
@@ -120,13 +120,58 @@ def test_candidates_of_one_side_have_both_scores(
 ) -> None:
     index = gramvec.Index(path, model=small)
     whole = {hit.id: hit.score for hit in index.search("my parcel order", 6)[0]}
-    monkeypatch.setattr(index_module, "CANDIDATES", 2)
+    monkeypatch.setattr(snapshot_module, "CANDIDATES", 2)
     found = index.search("my parcel order", 2)[0]
     assert {hit.id: hit.score for hit in found} == pytest.approx({hit.id: whole[hit.id] for hit in found})
-    monkeypatch.setattr(index_module, "EXACT_ROWS", 3)
-    assert not index.is_exact
+    monkeypatch.setattr(snapshot_module, "COMPARED_ROWS", 3)
     large = index.search("my parcel order", 2)[0]
     assert {hit.id: hit.score for hit in large} == pytest.approx({hit.id: whole[hit.id] for hit in large})
+
+
+def test_what_cannot_be_among_the_best_is_not_looked_up(
+    path: Path, small: gramvec.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [
+        "parcel",
+        "order",
+        "late",
+        "lost",
+        "password",
+        "reset",
+        "account",
+        "flight",
+        "hotel",
+        "refund",
+        "track",
+        "where",
+        "is",
+        "my",
+        "the",
+        "cheap",
+    ]
+    rng = np.random.default_rng(5)
+    texts = [" ".join(rng.choice(words, rng.integers(2, 7))) for _ in range(300)]
+    index = gramvec.Index.build(path, texts, model=small)
+    queries = ["where is my parcel", "cheap flihgt", "refund", "the the order", "nothing here"]
+    monkeypatch.setattr(snapshot_module, "CANDIDATES", 20)
+    for k in (1, 3, 20, 25):
+        monkeypatch.setattr(snapshot_module, "ROUNDING", 1e-4)
+        found = index.search(queries, k)
+        monkeypatch.setattr(snapshot_module, "ROUNDING", 1e9)
+        assert found == index.search(queries, k)
+
+
+def test_common_ngrams_of_a_large_index_are_not_searched(
+    path: Path, small: gramvec.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"the order {number}" for number in range(40)] + ["the parcel"]
+    index = gramvec.Index.build(path, texts, model=small)
+    assert len(index.search("the parcel", 41, only="letters")[0]) == 41
+    monkeypatch.setattr(snapshot_module, "COMMON_DOCUMENTS", 10)
+    (rare,) = index.search("the parcel", 41, only="letters")
+    assert [hit.record["text"] for hit in rare] == ["the parcel"]
+    # However common all are, some are searched for.
+    assert len(index.search("the", 41, only="letters")[0]) == 41
 
 
 def test_queries_of_any_kind(path: Path, small: gramvec.Embedder) -> None:
@@ -156,7 +201,7 @@ def test_queries_of_any_kind(path: Path, small: gramvec.Embedder) -> None:
 
 def test_of_a_long_query_the_rarest_ngrams_count(path: Path, small: gramvec.Embedder, monkeypatch: Any) -> None:
     index = gramvec.Index(path, model=small)
-    monkeypatch.setattr(index_module, "MOST_SEARCHED", 3)
+    monkeypatch.setattr(snapshot_module, "MOST_SEARCHED", 3)
     assert ids(index.search("where is my order bananas", 1, only="letters")[0]) in (["3"], ["5"])
 
 
@@ -513,7 +558,7 @@ def test_the_commands(tmp_path: Path) -> None:
         done = index_command("search", path, "app", "--only", only, "--format", "json", "-k", "1")
         assert json.loads(done.stdout)["id"] == "9"
     info = json.loads(index_command("index", "info", path, "--json").stdout)
-    assert (info["rows"], info["filters"], info["meaning"]) == (3, ["team:text", "day:date"], "exact")
+    assert (info["rows"], info["filters"]) == (3, ["team:text", "day:date"])
     more = tmp_path / "more.csv"
     more.write_text("number,subject,team,day\n7,found parcel,post,2024-07-01\n")
     assert "has the id 7 already" in refused("index", "add", path, more)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from gramvec.lexical.hashing import ngram_hashes
 from gramvec.lexical.sketch import LexicalSketch
+from gramvec.native import loops
 
 ORDER, TRIGRAM = 4, 3
 EDGE = "\x1f"
@@ -26,8 +26,6 @@ K1, B = 1.2, 0.75
 LETTERS_SHARE = 1.1
 # Shares of texts that come with a model count as much as these many texts beside the given ones: 10 to 100 rank alike.
 SHIPPED_TEXTS = 30
-# Most words of a text are common: the cache halves the time of cutting. Longer words are not kept, to bound memory.
-CACHED_WORDS, CACHED_LENGTH = 1 << 17, 24
 # Characters of texts that are compared with a query at a time, in about 60 bytes each.
 SLAB_CHARACTERS = 1 << 16
 # Distinct n-grams of a query that are looked up, and those of the highest idf that are searched for.
@@ -36,7 +34,17 @@ MOST_LOOKED_UP, MOST_SEARCHED = 4_096, 256
 
 def tokens(text: str) -> str:
     """Return the n-grams of a text with spaces between."""
-    return " ".join([_cached(word) if len(word) <= CACHED_LENGTH else _cut(word) for word in _words(text)])
+    lowered = (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
+    return str(loops.word_ngrams(lowered)) if loops is not None else word_ngrams(lowered)
+
+
+def word_ngrams(text: str) -> str:
+    """Return the n-grams of the words of a text in lower case, with spaces between."""
+    return " ".join(
+        edged[at : at + ORDER]
+        for edged in (f"{EDGE}{word}{EDGE}" for word in text.split())
+        for at in range(max(len(edged) - ORDER, 0) + 1)
+    )
 
 
 def counted(text: str) -> Counter[str]:
@@ -46,16 +54,6 @@ def counted(text: str) -> Counter[str]:
 
 def _words(text: str) -> list[str]:
     return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower().split()
-
-
-def _cut(word: str) -> str:
-    edged = f"{EDGE}{word}{EDGE}"
-    if len(edged) <= ORDER:
-        return edged
-    return " ".join([edged[at : at + ORDER] for at in range(len(edged) - ORDER + 1)])
-
-
-_cached = lru_cache(CACHED_WORDS)(_cut)
 
 
 def idf(holding: NDArray[np.float64], total: float) -> NDArray[np.float64]:

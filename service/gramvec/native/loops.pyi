@@ -111,3 +111,32 @@ class LexicalSketch:
 
 def unit(rows: Array, units: Array, /) -> None:
     """Fill units with the rows, float32[n, d], at length 1; a zero row stays zero."""
+
+def word_ngrams(text: str, /) -> str:
+    """Return the n-grams of 4 characters of the words of a text, with spaces between; see gramvec.lexical.letters.
+
+    Raises OverflowError for a text of more than 2^28 characters.
+    """
+
+def turn(values: Array, flips: Array, size: int, length: int, shift: int, /) -> None:
+    """Turn int32[n, d] values in place; see gramvec.search.signs.
+
+    flips: int32[4, d] of 1 and -1. size: a power of 2 up to d, whose root is about `length` and 2^shift.
+    Raises ValueError if they do not fit together.
+    """
+
+def scan(
+    blocks: Array,  # uint8[blocks, columns, 64]
+    n: int,  # rows in the blocks
+    tables: Array,  # uint8[q, columns, 2, 16]
+    q: int,
+    allowed: Array | None,  # uint64[blocks], a bit for each row that may be found
+    most: int,  # rows that are wanted for each query
+    rows: Array,  # int32[q, 2 * most]
+    sums: Array,  # uint16[q, 2 * most]
+    /,
+) -> tuple[int, ...]:
+    """Write the rows of the largest sums of each query, ascending, and the sums; return how many each query has.
+
+    Raises ValueError if the arrays do not fit together.
+    """

@@ -7,6 +7,7 @@
 
 #include "embed.h"
 #include "lexical.h"
+#include "signs.h"
 
 /* Below so many characters or rows a call is over before another thread could take the interpreter's lock. */
 enum { KEEP_LOCK = 2048 };
@@ -578,7 +579,13 @@ done:
     return result;
 }
 
-static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, METH_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
+#include "search_calls.h"
+
+static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, METH_FASTCALL, NULL},
+                                  {"word_ngrams", word_ngrams, METH_O, NULL},
+                                  {"turn", turn_rows, METH_VARARGS, NULL},
+                                  {"scan", scan, METH_VARARGS, NULL},
+                                  {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {
     PyObject *featurizer = PyType_FromModuleAndSpec(module, &featurizer_spec, NULL);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from gramvec.search.index import Hit, Index
+from gramvec.search.index import Index
+from gramvec.search.snapshot import Hit
 
 __all__ = ["Hit", "Index"]

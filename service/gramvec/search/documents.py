@@ -7,11 +7,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
 from gramvec.lexical.letters import tokens
 from gramvec.search.filters import Column, value_of
 from gramvec.search.folder import IndexManifest
+from gramvec.search.signs import signs_of
 from gramvec.search.vectors import Bytes, checksums, quantize_rows, unit_vectors
 from gramvec.tables import json_bounds
 from gramvec.tables.batches import Block
@@ -31,12 +35,13 @@ class RawDocument(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """The rows of a block: documents, their vectors with checksums, and what was wrong with the others."""
+    """The rows of a block: documents, their vectors with checksums and signs, and what was wrong with the others."""
 
     block: Block
     documents: list[RawDocument]
     vectors: Bytes
     checksums: list[int]
+    signs: NDArray[np.uint8]
     bad: list[tuple[int, str]]
 
 
@@ -77,7 +82,8 @@ class DocumentEncoder:
         units = unit_vectors(self._embedder, self._embedder.prepare(kept, truncate=self._truncate))
         vectors = quantize_rows(units)
         said = [(block.numbers[at], bad[at]) for at in sorted(bad)]
-        return Encoded(block, documents, vectors, checksums(vectors), said)
+        signs = signs_of(vectors[:, : self._manifest.dimensions])
+        return Encoded(block, documents, vectors, checksums(vectors), signs, said)
 
     def _all_fine(self, texts: list[str]) -> bool:
         try:

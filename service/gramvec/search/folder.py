@@ -1,8 +1,8 @@
 """Folder of an index: its manifest, its generation, and the checks of both before anything is searched.
 
-INDEX/manifest.json names the generation, a folder with `letters`, an index of tantivy, and `vectors.bin`. Tantivy's
-commit is the only commit: vectors are written before it, and rows behind those of the documents are ignored. A rebuilt
-index is another generation, which the manifest's replacement makes the current one.
+INDEX/manifest.json names the generation, a folder with `letters`, an index of tantivy, `vectors.bin` and `signs.bin`.
+Tantivy's commit is the only commit: vectors are written before it, and rows behind those of the documents are ignored.
+A rebuilt index is another generation, which the manifest's replacement makes the current one.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gramvec.errors import InputError
 from gramvec.search.filters import MOST_COLUMNS, Column, FieldKind
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST, JOURNAL, LOCK = "manifest.json", "building.json", ".lock"
-LETTERS, VECTORS = "letters", "vectors.bin"
+LETTERS, VECTORS, SIGNS = "letters", "vectors.bin", "signs.bin"
 MOST_LABEL = 200
 MOST_ROWS = 2**31 - 1
 # Sizes that are read into memory: of a manifest, of tantivy's list of segments.

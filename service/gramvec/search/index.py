@@ -5,69 +5,32 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
-
-import numpy as np
+from typing import Any, get_args
 
 from gramvec.bulk.embed_file import cores
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.lexical.letters import LETTERS_SHARE, MOST_LOOKED_UP, MOST_SEARCHED, counted, idf
 from gramvec.runtime.base import Device
 from gramvec.search.build import add_to_index, build_index, check_model, remove_from_index
-from gramvec.search.filters import Conditions, Where, conditions_of, query_of
+from gramvec.search.filters import Where, conditions_of
 from gramvec.search.folder import (
-    VECTORS,
     IndexManifest,
-    damaged,
-    digest_of,
-    engine_errors,
-    open_letters,
-    read_manifest,
-    readable_letters,
-    rows_of,
-    schema_of,
     size_of,
-    tantivy,
 )
 from gramvec.search.records import Record, spooled
-from gramvec.search.vectors import VectorFile, kernels, unit_vectors
-from gramvec.tables import json_bounds
-from gramvec.text.arrays import Floats, Int64s
+from gramvec.search.snapshot import Hit, Only, Snapshot
+from gramvec.search.vectors import unit_vectors
 from gramvec.text.inputs import iterated
 
-Only = Literal["letters", "meaning"]
-
 MOST_HITS = 10_000
-# Rows that either side proposes (benchmarks/search.py).
-CANDIDATES = 100
 # Queries that are answered together.
-TOGETHER = 8
-# Above so many rows exact meaning takes more than 50 ms: the candidates of letters take its place.
-EXACT_ROWS, LETTERS_CANDIDATES = 4_000_000, 1_000
-# Conditions whose rows are kept, and all their rows, of 8 bytes.
-KEPT_CONDITIONS, KEPT_ROWS = 8, 4_000_000
-# Documents that are compared with their vectors when an index is opened.
-CHECKED_ROWS = 16
+TOGETHER = 32
 # A name from an untrusted file is looked for among models, never as a path.
 _NAME = re.compile(r"\w[\w.+-]*")
-
-
-class Hit(NamedTuple):
-    """A document that was found: its id, its score, and what was stored with it.
-
-    The score is the cosine of the meaning plus the share of the query's letters that the text has, weighted by how rare
-    they are: BM25 / (1.1 x the sum of the query's idf). It is comparable between queries of one index.
-    """
-
-    id: str
-    score: float
-    record: Record
 
 
 class Index:
@@ -190,11 +153,6 @@ class Index:
         """The size of the index on disk."""
         return size_of(self.path, self.manifest)
 
-    @property
-    def is_exact(self) -> bool:
-        """False where an index is so large that meaning is compared with the 1,000 best by letters only."""
-        return len(self._snapshot.vectors) <= EXACT_ROWS
-
     def search(
         self,
         queries: str | Iterable[str],
@@ -277,217 +235,6 @@ class Index:
 
 def _opened_again(path: Path, model: Any, device: Device, threads: int) -> Index:
     return Index(path, model=model, device=device, threads=threads)
-
-
-class Found(NamedTuple):
-    """Documents of one query, the best first: their addresses in tantivy, and their scores."""
-
-    addresses: list[Any]
-    scores: list[float]
-
-
-class StoredDocument(NamedTuple):
-    """A document as it is stored: its id, its record as JSON, and the record's values."""
-
-    id: str
-    data: bytes
-    record: Record
-
-
-class Snapshot:
-    """The documents of one commit. Calls may come from several threads."""
-
-    def __init__(self, path: Path, threads: int) -> None:
-        self.path = path
-        self.manifest = read_manifest(path)
-        kernels()
-        self._engine = tantivy()
-        self._query = self._engine.Query
-        with readable_letters(path, self.manifest) as folder, engine_errors(path):
-            letters = open_letters(path, self.manifest, folder)
-            letters.config_reader("manual")
-            self.digest = digest_of(path)
-            letters.reload()
-            self._schema, self._searcher = schema_of(self.manifest), letters.searcher()
-            self.documents = int(self._searcher.num_docs)
-            rows = rows_of(self._searcher)
-        self.vectors = VectorFile(path / self.manifest.generation / VECTORS, self.manifest.dimensions, rows, threads)
-        self._fields = self.manifest.fields
-        self._allowed: OrderedDict[Conditions, Int64s] = OrderedDict()
-        self._keeping = threading.Lock()
-        self._check()
-
-    def _check(self) -> None:
-        """Compare the vectors of some documents with the checksums that these carry."""
-        if not self.documents:
-            raise damaged(self.path, "it has no document")
-        with engine_errors(self.path):
-            some = np.linspace(0, len(self.vectors) - 1, CHECKED_ROWS).astype(np.int64)
-            query = self._query.term_set_query(self._schema, "row", np.unique(some).tolist())
-            addresses = [one for _, one in self._searcher.search(query, CHECKED_ROWS, count=False).hits]
-            rows = self._searcher.fast_field_values("row", addresses)
-            expected = self._searcher.fast_field_values("checksum", addresses)
-        if expected != self.vectors.checksums(np.array(rows, np.int64)):
-            raise damaged(self.path, "its vectors are not those of its documents")
-
-    def find(
-        self, texts: Sequence[str], units: Floats | None, k: int, conditions: Conditions = (), only: Only | None = None
-    ) -> list[Found]:
-        """Return the k best documents for each query.
-
-        Args:
-            texts: the prepared queries.
-            units: float32[q, d], their vectors of length 1 or 0; None to search by letters only.
-            k: 1 to 10,000.
-            conditions: of `conditions_of`.
-            only: "meaning" leaves the letters out.
-        """
-        most = max(k, CANDIDATES)
-        allowed = self._rows_within(conditions) if conditions and units is not None else None
-        exact = only == "meaning" or len(self.vectors) <= EXACT_ROWS
-        with engine_errors(self.path):
-            nearest = None
-            if units is not None and exact:
-                nearest = self.vectors.nearest(units, most, allowed)
-            found = []
-            for at, text in enumerate(texts):
-                near = nearest[at] if nearest is not None else None
-                if only == "meaning":
-                    assert near is not None
-                    found.append(self._of_rows(near[0][:k], near[1][:k]))
-                elif units is None:
-                    found.append(self._by_letters(text, conditions, k))
-                else:
-                    found.append(self._by_both(text, units[at], near, conditions, k))
-            return found
-
-    def hits(self, found: Found) -> list[Hit]:
-        """Return the stored documents. Raises InputError where the index is damaged."""
-        hits = []
-        for address, score in zip(*found, strict=True):
-            document = self.document(address)
-            hits.append(Hit(document.id, score, document.record))
-        return hits
-
-    def document(self, address: Any) -> StoredDocument:
-        """Return the document at an address. Raises InputError where the index is damaged."""
-        with engine_errors(self.path):
-            found = self._searcher.doc(address)
-            key, data = found.get_first("id"), found.get_first("record")
-        return StoredDocument(str(key), data, self._record(data))
-
-    def first_record(self) -> Record:
-        """Return what is stored with a document of one of the first rows."""
-        with engine_errors(self.path):
-            hits = self._searcher.search(self._query.all_query(), 1, count=False).hits
-        return self.document(hits[0][1]).record
-
-    def _record(self, data: Any) -> Record:
-        try:
-            found = json_bounds.parse(data)
-        except (ValueError, TypeError):  # TooLarge and JSONDecodeError are ValueErrors
-            found = None
-        if not isinstance(found, dict):
-            raise damaged(self.path, "a record is not a JSON object, or is too large")
-        return found
-
-    def _rows_within(self, conditions: Conditions) -> Int64s:
-        """Return the rows within conditions, ascending."""
-        found = self._allowed.get(conditions)
-        if found is None:
-            with engine_errors(self.path):
-                query = query_of(self._engine, self._schema, self._fields, conditions)
-                order = self._engine.Order.Asc
-                # Tantivy takes memory for as many documents as are asked for.
-                number = max(int(self._searcher.search(query, 1).count), 1)
-                hits = self._searcher.search(query, number, count=False, order_by_field="row", order=order)
-                found = np.fromiter((row for row, _ in hits.hits), np.int64)
-            with self._keeping:
-                self._allowed[conditions] = found
-                while len(self._allowed) > 1 and (
-                    len(self._allowed) > KEPT_CONDITIONS or sum(map(len, self._allowed.values())) > KEPT_ROWS
-                ):
-                    self._allowed.popitem(last=False)
-        return found
-
-    def _by_letters(self, text: str, conditions: Conditions, k: int) -> Found:
-        query, weight = self._letters(text)
-        hits = self._searcher.search(self._within(query, conditions), k, count=False).hits if weight else []
-        return Found([one for _, one in hits], [score / (LETTERS_SHARE * weight) for score, _ in hits])
-
-    def _of_rows(self, rows: Int64s, cosines: Floats) -> Found:
-        """Return the documents of rows, in that order."""
-        places = {row: at for at, row in enumerate(rows.tolist())}
-        query = self._query.term_set_query(self._schema, "row", list(places))
-        hits = self._searcher.search(query, max(len(places), 1), count=False).hits if places else []
-        addresses = [one for _, one in hits]
-        order = sorted(
-            zip((places[row] for row in self._rows(addresses)), addresses, strict=True), key=lambda one: one[0]
-        )
-        return Found([one for _, one in order], [float(cosines[at]) for at, _ in order])
-
-    def _by_both(
-        self, text: str, unit: Floats, near: tuple[Int64s, Floats] | None, conditions: Conditions, k: int
-    ) -> Found:
-        """Return the best of the union of what letters and meaning propose, by the sum of both scores."""
-        query, weight = self._letters(text)
-        engine = self._engine
-        most = max(k, CANDIDATES) if near is not None else max(k, LETTERS_CANDIDATES)
-        hits = self._searcher.search(self._within(query, conditions), most, count=False).hits if weight else []
-        addresses = [one for _, one in hits]
-        letters = [score for score, _ in hits]
-        rows = self._rows(addresses)
-        missing = np.setdiff1d(near[0], rows).tolist() if near is not None else []
-        if missing:
-            # The rows that only meaning proposes: their documents, with the letters' scores of those.
-            wanted = self._query.const_score_query(self._query.term_set_query(self._schema, "row", missing), 0.0)
-            parts = [(engine.Occur.Must, wanted), *([(engine.Occur.Should, query)] if weight else [])]
-            others = self._searcher.search(self._query.boolean_query(parts), len(missing), count=False).hits
-            more = [one for _, one in others]
-            addresses, letters = addresses + more, letters + [score for score, _ in others]
-            rows = rows + self._rows(more)
-        if not rows:
-            return Found([], [])
-        places = np.array(rows, np.int64)
-        cosines = self.vectors.cosines(unit, places).astype(np.float64)
-        scores = cosines + np.array(letters) / (LETTERS_SHARE * weight if weight else 1.0)
-        order = np.lexsort((places, -scores))[:k].tolist()
-        return Found([addresses[at] for at in order], [float(scores[at]) for at in order])
-
-    def _rows(self, addresses: list[Any]) -> list[int]:
-        rows = self._searcher.fast_field_values("row", addresses) if addresses else []
-        if not all(isinstance(row, int) and 0 <= row < len(self.vectors) for row in rows):
-            raise damaged(self.path, "a document has no vector")
-        return rows
-
-    def _letters(self, text: str) -> tuple[Any, float]:
-        """Return the query for the n-grams of a text, and the sum of their idf; of long texts those that are rarest."""
-        counts = dict(islice(counted(text).items(), MOST_LOOKED_UP))
-        if not counts:
-            return self._query.empty_query(), 0.0
-        holding = np.array([self._searcher.doc_freq("letters", one) for one in counts], np.float64)
-        weights = idf(holding, self.documents) * list(counts.values())
-        known = np.flatnonzero(holding > 0)
-        if len(known) > MOST_SEARCHED:
-            known = np.sort(known[np.argsort(-weights[known], kind="stable")[:MOST_SEARCHED]])
-        names = list(counts)
-        parts = []
-        for at in known.tolist():
-            one = self._query.term_query(self._schema, "letters", names[at], index_option="freq")
-            if counts[names[at]] > 1:
-                one = self._query.boost_query(one, float(counts[names[at]]))
-            parts.append((self._engine.Occur.Should, one))
-        if not parts:
-            return self._query.empty_query(), 0.0
-        total = weights.sum() if len(names) <= MOST_SEARCHED else weights[known].sum()
-        return self._query.boolean_query(parts), float(total)
-
-    def _within(self, query: Any, conditions: Conditions) -> Any:
-        if not conditions:
-            return query
-        must = self._engine.Occur.Must
-        narrowed = query_of(self._engine, self._schema, self._fields, conditions)
-        return self._query.boolean_query([(must, narrowed), (must, query)])
 
 
 def check_k(k: int) -> None:

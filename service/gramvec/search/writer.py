@@ -17,6 +17,7 @@ from gramvec.search.documents import Encoded
 from gramvec.search.folder import (
     LETTERS,
     MOST_ROWS,
+    SIGNS,
     VECTORS,
     IndexManifest,
     engine_errors,
@@ -24,11 +25,13 @@ from gramvec.search.folder import (
     rows_of,
     tantivy,
 )
-from gramvec.search.vectors import stride_of, write_rows
+from gramvec.search.signs import SignWriter
+from gramvec.search.vectors import stride_of
 
 TANTIVY_LISTS = ("meta.json", ".managed.json")
-# Memory of tantivy's writer; beyond it a segment is written.
-WRITER_BYTES = 128 << 20
+# Memory of tantivy's writer, beyond which its threads write segments. Two threads take a fifth less time of a processor
+# than one, whose tables are too large for the caches.
+WRITER_BYTES, WRITER_THREADS = 768 << 20, 2
 
 
 class IndexWriter:
@@ -47,7 +50,7 @@ class IndexWriter:
         with engine_errors(path):
             letters = open_letters(path, manifest)
             self._schema, self._searcher = letters.schema, letters.searcher()
-            self._writer = letters.writer(WRITER_BYTES, 1)
+            self._writer = letters.writer(WRITER_BYTES, WRITER_THREADS)
         self._document, self._query = engine.Document, engine.Query
         self.documents = int(self._searcher.num_docs)
         self.removed: list[int] = []
@@ -59,12 +62,14 @@ class IndexWriter:
         self._vectors = os.fdopen(opened, "r+b")
         self._vectors.truncate(size)
         self._vectors.seek(size)
+        self._signs = SignWriter(path / manifest.generation / SIGNS, manifest.dimensions, self.rows)
 
     def append(self, encoded: Encoded) -> None:
         """Add the documents of a block."""
         if self.rows + len(encoded.documents) > MOST_ROWS:
             raise InputError(f"an index holds at most {MOST_ROWS:,} rows; make several")
-        write_rows(self._vectors, encoded.vectors)
+        self._vectors.write(encoded.vectors.tobytes())
+        self._signs.append(encoded.signs)
         make, add, fields = self._document, self._writer.add_document, self._fields
         with engine_errors(self._path):
             for row, (document, checksum) in enumerate(
@@ -115,6 +120,7 @@ class IndexWriter:
         """Make everything since the last commit visible, vectors first."""
         self._vectors.flush()
         os.fsync(self._vectors.fileno())
+        self._signs.save()
         with engine_errors(self._path):
             self._writer.commit()
 
@@ -131,6 +137,7 @@ class IndexWriter:
                 (self._path / self._manifest.generation / LETTERS / name).chmod(mode)
         with suppress(OSError):
             self._vectors.close()
+            self._signs.close()
 
 
 class SeenIds:

@@ -31,7 +31,8 @@ from gramvec.errors import InputError
 from gramvec.runtime.base import Device
 from gramvec.search.build import add_to_index, build_index, remove_from_index
 from gramvec.search.filters import parsed, text_of
-from gramvec.search.index import MOST_HITS, Hit, Index, Only
+from gramvec.search.index import MOST_HITS, Index
+from gramvec.search.snapshot import Hit, Only
 from gramvec.tables.batches import BLOCK_ROWS
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FileFormat, Form, read_lines
@@ -192,7 +193,6 @@ def info(index: Path, as_json: bool) -> None:
         "id column": found.manifest.id,
         "columns": found.columns,
         "filters": [f"{one.column}:{one.kind}" for one in found.manifest.filters],
-        "meaning": "exact" if found.is_exact else "of the best by letters",
         "bytes": found.bytes,
         "digest": found.digest,
     }
@@ -266,10 +266,6 @@ def search(
     if bool(queries) == (file is not None):
         raise click.UsageError("no query, or both kinds; give queries, or a file of them with --file")
     found = Index(index, model=model, device=device, threads=threads)
-    if not found.is_exact and only is None:
-        click.echo(
-            f"{len(found):,} rows: meaning is compared with the best by letters; --only meaning for all", err=True
-        )
     several = len(queries) > 1 or file is not None
     lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form](found.columns, several)
     asked: list[str] = []

@@ -16,7 +16,8 @@ from gramvec.server.schemas import Direction, OneOrManyBody, OneOrManyTexts, Pos
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 
 if TYPE_CHECKING:
-    from gramvec.search.index import Found, Index, Snapshot
+    from gramvec.search.index import Index
+    from gramvec.search.snapshot import Found, Snapshot
 
 # Documents in all queries of a request; each query looks at 100 or more.
 MOST_HITS, LEAST_LOOKED = 100_000, 100

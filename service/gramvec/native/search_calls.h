@@ -1,0 +1,144 @@
+/* gramvec.native.word_ngrams, turn and scan: see loops.pyi. A part of module.c, whose buffers it takes. */
+
+/* ---- word_ngrams ---- */
+
+enum { NGRAM = 4, WORD_EDGE = 0x1f }; /* as in lexical/letters.py */
+
+/* Write the n-grams of words with spaces between, at `to` unless that is NULL; return the characters of all. */
+#define NGRAMS_OF(TYPE)                                                                        \
+    static Py_ssize_t ngrams_of_##TYPE(const TYPE *text, Py_ssize_t length, TYPE *to) {        \
+        Py_ssize_t size = 0, i = 0;                                                            \
+        for (;;) {                                                                             \
+            while (i < length && Py_UNICODE_ISSPACE(text[i])) i++;                             \
+            if (i == length) return size;                                                      \
+            Py_ssize_t first = i;                                                              \
+            while (i < length && !Py_UNICODE_ISSPACE(text[i])) i++;                            \
+            Py_ssize_t letters = i - first, ngrams = letters > 2 ? letters - 1 : 1;            \
+            Py_ssize_t width = letters > 2 ? NGRAM : letters + 2;                              \
+            if (to) {                                                                          \
+                TYPE *out = to + size;                                                         \
+                if (size > 0) *out++ = ' ';                                                    \
+                for (Py_ssize_t n = 0; n < ngrams; n++) {                                      \
+                    if (n > 0) *out++ = ' ';                                                   \
+                    for (Py_ssize_t w = 0; w < width; w++) {                                   \
+                        Py_ssize_t at = n + w - 1;                                             \
+                        *out++ = at < 0 || at >= letters ? (TYPE)WORD_EDGE : text[first + at];      \
+                    }                                                                          \
+                }                                                                              \
+            }                                                                                  \
+            size += (size > 0) + ngrams * width + ngrams - 1;                                  \
+        }                                                                                      \
+    }
+NGRAMS_OF(Py_UCS1)
+NGRAMS_OF(Py_UCS2)
+NGRAMS_OF(Py_UCS4)
+#undef NGRAMS_OF
+
+static PyObject *word_ngrams(PyObject *module, PyObject *text) {
+    (void)module;
+    if (!PyUnicode_Check(text)) {
+        PyErr_SetString(PyExc_TypeError, "a str is needed");
+        return NULL;
+    }
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    if (length > LONGEST_TEXT) {
+        PyErr_Format(PyExc_OverflowError, "the text has more than %d characters; cut it up", LONGEST_TEXT);
+        return NULL;
+    }
+    const void *data = PyUnicode_DATA(text);
+    PyObject *made;
+#define MAKE(TYPE)                                                                                          \
+    made = PyUnicode_New(ngrams_of_##TYPE(data, length, NULL), PyUnicode_MAX_CHAR_VALUE(text));             \
+    if (made && PyUnicode_GET_LENGTH(made) > 0) ngrams_of_##TYPE(data, length, (TYPE *)PyUnicode_DATA(made))
+    if (PyUnicode_KIND(text) == PyUnicode_1BYTE_KIND) {
+        MAKE(Py_UCS1);
+    } else if (PyUnicode_KIND(text) == PyUnicode_2BYTE_KIND) {
+        MAKE(Py_UCS2);
+    } else {
+        MAKE(Py_UCS4);
+    }
+#undef MAKE
+    return made;
+}
+
+/* ---- signs ---- */
+
+static PyObject *turn_rows(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *given_values, *given_flips, *result = NULL;
+    Py_ssize_t size, length, shift, n_values, n_flips;
+    Lanes *scratch = NULL;
+    if (!PyArg_ParseTuple(args, "OOnnn", &given_values, &given_flips, &size, &length, &shift)) return NULL;
+    Buffers buffers = {.count = 0};
+    int32_t *values = hold(&buffers, given_values, 4, &n_values, PyBUF_WRITABLE);
+    const int32_t *flips = values ? hold(&buffers, given_flips, 4, &n_flips, 0) : NULL;
+    if (!flips) goto done;
+    Py_ssize_t d = n_flips / ROUNDS;
+    if (d < 1 || n_flips % ROUNDS || n_values % d || size < 1 || size > d || (size & (size - 1)) || length < 1 ||
+        length > INT32_MAX || shift < 0 || shift > 31) {
+        PyErr_SetString(PyExc_ValueError, "values, flips and sizes do not fit together");
+        goto done;
+    }
+    if (!(scratch = PyMem_RawMalloc((size_t)d * sizeof *scratch))) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    PyThreadState *lock = give_lock(n_values);
+    for (Py_ssize_t left = n_values / d; left > 0; left -= LANES, values += LANES * d)
+        turn(values, left < LANES ? left : LANES, d, size, (int32_t)length, (int)shift, flips, scratch);
+    take_lock(lock);
+    result = Py_NewRef(Py_None);
+done:
+    PyMem_RawFree(scratch);
+    let_go(&buffers);
+    return result;
+}
+
+static PyObject *scan(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *given_blocks, *given_tables, *given_allowed, *given_rows, *given_sums, *result = NULL;
+    Py_ssize_t n, q, most, n_bytes, n_entries, n_allowed = 0, n_rows, n_sums;
+    if (!PyArg_ParseTuple(args, "OnOnOnOO", &given_blocks, &n, &given_tables, &q, &given_allowed, &most, &given_rows,
+                          &given_sums))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    Best *best = NULL;
+    uint32_t *histogram = NULL;
+    const uint64_t *allowed = NULL;
+    const uint8_t *blocks = hold(&buffers, given_blocks, 1, &n_bytes, 0);
+    const uint8_t *tables = blocks ? hold(&buffers, given_tables, 1, &n_entries, 0) : NULL;
+    int32_t *rows = tables ? hold(&buffers, given_rows, 4, &n_rows, PyBUF_WRITABLE) : NULL;
+    uint16_t *sums = rows ? hold(&buffers, given_sums, 2, &n_sums, PyBUF_WRITABLE) : NULL;
+    if (!sums) goto done;
+    if (given_allowed != Py_None && !(allowed = hold(&buffers, given_allowed, 8, &n_allowed, 0))) goto done;
+    Py_ssize_t n_blocks = n < 0 || n > INT32_MAX ? -1 : (n + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    Py_ssize_t columns = q < 1 || q > n_entries ? 0 : n_entries / (q * 2 * ENTRIES);
+    if (n_blocks < 0 || columns < 1 || columns * q * 2 * ENTRIES != n_entries || n_bytes / (columns * BLOCK_ROWS) < n_blocks ||
+        (allowed && n_allowed < n_blocks) || most < 1 || most > INT32_MAX || n_rows / (2 * most) != q ||
+        n_rows % (2 * most) || n_sums != n_rows) {
+        PyErr_SetString(PyExc_ValueError, "blocks, tables, rows and sums do not fit together");
+        goto done;
+    }
+    best = PyMem_RawCalloc((size_t)q, sizeof *best);
+    histogram = PyMem_RawMalloc(sizeof *histogram << 16);
+    if (!best || !histogram) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < q; i++)
+        best[i] = (Best){.rows = rows + i * 2 * most, .sums = sums + i * 2 * most, .most = most};
+    PyThreadState *lock = give_lock(n * q);
+    scan_signs(blocks, n, columns, tables, q, allowed, best, histogram);
+    take_lock(lock);
+    result = PyTuple_New(q);
+    for (Py_ssize_t i = 0; result && i < q; i++) {
+        PyObject *count = PyLong_FromLongLong(best[i].count);
+        if (!count) Py_CLEAR(result);
+        else PyTuple_SET_ITEM(result, i, count);
+    }
+done:
+    PyMem_RawFree(best);
+    PyMem_RawFree(histogram);
+    let_go(&buffers);
+    return result;
+}
