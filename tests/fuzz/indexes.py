@@ -10,6 +10,7 @@ from pathlib import Path
 import gramvec
 from fuzz import mutate
 from gramvec.errors import InputError
+from gramvec.search import snapshot
 
 ROWS = [{"text": f"parcel {row} is late", "n": row, "team": "ab"[row % 2]} for row in range(40)]
 WHERE = [None, {"n": {"gte": 5}}, {"team": "a"}]
@@ -32,6 +33,7 @@ def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
     for _ in range(numbers.choice([1, 1, 2])):
         _change(numbers, path)
     model = gramvec.load(bases / min(mutate.SPECS), device="cpu")
+    snapshot.COMPARED_ROWS = numbers.choice([8, 1 << 15])  # above it signs propose candidates
     try:
         index = gramvec.Index(path, model=model, threads=1)
         for only in (None, "letters", "meaning"):
