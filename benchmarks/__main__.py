@@ -21,8 +21,8 @@ from gramvec.errors import GramvecError
 
 # Each is a module of this package with run(Setting) -> Part.
 PARTS = (
-    "features", "embedder", "http", "protocol", "memory", "startup", "training", "bulk", "search", "match", "classify",
-    "static",
+    "features", "embedder", "http", "protocol", "memory", "startup", "training", "bulk", "search", "index", "match",
+    "classify", "static",
 )  # fmt: skip
 
 
