@@ -31,6 +31,14 @@ def embedder() -> Iterator[gramvec.Embedder]:
     opened.close()
 
 
+@pytest.fixture(scope="session")
+def small() -> Iterator[gramvec.Embedder]:
+    """The smallest model: word vectors."""
+    opened = gramvec.load(MODELS / "paragram-phrase", device="cpu", threads=1)
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
 def bundle_copy(tmp_path: Path) -> Path:
     """A copy of the default model's folder, to be damaged."""

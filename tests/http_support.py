@@ -140,6 +140,11 @@ def announced_port(process: subprocess.Popen[str]) -> int:
     raise AssertionError("ended without listening")
 
 
+def children(process: subprocess.Popen[str]) -> set[int]:
+    """The ids of a process's children, as a server's workers."""
+    return set(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
+
+
 def serves(port: int) -> bool:
     """Whether /ready says so."""
     try:

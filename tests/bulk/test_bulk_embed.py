@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +31,6 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 TEXTS = ["cheap flights", "", "über 🙂", 'a "quoted", one', "low-cost\tair", "\x00 nul"]
 IDS = list(range(len(TEXTS)))
-
-
-@pytest.fixture(scope="module")
-def small() -> Iterator[gramvec.Embedder]:
-    opened = gramvec.load(MODEL, device="cpu", threads=1)
-    yield opened
-    opened.close()
 
 
 def written(form: str, folder: Path, texts: list[str] = TEXTS) -> Path:

@@ -15,7 +15,6 @@ from test_client import DIGEST, SMALL, stranger
 
 import gramvec
 import gramvec.client as client_package
-from bulk_support import MODEL
 from conftest import ROOT
 from gramvec.classify.head import Head
 from gramvec.client import AsyncClient, Client, MatchedPair, PredictedLabel, RerankedText
@@ -34,13 +33,6 @@ RECORDS = [
 ]
 QUERIES = ["parcle lost", "", "pasword", 'café "quoted"\n', "\U0001f642 app", "lost parcel"]
 LABELS = ("card", "exchange", "other")
-
-
-@pytest.fixture(scope="module")
-def small() -> Iterator[gramvec.Embedder]:
-    opened = gramvec.load(MODEL, device="cpu")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,10 @@ import os
 import signal
 import socket
 import struct
-import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -32,7 +30,17 @@ from gramvec.runtime.base import Sums
 from gramvec.runtime.select import open_runtime
 from gramvec.server.settings import Settings
 from gramvec.text.arrays import FeatureBatch
-from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, running, served_process, until
+from http_support import (
+    HELD,
+    PATIENCE,
+    RunningServer,
+    WatchedModel,
+    children,
+    post_bytes,
+    running,
+    served_process,
+    until,
+)
 from reliability.support import LAST, ask, closing, is_normal, received, watched
 
 pytestmark = pytest.mark.slow
@@ -129,10 +137,6 @@ def test_a_bulk_request_with_one_bad_text_is_424_and_its_neighbors_are_not() -> 
         with ThreadPoolExecutor(len(bodies)) as pool:
             found = list(pool.map(lambda body: httpx.post(f"{server.url}/embed", json=body, timeout=PATIENCE), bodies))
     assert [answer.status_code for answer in found] == [200, 424] * 3
-
-
-def children(process: subprocess.Popen[str]) -> set[int]:
-    return set(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
 
 
 def test_killed_workers_are_replaced_and_meanwhile_requests_are_answered() -> None:

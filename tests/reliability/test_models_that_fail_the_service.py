@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from conftest import MODELS
-from http_support import PATIENCE, served_process, until
+from http_support import PATIENCE, children, served_process, until
 
 pytestmark = pytest.mark.slow
 
@@ -86,10 +86,6 @@ def test_a_reload_that_takes_too_long_is_given_up_and_the_next_goes_on(folder: P
             assert asked.result(PATIENCE).status_code in (422, 503)
         assert process.stderr is not None
         assert "Traceback" not in process.stderr.read()
-
-
-def children(process: subprocess.Popen[str]) -> list[int]:
-    return list(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
 
 
 def readers(process: int, path: Path) -> int:

@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +36,6 @@ RECORDS = [
     {"key": "c", "text": "reset my password", "team": "web's [x] AND y", "price": -1, "day": "2025-01-05"},
     {"key": "d", "text": "app closes", "team": None},
 ]
-
-
-@pytest.fixture(scope="module")
-def small() -> Iterator[gramvec.Embedder]:
-    opened = gramvec.load(MODEL, device="cpu")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

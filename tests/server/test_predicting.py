@@ -25,13 +25,6 @@ LABELS = ("card", "exchange", "other")
 TEXTS = ["my card is gone", "dollars for a euro", "", "hello"]
 
 
-@pytest.fixture(scope="module")
-def small() -> Iterator[gramvec.Embedder]:
-    opened = gramvec.load(MODEL, device="cpu")
-    yield opened
-    opened.close()
-
-
 def saved(path: Path, small: gramvec.Embedder, *, labels: tuple[str, ...] = LABELS, threshold: float = 0.5) -> Head:
     """A head whose coefficients are the vectors of its labels."""
     vocabulary = NgramColumns.of_texts(TEXTS, least=1, most=100)

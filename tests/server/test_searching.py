@@ -38,13 +38,6 @@ QUERY = "parcle lost"
 KEY = {"authorization": "Bearer secret"}
 
 
-@pytest.fixture(scope="module")
-def small() -> Iterator[gramvec.Embedder]:
-    opened = gramvec.load(MODEL, device="cpu")
-    yield opened
-    opened.close()
-
-
 def built(path: Path, small: gramvec.Embedder, records: list[dict[str, Any]] = RECORDS) -> gramvec.Index:
     return gramvec.Index.build(path, records, model=small, filters=["team", "n"])
 

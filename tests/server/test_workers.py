@@ -22,15 +22,11 @@ from gramvec import Embedder, native
 from gramvec.cli.serve import serve
 from gramvec.runtime.ort import why_no_cuda
 from gramvec.server.settings import Settings
-from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, serves, until
+from http_support import COMMAND, PATIENCE, children, post_bytes, read_all, served_process, serves, until
 
 pytestmark = pytest.mark.slow
 
 RAW = {"accept": "application/octet-stream"}
-
-
-def children(process: subprocess.Popen[str]) -> set[int]:
-    return set(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
 
 
 def embedded(port: int, text: str) -> httpx.Response:

@@ -240,19 +240,6 @@ class Embedder(Encodes):
         """Return the lexical sketch of the embedding, else of the bundle; None if it has none."""
         return self.lexical or self.bundle.lexical
 
-    @property
-    def own_lexical(self) -> LexicalSketch | None:
-        """Return the lexical sketch that replaces the bundle's (see `adapted`), or None if nothing replaces it."""
-        return self._own
-
-    def with_semantic(self, texts: Sequence[str], known: RawEmbeddings) -> RawEmbeddings:
-        """Return `raw` of prepared texts whose semantic columns are known, with lexical columns or without."""
-        semantic = np.ascontiguousarray(known.vectors[:, : self._widths[0]])
-        if self.lexical is None:
-            return RawEmbeddings.of(semantic, known.feature_counts)
-        vectors, ngrams = self._with_lexical(texts, semantic)
-        return RawEmbeddings.of(vectors, known.feature_counts + ngrams)
-
     def _for_each_chunk(self, fill: Callable[[slice], None], texts: int) -> None:
         # A chunk bounds the memory of a call with a million texts.
         size = min(self.batching.texts, max(LEAST_CHUNK, -(-texts // self.threads)))

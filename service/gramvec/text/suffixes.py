@@ -45,11 +45,6 @@ def summed(table: Floats, parents: Int32s) -> Floats:
     return sums
 
 
-def separated(sums: Floats, parents: Int32s) -> Floats:
-    """Return the table whose `summed` is `sums`, except for rounding."""
-    return np.where((parents >= 0)[:, None], sums - sums[parents], sums)
-
-
 def _lengths(keys: NDArray[np.uint64], bits: int) -> NDArray[np.int64]:
     # Ids begin at 1, so the first character of a key is its highest that is not 0.
     lengths = np.zeros(len(keys), np.int64)
