@@ -11,6 +11,8 @@ import gramvec
 from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.peers import peers
 from benchmarks.results import Group, Part
+from gramvec.bundle.bundle import open_bundle
+from gramvec.runtime.native import NativeRuntime
 
 
 def run(setting: Setting) -> Part:
@@ -31,6 +33,7 @@ def run(setting: Setting) -> Part:
     title = "latency: one text a call, one thread"
     part.add("latency", percentiles(title, singles, setting.texts, setting.rounds, against))
     part.add("threads", _threads(setting))
+    part.add("widths", _widths(setting))
     native.close()
     onnx.close()
     return part
@@ -73,3 +76,16 @@ def _threads(setting: Setting) -> Group:
     for one in embedders.values():
         one.close()
     return rates("threads: all texts in one call, by the wall clock", "texts", timings, "1 thread", by="per_second")
+
+
+def _widths(setting: Setting) -> Group:
+    """Measure the loops by hand for AVX-512, AVX2 or NEON against the plain loop, which the compiler made of C."""
+    bundle = open_bundle(setting.model)
+    names = {512: "all that the processor has", 256: "vectors of 256 bits, or NEON", 0: "the plain loop"}
+    runtimes = {name: NativeRuntime(bundle, width=width) for width, name in names.items()}
+    blocks = setting.blocks()
+    tasks = {
+        name: lambda one=one: [one.embed(bundle.memoised, block) for block in blocks] for name, one in runtimes.items()
+    }
+    timings = interleaved(tasks, len(setting.texts), setting.rounds)
+    return rates("loops in C: texts to sums, 512 a call, one thread", "texts", timings, names[512])

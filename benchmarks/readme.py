@@ -94,7 +94,8 @@ def everything() -> str:
 
 def runs() -> list[Path]:
     """Return the files of runs whose tables are shown; `make figures` writes all parts to the first."""
-    return [path for path in (RESULTS / "cpu.json", RESULTS / "static.json") if path.exists()]
+    files = (RESULTS / f"{name}.json" for name in ("cpu", "static", "protocol"))
+    return [path for path in files if path.exists()]
 
 
 def _run(results: Any) -> list[str]:
