@@ -191,6 +191,23 @@ def test_queries_of_any_kind(path: Path, small: gramvec.Embedder) -> None:
         index.search([3])  # type: ignore[list-item]
 
 
+def test_a_repeated_ngram_is_searched_once(
+    path: Path, small: gramvec.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = gramvec.Index(path, model=small).snapshot()
+    asked: list[str] = []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            asked.append(name)
+            return getattr(query, name)
+
+    query = snapshot._query
+    monkeypatch.setattr(snapshot, "_query", Counting())
+    snapshot.find(["parcel " * 5_000], None, 3, only="letters")
+    assert asked.count("term_query") < 10
+
+
 def test_of_a_long_query_the_rarest_ngrams_count(path: Path, small: gramvec.Embedder, monkeypatch: Any) -> None:
     index = gramvec.Index(path, model=small)
     monkeypatch.setattr(snapshot_module, "MOST_SEARCHED", 3)

@@ -281,12 +281,12 @@ class Snapshot:
         searched = np.sort(rarest[: min(number, MOST_SEARCHED)])
         if not len(searched):
             return self._query.empty_query(), 0.0
-        # A boost is no way to count an n-gram twice: tantivy then reads all documents of all n-grams.
-        parts = [
-            (self._engine.Occur.Should, self._query.term_query(self._schema, "letters", names[at], index_option="freq"))
-            for at in searched.tolist()
-            for _ in range(counts[names[at]])
-        ]
+        parts = []
+        for at in searched.tolist():
+            one = self._query.term_query(self._schema, "letters", names[at], index_option="freq")
+            if counts[names[at]] > 1:
+                one = self._query.boost_query(one, float(counts[names[at]]))
+            parts.append((self._engine.Occur.Should, one))
         unknown = weights[holding == 0].sum() if len(names) <= MOST_SEARCHED else 0.0
         return self._query.boolean_query(parts), float(weights[searched].sum() + unknown)
 
