@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gramvec.lexical.hashing import mixed
 from gramvec.native import loops
-from gramvec.search.vectors import largest, map_file
+from gramvec.search.vectors import largest, map_file, open_behind
 from gramvec.text.arrays import Int64s, UInt64s
 
 # As in native/signs.h.
@@ -103,13 +103,12 @@ class SignWriter:
 
     def __init__(self, path: Path, dimension: int, rows: int) -> None:
         self._columns = columns_of(dimension)
-        self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644), "r+b")
         size = self._columns * BLOCK_ROWS
-        self._file.truncate(-(-rows // BLOCK_ROWS) * size)
-        self._file.seek(rows // BLOCK_ROWS * size)
+        self._file = open_behind(path, -(-rows // BLOCK_ROWS) * size)
         self._waiting = np.zeros((0, self._columns), np.uint8)
         if held := rows % BLOCK_ROWS:
-            block = np.frombuffer(self._file.read(size).ljust(size, b"\0"), np.uint8).reshape(self._columns, BLOCK_ROWS)
+            self._file.seek(-size, os.SEEK_CUR)
+            block = np.frombuffer(self._file.read(size), np.uint8).reshape(self._columns, BLOCK_ROWS)
             self._waiting = block.T[:held].copy()
             self._file.seek(-size, os.SEEK_CUR)
 

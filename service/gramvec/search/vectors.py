@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,14 @@ def map_file(path: Path, size: int) -> mmap.mmap | bytes:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: unreadable ({why}); build the index again") from error
+
+
+def open_behind(path: Path, size: int) -> BinaryIO:
+    """Open a file, or create it, to write behind its first `size` bytes; the rest is cut off."""
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644), "r+b")
+    file.truncate(size)
+    file.seek(size)
+    return file
 
 
 class VectorFile:

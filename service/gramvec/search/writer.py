@@ -26,7 +26,7 @@ from gramvec.search.folder import (
     tantivy,
 )
 from gramvec.search.signs import SignWriter
-from gramvec.search.vectors import stride_of
+from gramvec.search.vectors import open_behind, stride_of
 
 TANTIVY_LISTS = ("meta.json", ".managed.json")
 # Memory of tantivy's writer, beyond which its threads write segments. Two threads take a fifth less time of a processor
@@ -55,14 +55,9 @@ class IndexWriter:
         self.documents = int(self._searcher.num_docs)
         self.removed: list[int] = []
         self.rows = max(rows_of(self._searcher), manifest.next)
-        size = self.rows * stride_of(manifest.dimensions)
-        opened = os.open(
-            path / manifest.generation / VECTORS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644
-        )
-        self._vectors = os.fdopen(opened, "r+b")
-        self._vectors.truncate(size)
-        self._vectors.seek(size)
-        self._signs = SignWriter(path / manifest.generation / SIGNS, manifest.dimensions, self.rows)
+        generation = path / manifest.generation
+        self._vectors = open_behind(generation / VECTORS, self.rows * stride_of(manifest.dimensions))
+        self._signs = SignWriter(generation / SIGNS, manifest.dimensions, self.rows)
 
     def append(self, encoded: Encoded) -> None:
         """Add the documents of a block."""
