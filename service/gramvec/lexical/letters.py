@@ -34,7 +34,7 @@ MOST_LOOKED_UP, MOST_SEARCHED = 4_096, 256
 
 def tokens(text: str) -> str:
     """Return the n-grams of a text with spaces between."""
-    lowered = (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
+    lowered = _lowered(text)
     return str(loops.word_ngrams(lowered)) if loops is not None else word_ngrams(lowered)
 
 
@@ -52,8 +52,8 @@ def counted(text: str) -> Counter[str]:
     return Counter(tokens(text).split(" ")) if not text.isspace() and text else Counter()
 
 
-def _words(text: str) -> list[str]:
-    return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower().split()
+def _lowered(text: str) -> str:
+    return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
 
 
 def idf(holding: NDArray[np.float64], total: float) -> NDArray[np.float64]:
@@ -177,7 +177,7 @@ def _slabs(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     edged: list[str] = []
     held = 0
     for row, text in enumerate(texts):
-        edged.append(f"{EDGE}{EDGE.join(_words(text))}{EDGE}")
+        edged.append(f"{EDGE}{EDGE.join(_lowered(text).split())}{EDGE}")
         held += len(edged[-1])
         if held > SLAB_CHARACTERS or row == len(texts) - 1:
             yield row + 1 - len(edged), edged

@@ -41,7 +41,7 @@ CANDIDATES = 100
 # Above so many rows signs say which ones are compared: at least these, and this many for each one that is wanted.
 COMPARED_ROWS, SIGN_CANDIDATES, SIGN_CANDIDATES_EACH = 1 << 15, 2_048, 8
 # The most common n-grams are not searched for, if they have less than this share of a query's weight and are in more
-# documents than this: searches of a million lines take a fifth of the time, and find as much (benchmarks/search.py).
+# documents than this (benchmarks/search.py has what it costs where no document is too few).
 COMMON_SHARE, COMMON_DOCUMENTS = 0.25, 10_000
 # Of a sum of two scores that were added in single precision.
 ROUNDING = 1e-4
@@ -229,11 +229,12 @@ class Snapshot:
         letters = [score for score, _ in hits]
         rows = self._rows(addresses)
         share = LETTERS_SHARE * weight if weight else 1.0
-        near, cosines = self.vectors.nearest(unit, most, among)
-        if len(rows) >= max(k, most):
+        near, of_near = self.vectors.nearest(unit, most, among)
+        cosines = self.vectors.cosines(unit, np.array(rows, np.int64))
+        if len(rows) >= most:
             # What letters did not propose has at most the least of their scores: most of it cannot be among the k best.
-            sums = self.vectors.cosines(unit, np.array(rows, np.int64)) + np.array(letters) / share
-            near = near[cosines + letters[-1] / share >= np.partition(sums, len(sums) - k)[len(sums) - k] - ROUNDING]
+            sums = cosines + np.array(letters) / share
+            near = near[of_near + letters[-1] / share >= np.partition(sums, len(sums) - k)[len(sums) - k] - ROUNDING]
         missing = np.setdiff1d(near, rows).tolist()
         if missing:
             # The rows that only meaning proposes: their documents, with the letters' scores of those.
@@ -243,11 +244,13 @@ class Snapshot:
             others = self._searcher.search(self._query.boolean_query(parts), len(missing), count=False).hits
             more = [one for _, one in others]
             addresses, letters = addresses + more, letters + [score for score, _ in others]
-            rows = rows + self._rows(more)
+            added = self._rows(more)
+            rows = rows + added
+            cosines = np.concatenate([cosines, self.vectors.cosines(unit, np.array(added, np.int64))])
         if not rows:
             return Found([], [])
         places = np.array(rows, np.int64)
-        scores = self.vectors.cosines(unit, places).astype(np.float64) + np.array(letters) / share
+        scores = cosines.astype(np.float64) + np.array(letters) / share
         order = np.lexsort((places, -scores))[:k].tolist()
         return Found([addresses[at] for at in order], [float(scores[at]) for at in order])
 
