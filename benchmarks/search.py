@@ -23,6 +23,7 @@ import gramvec
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
 from gramvec.embed.reranking import best_first, rerank_scores
+from gramvec.search import snapshot
 from gramvec_training.evaluate.ranking import DEPTH, RetrievalSet, find_retrieval_sets, ndcg
 
 # Columns of the table, and the files of the queries.
@@ -148,11 +149,30 @@ def _ways(embedder: gramvec.Embedder) -> dict[str, Build]:
 
     return {
         DEFAULT: ours(),
+        "the same, common n-grams left out": _without_common(ours()),
         "gramvec search --only letters": ours("letters"),
         "gramvec search --only meaning": ours("meaning"),
         "BM25 of words": _words,
         TFIDF: _characters,
     }
+
+
+def _without_common(build: Build) -> Build:
+    """Return a way that leaves common n-grams out as a large index does, however few documents have them."""
+
+    def built(documents: Sequence[str], folder: Path) -> Search:
+        search = build(documents, folder)
+
+        def searched(queries: Sequence[str]) -> list[list[int]]:
+            usual, snapshot.COMMON_DOCUMENTS = snapshot.COMMON_DOCUMENTS, 0
+            try:
+                return search(queries)
+            finally:
+                snapshot.COMMON_DOCUMENTS = usual
+
+        return searched
+
+    return built
 
 
 def _words(documents: Sequence[str], folder: Path, depth: int = DEPTH) -> Search:
