@@ -9,12 +9,11 @@ from pathlib import Path
 
 import click
 
-from gramvec.bulk.embed_file import Files, Interrupted, Options, embed_file
+from gramvec.bulk.embed_file import Files, Options, embed_file
 from gramvec.classify.fit import PARTS, fit_head
 from gramvec.classify.head import Head
 from gramvec.classify.writer import LabelForm, LabelFormat
 from gramvec.cli.jobs.embed import (
-    STOPPED,
     column_option,
     input_format_option,
     max_characters_option,
@@ -165,9 +164,6 @@ def predict(
                 embedder, Files(source, output, input_format, "jsonl", column), Options(truncate=truncate),
                 on_error=on_error, watch=watch, written=LabelForm(learned, form, column, shown, most=max_characters),
             )  # fmt: skip
-    except Interrupted as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(STOPPED)
     finally:
         embedder.close()
     for sentence in done.bad.report(done.rows, done.unit):

@@ -160,9 +160,6 @@ def embed(
                 threads=threads,
                 watch=watch,
             )
-    except Interrupted as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(STOPPED)
     finally:
         embedder.close()
     for sentence in done.bad.report(done.rows, done.unit):
@@ -171,7 +168,7 @@ def embed(
 
 @contextmanager
 def told_to_stop() -> Iterator[None]:
-    """Let SIGTERM stop the block as Control-C does."""
+    """Let SIGTERM stop the block as Control-C does; end the command where a job was stopped and says what it kept."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -179,6 +176,9 @@ def told_to_stop() -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
+    except Interrupted as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(STOPPED)
     finally:
         signal.signal(signal.SIGTERM, before)
 

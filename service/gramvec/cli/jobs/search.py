@@ -12,9 +12,8 @@ from typing import Any, Literal, get_args
 import click
 import orjson
 
-from gramvec.bulk.embed_file import Done, Interrupted, Watcher
+from gramvec.bulk.embed_file import Done, Watcher
 from gramvec.cli.jobs.embed import (
-    STOPPED,
     column_option,
     input_format_option,
     max_characters_option,
@@ -205,12 +204,8 @@ def info(index: Path, as_json: bool) -> None:
 
 
 def _watched(run: Callable[[Watcher], Done]) -> Done:
-    try:
-        with told_to_stop(), progress("indexing") as watch:
-            return run(watch)
-    except Interrupted as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(STOPPED)
+    with told_to_stop(), progress("indexing") as watch:
+        return run(watch)
 
 
 def _report(done: Done, output: Path) -> None:
