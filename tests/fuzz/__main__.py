@@ -98,7 +98,8 @@ def keep(part: str, seed: int, number: int, code: int, folder: Path) -> None:
     kept = CRASHES / f"{part}-{seed}-{number}"
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir(parents=True)
-    subprocess.run(["cp", "-a", folder / "now", kept / "input"], check=True)  # pipes and links too, as they are
+    # `cp`, because it copies pipes and links as they are.
+    subprocess.run(["cp", "-a", folder / f"round-{number}", kept / "input"], check=True)
     shutil.copy(folder / "log", kept / "log")
     lines = (kept / "log").read_text(errors="replace").splitlines()
     say(f"{part}: round {number} failed (exit code {code}); its input is in {kept}")
@@ -118,16 +119,18 @@ def run_rounds(part: str, seed: int, number: int, seconds: float, folder: Path) 
             told.seek(0)
             told.write(str(number))
             told.flush()
-            shutil.rmtree(folder / "now", ignore_errors=True)
-            (folder / "now").mkdir()
+            # Each round has a folder of its own: a writer whose commit failed may still write to that of the last one.
+            now = folder / f"round-{number}"
+            now.mkdir()
             faulthandler.dump_traceback_later(ROUND_SECONDS, exit=True)
             try:
-                module.one_round(random.Random(f"{part} {seed} {number}"), folder / BASES, folder / "now")
+                module.one_round(random.Random(f"{part} {seed} {number}"), folder / BASES, now)
                 if os.environ.get(FAULT) == str(number):
                     raise AssertionError("a fault, as asked for")
             except BaseException:
                 traceback.print_exc()
                 return 1
+            shutil.rmtree(now, ignore_errors=True)
             if time.monotonic() >= end:
                 faulthandler.cancel_dump_traceback_later()
                 return OVER

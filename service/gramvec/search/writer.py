@@ -121,9 +121,10 @@ class IndexWriter:
 
     def close(self, *, undo: bool = False) -> None:
         """Release the lock; wait for segments that are being merged."""
-        with suppress(Exception):
-            if undo:
+        if undo:
+            with suppress(Exception):
                 self._writer.rollback()
+        with suppress(Exception):
             self._writer.wait_merging_threads()
         with suppress(OSError):
             # Tantivy's lists of segments are its owner's only, unlike all else here, so that no other user could serve.
