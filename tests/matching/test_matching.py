@@ -191,6 +191,11 @@ def test_delimiters_and_encodings_are_recognized_or_given(tmp_path: Path) -> Non
         path.write_text("id!text\n7!caf\u00e9 noir\n", encoding="latin-1")
     done = gramvec_command("match", left, right, "--delimiter", "!", "--encoding", "latin-1")
     assert done.stdout.decode().splitlines()[1].startswith("7,7,") and "caf\u00e9" in done.stdout.decode()
+    done = gramvec_command("match", left, right, "--encoding", "latin-1")
+    assert b"say what separates them with --delimiter" in done.stderr
+    left.write_text("id!text\n1!caf\u00e9 noir\n", encoding="utf-8")
+    done = gramvec_command("match", left, right, "--delimiter", "!", "--encoding", "utf-8=latin-1")
+    assert done.stdout.decode().splitlines()[1].endswith(",caf\u00e9 noir,caf\u00e9 noir")
 
 
 def test_a_bad_line_is_skipped_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -409,6 +409,32 @@ def test_labels_of_other_forms(form: str, tmp_path: Path) -> None:
     assert [column.tolist() for column in found] == [[0, 1], [1, 0], [True, False]]
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_labels_as_spreadsheets_write_them(delimiter: str, tmp_path: Path) -> None:
+    rows = ["left,right,match", '"caf\u00e9, noir",2,1', "na\u00efve,1,0"]
+    path = tmp_path / "labels.csv"
+    text = "\r\n".join(row.replace(",", delimiter) for row in rows).replace(f"\u00e9{delimiter}", "\u00e9,") + "\r\n"
+    for encoding in ("utf-8-sig", "cp1252"):
+        path.write_bytes(text.encode(encoding))
+        given = "cp1252" if encoding == "cp1252" else "utf-8"
+        found = read_labels([path], ["caf\u00e9, noir", "na\u00efve"], ["1", "2"], encoding=given).labels
+        assert [column.tolist() for column in found] == [[0, 1], [1, 0], [True, False]]
+
+
+def test_the_options_of_labels_are_their_own(files: Path) -> None:
+    text = (files / "labels.csv").read_text()
+    wrong = files / "wrong.csv"
+    wrong.write_text(text.replace(",", "!"))
+    done = match(files, *ON, "--labels", wrong)
+    assert done.returncode == 1 and b"say what separates them with --labels-delimiter" in done.stderr
+    first, *rows = text.replace(",", "!").splitlines()
+    wrong.write_bytes("\n".join([f"{first}!caf\u00e9", *(f"{row}!" for row in rows)]).encode("cp1252"))
+    done = match(files, *ON, "--labels", wrong, "--labels-delimiter", "!")
+    assert done.returncode == 1 and b"give --labels-encoding cp1252" in done.stderr, done.stderr
+    done = match(files, *ON, "--labels", wrong, "--labels-delimiter", "!", "--labels-encoding", "cp1252")
+    assert b"learned from 240 labeled pairs" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +15,7 @@ from gramvec.errors import InputError, quoted
 from gramvec.matching.matcher import PairLabels
 from gramvec.tables.batches import Reader
 from gramvec.tables.columns import MOST_ROWS, Columns, OnError, TableRows, read_columns, text_of
-from gramvec.tables.inputs import FileFormat, Form, form_of
+from gramvec.tables.inputs import UTF_8, FileFormat, Form, form_of
 
 MOST_LABELS = 1_000_000
 MOST_NAMED = 20
@@ -100,7 +102,13 @@ def _check_ids(table: Columns, ids: Sequence[str]) -> None:
 
 
 def read_labels(
-    paths: Sequence[Path], left: Sequence[str], right: Sequence[str], *, on_error: OnError = "stop"
+    paths: Sequence[Path],
+    left: Sequence[str],
+    right: Sequence[str],
+    *,
+    delimiter: str | None = None,
+    encoding: str = UTF_8,
+    on_error: OnError = "stop",
 ) -> LabelFiles:
     """Read the labeled pairs of files that `gramvec embed` reads. A pair may be given twice.
 
@@ -110,6 +118,8 @@ def read_labels(
         paths: the files.
         left: the ids of the left table's rows.
         right: the ids of the right table's rows.
+        delimiter: of CSV; None recognizes it by each file's header.
+        encoding: of the files.
         on_error: "stop" at a bad line, and after the last file at pairs with both labels; or "skip" them.
 
     Raises:
@@ -121,7 +131,7 @@ def read_labels(
     both: dict[tuple[int, int], str] = {}
     skipped = 0
     for path in paths:
-        for place, label in _labeled_rows(path):
+        for place, label in _labeled_rows(path, FileFormat(form_of(path), delimiter, encoding)):
             try:
                 if isinstance(label, InputError):
                     raise label
@@ -188,10 +198,10 @@ def _row(one: str, rows: dict[str, int], side: str, place: str) -> int:
     return rows[one]
 
 
-def _labeled_rows(path: Path) -> Iterator[tuple[str, tuple[str, str, bool] | InputError]]:
+def _labeled_rows(path: Path, form: FileFormat) -> Iterator[tuple[str, tuple[str, str, bool] | InputError]]:
     """Yield (file and line, (left id, right id, match), or what is wrong with it) of each row that has a label."""
     names: tuple[str, str] | None = None
-    for place, record in _records(path, form_of(path)):
+    for place, record in _records(path, form):
         if isinstance(record, InputError):
             yield place, record
             continue
@@ -207,14 +217,28 @@ def _labeled_rows(path: Path) -> Iterator[tuple[str, tuple[str, str, bool] | Inp
             yield place, (text_of(record[names[0]]), text_of(record[names[1]]), ANSWERS[answer])
 
 
-def _records(path: Path, form: Form) -> Iterator[tuple[str, dict[str, Any] | InputError]]:
+def _records(path: Path, form: FileFormat) -> Iterator[tuple[str, dict[str, Any] | InputError]]:
     """Yield (file and line, columns by name) of each row; values of any type, because ids are often numbers."""
-    if form == "txt":
+    if form.form == "txt":
         raise InputError(f"{path}: {WANTED}; give a .csv, .tsv, .jsonl or .parquet file")
-    with TableRows(path, form) as rows:
+    with _options_named(), TableRows(path, form) as rows:
         if rows.names is not None and "match" not in rows.names:
             has = ", ".join(quoted(name) for name in rows.names[:MOST_NAMED])
-            raise InputError(f"{path}: {WANTED}; it has {has or 'none'}")
+            separated = ", or say what separates them with --delimiter" if len(rows.names) == 1 else ""
+            raise InputError(f"{path}: {WANTED}; it has {has or 'none'}{separated}")
         for number, record, why in rows:
             place = f"{path}: {rows.unit} {number}"
-            yield place, record if why is None else InputError(f"{place}: {why}")
+            yield place, record if why is None else InputError(_of_labels(f"{place}: {why}"))
+
+
+@contextmanager
+def _options_named() -> Iterator[None]:
+    """Name the options of labels in an InputError that names those of tables."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(_of_labels(str(error))) from error
+
+
+def _of_labels(message: str) -> str:
+    return re.sub("--(encoding|delimiter)", r"--labels-\1", message)

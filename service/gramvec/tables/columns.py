@@ -200,4 +200,7 @@ def _check_named(table: Columns, columns: Sequence[str], options: dict[str, str]
         if name not in table.found:
             there = ", ".join(map(quoted, sorted(table.found)[:MOST_NAMED])) or "none"
             option = (options or {}).get(name, "--column")
-            raise InputError(f"{table.name}: has no column {name!r}; it has {there}: choose one with {option}")
+            separated = ", or say what separates them with --delimiter" if len(table.found) == 1 else ""
+            raise InputError(
+                f"{table.name}: has no column {name!r}; it has {there}: choose one with {option}{separated}"
+            )

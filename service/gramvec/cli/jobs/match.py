@@ -65,6 +65,8 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
 @click.option("--explain", is_flag=True, help="Add the words that both texts share, and those that only one has.")
 @click.option("--labels", type=TABLE, multiple=True, metavar="FILE",
               help="Learn from pairs: columns left, right (ids) and match (1 or 0); repeatable.")  # fmt: skip
+@click.option("--labels-delimiter", metavar="TEXT", help="As --delimiter, of --labels.  [by the header]")
+@click.option("--labels-encoding", default=UTF_8, show_default=True, help="As --encoding, of --labels.")
 @click.option("--save-matcher", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write what --labels taught to this file of JSON.")  # fmt: skip
 @click.option("--matcher", type=TABLE, metavar="FILE", help="Match by a matcher that --save-matcher wrote.")
@@ -74,7 +76,8 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
 @click.option("--left-format", type=click.Choice(FORMS), help="[by LEFT's ending, or txt]")
 @click.option("--right-format", type=click.Choice(FORMS), help="[by RIGHT's ending, or txt]")
 @click.option("--delimiter", help="Character between the columns of CSV tables, such as ';' or tab.  [by the header]")
-@click.option("--encoding", default=UTF_8, show_default=True, help="Encoding of both tables, such as cp1252.")
+@click.option("--encoding", default=UTF_8, show_default=True, metavar="TEXT[=OTHER]",
+              help="Encoding of both tables, such as cp1252; of RIGHT, if it differs, OTHER.")  # fmt: skip
 @on_error_option
 @threads_option
 def match_command(
@@ -91,6 +94,8 @@ def match_command(
     id_column: str | None,
     explain: bool,
     labels: tuple[Path, ...],
+    labels_delimiter: str | None,
+    labels_encoding: str,
     save_matcher: Path | None,
     matcher: Path | None,
     review: Path | None,
@@ -118,19 +123,20 @@ def match_command(
     """  # noqa: D301 - click takes the character, not its escape
     if every and (top or one_to_one):
         raise click.UsageError("--all writes every row above the threshold; give it without --top and --one-to-one")
-    asked = LabelOptions(labels, matcher, save_matcher, review, review_pairs)
+    asked = LabelOptions(labels, labels_delimiter, labels_encoding, matcher, save_matcher, review, review_pairs)
     asked.check((left, right, output))
     known = asked.known()
     columns = _columns(on, known)
     form = form or (form_of(output) if output is not None and form_of(output) in OUTPUTS else "csv")
     blocks = _names("--block", block) if block else None
+    encodings = _names("--encoding", encoding)
     ids = _names("--id", id_column) if id_column else (None, None)
     with told_to_stop():
         tables = []
         for side, (path, form_in) in enumerate([(left, left_format), (right, right_format)]):
             wanted = [one[:2][side] for one in columns] + ([blocks[side]] if blocks else [])
             with progress(f"reading {path.name}") as watch:
-                given = FileFormat(form_in or form_of(path), delimiter, encoding)
+                given = FileFormat(form_in or form_of(path), delimiter, encodings[side])
                 tables.append(read_table(path, given, wanted, ids[side], on_error=on_error, watch=watch))
         one, other = tables
         fields = [Field(one.columns[a], other.columns[b], weight) for a, b, weight in columns]

@@ -50,9 +50,11 @@ class MatchOptions(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """The options --labels, --matcher, --save-matcher, --review and --review-pairs."""
+    """The options --labels and --labels-..., --matcher, --save-matcher, --review and --review-pairs."""
 
     labels: tuple[Path, ...]
+    delimiter: str | None
+    encoding: str
     matcher: Path | None
     saved: Path | None
     review: Path | None
@@ -120,7 +122,10 @@ class LabelOptions:
         return found
 
     def _read(self, tables: tuple[MatchTable, MatchTable], on_error: OnError) -> PairLabels:
-        labels, skipped = read_labels(self.labels, tables[0].ids, tables[1].ids, on_error=on_error)
+        labels, skipped = read_labels(
+            self.labels, tables[0].ids, tables[1].ids, delimiter=self.delimiter, encoding=self.encoding,
+            on_error=on_error,
+        )  # fmt: skip
         if skipped:
             click.echo(f"skipped {skipped:,} labels that are bad or contradict another", err=True)
         return labels
