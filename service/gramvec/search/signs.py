@@ -24,7 +24,7 @@ from gramvec.search.vectors import largest, map_file, open_behind
 from gramvec.text.arrays import Int64s, UInt64s
 
 # As in native/signs.h.
-BLOCK_ROWS, ENTRIES, ROUNDS = 64, 16, 4
+BLOCK_ROWS, ENTRIES, LARGEST_ENTRY, ROUNDS = 64, 16, 31, 4
 # Bits of a turned number behind the point.
 FRACTION_BITS = 6
 # A sum of one entry of each table is at most this.
@@ -196,7 +196,7 @@ def tables_of(queries: Whole) -> SignBytes:
     """Return uint8[q, columns, 2, 16] tables of turned queries int32[q, d].
 
     An entry is the sum of those of four numbers whose bits are set in the entry's place, less the least of such sums,
-    times what makes the largest entry of a query 255, or less where so many columns would have too large a sum.
+    times what makes the largest entry of a query LARGEST_ENTRY, or less where sums of so many columns would be too large.
     """
     q, d = queries.shape
     groups = 2 * columns_of(d)
@@ -206,7 +206,7 @@ def tables_of(queries: Whole) -> SignBytes:
     sums = fours.reshape(q, groups, 1, 4) @ bits.T[None, None]
     sums = sums[:, :, 0] - sums[:, :, 0].min(axis=2, keepdims=True)
     most = np.maximum(sums.max(axis=(1, 2), keepdims=True), 1)
-    entries = (sums * min(255, MOST_SUM // groups) + most // 2) // most
+    entries = (sums * min(LARGEST_ENTRY, MOST_SUM // groups) + most // 2) // most
     return np.ascontiguousarray(entries.astype(np.uint8).reshape(q, groups // 2, 2, ENTRIES))
 
 
@@ -218,7 +218,7 @@ def scanned(
     Args:
         blocks: uint8[b, columns, 64], contiguous.
         rows: rows in the blocks.
-        tables: uint8[q, columns, 2, 16].
+        tables: uint8[q, columns, 2, 16], of entries up to LARGEST_ENTRY.
         allowed: uint64[b], a bit for each row that may be found; None for all.
         most: rows for each query; of equal sums the first rows are taken.
     """
