@@ -23,7 +23,7 @@ from gramvec.lexical.sparse import uniform
 from gramvec.server.settings import Settings
 from http_support import RunningServer, running
 
-pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
+pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 pytest.importorskip("sparse_dot_topn", reason="SciPy is not installed: pip install '.[match]'")
 
 RECORDS = [

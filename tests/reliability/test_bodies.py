@@ -18,7 +18,7 @@ from gramvec.classify.head import Head
 from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
 
-for _module in ("numkong", "scipy"):
+for _module in ("tantivy", "scipy"):
     pytest.importorskip(_module, reason="the extras are not installed: pip install '.[search,match]'")
 
 ERROR_TYPES = {"validation", "empty", "too_large", "overloaded", "unhealthy", "backend", "unauthorized", "not_found"}

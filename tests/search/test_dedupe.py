@@ -18,7 +18,7 @@ from gramvec.search import dedupe
 from gramvec.search.dedupe import Features, groups, same_numbers, similar_pairs
 from gramvec.search.dedupe_io import DedupeResult, read_texts
 
-for _module in ("numkong", "tantivy", "scipy"):
+for _module in ("tantivy", "scipy"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install '.[search]'")
 
 LINES = ["Kingston SSD 2TB drive", "Kingston SSD 4TB drive", "bananas", "Kingston SSD 2 TB drive", "bananas", "x" * 9]

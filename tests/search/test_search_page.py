@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 PAGE = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
 
-pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
+pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 
 
 def test_the_examples_of_the_page_run(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import gramvec
 from gramvec import Embedder
 from gramvec.errors import InputError
 
-pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
+pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 
 TEXTS = ["cheap flights", "ripe bananas", "low-cost air fares"]
 

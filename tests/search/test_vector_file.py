@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gramvec.errors import InputError
+from gramvec.native import loops
 from gramvec.search import vectors
 from gramvec.search.vectors import VectorFile, quantize_rows, stride_of, zero_rows
-
-pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
 
 
 def written(folder: Path, units: np.ndarray) -> VectorFile:
@@ -61,6 +60,28 @@ def test_cosines_are_near_those_before_rounding(tmp_path: Path) -> None:
     units = drawn(0, 500, 300)
     file = written(tmp_path, units)
     np.testing.assert_allclose(file.cosines(units[7], np.arange(500)), units @ units[7], atol=0.006)
+
+
+@pytest.mark.skipif(loops is None, reason="the loops in C are not built")
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 100), d=st.integers(1, 70), some=st.booleans())
+def test_the_loop_multiplies_as_numpy_does(seed: int, n: int, d: int, some: bool) -> None:
+    rng = np.random.default_rng(seed)
+    table, query = rng.integers(-128, 128, (n, d + 5)).astype(np.int8), rng.integers(-128, 128, d).astype(np.int16)
+    rows = rng.integers(0, n, 40) if some else None
+    products = np.empty(40 if some else n, np.int32)
+    loops.multiply(table, d + 5, rows, query, products)
+    assert products.tolist() == ((table if rows is None else table[rows])[:, :d].astype(np.int64) @ query).tolist()
+
+
+@pytest.mark.skipif(loops is None, reason="the loops in C are not built")
+@pytest.mark.parametrize(
+    ("stride", "rows", "d", "n"),
+    [(3, [0], 4, 1), (4, [10], 4, 1), (4, [-1], 4, 1), (4, [0, 1], 4, 1), (4, None, 4, 11), (4, None, 0, 1)],
+)
+def test_the_loop_refuses_rows_that_are_not_there(stride: int, rows: list[int] | None, d: int, n: int) -> None:
+    table, given_rows = np.zeros((10, 4), np.int8), None if rows is None else np.array(rows, np.int64)
+    with pytest.raises(ValueError, match="do not fit together"):
+        loops.multiply(table, stride, given_rows, np.zeros(d, np.int16), np.zeros(n, np.int32))
 
 
 def test_zeroed_rows_are_near_to_nothing(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from gramvec.server.routes.pages import DOCS_ASSETS
 from gramvec.server.settings import Settings
 from http_support import PATIENCE, running, served_process
 
-pytest.importorskip("numkong", reason="numkong is not installed: pip install '.[search]'")
+pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 
 KEY = "a-key-of-this-test"
 BEARER = {"authorization": f"Bearer {KEY}"}

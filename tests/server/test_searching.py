@@ -25,8 +25,7 @@ from gramvec.server.routes import search as route
 from gramvec.server.settings import Settings, settings_from
 from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, running, served_process, until
 
-for _module in ("numkong", "tantivy"):
-    pytest.importorskip(_module, reason=f"{_module} is not installed: pip install '.[search]'")
+pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 
 RECORDS = [
     {"text": "lost parcel", "team": "post", "n": 1},
@@ -280,7 +279,7 @@ def test_an_index_that_cannot_be_served_is_refused_at_the_start(
         with pytest.raises(InputError, match=sentence):
             create_app(Settings(index=(f"things={file}",)), embedder)
     with monkeypatch.context() as patch:
-        patch.setitem(__import__("sys").modules, "numkong", None)
+        patch.setitem(__import__("sys").modules, "tantivy", None)
         with pytest.raises(InputError, match="pip install 'gramvec\\[search\\]'"):
             create_app(Settings(index=(f"things={path}",)), small)
 

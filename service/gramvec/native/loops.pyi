@@ -140,3 +140,16 @@ def scan(
 
     Raises ValueError if the arrays do not fit together.
     """
+
+def multiply(
+    table: Array,  # int8[n, stride]
+    stride: int,
+    rows: Array | None,  # int64[m]; None for the first m
+    query: Array,  # int16[d] of numbers of int8, 1 to 65,536
+    products: Array,  # int32[m]
+    /,
+) -> None:
+    """Write the products of a query with the first d numbers of rows of a table.
+
+    Raises ValueError if the arrays do not fit together.
+    """

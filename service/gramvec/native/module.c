@@ -585,6 +585,7 @@ static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, ME
                                   {"word_ngrams", word_ngrams, METH_O, NULL},
                                   {"turn", turn_rows, METH_VARARGS, NULL},
                                   {"scan", scan, METH_VARARGS, NULL},
+                                  {"multiply", multiply, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {

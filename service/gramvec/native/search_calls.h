@@ -1,4 +1,4 @@
-/* gramvec.native.word_ngrams, turn and scan: see loops.pyi. A part of module.c, whose buffers it takes. */
+/* gramvec.native.word_ngrams, turn, scan and multiply: see loops.pyi. A part of module.c, whose buffers it takes. */
 
 /* ---- word_ngrams ---- */
 
@@ -139,6 +139,53 @@ static PyObject *scan(PyObject *module, PyObject *args) {
 done:
     PyMem_RawFree(best);
     PyMem_RawFree(histogram);
+    let_go(&buffers);
+    return result;
+}
+
+/* ---- products ---- */
+
+/* Rows that are fetched ahead: candidates lie far from each other, so that each would be waited for. */
+enum { ROWS_AHEAD = 8 };
+
+/* Multiply a query with rows of a table, or with its first n where rows is NULL. */
+FOR_EACH_CPU static void multiply_rows(const int8_t *table, int64_t stride, const int64_t *rows, int64_t n,
+                                       const int16_t *query, int64_t d, int32_t *products) {
+    for (int64_t r = 0; r < n; r++) {
+        const int8_t *row = table + (rows ? rows[r] : r) * stride;
+        if (rows && r + ROWS_AHEAD < n)
+            for (int64_t i = 0; i < stride; i += CACHE_LINE)
+                __builtin_prefetch(table + rows[r + ROWS_AHEAD] * stride + i);
+        int32_t product = 0;
+        for (int64_t i = 0; i < d; i++) product += (int16_t)row[i] * query[i];
+        products[r] = product;
+    }
+}
+
+static PyObject *multiply(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *given_table, *given_rows, *given_query, *given_products, *result = NULL;
+    Py_ssize_t stride, n_bytes, n_rows = 0, d, n;
+    if (!PyArg_ParseTuple(args, "OnOOO", &given_table, &stride, &given_rows, &given_query, &given_products)) return NULL;
+    Buffers buffers = {.count = 0};
+    const int64_t *rows = NULL;
+    const int8_t *table = hold(&buffers, given_table, 1, &n_bytes, 0);
+    const int16_t *query = table ? hold(&buffers, given_query, 2, &d, 0) : NULL;
+    int32_t *products = query ? hold(&buffers, given_products, 4, &n, PyBUF_WRITABLE) : NULL;
+    if (!products) goto done;
+    if (given_rows != Py_None && !(rows = hold(&buffers, given_rows, 8, &n_rows, 0))) goto done;
+    /* Sums of that many products of int8 stay below 2^31. */
+    int fine = d >= 1 && d <= 1 << 16 && stride >= d && (rows ? n_rows == n : n <= n_bytes / stride);
+    for (Py_ssize_t i = 0; fine && i < n_rows; i++) fine = rows[i] >= 0 && rows[i] < n_bytes / stride;
+    if (!fine) {
+        PyErr_SetString(PyExc_ValueError, "the table, rows, query and products do not fit together");
+        goto done;
+    }
+    PyThreadState *lock = give_lock(n);
+    multiply_rows(table, stride, rows, n, query, d, products);
+    take_lock(lock);
+    result = Py_NewRef(Py_None);
+done:
     let_go(&buffers);
     return result;
 }

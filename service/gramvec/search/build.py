@@ -37,7 +37,7 @@ from gramvec.search.folder import (
     write_whole,
     writing,
 )
-from gramvec.search.vectors import kernels, zero_rows
+from gramvec.search.vectors import zero_rows
 from gramvec.search.writer import IndexWriter, SeenIds
 from gramvec.tables.batches import START, BadLines, Block, Position, Reader
 from gramvec.tables.columns import OnError
@@ -96,7 +96,7 @@ def build_index(
         InputError: the input is not valid, has no text, or has an id twice; `output` holds other files.
         Interrupted: KeyboardInterrupt.
     """
-    _check_libraries()
+    tantivy()  # raises InputError where it is missing, before the work
     if embedder.space != "semantic":
         raise InputError("an index compares meaning and letters by itself; leave out space")
     for name in (column, id_column or "", *filters):
@@ -323,12 +323,6 @@ def check_model(manifest: IndexManifest, embedder: Embedder, path: Path) -> None
             f"{path}: a damaged index (vectors of {manifest.dimensions} numbers, and its model makes"
             f" {embedder.dimension}); build it again"
         )
-
-
-def _check_libraries() -> None:
-    """Raise InputError for a missing library before the work."""
-    tantivy()
-    kernels()
 
 
 def _raise_stopped(error: BaseException, said: str) -> None:

@@ -196,7 +196,8 @@ def tables_of(queries: Whole) -> SignBytes:
     """Return uint8[q, columns, 2, 16] tables of turned queries int32[q, d].
 
     An entry is the sum of those of four numbers whose bits are set in the entry's place, less the least of such sums,
-    times what makes the largest entry of a query LARGEST_ENTRY, or less where sums of so many columns would be too large.
+    times what makes the largest entry of a query LARGEST_ENTRY, or less where the sums of all columns would be too
+    large.
     """
     q, d = queries.shape
     groups = 2 * columns_of(d)

@@ -30,7 +30,7 @@ from gramvec.search.folder import (
 )
 from gramvec.search.records import Record
 from gramvec.search.signs import SignFile, signs_of
-from gramvec.search.vectors import VectorFile, kernels, rounded
+from gramvec.search.vectors import VectorFile, rounded
 from gramvec.tables import json_bounds
 from gramvec.text.arrays import Floats, Int64s
 
@@ -84,7 +84,6 @@ class Snapshot:
     def __init__(self, path: Path, threads: int) -> None:
         self.path = path
         self.manifest = read_manifest(path)
-        kernels()
         self._engine = tantivy()
         self._query = self._engine.Query
         with readable_letters(path, self.manifest) as folder, engine_errors(path):

@@ -12,7 +12,6 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterable
-from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,20 +20,13 @@ from numpy.typing import NDArray
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
+from gramvec.native import loops
 from gramvec.text.arrays import Floats, Int64s
 
 Bytes = NDArray[np.int8]
 
 # Rows that are scored again, beyond k.
 SPARE, SPARE_SHARE = 64, 8
-
-
-def kernels() -> Any:
-    """Return numkong. Raises InputError where it is not installed."""
-    try:
-        return import_module("numkong")
-    except ImportError as error:
-        raise InputError("searching needs numkong: pip install 'gramvec[search]'") from error
 
 
 def unit_vectors(embedder: Embedder, texts: list[str]) -> Floats:
@@ -146,15 +138,21 @@ class VectorFile:
         most = k + SPARE + k // SPARE_SHARE
         rows = np.arange(len(self)) if among is None else among
         if len(rows) > most:
-            # Whole rows are multiplied, 1.5 times as fast as the components only: zeros meet their last bytes.
-            query = np.zeros((1, self._raw.shape[1]), np.int8)
-            query[:, : len(unit)] = rounded(unit[None])
-            table = self._raw if among is None else self._raw[among]
-            products = np.asarray(kernels().dots_packed(table, kernels().dots_pack(query)))[:, 0]
+            products = self._products(rounded(unit[None])[0].astype(np.int16), among)
             rows = np.sort(largest(products * self._finite(rows), rows, most)[1])
         cosines = self.cosines(unit, rows)
         order = np.lexsort((rows, -cosines))[:k]
         return rows[order], cosines[order]
+
+    def _products(self, query: NDArray[np.int16], among: Int64s | None) -> NDArray[np.int32]:
+        """Return the products of int16[d] numbers of int8 with some rows, None for all."""
+        products = np.empty(len(self) if among is None else len(among), np.int32)
+        if loops is not None:
+            loops.multiply(self._raw, self._raw.shape[1], among, query, products)
+        else:
+            table = self._table if among is None else self._table[among]  # type: ignore[unreachable]
+            products[:] = np.einsum("ij,j->i", table, query, dtype=np.int32)
+        return products
 
     def _finite(self, rows: Int64s) -> Floats:
         # An untrusted file may hold any float; a length has to be one of int8 rows.

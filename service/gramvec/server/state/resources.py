@@ -1,7 +1,6 @@
 """Indexes and heads: files that belong to a model, opened beside it, and reopened when they change.
 
-Their readers are imported only where there is one: `gramvec.search` brings tantivy and numkong, which vectors do not
-need.
+Their readers are imported only where there is one: `gramvec.search` brings tantivy, which vectors do not need.
 """
 
 from __future__ import annotations
