@@ -37,7 +37,7 @@ MOST_HEADS = 1_000
 LONGEST_HEAD = 2_048
 
 
-class Connection(asyncio.Protocol):
+class Connection(FlowControl):
     """A connection. A request is read once the one before it is answered; what is sent ahead stays bytes until then.
 
     Args:
@@ -45,6 +45,7 @@ class Connection(asyncio.Protocol):
     """
 
     def __init__(self, connections: Connections) -> None:
+        super().__init__()
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         # When the last bytes arrived, when the current phase (idle, head, body) began, and its bytes of a body.
@@ -54,16 +55,15 @@ class Connection(asyncio.Protocol):
         self._head: HeadReader | None = None  # of a request that has begun to arrive
         self._request: RequestResponse | None = None  # that is being read or answered
         self._body: Chunked | Counted | None = None  # of that request, until it has ended
-        self._ahead = b""  # bytes behind that request
-        self._held = 0  # bytes of the head or ahead that all connections count
+        self._ahead = b""  # bytes that are not parsed yet
+        self._held = 0  # bytes of a head or ahead that all connections count
         self._discarded = 0  # bytes of a body that arrived after the answer
         self._fresh = True
         self._reading = self._deaf = self._half_closed = False
 
     def connection_made(self, transport: Any) -> None:
         """Accept the connection, or answer that there are too many."""
-        self.transport: asyncio.Transport = transport
-        self.flow = FlowControl(transport)
+        self.transport = transport
         self._secured = transport.get_extra_info("sslcontext") is not None
         self._server, self._client = (_address(transport.get_extra_info(f"{end}name")) for end in ("sock", "peer"))
         self._connections.members.add(self)
@@ -78,16 +78,12 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse what has arrived, or keep it for later."""
         self._heard = self._loop.time()
-        if self._deaf:
-            return
-        if self._ahead or (self._request is not None and self._body is None):
-            self._keep(self._ahead + data)
-        else:
-            self._read_on(data)
+        if not self._deaf:
+            self._read_on(self._ahead + data)
 
     def eof_received(self) -> bool:
         """Return True to keep our side open for a complete request, though the client has closed its side."""
-        self.flow.end_reading()
+        self.ended = True
         request = self._request
         if request is None or self._body is not None or request.complete or request.disconnected:
             return False
@@ -100,21 +96,11 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release everything, and wake those who wait for the client."""
-        self._deaf = True
         self._connections.members.discard(self)
-        self._count(0)
-        self._ahead, self._head = b"", None
-        self.flow.resume_writing()
+        self._end_reading()
+        self.resume_writing()
         if self._request is not None:
             self._request.disconnect()
-
-    def pause_writing(self) -> None:
-        """Note that the client is slow to take an answer."""
-        self.flow.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Note that the client has taken most of it."""
-        self.flow.resume_writing()
 
     # For `Connections`
 
@@ -143,7 +129,7 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
         elif self._deaf or closing:
             pass
-        elif self.flow.read_paused or (self._request is not None and self._body is None):
+        elif self.read_paused or (self._request is not None and self._body is None):
             self._since = self._heard = now  # the server caused the delay
         elif self._body is not None:
             limit = settings.body_timeout_seconds
@@ -171,36 +157,32 @@ class Connection(asyncio.Protocol):
     # Reading
 
     def _read_on(self, data: bytes) -> None:
-        self._reading = True
-        self._ahead = data
-        begun = 0
-        while self._ahead and not self._deaf:
-            data, self._ahead = self._ahead, b""
-            if self._body is not None:
-                self._read_body(data)
-            elif self._request is not None:
-                self._keep(data)
-                break
-            elif begun < REQUESTS_A_TURN:
-                self._read_head(data)
-                begun += 1
-            else:
-                self._keep(data)
+        """Parse as much as is due now, and keep the rest."""
+        self._reading, self._ahead = True, data
+        turns = 0
+        while self._ahead and not (self._deaf or (self._request is not None and self._body is None)):
+            if turns == REQUESTS_A_TURN:
                 self._loop.call_soon(self._read_kept)
                 break
+            data, self._ahead = self._ahead, b""
+            turns += 1
+            if self._body is None:
+                self._read_head(data)
+            else:
+                self._read_body(data)
+                if self._body is not None:  # many small chunks: the others have their turn
+                    turns = REQUESTS_A_TURN
         self._reading = False
-
-    def _keep(self, data: bytes) -> None:
-        self._ahead = data
-        self.flow.pause_reading(FlowControl.AHEAD)
-        self._count(len(data))
+        if self._ahead:
+            self.pause_reading(self.AHEAD)
+        elif self.read_paused:
+            self.resume_reading(self.AHEAD)
+        if self._ahead or self._head is not None or self._held:
+            self._count()
 
     def _read_kept(self) -> None:
-        if self._request is None and not self._deaf:
-            self._count(0)
+        if self._ahead and not self._reading:
             self._read_on(self._ahead)
-            if not self._ahead:
-                self.flow.resume_reading(FlowControl.AHEAD)
 
     def _read_head(self, data: bytes) -> None:
         reader, connections = self._head, self._connections
@@ -222,11 +204,9 @@ class Connection(asyncio.Protocol):
             self._refuse(refusal)
             return
         if found is None:
-            self._count(reader.size)
             return
         head, size = found
         self._head = None
-        self._count(0)
         if whole:
             connections.keep_head(data[:size], head)
         self._begin(head, data[size:])
@@ -234,7 +214,7 @@ class Connection(asyncio.Protocol):
     def _begin(self, head: RequestHead, rest: bytes) -> None:
         self._fresh = False
         request = self._request = RequestResponse(
-            self._scope(head), head, self.transport, self.flow, self._connections.date, self._answered
+            self._scope(head), head, self, self._connections.date, self._answered
         )
         if self._connections.retiring:
             request.keep_alive = False
@@ -257,55 +237,38 @@ class Connection(asyncio.Protocol):
         assert body is not None
         assert request is not None
         try:
-            content, rest = body.feed(data)
+            content, self._ahead, ended = body.feed(data)
         except Refused as refusal:
             self._refuse(refusal)
             return
-        self._body_bytes += len(data)
-        if request.complete:
+        self._body_bytes += len(data) - len(self._ahead)
+        if ended:
+            self._body = None
+        elif request.complete:
             self._discarded += len(content)
-        if rest is None:
-            request.body_arrived(content, more=True)
-            if self._discarded > MOST_DISCARDED_BYTES:
-                self._part()
-            elif body.held_up:
-                self.flow.pause_reading(FlowControl.TURN)
-                self._loop.call_soon(self._read_held_up)
-            return
-        self._body = None
-        self._ahead = rest
-        request.body_arrived(content, more=False)
-        if request.complete:
+        request.body_arrived(content, more=not ended)
+        if self._discarded > MOST_DISCARDED_BYTES:
+            self._part()
+        elif ended and request.complete:
             self._settle()
 
-    def _read_held_up(self) -> None:
-        if self._body is not None and not self._deaf:
-            self.flow.resume_reading(FlowControl.TURN)
-            self._reading = True
-            self._read_body(b"")
-            self._reading = False
-            if self._ahead:
-                self._read_on(self._ahead)
-
     def _scope(self, head: RequestHead) -> dict[str, Any]:
-        path, raw_path, query = head.target
         return {
             "type": "http",
             "asgi": ASGI,
-            "http_version": head.version,
             "server": self._server,
             "client": self._client,
             "scheme": "https" if self._secured else "http",
             "root_path": "",
-            "method": head.method,
-            "path": path,
-            "raw_path": raw_path,
-            "query_string": query,
             "headers": head.headers.copy(),
+            **head.scope,
         }
 
-    def _count(self, size: int) -> None:
+    def _count(self) -> None:
         """Count the bytes of this connection that belong to no request yet."""
+        size = 0 if self._head is None else self._head.size
+        if self._body is None:
+            size += len(self._ahead)
         counted = max(0, size - UNCOUNTED_BYTES)
         if counted != self._held:
             more, self._held = counted - self._held, counted
@@ -327,22 +290,19 @@ class Connection(asyncio.Protocol):
                 self.transport.close()
             return
         # What the application did not take of the body is dropped, and the rest is read, to find the next request.
-        self.flow.resume_reading(FlowControl.BODY)
+        self.resume_reading(self.BODY)
         if self._body is None:
             self._settle()
 
     def _settle(self) -> None:
         self._request = None
         self._begin_phase()
-        if self._ahead and not self._reading:
-            self._read_kept()
+        self._read_kept()
 
     def _refuse(self, refusal: Refused) -> None:
         """Read no more of this connection. A complete request is answered first."""
-        self._deaf = True
         request, url = self._request, b"" if self._head is None else self._head.url
-        self._ahead, self._head = b"", None
-        self._count(0)
+        self._end_reading()
         if request is None or not (request.started or self._body is None):
             begun = request is not None and request.begun
             if request is not None:
@@ -356,14 +316,18 @@ class Connection(asyncio.Protocol):
         else:
             request.keep_alive = False
 
+    def _end_reading(self) -> None:
+        self._deaf, self._ahead, self._head = True, b"", None
+        self._count()
+
     def _part(self) -> None:
         """Close our side now, and the connection after a while (RFC 9112, 9.6).
 
         What a client sends until it hears of the end would otherwise reset the connection, and lose the answer.
         """
-        self._deaf = True
+        self._end_reading()
         if not self.transport.is_closing():
-            self.flow.resume_reading(FlowControl.ALL)
+            self.resume_reading(self.ALL)
             if not self._secured:
                 self.transport.write_eof()
             self._loop.call_later(LINGER_SECONDS, self.transport.close)

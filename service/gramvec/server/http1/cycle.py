@@ -30,21 +30,25 @@ _bad_name = re.compile(rb"[^!#$%&'*+.^_`|~0-9A-Za-z-]").search
 _bad_value = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
 
 
-class FlowControl:
+class FlowControl(asyncio.Protocol):
     """Pauses of one connection, so that neither side fills our memory.
 
-    Reading pauses for any of three reasons: the application does not take a BODY, the client has sent requests AHEAD,
-    or other connections have their TURN. `write_paused`: the client is slow to take what was written.
+    Reading pauses for any of two reasons: the application does not take a BODY, or bytes AHEAD are not read yet: the
+    client has sent further requests, or other connections have their turn.
+
+    Attributes:
+        ended: reading never goes on, because the client has closed its side.
+        write_paused: the client is slow to take what was written.
     """
 
-    BODY, AHEAD, TURN, ALL = 1, 2, 4, 7
+    BODY, AHEAD, ALL = 1, 2, 3
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
+    transport: asyncio.Transport
+
+    def __init__(self) -> None:
         self._paused = 0
         self._writable: asyncio.Future[None] | None = None
-        self._ended = False
-        self.write_paused = False
+        self.ended = self.write_paused = False
 
     @property
     def read_paused(self) -> bool:
@@ -54,19 +58,15 @@ class FlowControl:
     def pause_reading(self, reason: int) -> None:
         """Stop reading."""
         if not self._paused:
-            self._transport.pause_reading()
+            self.transport.pause_reading()
         self._paused |= reason
 
     def resume_reading(self, reasons: int) -> None:
         """Read again, unless another reason is left."""
         if self._paused:
             self._paused &= ~reasons
-            if not self._paused and not self._ended:
-                self._transport.resume_reading()
-
-    def end_reading(self) -> None:
-        """Never resume: the client has closed its side."""
-        self._ended = True
+            if not self._paused and not self.ended:
+                self.transport.resume_reading()
 
     def pause_writing(self) -> None:
         """Make `drain` wait."""
@@ -91,7 +91,7 @@ class RequestResponse:
     Args:
         scope: ASGI's.
         head: of the request.
-        transport, flow: of its connection.
+        flow: of its connection.
         date: returns the Date header line.
         answered: called once the whole answer is written.
 
@@ -105,7 +105,6 @@ class RequestResponse:
         self,
         scope: Scope,
         head: RequestHead,
-        transport: asyncio.Transport,
         flow: FlowControl,
         date: Callable[[], bytes],
         answered: Callable[[], None],
@@ -117,9 +116,8 @@ class RequestResponse:
         self.disconnected = False
         self.more_body = True
         self.started = self.complete = False
-        self._version = head.version
         self._waits = head.waits
-        self._transport = transport
+        self._transport = flow.transport
         self._flow = flow
         self._date = date
         self._answered = answered
@@ -158,7 +156,7 @@ class RequestResponse:
         A client that has closed both sides of its connection looks like one that has closed its own, until something is
         sent and the connection is reset.
         """
-        if not self.started and self._version == "1.1":
+        if not self.started and self.scope["http_version"] == "1.1":
             self._transport.write(CONTINUE)
 
     def disconnect(self) -> None:
@@ -266,7 +264,7 @@ class RequestResponse:
         self._left = 0 if self._bodiless or length is None else length
         if self._bodiless or length is not None:
             return []
-        if self._version == "1.0":  # knows no chunks
+        if self.scope["http_version"] == "1.0":  # knows no chunks
             self.keep_alive, self._left = False, UNTIL_CLOSED
             return []
         self._left = IN_CHUNKS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 import httptools
@@ -31,7 +31,7 @@ CHUNKS_A_TURN = 4096
 _bad_line_end = re.compile(rb"\r[^\n]|[^\r]\n").search
 
 
-class Refused(Exception):
+class Refused(HttpError):
     """A request that is answered without the application; the connection is closed afterwards.
 
     Args:
@@ -42,16 +42,12 @@ class Refused(Exception):
     """
 
     def __init__(self, status: int, sentence: str, *, error_type: ErrorType = "validation", retry: int = 0) -> None:
-        super().__init__(sentence)
-        self.status = status
-        self._error_type: ErrorType = error_type
-        self._retry = retry
+        later = {"Retry-After": str(retry)} if retry else {}
+        super().__init__(status, error_type, sentence, {"Connection": "close", **later})
 
     def answer(self, target: bytes = b"") -> bytes:
         """Return the whole answer, in OpenAI's shape if the target of the request is below /v1."""
-        headers = {"Connection": "close"} | ({"Retry-After": str(self._retry)} if self._retry else {})
-        path = target.partition(b"?")[0].decode("latin-1")
-        refusal = error_response(HttpError(self.status, self._error_type, str(self), headers), path)
+        refusal = error_response(self, target.partition(b"?")[0].decode("latin-1"))
         first = f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()
         return b"\r\n".join([first, *(b"%b: %b" % header for header in described(refusal)), b"", *refusal.body])
 
@@ -61,38 +57,18 @@ def not_http() -> Refused:
     return Refused(400, "the request is not HTTP/1.1; send it again over another connection")
 
 
-class Target(NamedTuple):
-    """The target of a request line, in ASGI's parts."""
-
-    path: str
-    raw_path: bytes
-    query: bytes
-
-    @classmethod
-    def of(cls, url: bytes) -> Target:
-        """Parse a target. Raises httptools.HttpParserInvalidURLError."""
-        raw_path, _, query = url.partition(b"?")
-        if raw_path[:1] != b"/" or raw_path[:2] == b"//" or b"#" in url:
-            parsed = httptools.parse_url(url)
-            raw_path, query = parsed.path or b"/", parsed.query or b""  # "http://host" has none
-        path = raw_path.decode("ascii")
-        return cls(unquote(path) if "%" in path else path, raw_path, query)
-
-
 class RequestHead:
     """A parsed head.
 
     Attributes:
         url: the target as it was sent.
-        version: "1.0" or "1.1".
         headers: with lower-case names.
+        scope: the method, version and parts of the target as ASGI has them.
         length: bytes of the body, CHUNKED if it is in chunks.
         waits: the client sends its body only after a 100 (Continue).
     """
 
-    method: str
-    target: Target
-    version: str
+    scope: dict[str, Any]
     length: int
     keep_alive: bool
     waits: bool
@@ -140,20 +116,17 @@ class RequestHead:
         known = dict(self.headers)
         if len(known) < len(self.headers):
             self._check_single()
-        self.method, self.version = parser.get_method().decode("ascii"), parser.get_http_version()
-        if self.version not in ("1.1", "1.0"):
+        method, version = parser.get_method().decode("ascii"), parser.get_http_version()
+        if version not in ("1.1", "1.0"):
             raise not_http()
-        if self.method == "CONNECT":
+        if method == "CONNECT":
             sentence = "CONNECT asks for a tunnel, and this is no proxy; use one of the methods that /docs lists"
             raise Refused(400, sentence)
-        if b"host" not in known and self.version == "1.1":
+        if b"host" not in known and version == "1.1":
             raise Refused(400, "the request has no Host header, which HTTP/1.1 wants; send one")
-        try:
-            self.target = Target.of(self.url)
-        except httptools.HttpParserError:
-            raise not_http() from None
-        self.keep_alive = self.version == "1.1" and not (b"connection" in known and _asks_to_close(self.headers))
-        self.waits = b"expect" in known and self.version == "1.1" and known[b"expect"].lower() == b"100-continue"
+        self.scope = {"method": method, "http_version": version, **_target(self.url)}
+        self.keep_alive = version == "1.1" and not (b"connection" in known and _asks_to_close(self.headers))
+        self.waits = b"expect" in known and version == "1.1" and known[b"expect"].lower() == b"100-continue"
         self.length = int(known.get(b"content-length", b"0"))  # httptools has refused whatever is not a number
         if b"transfer-encoding" in known:
             # RFC 9112, 6.1: no other coding is known here, and two lengths of a body are one too many.
@@ -166,6 +139,19 @@ class RequestHead:
         for name in names:
             if names.count(name) > 1:
                 raise Refused(400, f"the request has more than one header named {name.decode()}; send one")
+
+
+def _target(url: bytes) -> dict[str, Any]:
+    """Return the parts of a target as ASGI has them. Raises Refused."""
+    raw_path, _, query = url.partition(b"?")
+    if raw_path[:1] != b"/" or raw_path[:2] == b"//" or b"#" in url:
+        try:
+            parsed = httptools.parse_url(url)
+        except httptools.HttpParserError:
+            raise not_http() from None
+        raw_path, query = parsed.path or b"/", parsed.query or b""  # "http://host" has none
+    path = raw_path.decode("ascii")
+    return {"path": unquote(path) if "%" in path else path, "raw_path": raw_path, "query_string": query}
 
 
 def _asks_to_close(headers: Headers) -> bool:
@@ -225,11 +211,8 @@ _field = re.compile(_TOKEN + rb":[^\x00-\x08\x0a-\x1f\x7f]*+").fullmatch
 MOST_DIGITS = 16
 
 
-class Piece(NamedTuple):
-    """Parsed bytes of a body: its content, and what lies behind its end, None if it has not ended."""
-
-    content: bytes
-    rest: bytes | None
+# Parsed bytes of a body: its content, what lies behind, and whether that is behind its end.
+Piece = tuple[bytes, bytes, bool]
 
 
 class Counted:
@@ -237,15 +220,12 @@ class Counted:
 
     def __init__(self, length: int) -> None:
         self._left = length
-        self.held_up = False
 
     def feed(self, data: bytes) -> Piece:
         """Parse more bytes."""
         left = self._left
-        if len(data) < left:
-            self._left = left - len(data)
-            return Piece(data, None)
-        return Piece(data[:left], data[left:])
+        self._left = left - len(data)
+        return data[:left], data[left:], len(data) >= left
 
 
 class Chunked:
@@ -259,18 +239,18 @@ class Chunked:
         self._line = b""
         self._left = 0  # of this chunk
         self._read_chunk = _first_chunk
-        self._in_trailer = self.held_up = False
+        self._in_trailer = False
         self._extension_bytes = self._trailer_bytes = 0
 
     def feed(self, data: bytes) -> Piece:
-        """Parse more bytes. Raises Refused."""
-        if self._line:
-            data, self._line = self._line + data, b""
+        """Parse more bytes, up to so many chunks that others have to have their turn. Raises Refused."""
+        data, self._line = self._line + data, b""
         contents: list[bytes] = []
-        at, left, self.held_up = 0, self._left, False
+        at, left = 0, self._left
         for _ in range(CHUNKS_A_TURN):
             if self._in_trailer:
-                return Piece(b"".join(contents), self._read_trailer(data, at))
+                rest = self._read_trailer(data, at)
+                return b"".join(contents), rest or b"", rest is not None
             content = data[at : at + left]
             contents.append(content)
             left -= len(content)
@@ -280,16 +260,15 @@ class Chunked:
             line = self._read_chunk(data, at)
             if line is None:
                 self._keep_line(data[at:])
+                at = len(data)
                 break
             size, extension = line.groups()
             if extension:
                 self._extension_bytes += self._check_extension(len(extension))
             at, left, self._read_chunk = line.end(), int(size, 16), _next_chunk
             self._in_trailer = not left
-        else:
-            self._line, self.held_up = data[at:], True
         self._left = left
-        return Piece(b"".join(contents), None)
+        return b"".join(contents), data[at:], False
 
     def _check_extension(self, size: int) -> int:
         most = self._settings.max_extension_bytes
