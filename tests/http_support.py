@@ -18,7 +18,6 @@ import httpx
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.server.app import Application, create_app
-from gramvec.server.processes.run import server_for
 from gramvec.server.processes.server import Server
 from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
@@ -101,7 +100,7 @@ def running(settings: Settings, embedder: Any = None) -> Iterator[RunningServer]
 def running_app(app: Application) -> Iterator[RunningServer]:
     """The same with an application that exists."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = server_for(app)
+    server = Server(app)
     thread = threading.Thread(target=server.run, args=[[listener]], name="server")
     thread.start()
     try:

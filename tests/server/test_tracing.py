@@ -283,7 +283,7 @@ def test_none_exports_nothing(embedder: Embedder, monkeypatch: pytest.MonkeyPatc
 def test_what_is_off_imports_nothing() -> None:
     code = (
         "import sys; from gramvec.server.settings import Settings; from gramvec.server.app import create_app;"
-        "from gramvec.server.processes.run import server_for; server_for(create_app(Settings()));"
+        "from gramvec.server.processes.server import Server; Server(create_app(Settings()));"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry.sdk')]"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)

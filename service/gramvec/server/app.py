@@ -21,8 +21,7 @@ from gramvec.server.responses import error_response
 from gramvec.server.routes.table import ROUTES
 from gramvec.server.settings import Settings, settings_from_environment
 from gramvec.server.state.background import in_background
-from gramvec.server.state.models import check_aliases, check_names
-from gramvec.server.state.resources import open_attached
+from gramvec.server.state.models import check_aliases, check_names, open_attached
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry.tracing import Spans, check_tracing
 

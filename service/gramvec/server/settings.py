@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from typing import Annotated, Any, Literal, get_origin
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -33,6 +34,76 @@ NO_WORKERS_ON_CUDA = (
 )
 
 
+def aliases_of(given: Sequence[str]) -> dict[str, str]:
+    """Return the model of each alias, in the given order.
+
+    Raises:
+        ValueError: one is not NAME=MODEL, names itself, or is given twice.
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        alias, _, model = one.partition("=")
+        if not (alias and model) or not one.isprintable() or " " in one:
+            raise ValueError(f"{one!r}: is not an alias; write NAME=MODEL, as in text-embedding-3-small=gramvec-en")
+        if len(alias) > MAX_ALIAS_CHARACTERS:
+            raise ValueError(f"an alias has {len(alias)} characters, the limit is {MAX_ALIAS_CHARACTERS}; shorten it")
+        if alias == model:
+            raise ValueError(f"{alias!r}: is an alias of itself; a model has its own name anyway, so leave it out")
+        if alias in found:
+            raise ValueError(f"the alias {alias!r} is given twice; leave one out")
+        found[alias] = model
+    return found
+
+
+def named_files(given: Sequence[str]) -> dict[str, Path]:
+    """Return the file of each name, in order. Raises ValueError for what is not NAME=FILE, or a name given twice."""
+    found: dict[str, Path] = {}
+    for one in given:
+        name, _, path = one.partition("=")
+        if not name or not path:
+            raise ValueError("must be NAME=FILE, as in things=things.index")
+        if name in found:
+            raise ValueError(f"gives two files the name {name!r}; choose another for one of them")
+        found[name] = Path(path)
+    return found
+
+
+def token_files(given: Sequence[str]) -> dict[str, Path]:
+    """Return the file of each model's name, or of OTHERS, in the given order. Raises ValueError."""
+    found: dict[str, Path] = {}
+    for one in given:
+        name, path = one.split("=", 1) if "=" in one else (OTHERS, one)
+        if not path or one.startswith("="):
+            raise ValueError("must be FILE or NAME=FILE, as in cl100k_base.tiktoken")
+        if name in found:
+            raise ValueError(
+                "gives two files to " + (f"the name {name!r}" if name else "all names") + "; leave one out"
+            )
+        found[name] = Path(path)
+    return found
+
+
+def check_origins(origins: Sequence[str]) -> None:
+    """Raise ValueError for an origin that no browser would send (RFC 6454)."""
+    for origin in origins:
+        if origin != ANY_ORIGIN and not ORIGIN.fullmatch(origin):
+            raise ValueError(
+                f"{origin!r}: is not an origin; give one as in https://example.org:8443, without a path, or *"
+            )
+        if origin != origin.lower():
+            raise ValueError(f"{origin!r}: never matches, browsers send it as {origin.lower()!r}; write it so")
+
+
+def _passes(check: Callable[[tuple[str, ...]], object]) -> AfterValidator:
+    """Return a validator of a field's value, which `check` raises ValueError for."""
+
+    def validate(given: tuple[str, ...]) -> tuple[str, ...]:
+        check(given)
+        return given
+
+    return AfterValidator(validate)
+
+
 class Settings(BaseModel):
     """The service's settings. The command line derives its options and environment variables from these fields.
 
@@ -47,21 +118,21 @@ class Settings(BaseModel):
         description="Name or folder of a model to serve; may be repeated (in the variable: with spaces between),"
         " the first is the default.",
     )
-    index: tuple[str, ...] = Field(
+    index: Annotated[tuple[str, ...], _passes(named_files)] = Field(
         (),
         description="NAME=FOLDER of an index for /search, made by one of the models; may be repeated (in the variable:"
         " with spaces between).",
     )
-    head: tuple[str, ...] = Field(
+    head: Annotated[tuple[str, ...], _passes(named_files)] = Field(
         (),
         description="NAME=FILE of a head for /predict, learned on one of the models; may be repeated (in the variable:"
         " with spaces between).",
     )
-    alias: tuple[str, ...] = Field(
+    alias: Annotated[tuple[str, ...], _passes(aliases_of)] = Field(
         (),
         description="Another name for a served model, as in text-embedding-3-small=gramvec-en; may be repeated.",
     )
-    token_ids: tuple[str, ...] = Field(
+    token_ids: Annotated[tuple[str, ...], _passes(token_files)] = Field(
         (),
         description="FILE of tiktoken's by which token ids in /v1/embeddings are decoded, or NAME=FILE for one model's"
         " name or alias; may be repeated (in the variable: with spaces between).",
@@ -100,7 +171,7 @@ class Settings(BaseModel):
     api_key_file: Path | None = Field(
         None, description="File with more such keys, one a line; keeps them out of the process list."
     )
-    cors_origins: tuple[str, ...] = Field(
+    cors_origins: Annotated[tuple[str, ...], _passes(check_origins)] = Field(
         (),
         description="Origin of pages that may ask from a browser, as in https://example.org, or *; may be repeated.",
     )
@@ -199,12 +270,6 @@ class Settings(BaseModel):
             raise ValueError("names a model twice; leave one out")
         return model
 
-    @field_validator("index", "head")
-    @classmethod
-    def _files_are_named(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        named_files(given)
-        return given
-
     @property
     def indexes(self) -> dict[str, Path]:
         """The files of indexes, by name."""
@@ -220,18 +285,6 @@ class Settings(BaseModel):
     def _space_has_its_name_of_today(cls, given: object) -> object:
         return check_space_name(given)
 
-    @field_validator("alias")
-    @classmethod
-    def _aliases_are_some(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        aliases_of(given)
-        return given
-
-    @field_validator("token_ids")
-    @classmethod
-    def _encodings_are_files(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        token_files(given)
-        return given
-
     @field_validator("api_key")
     @classmethod
     def _keys_are_usable(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
@@ -240,12 +293,6 @@ class Settings(BaseModel):
             if not text or not text.isascii() or not text.isprintable() or " " in text:
                 raise ValueError("must be printable ASCII without spaces, and not empty")
         return keys
-
-    @field_validator("cors_origins")
-    @classmethod
-    def _origins_are_some(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
-        check_origins(origins)
-        return origins
 
     @model_validator(mode="before")
     @classmethod
@@ -289,59 +336,6 @@ class Settings(BaseModel):
         return self
 
 
-def aliases_of(given: Sequence[str]) -> dict[str, str]:
-    """Return the model of each alias, in the given order.
-
-    Raises:
-        ValueError: one is not NAME=MODEL, names itself, or is given twice.
-    """
-    found: dict[str, str] = {}
-    for one in given:
-        alias, _, model = one.partition("=")
-        if not (alias and model) or not one.isprintable() or " " in one:
-            raise ValueError(f"{one!r}: is not an alias; write NAME=MODEL, as in text-embedding-3-small=gramvec-en")
-        if len(alias) > MAX_ALIAS_CHARACTERS:
-            raise ValueError(f"an alias has {len(alias)} characters, the limit is {MAX_ALIAS_CHARACTERS}; shorten it")
-        if alias == model:
-            raise ValueError(f"{alias!r}: is an alias of itself; a model has its own name anyway, so leave it out")
-        if alias in found:
-            raise ValueError(f"the alias {alias!r} is given twice; leave one out")
-        found[alias] = model
-    return found
-
-
-def named_files(given: Sequence[str]) -> dict[str, Path]:
-    """Return the file of each name, in order. Raises ValueError for what is not NAME=FILE, or a name given twice."""
-    found: dict[str, Path] = {}
-    for one in given:
-        name, _, path = one.partition("=")
-        if not name or not path:
-            raise ValueError("must be NAME=FILE, as in things=things.index")
-        if name in found:
-            raise ValueError(f"gives two files the name {name!r}; choose another for one of them")
-        found[name] = Path(path)
-    return found
-
-
-def token_files(given: Sequence[str]) -> dict[str, Path]:
-    """Return the file of each model's name, or of OTHERS, in the given order. Raises ValueError."""
-    found: dict[str, Path] = {}
-    for one in given:
-        name, equals, path = one.partition("=")
-        if not equals:
-            name, path = OTHERS, one
-        elif not name:
-            raise ValueError("must be FILE or NAME=FILE, as in cl100k_base.tiktoken")
-        if not path:
-            raise ValueError("must be FILE or NAME=FILE, as in cl100k_base.tiktoken")
-        if name in found:
-            raise ValueError(
-                "gives two files to " + (f"the name {name!r}" if name else "all names") + "; leave one out"
-            )
-        found[name] = Path(path)
-    return found
-
-
 def read_keys(path: Path) -> list[str]:
     """Return the keys of a file, one a line; empty lines and those that begin with # are skipped.
 
@@ -360,17 +354,6 @@ def read_keys(path: Path) -> list[str]:
     if not keys:
         raise ValueError(f"{path}: holds no key; write one a line")
     return keys
-
-
-def check_origins(origins: Sequence[str]) -> None:
-    """Raise ValueError for an origin that no browser would send (RFC 6454)."""
-    for origin in origins:
-        if origin != ANY_ORIGIN and not ORIGIN.fullmatch(origin):
-            raise ValueError(
-                f"{origin!r}: is not an origin; give one as in https://example.org:8443, without a path, or *"
-            )
-        if origin != origin.lower():
-            raise ValueError(f"{origin!r}: never matches, browsers send it as {origin.lower()!r}; write it so")
 
 
 def settings_from(values: dict[str, Any]) -> Settings:

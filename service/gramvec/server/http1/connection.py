@@ -213,9 +213,7 @@ class Connection(FlowControl):
 
     def _begin(self, head: RequestHead, rest: bytes) -> None:
         self._fresh = False
-        request = self._request = RequestResponse(
-            self._scope(head), head, self, self._connections.date, self._answered
-        )
+        request = self._request = RequestResponse(self._scope(head), head, self, self._connections.date, self._answered)
         if self._connections.retiring:
             request.keep_alive = False
         length = head.length

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import resource
 import signal
 import socket
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
-from typing import Self
 
 from gramvec.errors import GramvecError
 from gramvec.server.app import Application, create_app
@@ -44,34 +45,21 @@ def serve(settings: Settings) -> None:
     if settings.tracing == "on":
         check_tracing()
     allow_descriptors(settings.max_connections)
-    with address_of(settings) as address, address.bound() as listener, signals_blocked():
+    with signals_blocked(), listening(settings) as listener:
         try:
-            address.listen(listener, BACKLOG)
             if settings.workers > 1 and settings.device == "auto":
                 settings = settings.model_copy(update={"device": "cpu"})
             app = create_app(settings)
             if settings.workers > 1:
                 _serve_with_workers(app, settings, listener)
             else:
-                server_for(app).run([listener])
+                Server(app).run([listener])
                 if (failure := app.state.service.failure) is not None:
                     raise GramvecError(failure)
         finally:
             # The process ends as it was told to: a second signal does not change its exit code.
             for number in STOP_SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
-
-
-def server_for(app: Application) -> Server:
-    """Return a server for an application made by `create_app`; call its `run` with the listening sockets."""
-    return Server(app)
-
-
-def address_of(settings: Settings) -> HostAndPort | UnixSocket:
-    """Return the address that the settings name."""
-    if settings.unix_socket is not None:
-        return UnixSocket(settings.unix_socket)
-    return HostAndPort(settings.host, settings.port, "http" if settings.tls_certificate is None else "https")
 
 
 def _serve_with_workers(app: Application, settings: Settings, listener: socket.socket) -> None:
@@ -98,107 +86,62 @@ def allow_descriptors(connections: int) -> None:
             )
 
 
-class HostAndPort:
-    """An address of TCP; port 0 lets the system choose one. `scheme` is what is said of it."""
+@contextmanager
+def listening(settings: Settings) -> Iterator[socket.socket]:
+    """Listen at the address of the settings, and log it; port 0 lets the system choose one.
 
-    def __init__(self, host: str, port: int, scheme: str = "http") -> None:
-        self._host = host
-        self._port = port
-        self._scheme = scheme
+    The path of a Unix socket goes when the block ends, in the process that has made it.
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def bound(self) -> socket.socket:
-        """Return a bound socket. Raises GramvecError if the address is unavailable."""
-        try:
-            family, *_, address = socket.getaddrinfo(
-                self._host, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
-            listener = socket.socket(family)
-            try:
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                listener.bind(address[:2])
-            except OSError:
-                listener.close()
-                raise
-        except OSError as error:
-            raise self._refusal(error) from error
-        return listener
-
-    def listen(self, listener: socket.socket, backlog: int) -> None:
-        """Listen, and say where. Raises GramvecError, which names what was asked for."""
-        try:
-            listener.listen(backlog)
-        except OSError as error:
-            raise self._refusal(error) from error
+    Raises:
+        GramvecError: the address is unavailable.
+    """
+    path = settings.unix_socket
+    try:
+        listener = _at_port(settings.host, settings.port) if path is None else _at_path(path)
+        made = None if path is None else (os.getpid(), path.lstat().st_ino)
+    except OSError as error:
+        asked = f"{settings.host} port {settings.port}" if path is None else path
+        # `create_server` adds the address to the system's words.
+        why = (error.strerror or str(error)).partition(" (while")[0]
+        raise GramvecError(f"cannot listen on {asked}: {why}; choose another") from error
+    if path is None:
         address, number = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
-        log.info("listening on %s://%s:%d (try /docs)", self._scheme, shown, number)
-
-    def _refusal(self, error: OSError) -> GramvecError:
-        return GramvecError(f"cannot listen on {self._host} port {self._port}: {error.strerror}; choose another")
-
-
-class UnixSocket:
-    """A path of this host, which nobody listens on: what a service that was killed has left there is replaced.
-
-    It goes when the block ends, in the process that has made it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._made: tuple[int, int] | None = None  # process and inode
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+        scheme = "http" if settings.tls_certificate is None else "https"
+        log.info("listening on %s://%s:%d (try /docs)", scheme, shown, number)
+    else:
+        log.info("listening on %s", path)
+    try:
+        with listener:
+            yield listener
+    finally:
         with suppress(OSError):
-            if self._made == (os.getpid(), self._path.lstat().st_ino):
-                self._path.unlink()
+            if path is not None and made == (os.getpid(), path.lstat().st_ino):
+                path.unlink()
 
-    def bound(self) -> socket.socket:
-        """Return a bound socket. Raises GramvecError if the address is unavailable."""
-        listener = socket.socket(socket.AF_UNIX)
-        try:
-            self._remove_what_is_left()
-            listener.bind(str(self._path))
-            self._made = os.getpid(), self._path.lstat().st_ino
-        except OSError as error:
-            listener.close()
-            raise self._refusal(error.strerror or str(error)) from error
-        except GramvecError:
-            listener.close()
-            raise
-        return listener
 
-    def listen(self, listener: socket.socket, backlog: int) -> None:
-        """Listen, and say where. Raises GramvecError."""
-        try:
-            listener.listen(backlog)
-        except OSError as error:
-            raise self._refusal(error.strerror or str(error)) from error
-        log.info("listening on %s", self._path)
+def _at_port(host: str, port: int) -> socket.socket:
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server(address[:2], family=family, backlog=BACKLOG)
 
-    def _remove_what_is_left(self) -> None:
-        try:
-            if not stat.S_ISSOCK(self._path.lstat().st_mode):
-                raise self._refusal("something else is there")
-        except FileNotFoundError:
-            return
+
+def _at_path(path: Path) -> socket.socket:
+    """Listen at a path of this host; what a service that was killed has left there is replaced."""
+    if os.path.lexists(path):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise OSError(errno.EEXIST, "something else is there")
         with socket.socket(socket.AF_UNIX) as asking:
             try:
-                asking.connect(str(self._path))
+                asking.connect(str(path))
             except ConnectionRefusedError:
-                self._path.unlink()
+                path.unlink()
             else:
-                raise self._refusal("another process listens there")
-
-    def _refusal(self, why: str) -> GramvecError:
-        return GramvecError(f"cannot listen on {self._path}: {why}; choose another")
+                raise OSError(errno.EADDRINUSE, "another process listens there")
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(str(path))
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -24,7 +24,7 @@ from gramvec.server.app import Application
 from gramvec.server.errors import HttpError, not_reloaded
 from gramvec.server.http1.connection import Connection, Connections
 from gramvec.server.processes.tls import renew_certificate, tls_options
-from gramvec.server.state.resources import Reloaded
+from gramvec.server.state.models import Reloaded
 from gramvec.server.state.service import Service
 
 log = logging.getLogger("gramvec.server")

@@ -14,7 +14,7 @@ from gramvec.server.request import Request, with_job
 from gramvec.server.responses import JSON, Response, listed_paths, to_json
 from gramvec.server.schemas import Direction, OneOrManyBody, PositiveWhole, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
-from gramvec.server.state.resources import Attached
+from gramvec.server.state.models import Attached
 
 # Scores of one request, in 110 MB: 0.8 s of a core for vectors of 300 columns, 1.6 s for 1,024 columns.
 MOST_SCORES = 2_000_000

@@ -14,8 +14,7 @@ from gramvec.embed.embedder import Embedder
 from gramvec.server.errors import HttpError, unhealthy
 from gramvec.server.request import Request
 from gramvec.server.responses import Response, to_json
-from gramvec.server.state.models import Served
-from gramvec.server.state.resources import Attached
+from gramvec.server.state.models import Attached, Served
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry import metrics
 from gramvec.server.telemetry.metrics import SECONDS, TEXTS, MetricRows
@@ -56,8 +55,7 @@ async def reload(request: Request, body: None) -> Response:
             "unauthorized",
             "models are reloaded over HTTP only where an API key is set; start with --api-key, or send SIGHUP",
         )
-    made = await service.reload()
-    return Response([to_json(made.told())])
+    return Response([to_json(await service.reload())])
 
 
 async def info(request: Request, body: None) -> Response:

@@ -1,10 +1,15 @@
-"""Models that a process serves: opening, checking, and reopening when their folders change."""
+"""Models that a process serves, with the indexes and heads that belong to them: opened, checked, and reopened.
+
+The readers of indexes and heads are imported only where there is one: `gramvec.search` brings tantivy, which vectors
+do not need.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gramvec.bundle.resolve import find_bundle
 from gramvec.embed.embedder import Embedder
@@ -13,6 +18,10 @@ from gramvec.errors import BundleError, GramvecError, InputError
 from gramvec.server.batching.batcher import Batcher
 from gramvec.server.settings import OTHERS, Settings, aliases_of, token_files
 from gramvec.server.state.token_ids import open_encodings
+
+if TYPE_CHECKING:
+    from gramvec.classify.head import Head
+    from gramvec.search.index import Index
 
 MAX_LABEL_BYTES = 1024
 
@@ -29,6 +38,46 @@ class Served(NamedTuple):
     batcher: Batcher
     label: bytes
     truncate: bool = False
+
+
+class Opened(NamedTuple):
+    """An open file: its content, its digest, the name and digest of its model, and a test for that model."""
+
+    held: Any
+    digest: str
+    model: str
+    model_digest: str
+    is_of: Callable[[Embedder], bool]
+
+
+class Kind(NamedTuple):
+    """A kind of file.
+
+    Attributes:
+        files: returns those of the settings, by name.
+        opened: reads and checks a file.
+    """
+
+    name: str
+    files: Callable[[Settings], dict[str, Path]]
+    opened: Callable[[Settings, Path], Opened]
+
+
+@dataclass(frozen=True, eq=False)
+class Attached:
+    """A served file: the name that requests give it, its content, and the name of the model it belongs to."""
+
+    kind: Kind
+    name: str
+    path: Path
+    held: Any
+    digest: str
+    model: str
+    model_digest: str
+
+
+# Names of what a reload may have changed, each with its digest, and whether that is another one.
+Reloaded = dict[str, list[dict[str, str | bool]]]
 
 
 def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> list[Embedder]:
@@ -50,6 +99,22 @@ def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None
             embedder.close()
         raise
     return opened
+
+
+def open_attached(
+    settings: Settings, embedders: Sequence[Embedder], tell: Callable[[str], None] = lambda _: None
+) -> list[Attached]:
+    """Open the indexes, then the heads of the settings; `tell` is called with the current step.
+
+    Raises:
+        InputError: a file is unavailable, or its model is not among these.
+    """
+    found = []
+    for kind in KINDS:
+        for name, path in kind.files(settings).items():
+            tell(f"the {kind.name} {name} is being opened")
+            found.append(_opened(settings, kind, name, path, embedders))
+    return found
 
 
 def check_there(settings: Settings) -> None:
@@ -117,23 +182,19 @@ def label_of(embedder: Embedder) -> bytes:
     return b"%b@%b" % (embedder.name.encode("unicode-escape"), embedder.digest[:12].encode())
 
 
-class Change(NamedTuple):
-    """Effect of a reload on one model or file: its name, its digest, and whether that has changed."""
-
-    name: str
-    digest: str
-    changed: bool
-
-
-def renewed(settings: Settings, serving: Sequence[Embedder]) -> list[Embedder]:
-    """Reopen every model from its folder; keep those that have not changed.
+def reopened(
+    settings: Settings, serving: Sequence[Embedder], attached: Sequence[Attached]
+) -> tuple[list[Embedder], list[Attached]]:
+    """Reopen models, and the files that belong to them; keep those that have not changed.
 
     Args:
         settings: how to open them.
         serving: the models open now; they stay open in any case.
+        attached: the files open now.
 
     Raises:
-        GramvecError: a model is unavailable, or two have the same name; new ones are closed.
+        GramvecError: a model or file is unavailable, two models have the same name, or a file belongs to none of them.
+            Everything that was opened is closed.
     """
     found: list[Embedder] = []
     try:
@@ -145,15 +206,26 @@ def renewed(settings: Settings, serving: Sequence[Embedder]) -> list[Embedder]:
             found.append(new)
         check_names(found)
         check_aliases(settings, found)
-    except GramvecError:
+        return found, [_renewed(settings, one, found) for one in attached]
+    except BaseException:
         close_but(found, serving)
         raise
-    return found
 
 
-def changes(serving: Sequence[Embedder], found: Sequence[Embedder]) -> list[Change]:
-    """Return the effect of a reload from the first to the second on each model."""
-    return [Change(new.name, new.digest, new is not old) for old, new in zip(serving, found, strict=True)]
+def effect(
+    before: tuple[Sequence[Embedder], Sequence[Attached]], after: tuple[Sequence[Embedder], Sequence[Attached]]
+) -> Reloaded:
+    """Return the effect of a reload on each model, index and head."""
+
+    def changes(*pairs: tuple[Any, Any]) -> list[dict[str, str | bool]]:
+        return [{"name": new.name, "digest": new.digest, "changed": new is not old} for old, new in pairs]
+
+    files = list(zip(before[1], after[1], strict=True))
+    return {
+        "models": changes(*zip(before[0], after[0], strict=True)),
+        "indexes": changes(*(pair for pair in files if pair[1].kind is INDEX)),
+        "heads": changes(*(pair for pair in files if pair[1].kind is HEAD)),
+    }
 
 
 def close_but(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:
@@ -171,3 +243,56 @@ def _reopened(settings: Settings, path: Path) -> Embedder:
     except Exception as error:
         # An unexpected error is no reason to stop serving.
         raise BundleError(f"{path}: cannot be loaded ({type(error).__name__}: {error})") from error
+
+
+def _renewed(settings: Settings, old: Attached, embedders: Sequence[Embedder]) -> Attached:
+    # Read whole in any case: a digest is what a file says of itself, also one that was cut or changed since.
+    new = _opened(settings, old.kind, old.name, old.path, embedders)
+    same = (new.digest, new.model_digest) == (old.digest, old.model_digest)
+    return old if same else new
+
+
+def _opened(settings: Settings, kind: Kind, name: str, path: Path, embedders: Sequence[Embedder]) -> Attached:
+    found = kind.opened(settings, path)
+    for embedder in embedders:
+        if found.is_of(embedder):
+            return Attached(kind, name, path, found.held, found.digest, embedder.name, embedder.digest)
+    names = ", ".join(f"{one.name} {one.digest[:12]}" for one in embedders)
+    raise InputError(
+        f"{path}: was made with {found.model[:100]!r} {found.model_digest[:12]}, and served here is {names}; "
+        f"serve that model as well, or make the {kind.name} again"
+    )
+
+
+def _open_index(settings: Settings, path: Path) -> Opened:
+    from gramvec.search.index import Index
+
+    # Workers are as many as there are cores to be used.
+    index: Index = Index(path, threads=1 if settings.workers > 1 else None)
+    manifest = index.manifest
+    return Opened(
+        index,
+        index.digest,
+        manifest.model,
+        manifest.digest,
+        lambda embedder: (embedder.digest, embedder.dimension) == (manifest.digest, manifest.dimensions),
+    )
+
+
+def _open_head(settings: Settings, path: Path) -> Opened:
+    from gramvec.classify.head import Head
+
+    head: Head = Head.load(path)
+
+    def is_of(embedder: Embedder) -> bool:
+        if embedder.digest != head.digest:
+            return False
+        head.check_bundle(embedder.digest, embedder.dimension)
+        return True
+
+    return Opened(head, head.file_digest, head.model, head.digest, is_of)
+
+
+INDEX = Kind("index", lambda settings: settings.indexes, _open_index)
+HEAD = Kind("head", lambda settings: settings.heads, _open_head)
+KINDS = (INDEX, HEAD)

@@ -17,15 +17,19 @@ from gramvec.server.errors import HttpError, not_reloaded, reload_given_up, relo
 from gramvec.server.settings import Settings, aliases_of
 from gramvec.server.state.background import in_background
 from gramvec.server.state.memory_budget import MemoryBudget
-from gramvec.server.state.models import Served, close_but, label_of, load_models
-from gramvec.server.state.resources import (
+from gramvec.server.state.models import (
     HEAD,
     INDEX,
     Attached,
     Kind,
     Reloaded,
+    Served,
+    close_but,
+    effect,
+    label_of,
+    load_models,
     open_attached,
-    renewed_all,
+    reopened,
 )
 from gramvec.server.state.token_ids import open_encodings
 from gramvec.server.telemetry.logs import NO_USER_TEXT
@@ -161,7 +165,7 @@ class Service:
         patience = self.settings.reload_timeout_seconds
         try:
             found, attached = await in_background(
-                lambda: renewed_all(self.settings, serving, before),
+                lambda: reopened(self.settings, serving, before),
                 seconds=patience,
                 unwanted=lambda late: close_but(late[0], serving),
             )
@@ -176,8 +180,8 @@ class Service:
             close_but(found, serving)
             raise unhealthy(self.last_words)
         self._swap(found, attached)
-        made = Reloaded.between((serving, before), (found, attached))
-        changed = [one.name for some in made for one in some if one.changed]
+        made = effect((serving, before), (found, attached))
+        changed = [str(one["name"]) for some in made.values() for one in some if one["changed"]]
         log.info("reloaded: %s", ", ".join(changed) or "nothing has changed")
         return made
 
