@@ -27,7 +27,7 @@ from gramvec.server.routes import operations as exposition
 from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry import shared_counters
-from gramvec.server.telemetry.metrics import SECONDS, SILENT_SECONDS, Metrics
+from gramvec.server.telemetry.metrics import QUEUES, SECONDS, SILENT_SECONDS, TOTALS, Metrics
 from gramvec.server.telemetry.shared_counters import SharedCounters
 from http_support import (
     HELD,
@@ -325,7 +325,7 @@ def test_a_value_at_a_bound_is_below_it() -> None:
     metrics = Metrics()
     for seconds in (*SECONDS, 60.0):
         metrics.observe_request("/embed", 200, seconds, 0.0, NO_USAGE)
-    ((_, numbers),) = metrics.read()["duration", "/embed"]
+    ((_, numbers),) = metrics.read()["gramvec_request_duration_seconds", "/embed"]
     assert numbers[:-1] == [1.0] * (len(SECONDS) + 1)
     assert numbers[-1] == pytest.approx(sum(SECONDS) + 60)
 
@@ -352,11 +352,12 @@ def test_a_successor_counts_on_but_has_nobody_waiting() -> None:
     metrics = Metrics(2)
     metrics.calls_of("model")(BatchResult((), 3, 9, 0.001, 1, 2, 0.0005))
     metrics.publish(True, {"model": (3, 9, 1.5)})
-    assert metrics.read()["waiting", "model"] == [(0, [3.0, 9.0, 1.5])]
+    assert [metrics.read()[family.name, "model"] for family in QUEUES] == [[(0, [one])] for one in (3.0, 9.0, 1.5)]
     metrics.claim(0)
     metrics.calls_of("model")(BatchResult((), 1, 1, 0.001, 0, 0, 0.0005))
-    assert metrics.read()["call_totals", "model"] == [(0, [4.0, 10.0, 1.0, 2.0])]
-    assert metrics.read()["waiting", "model"] == []
+    totals = [metrics.read()[family.name, "model"] for family in TOTALS]
+    assert totals == [[(0, [one])] for one in (4.0, 10.0, 1.0, 2.0)]
+    assert [metrics.read()[family.name, "model"] for family in QUEUES] == [[], [], []]
 
 
 def test_nothing_is_said_of_the_queue_of_a_worker_that_is_silent(embedder: Embedder) -> None:
@@ -366,9 +367,9 @@ def test_nothing_is_said_of_the_queue_of_a_worker_that_is_silent(embedder: Embed
     service.publish()
     metrics.claim(1)
     service.publish()
-    assert [worker for worker, _ in metrics.read()["waiting", embedder.name]] == [0, 1]
+    assert [worker for worker, _ in metrics.read()["gramvec_queue_texts", embedder.name]] == [0, 1]
     metrics.counters.numbers[metrics.counters.row(("worker",), 3)] -= SILENT_SECONDS
-    assert [worker for worker, _ in metrics.read()["waiting", embedder.name]] == [0]
+    assert [worker for worker, _ in metrics.read()["gramvec_queue_texts", embedder.name]] == [0]
     body, _ = exposition.exposed(service, "")
     assert b"gramvec_workers 1.0" in body
 
