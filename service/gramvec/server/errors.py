@@ -163,11 +163,6 @@ def too_large_body(limit: int) -> HttpError:
     )
 
 
-def too_many_texts(texts: int, limit: int) -> HttpError:
-    """Return the 413 for more texts than one request may have."""
-    return too_large(f"{texts} texts are more than the limit of {limit} in one request")
-
-
 def reload_under_way() -> HttpError:
     """Return the 409 for a reload while another one runs."""
     return HttpError(409, "unhealthy", "another reload is under way; ask again when it is done", {"Retry-After": "1"})
@@ -176,11 +171,6 @@ def reload_under_way() -> HttpError:
 def not_reloaded(reason: str) -> HttpError:
     """Return the 422 for files that cannot be served."""
     return HttpError(422, "validation", f"not reloaded, the models go on as they are: {reason}")
-
-
-def reload_given_up(seconds: float) -> str:
-    """Return the reason of a reload that timed out."""
-    return f"it took more than {seconds:g} s and was given up; see that the models' files can be read"
 
 
 def unknown_route(path: str) -> HttpError:

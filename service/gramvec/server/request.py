@@ -18,7 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import InputError
 from gramvec.server.batching.work_queue import Job
-from gramvec.server.errors import check_content_type, from_validation, too_large, too_large_body, too_many_texts
+from gramvec.server.errors import check_content_type, from_validation, too_large, too_large_body
 from gramvec.server.http1.cycle import RequestResponse
 from gramvec.server.responses import JSON, JSON_LINE, NO_USAGE, Headers, Response, Usage, described
 from gramvec.server.schemas import Body, first_values, holds_more, parse_slowly
@@ -234,7 +234,7 @@ class Request:
         """Raise HttpError 413 for more texts than one request may have."""
         limit = self.service.settings.max_texts
         if texts > limit:
-            raise too_many_texts(texts, limit)
+            raise too_large(f"{texts} texts are more than the limit of {limit} in one request")
 
     # The model
 

@@ -15,6 +15,7 @@ from gramvec.server.request import Document, Request
 from gramvec.server.responses import JSON, Response, as_list, base64_of_each, in_pieces, to_json
 from gramvec.server.routes.embed import finishing
 from gramvec.server.schemas import EmbeddingsRequest
+from gramvec.server.settings import OTHERS
 from gramvec.server.state.memory_budget import NUMBER_BYTES
 from gramvec.server.state.models import Served
 from gramvec.server.state.token_ids import Encoding, UnknownId
@@ -134,7 +135,8 @@ async def decoded(request: Request, document: Document) -> Document:
     given = value.get("input") if isinstance(value, dict) else None
     if not (isinstance(given, list) and _begins_with_ids(given)):
         return document
-    encoding = service.encodings.of(value.get("model"))
+    name, encodings = value.get("model"), service.encodings
+    encoding = encodings.get(name if isinstance(name, str) else OTHERS, encodings.get(OTHERS))
     if encoding is None:
         raise _no_encoding(bool(service.encodings))
     one = not isinstance(given[0], list)

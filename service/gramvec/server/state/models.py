@@ -125,7 +125,7 @@ def check_there(settings: Settings) -> None:
         for name, path in files.items():
             if not path.exists():
                 raise InputError(f"the {what} {name!r} is not there: {path} does not exist")
-    open_encodings(settings)
+    open_encodings(settings.token_ids)
 
 
 def load_model(settings: Settings, source: str) -> Embedder:

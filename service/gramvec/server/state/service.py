@@ -13,7 +13,7 @@ from gramvec.embed.embedder import Embedder
 from gramvec.errors import GramvecError
 from gramvec.server.batching.batcher import LOOP_SECONDS, Batcher
 from gramvec.server.batching.work_queue import WorkQueue
-from gramvec.server.errors import HttpError, not_reloaded, reload_given_up, reload_under_way, shortened, unhealthy
+from gramvec.server.errors import HttpError, not_reloaded, reload_under_way, shortened, unhealthy
 from gramvec.server.settings import Settings, aliases_of
 from gramvec.server.state.background import in_background
 from gramvec.server.state.memory_budget import MemoryBudget
@@ -62,7 +62,7 @@ class Service:
         self.given = given
         self.given_attached = given_attached
         self.aliases: Mapping[str, str] = MappingProxyType(aliases_of(settings.alias))
-        self.encodings = open_encodings(settings)
+        self.encodings = open_encodings(settings.token_ids)
         self._serve({}, ())
         self.listens_while_loading = False
         self.stopping = False
@@ -170,7 +170,7 @@ class Service:
                 unwanted=lambda late: close_but(late[0], serving),
             )
         except TimeoutError as error:
-            why = reload_given_up(patience)
+            why = f"it took more than {patience:g} s and was given up; see that the models' files can be read"
             log.error("not reloaded, the models go on as they are: %s", why)
             raise not_reloaded(why) from error
         except GramvecError as error:

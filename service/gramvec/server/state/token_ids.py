@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.errors import InputError
-from gramvec.server.settings import OTHERS, Settings, option, token_files
+from gramvec.server.settings import option, token_files
 
 # o200k_base has 200,000 tokens of at most 128 bytes in a file of 3.6 MB.
 MOST_FILE_BYTES = 16 * 2**20
@@ -106,28 +106,9 @@ def _token(line: bytes) -> tuple[int, bytes | None]:
     return int(rank), token if 0 < len(token) <= MOST_TOKEN_BYTES else None
 
 
-class Encodings:
-    """Encodings by the model's name in a request, and one for all other names."""
-
-    def __init__(self, by_name: Mapping[str, Encoding]) -> None:
-        self._by_name = by_name
-
-    def __bool__(self) -> bool:
-        return bool(self._by_name)
-
-    def of(self, model: object) -> Encoding | None:
-        """Return the encoding for this name; None where there is none."""
-        named = self._by_name.get(model) if isinstance(model, str) else None
-        return named or self._by_name.get(OTHERS)
-
-
-def open_encodings(settings: Settings) -> Encodings:
-    """Open the encodings of the settings; each file is read once in a process. Raises InputError."""
-    return _opened(settings.token_ids)
-
-
 @lru_cache(maxsize=1)
-def _opened(given: tuple[str, ...]) -> Encodings:
+def open_encodings(given: tuple[str, ...]) -> Mapping[str, Encoding]:
+    """Return the encoding of each name in the setting `token_ids`; each file is read once. Raises InputError."""
     files = token_files(given)
     read = {path: Encoding.read(path) for path in set(files.values())}
-    return Encodings({name: read[path] for name, path in files.items()})
+    return {name: read[path] for name, path in files.items()}
