@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.classify.head import Head
 from gramvec.tables.batches import Block
-from gramvec.tables.writers import json_line, records_of
+from gramvec.tables.writers import Writes, json_line, records_of
 
 UNKNOWN = "unknown"
 
 LabelFormat = Literal["tsv", "jsonl"]
 
 
-class LabelForm:
+class LabelForm(Writes):
     """Writer of label, score and text, tab-separated, or of JSON objects that also hold the row's columns.
 
     The label is "unknown" for a text that scores below the head's threshold, and for a row without a vector, which has
@@ -32,8 +31,6 @@ class LabelForm:
         most: the characters of a text that the head sees.
     """
 
-    in_place = True
-
     def __init__(
         self, head: Head, form: LabelFormat, column: str, shown: Callable[[str], str] = str, *, most: int | None = None
     ) -> None:
@@ -42,13 +39,6 @@ class LabelForm:
         self._column = column
         self._shown = shown
         self._most = most
-
-    def begin(self, block: Block | None, columns: Any) -> bytes:
-        """Return no bytes."""
-        return b""
-
-    def resume(self, stage: Path) -> None:
-        """Do nothing."""
 
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
         """Return the lines of a block."""
@@ -71,6 +61,3 @@ class LabelForm:
                 line = "\t".join(self._shown(" ".join(one.split())) for one in cells)
                 lines.append(f"{line}\n".encode("utf-8", "replace"))
         return b"".join(lines)
-
-    def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
-        """Do nothing."""

@@ -17,6 +17,7 @@ from gramvec.errors import InputError, quoted
 from gramvec.tables.batches import BLOCK_ROWS, START, Block, Position
 from gramvec.tables.inputs import FileFormat, Form, Source
 from gramvec.tables.json_bounds import MAX_DEPTH, TOO_DEEP
+from gramvec.tables.writers import Writes
 
 # 16,384 vectors of 300 numbers are 20 MB: what is in memory while the stage file becomes Parquet.
 GROUP_ROWS = 16_384
@@ -110,7 +111,7 @@ class ParquetReader:
         return block
 
 
-class ParquetForm:
+class ParquetForm(Writes):
     """Blocks to bytes of an Arrow stream, and that to Parquet when all is done."""
 
     in_place = False

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import io
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import orjson
@@ -19,38 +20,34 @@ OutputForm = Literal["jsonl", "npy", "parquet"]
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
 
 
-class Writes(Protocol):
-    """Protocol of a form of output. The bytes of a block depend only on the block and on the first one.
+class Writes(ABC):
+    """Form of output. The bytes of a block depend only on the block and on the first one.
 
     in_place: whether the stage file becomes the output; otherwise `finish` writes another file.
     """
 
-    in_place: bool
+    in_place = True
 
     def begin(self, block: Block | None, columns: Any) -> bytes:
         """Return the first bytes. block: the first one; columns: the input's Arrow schema; None for other inputs."""
-        ...
+        return b""
 
-    def resume(self, stage: Path) -> None:
+    def resume(self, stage: Path) -> None:  # noqa: B027 - few forms have to
         """Continue a stage file that `begin` began."""
-        ...
 
+    @abstractmethod
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
         """Return the bytes of a block with its vectors [n, k]; `missing` bool[n] says which rows have none."""
-        ...
 
-    def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
+    def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:  # noqa: B027 - few forms have to
         """Complete the output of `rows` rows; `out` is the stage file itself if in_place."""
-        ...
 
 
-class NpyForm:
+class NpyForm(Writes):
     """Writer of a .npy file of [rows, k], all zeros for a row without a vector.
 
     The header is written twice: numpy pads it so that a growing first dimension needs no more room.
     """
-
-    in_place = True
 
     def __init__(self, dtype: np.dtype[Any], width: int) -> None:
         self._dtype = dtype.newbyteorder("<")
@@ -67,9 +64,6 @@ class NpyForm:
         """Return the first bytes."""
         return self.header(0)
 
-    def resume(self, stage: Path) -> None:
-        """Do nothing: a resumed file needs no state."""
-
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
         """Return the bytes of a block."""
         return np.ascontiguousarray(vectors, self._dtype).tobytes()
@@ -80,21 +74,12 @@ class NpyForm:
         out.write(self.header(rows))
 
 
-class JsonForm:
+class JsonForm(Writes):
     """Writer of JSON lines: the input's members and the vector, null for a row without one."""
-
-    in_place = True
 
     def __init__(self, column: str, embedding: str) -> None:
         self._column = column
         self._embedding = embedding
-
-    def begin(self, block: Block | None, columns: Any) -> bytes:
-        """Return the first bytes."""
-        return b""
-
-    def resume(self, stage: Path) -> None:
-        """Do nothing: a resumed file needs no state."""
 
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
         """Return the lines of a block. Raises InputError, with the line, if it has a member of the vector's name."""
@@ -108,9 +93,6 @@ class JsonForm:
             record[self._embedding] = None if no else vector
             lines.append(json_line(number, record))
         return b"".join(lines)
-
-    def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
-        """Complete the file."""
 
 
 def records_of(block: Block) -> Records:
