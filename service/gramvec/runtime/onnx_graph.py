@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,6 +43,14 @@ class Writer:
         """Add an initializer that is stored in the file of weights, and return its name."""
         self.tensors[name] = numpy_helper.from_array(np.ascontiguousarray(value), name)
         self.apart.add(name)
+        return name
+
+    def stored(self, name: str, kind: int, shape: Sequence[int], file: str, offset: int, size: int) -> str:
+        """Add an initializer that lies in a file of weights already, of `size` bytes a number, and return its name."""
+        tensor = TensorProto(name=name, data_type=kind, dims=shape, data_location=TensorProto.EXTERNAL)
+        place = {"location": file, "offset": offset, "length": prod(shape) * size}
+        tensor.external_data.extend(onnx.StringStringEntryProto(key=key, value=str(place[key])) for key in place)
+        self.tensors[name] = tensor
         return name
 
     def save(self, path: Path, inputs: Mapping[str, tuple[int, Extents]], outputs: Mapping[str, int]) -> None:
@@ -95,6 +104,14 @@ _TYPES = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "int8": 
 _PART_ROWS = 1024
 
 _BYTES = {"float32": 4, "float16": 2, "int8": 1}
+
+# Type and extents of what a graph may take.
+INPUTS: dict[str, tuple[int, Extents]] = {
+    "ids": (TensorProto.INT32, ["rows"]),
+    "segments": (TensorProto.INT64, ["rows"]),
+    "counts": (TensorProto.INT64, ["texts"]),
+    "offsets": (TensorProto.INT64, ["texts_plus_one"]),
+}
 
 _ONE = np.float32(1)
 # Matrices float32[d, e], biases float32[e], and how they are activated.
@@ -155,14 +172,17 @@ def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()
     assert stored is not None
     scales = None if stored.scales is None else _scales(folder, stored)
     whole, step = (None, 1.0) if scales is None else weights_and_step(scales)
-    nodes: list[Any] = []
-    node = _writer(nodes)
-    weights: dict[str, NDArray[Any]] = {"minus_one": np.array([-1], np.int64), "dimension": np.array([dimension])}
+    w = _over_table(graph, stored, dimension)
+    node = w.node
+    if stored.scales is not None:
+        w.stored("scales", TensorProto.FLOAT, [stored.rows, 1], stored.file, stored.scales, 4)
+    w.constant("minus_one", [-1])
+    w.constant("dimension", [dimension])
     last = node("Gather", ["table", "ids"], "rows_stored")
     if graph.precision != "float32":
         last = node("Cast", [last], "rows_unscaled", to=TensorProto.FLOAT)
     if whole is not None:
-        weights["step"] = np.array(step, np.float32)
+        w.constant("step", step, np.float32)
         node("Div", ["scales", "step"], "about_weights")
         node("Round", ["about_weights"], "weights")
         node("Gather", ["weights", "ids"], "row_weights")  # [rows, 1]
@@ -178,16 +198,16 @@ def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()
     if whole is not None:
         last = node("Mul", [last, "step"], "sums_scaled")
     if graph.pooling == "mean":
-        weights["one"] = np.array([1], np.int64)
+        w.constant("one", [1])
         node("Max", ["counts", "one"], "counts_or_one")  # an empty text stays zero
         node("Cast", ["counts_or_one"], "counts_float", to=TensorProto.FLOAT)
         node("Unsqueeze", ["counts_float", "minus_one"], "divisors")  # [n, 1]
         last = node("Div", [last, "divisors"], "mean")
-    _write_end(node, weights, last, graph, layers)
-    inputs = {"ids": TensorProto.INT32, "segments": TensorProto.INT64, "counts": TensorProto.INT64}
+    _write_end(w, last, graph, layers)
+    inputs = {name: INPUTS[name] for name in ("ids", "segments", "counts")}
     outputs = {"vectors": layers[-1][0].shape[1] if layers else dimension}
     outputs |= {} if whole is None else {"sums": dimension}
-    _save(folder / GRAPH, nodes, weights, graph, dimension, inputs, outputs, with_scales=scales is not None)
+    w.save(folder / GRAPH, inputs, outputs)
     written = graph.model_copy(update={"opset": OPSET, "inputs": list(inputs), "output": "vectors"})
     if layers:
         activation = layers[-1][2]
@@ -206,19 +226,14 @@ def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
     row_weights, step = weights_and_step(_scales(folder, stored))
     if row_weights is None:
         return False
-    nodes: list[Any] = []
-    node = _writer(nodes)
-    weights: dict[str, NDArray[Any]] = {
-        "weights": row_weights,
-        "step": np.array(step, np.float32),
-        "nothing": np.array(0, np.uint8),
-        "first": np.array([0], np.int64),
-        "second": np.array([1], np.int64),
-        "last": np.array([-1], np.int64),
-        "end": np.array([np.iinfo(np.int64).max], np.int64),
-        "begin": np.array(0, np.int64),
-        "one": np.array(1, np.int64),
-    }
+    w = _over_table(graph, stored, dimension)
+    node = w.node
+    w.constant("weights", row_weights, np.uint8)
+    w.constant("step", step, np.float32)
+    w.constant("nothing", 0, np.uint8)
+    places = {"first": [0], "second": [1], "last": [-1], "end": [np.iinfo(np.int64).max], "begin": 0, "one": 1}
+    for name, place in places.items():
+        w.constant(name, place)
     node("Gather", ["table", "ids"], "rows")  # int8 [rows, d]
     node("Gather", ["weights", "ids"], "row_weights")  # uint8 [rows]
     node("Shape", ["ids"], "row_shape")
@@ -235,80 +250,34 @@ def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
     node("MatMulInteger", ["mask", "rows"], "integers")  # int32 [n, d]
     node("Cast", ["integers"], "whole", to=TensorProto.FLOAT)
     last = node("Mul", ["whole", "step"], "sum")
-    _write_end(node, weights, last, graph)
-    inputs = {"ids": TensorProto.INT32, "offsets": TensorProto.INT64}
-    _save(folder / CPU_GRAPH, nodes, weights, graph, dimension, inputs, {"vectors": dimension})
+    _write_end(w, last, graph)
+    w.save(folder / CPU_GRAPH, {name: INPUTS[name] for name in ("ids", "offsets")}, {"vectors": dimension})
     return True
 
 
-def _writer(nodes: list[Any]) -> Any:
-    def node(operator: str, inputs: list[str], output: str, **attributes: Any) -> str:
-        nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
-        return output
-
-    return node
+def _over_table(graph: Graph, stored: Stored, dimension: int) -> Writer:
+    w, extents = Writer(), [stored.rows, dimension]
+    w.stored("table", _TYPES[graph.precision], extents, stored.file, stored.table, _BYTES[graph.precision])
+    return w
 
 
-def _write_end(node: Any, weights: dict[str, NDArray[Any]], last: str, graph: Graph, layers: Layers = ()) -> None:
+def _write_end(w: Writer, last: str, graph: Graph, layers: Layers = ()) -> None:
     """Add columns, bias and activation in the order of runtime native, then the layers."""
+    node = w.node
     assert graph.stored is not None
     if graph.stored.columns is not None:
-        weights["columns"] = np.array(graph.stored.columns, np.float32)
+        w.constant("columns", graph.stored.columns, np.float32)
         last = node("Mul", [last, "columns"], "scaled")
     if graph.stored.bias is not None:
-        weights["bias"] = np.array(graph.stored.bias, np.float32)
+        w.constant("bias", graph.stored.bias, np.float32)
         last = node("Add", [last, "bias"], "biased")
     last = node(ACTIVATIONS[graph.activation], [last], "activated" if layers else "vectors")
     for index, (matrix, layer_bias, f) in enumerate(layers, start=1):
-        weights[f"matrix_{index}"], weights[f"layer_bias_{index}"] = matrix, layer_bias
+        w.constant(f"matrix_{index}", matrix, matrix.dtype)
+        w.constant(f"layer_bias_{index}", layer_bias, layer_bias.dtype)
         node("MatMul", [last, f"matrix_{index}"], f"product_{index}")
         node("Add", [f"product_{index}", f"layer_bias_{index}"], f"layer_{index}")
         last = node(ACTIVATIONS[f], [f"layer_{index}"], "vectors" if index == len(layers) else f"activated_{index}")
-
-
-def _save(
-    path: Path,
-    nodes: list[Any],
-    weights: dict[str, NDArray[Any]],
-    graph: Graph,
-    dimension: int,
-    inputs: Mapping[str, int],
-    outputs: Mapping[str, int],
-    *,
-    with_scales: bool = False,
-) -> None:
-    """Write a graph: small constants inside, the table (and scales) where they lie in the file of weights."""
-    stored = graph.stored
-    assert stored is not None
-    size = _BYTES[graph.precision]
-    initialisers = [
-        _external("table", _TYPES[graph.precision], [stored.rows, dimension], stored.file, stored.table, size)
-    ]
-    if with_scales and stored.scales is not None:
-        initialisers.append(_external("scales", TensorProto.FLOAT, [stored.rows, 1], stored.file, stored.scales, 4))
-    initialisers += [numpy_helper.from_array(value, name) for name, value in weights.items()]
-    lengths = {"ids": "rows", "segments": "rows", "counts": "texts", "offsets": "texts_plus_one"}
-    model = helper.make_model(
-        helper.make_graph(
-            nodes,
-            "gramvec",
-            [helper.make_tensor_value_info(name, kind, [lengths[name]]) for name, kind in inputs.items()],
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["texts", d]) for name, d in outputs.items()],
-            initialisers,
-        ),
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        ir_version=IR_VERSION,
-        producer_name="gramvec",
-    )
-    path.write_bytes(model.SerializeToString())
-    onnx.checker.check_model(str(path), full_check=True)
-
-
-def _external(name: str, kind: int, shape: list[int], file: str, offset: int, size: int) -> Any:
-    tensor = TensorProto(name=name, data_type=kind, dims=shape, data_location=TensorProto.EXTERNAL)
-    place = {"location": file, "offset": offset, "length": shape[0] * shape[1] * size}
-    tensor.external_data.extend(onnx.StringStringEntryProto(key=key, value=str(place[key])) for key in place)
-    return tensor
 
 
 def _write_weights(
