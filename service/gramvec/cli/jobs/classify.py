@@ -29,7 +29,6 @@ from gramvec.errors import InputError
 from gramvec.runtime.base import Device
 from gramvec.tables.columns import OnError, read_columns
 from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, Form, form_of
-from gramvec.tables.staging import check_place
 
 OUTPUTS = ("tsv", "jsonl")
 
@@ -76,7 +75,8 @@ def fit(
     Example:
       gramvec classify fit intents.tsv -o intents.head
     """  # noqa: D301 - click takes the character, not its escape
-    check_place(output)
+    if not output.resolve().parent.is_dir():
+        raise InputError(f"{output}: there is no folder {output.parent}; make it first")
     found = read_columns(
         labeled,
         [label, column],
