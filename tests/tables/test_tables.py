@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import struct
@@ -17,8 +18,10 @@ from hypothesis import strategies as st
 from bulk_support import gramvec_command
 from gramvec.errors import InputError
 from gramvec.tables import json_bounds
+from gramvec.tables.batches import Position
 from gramvec.tables.columns import TableRows, read_columns
-from gramvec.tables.inputs import FileFormat
+from gramvec.tables.inputs import FileFormat, Source, form_of
+from gramvec.tables.readers import open_reader
 from gramvec.tables.staging import journal_of, open_stage, partial_of, whole
 
 
@@ -62,6 +65,20 @@ def test_excel_files(tmp_path: Path) -> None:
     assert read_columns(file(tmp_path, "a.csv", "\ufefftext;n\r\na;1\r\n"), ["text"]).values == {"text": ["a"]}
     with pytest.raises(InputError, match="is UTF-16; save it as UTF-8"):
         read_columns(file(tmp_path, "b.csv", "text\na\n".encode("utf-16")), ["text"])
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl", "b.csv.gz", "b.txt.gz"])
+def test_a_byte_order_mark_of_utf_8_says_the_encoding_whatever_is_given(name: str, tmp_path: Path) -> None:
+    lines = ['{"text": "é"}', '{"text": "à"}'] if "json" in name else ["text", "é", "à"]
+    data = "\n".join(lines).encode("utf-8-sig")
+    path = file(tmp_path, name, gzip.compress(data) if name.endswith("gz") else data)
+    given = FileFormat(form_of(path), None, "cp1252")
+    assert read_columns(path, ["text"], format=given, positional=True).values == {"text": ["é", "à"]}
+    # A resumed job does not read the first line.
+    reader = open_reader(Source(path), given, "text", keep=False)
+    end = len(data) - len(lines[-1].encode())
+    assert [text for block in reader.blocks(Position(end, len(lines))) for text in block.texts] == ["à"]
+    reader.source.close()
 
 
 def test_the_command_takes_delimiter_and_encoding(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 from gramvec.errors import InputError, quoted
 from gramvec.tables.batches import BadLines, Block, Reader
-from gramvec.tables.inputs import FileFormat, Form, Source, form_of, readable
-from gramvec.tables.readers import open_reader
+from gramvec.tables.inputs import FileFormat, Form, Source, form_of
+from gramvec.tables.readers import BOM, open_reader
 from gramvec.tables.writers import records_of
 
 OnError = Literal["stop", "skip"]
@@ -78,11 +78,7 @@ class TableRows:
 
     def _names_one(self, given: FileFormat, positional: tuple[str, ...]) -> bool:
         """Return True if the first line names a column; do not consume the line."""
-        stream: Any = self.source.stream
-        peek: Callable[[int], bytes] = getattr(stream, "peek", lambda _: b"")
-        with readable(self.source):
-            head = peek(1 << 16)
-        first = head.split(b"\n", 1)[0].decode(given.encoding, "replace").removeprefix("\ufeff")
+        first = self.source.peek().removeprefix(BOM).split(b"\n", 1)[0].decode(given.encoding, "replace")
         return any(name.strip().casefold() in positional for name in first.split("\t"))
 
     def __enter__(self) -> TableRows:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Literal, get_args
+from typing import Any, BinaryIO, Literal, get_args
 
 from gramvec.errors import InputError, quoted
 
@@ -123,6 +123,13 @@ class Source:
     def done(self) -> int:
         """Bytes of the file that have been read."""
         return self._raw.tell() if self.is_file else 0
+
+    def peek(self) -> bytes:
+        """Return bytes that are read next, of an unread file its first; b"" where the stream cannot tell."""
+        stream: Any = self.stream
+        with readable(self):
+            found: bytes = getattr(stream, "peek", lambda _: b"")(1 << 16)
+        return found
 
     def skip_to(self, offset: int) -> None:
         """Move an unread (decompressed) stream to this byte."""

@@ -93,6 +93,8 @@ class LineReader:
                 yield block
 
     def _at(self, start: Position) -> Lines:
+        if start != START and self.source.peek().startswith(BOM):
+            self.encoding = UTF_8
         self.source.skip_to(start.offset)
         return Lines(self.source.stream, *start)
 
@@ -122,6 +124,8 @@ class LineReader:
     def _without_bom(self, line: bytes) -> bytes:
         if line.startswith(UTF_16):
             raise InputError(IS_UTF_16.format(self.source.name))
+        if line.startswith(BOM):
+            self.encoding = UTF_8  # whatever is given: no text begins so in another encoding
         return line.removeprefix(BOM)
 
     def _line(self, line: bytes, block: Block) -> None:
