@@ -4,13 +4,19 @@ On the collections under retrieval/ of the data folder that have misspelt querie
 collections, of queries as typed, with one word misspelt, and with every word of more than three letters misspelt. Then
 on SciFact's queries as typed. CPU seconds are of building all indexes and of all queries, which includes vectors.
 
+Then part numbers, each of which stands in one title of the product tables under matching/: how many of the titles are
+found first, and among the first ten.
+
 Then reranking: the hundred best documents of BM25 of words for each query as typed, put in order for the query as each
 file spells it.
 """
 
 from __future__ import annotations
 
+import csv
+import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -31,6 +37,8 @@ SPELLINGS = {"typed": "queries.tsv", "one_word": "queries.typo1.tsv", "every_wor
 DEFAULT, TFIDF = "gramvec search", "TF-IDF of characters"
 # Documents that are reranked for each query.
 RERANKED = 100
+# Tables of products, how many part numbers of theirs are searched for, and the least characters of one.
+PRODUCTS, PART_NUMBERS, SHORTEST_NUMBER = ("abt-buy", "amazon-google", "wdc-shoes"), 300, 5
 
 # The best documents by place, for each query.
 Search = Callable[[Sequence[str]], list[list[int]]]
@@ -65,6 +73,10 @@ def run(setting: Setting) -> Part:
             if one not in misspelt:
                 rows = [_measured(name, way, [one], None) for name, way in ways.items()]
                 part.add(f"search_{one.name}", Group(f"search: {one.name}", f"nDCG@{DEPTH}, %", rows))
+        titles = _titles(setting.data / "matching")
+        if titles:
+            rows = _part_numbers(ways, titles)
+            part.add("search_part_numbers", Group(f"search: part numbers in {len(titles):,} titles", "%", rows))
     finally:
         embedder.close()
     return part
@@ -89,6 +101,37 @@ def _measured(name: str, build: Build, sets: Sequence[RetrievalSet], folder: Pat
                 scores[column].append(100 * float(np.mean(gains)))
     means = {column: round(float(np.mean(values)), 1) for column, values in scores.items()}
     return {"name": name, **means, "build_cpu_s": round(build_seconds, 2), "query_cpu_s": round(query_seconds, 2)}
+
+
+def _titles(folder: Path) -> list[str]:
+    """Return the different titles of the product tables in a folder."""
+    files = [folder / name / f"{side}.csv" for name in PRODUCTS for side in ("left", "right")]
+    rows = (row for file in files if file.is_file() for row in csv.DictReader(file.open(encoding="utf-8", newline="")))
+    return list(dict.fromkeys(title for row in rows if (title := row.get("name") or row.get("title"))))
+
+
+def _part_numbers(ways: dict[str, Build], titles: Sequence[str]) -> list[Row]:
+    """Return for each way how many of some part numbers find their title, first and among ten."""
+    words = [set(title.lower().split()) for title in titles]
+    held = Counter(word for one in words for word in one)
+    numbers = sorted(word for word, times in held.items() if times == 1 and _is_part_number(word))
+    asked = random.Random(1).sample(numbers, min(PART_NUMBERS, len(numbers)))
+    places = {word: place for place, one in enumerate(words) for word in one}
+    rows = []
+    for name, build in ways.items():
+        with TemporaryDirectory(prefix="gramvec-") as made:
+            found = build(titles, Path(made))(asked)
+        of_word = list(zip(asked, found, strict=True))
+        first, among = (
+            100 * sum(places[word] in one[:most] for word, one in of_word) / len(of_word) for most in (1, DEPTH)
+        )
+        rows.append({"name": name, "first": round(first, 1), "among_ten": round(among, 1)})
+    return rows
+
+
+def _is_part_number(word: str) -> bool:
+    kinds = any(one.isdigit() for one in word) and any(one.isalpha() for one in word)
+    return word.isalnum() and len(word) >= SHORTEST_NUMBER and kinds
 
 
 def _reranked(embedder: gramvec.Embedder, sets: Sequence[RetrievalSet], folder: Path) -> list[Row]:
