@@ -138,14 +138,23 @@ def test_the_cosine_is_that_of_scikit_learn_with_squared_idf_and_half_of_words(r
     assert cosines_of([Field(left, right, 1.0)])[plain] == pytest.approx(expected[plain], abs=2e-3)
 
 
-def test_several_columns_are_compared_with_all_of_them_joined() -> None:
+def test_several_columns_are_compared_as_one_text_and_by_what_they_weigh_more() -> None:
     names, brands = (["abc def", "abc"], ["abc def", "abd"]), (["xyz", ""], ["xy", "xyz"])
-    name, brand = cosines_of([Field(*names, 1.0)]), cosines_of([Field(*brands, 1.0)])
-    joined = cosines_of([Field(["abc def xyz", "abc"], ["abc def xy", "abd xyz"], 1.0)])
-    both = cosines_of([Field(*names, 2.0), Field(*brands, 0.5)])
-    assert both[0, 0] == pytest.approx((2 * name[0, 0] + 0.5 * brand[0, 0] + 2.5 * joined[0, 0]) / 5, rel=1e-4)
-    # The left row has no brand: its vector is the name's and the joined text's.
-    assert both[1, 1] == pytest.approx((2 * name[1, 1] + 2.5 * joined[1, 1]) / np.sqrt(4.5 * 5), rel=1e-4)
+    name, joined = (
+        cosines_of([Field(*names, 1.0)]),
+        cosines_of([Field(["abc def xyz", "abc"], ["abc def xy", "abd xyz"], 1.0)]),
+    )
+    assert cosines_of([Field(*names, 2.0), Field(*brands, 2.0)]) == pytest.approx(joined, rel=1e-6)
+    # The least of the weights, 0.5, is that of both columns' joined text.
+    assert cosines_of([Field(*names, 2.0), Field(*brands, 0.5)]) == pytest.approx((joined + 1.5 * name) / 2.5, rel=1e-4)
+    empty = cosines_of([Field(*names, 0.5), Field(*brands, 2.0)])[1, 1]
+    assert empty == pytest.approx(joined[1, 1] / np.sqrt(2.5), rel=1e-4)  # the left row has no brand
+
+
+def test_heavy_columns_may_be_empty(recwarn: pytest.WarningsRecorder) -> None:
+    table = {"a": ["x y", ""], "b": ["z", ""]}
+    assert len(gramvec.match(table, table, on={"a": 9e9, "b": 1}).left) == 1
+    assert not recwarn.list
 
 
 def test_the_threshold_is_that_of_the_highest_expected_f1() -> None:
@@ -260,6 +269,7 @@ def test_tables_are_read_by_their_columns() -> None:
         ({"on": "name", "top": 0}, "at least 1"),
         ({"on": "name", "threshold": 2}, "from 0 to 1"),
         ({"on": "long"}, "row 2 of the left table: text 1 has 70,000 characters"),
+        ({"on": ["name", "long"]}, "row 2 of the left table: text 1 has 70,000 characters"),
     ],
 )
 def test_what_cannot_be_matched_is_one_sentence(options: dict[str, object], said: str) -> None:

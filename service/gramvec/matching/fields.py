@@ -143,9 +143,9 @@ def nearest_rows(
 def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTables:
     """Return both tables' rows as vectors of length 1, whose product is the cosine that scores two rows.
 
-    The n-grams and words of a column are weighted by that column's texts in both tables. Where there are several
-    columns, all of them joined are one more, with the weight of the others together. An empty column has no part in
-    the vector of its row.
+    Several columns are joined to one text, of the least of their weights; what a column weighs more is a text of its
+    own. The n-grams and words of a text are weighted by such texts of both tables. An empty text has no part in the
+    vector of its row.
 
     Raises:
         InputError: columns, weights or texts cannot be compared.
@@ -153,7 +153,9 @@ def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTa
     check_fields(fields)
     every = list(fields)
     if len(fields) > 1:
-        every.append(joined_field(fields, sum(field.weight for field in fields)))
+        least = min(field.weight for field in fields)
+        heavier = [field._replace(weight=field.weight - least) for field in fields if field.weight > least]
+        every = [joined_field(fields, least * len(fields)), *heavier]
     total = 2 * sum(len(field.left) + len(field.right) for field in every)
     parts: list[SparseVectors] = []
     weights: list[float] = []
@@ -167,9 +169,9 @@ def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTa
 
 
 def joined_field(fields: Sequence[Field], weight: float) -> Field:
-    """Return all columns of each row as one text, cut to MAX_CHARACTERS."""
+    """Return all columns of each row as one text, cut to MAX_CHARACTERS unless one column is longer."""
     left, right = (
-        [" ".join(filter(None, row))[:MAX_CHARACTERS] for row in zip(*columns, strict=True)]
+        [" ".join(filter(None, row))[: max(MAX_CHARACTERS, *map(len, row))] for row in zip(*columns, strict=True)]
         for columns in ([field.left for field in fields], [field.right for field in fields])
     )
     return Field(left, right, weight)

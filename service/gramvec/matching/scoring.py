@@ -87,7 +87,8 @@ def beside(parts: Sequence[SparseVectors], weights: Sequence[float]) -> SparseVe
     if len(parts) == 1:
         return parts[0]
     lengths = np.stack([np.diff(part.indptr) for part in parts], axis=1)
-    total = np.maximum((lengths > 0) @ np.array(weights), np.finfo(np.float64).tiny)
+    total = (lengths > 0) @ np.array(weights)
+    total[total == 0] = 1  # a row without entries
     starts = np.append(0, np.cumsum(lengths))
     indices = np.empty(starts[-1], np.int32)
     values = np.empty(starts[-1], np.float32)
