@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
@@ -308,6 +309,14 @@ def test_a_fifo_in_the_place_of_a_head_is_refused_at_once(tmp_path: Path) -> Non
     os.mkfifo(tmp_path / "a.head")
     with pytest.raises(InputError, match=r"a\.head"):
         Head.load(tmp_path / "a.head")
+
+
+@pytest.mark.parametrize("plant", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to(path.with_name("victim"))])
+def test_a_head_is_not_saved_through_what_is_planted_in_its_way(plant: Callable[[Path], None], tmp_path: Path) -> None:
+    plant(tmp_path / ".a.head.new")
+    with pytest.raises(InputError, match=r"\.a\.head\.new: is a link or not a regular file; remove it"):
+        head().save(tmp_path / "a.head")
+    assert [one.name for one in tmp_path.iterdir()] == [".a.head.new"]
 
 
 @given(place=st.integers(0, 10_000), change=st.integers(1, 255), cut=st.booleans())

@@ -527,11 +527,17 @@ def test_a_record_that_is_nested_too_deeply_is_never_kept(tmp_path: Path, small:
 def test_planted_links_are_not_followed(path: Path, small: gramvec.Embedder, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    (path / ".manifest.json.new").symlink_to(victim)
-    (path / ".building.json.new").symlink_to(victim)
-    gramvec.Index(path, model=small).add(["x"])
-    gramvec.Index.build(path, ["y"], model=small)
+    before = gramvec.Index(path, model=small).search(["parcel"])
+    for planted in (path / ".manifest.json.new", path / ".building.json.new"):
+        for plant in (lambda one: one.symlink_to(victim), Path.mkdir):
+            plant(planted)
+            with pytest.raises(InputError, match="is a link or not a regular file; remove it"):
+                gramvec.Index(path, model=small).add(["x"])
+            with pytest.raises(InputError, match="is a link or not a regular file; remove it"):
+                gramvec.Index.build(path, ["y"], model=small)
+            planted.unlink() if planted.is_symlink() else planted.rmdir()
     assert victim.read_text() == "precious"
+    assert gramvec.Index(path, model=small).search(["parcel"]) == before
     other = tmp_path / "link.index"
     other.symlink_to(tmp_path / "nowhere")
     with pytest.raises(InputError, match="is a file"):

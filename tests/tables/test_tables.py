@@ -22,7 +22,7 @@ from gramvec.tables.batches import Position
 from gramvec.tables.columns import TableRows, read_columns
 from gramvec.tables.inputs import FileFormat, Source, form_of
 from gramvec.tables.readers import open_reader
-from gramvec.tables.staging import journal_of, open_stage, partial_of, whole
+from gramvec.tables.staging import check_outputs, journal_of, new_of, open_stage, output_file, partial_of, whole
 
 
 def file(folder: Path, name: str, data: str | bytes) -> Path:
@@ -219,31 +219,73 @@ def test_parquet_that_is_not_utf_8_or_damaged(tmp_path: Path) -> None:
         read_columns(tmp_path / "b.parquet", ["text"])
 
 
-@pytest.mark.parametrize("kind", ["symlink", "hard link", "fifo"])
+@pytest.mark.parametrize("kind", ["symlink", "hard link", "fifo", "folder"])
 def test_planted_files_are_not_written_through(kind: str, tmp_path: Path) -> None:
     victim, output = file(tmp_path, "victim", "precious"), tmp_path / "out"
 
     def plant(path: Path) -> None:
         if kind == "fifo":
             os.mkfifo(path)
+        elif kind == "folder":
+            path.mkdir()
         elif kind == "symlink":
             path.symlink_to(victim)
         else:
             path.hardlink_to(victim)
 
+    def remove(path: Path) -> None:
+        path.rmdir() if kind == "folder" else path.unlink()
+
     plant(partial_of(output))
     with pytest.raises(InputError, match=r"\.out\.partial: is a link or not a regular file; remove it"):
         open_stage(output, None, resume=False)
-    partial_of(output).unlink()
-    plant(journal_of(output))
-    with pytest.raises(InputError, match=r"\.out\.journal: is a link or not a regular file"):
-        open_stage(output, {}, resume=True)
-    plant(tmp_path / ".out.new")
+    remove(partial_of(output))
+    for name in (journal_of(output), new_of(journal_of(output)), new_of(output)):
+        plant(name)
+        with pytest.raises(InputError, match=f"{name.name}: is a link or not a regular file; remove it"):
+            open_stage(output, {}, resume=name == journal_of(output))
+        if name != new_of(output):
+            remove(name)
+    for check in (lambda: whole(output).__enter__(), lambda: check_outputs(output)):
+        with pytest.raises(InputError, match=r"\.out\.new: is a link or not a regular file; remove it"):
+            check()
+    assert not output.exists()
+    assert victim.read_bytes() == b"precious"
+
+
+def test_a_file_is_written_by_one_and_takes_the_place_of_files_only(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    new_of(output).write_bytes(b"left by a run that was killed, and longer")
     with whole(output) as stage:
         stage.write(b"good")
+        with pytest.raises(InputError, match="another run is writing it"), whole(output):
+            pass
     assert output.read_bytes() == b"good"
-    assert not output.is_symlink()
-    assert victim.read_bytes() == b"precious"
+    assert not new_of(output).exists()
+    with pytest.raises(ValueError, match="half"), whole(output) as stage:
+        stage.write(b"half")
+        raise ValueError("half")
+    assert output.read_bytes() == b"good"
+    assert not new_of(output).exists()
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name, said in {"folder": "not a regular", "pipe": "not a regular", "no/out": "there is no folder"}.items():
+        with pytest.raises(InputError, match=said), whole(tmp_path / name):
+            pass
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "out", "pipe"]
+
+
+def test_an_output_may_be_a_pipe_or_a_device(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    check_outputs(pipe)
+    with output_file(pipe) as file:
+        file.write(b"good")
+    assert os.read(reader, 9) == b"good"
+    os.close(reader)
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,14 @@ Similarity = Callable[[Sequence[str], Sequence[str]], npt.NDArray[np.floating[An
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file under a temporary name beside `path`, flush it to disk, and rename it to `path`."""
+    """Write a file under a temporary name beside `path`, flush it to disk, and rename it to `path`.
+
+    A link that is planted under the temporary name is removed, not followed.
+    """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial.unlink(missing_ok=True)
     try:
-        with partial.open("wb") as handle:
+        with partial.open("xb") as handle:
             write(handle)
             handle.flush()
             os.fsync(handle.fileno())

@@ -25,7 +25,7 @@ from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FileFormat, Form, Source
 from gramvec.tables.parquet import ParquetReader, pyarrow
 from gramvec.tables.readers import CsvReader, open_reader
-from gramvec.tables.staging import whole
+from gramvec.tables.staging import output_file
 from gramvec.text.arrays import Int64s
 
 # Hits of an index that each text is scored against.
@@ -201,7 +201,7 @@ def write_kept(path: Path, form: Form | FileFormat, column: str, dropped: Int64s
         dropped: ascending numbers as `Texts` has them.
         output: the file.
     """
-    with closing(Source(path)) as source, whole(output) as out:
+    with closing(Source(path)) as source, output_file(output) as out:
         reader = open_reader(source, form, column, keep=True)
         if isinstance(reader, ParquetReader):
             _write_parquet(reader, dropped, out)

@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gramvec.errors import InputError
 from gramvec.search.filters import MOST_COLUMNS, Column, FieldKind
+from gramvec.tables.staging import check_place, whole
 
 FORMAT = 2
 MANIFEST, JOURNAL, LOCK = "manifest.json", "building.json", ".lock"
@@ -222,17 +223,9 @@ def read_bounded(path: Path, most: int) -> bytes:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Put a file in the place of `path` at once; a link that is planted under its temporary name is not followed."""
-    stage = path.with_name(f".{path.name}.new")
-    stage.unlink(missing_ok=True)
-    try:
-        with os.fdopen(os.open(stage, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        stage.replace(path)
-    finally:
-        stage.unlink(missing_ok=True)
+    """Put a file in the place of `path` at once. Raises InputError where something is planted in its way."""
+    with whole(path) as file:
+        file.write(data)
 
 
 def write_manifest(path: Path, manifest: IndexManifest) -> None:
@@ -252,7 +245,7 @@ def remove_generations(path: Path, but: str) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Lock an index against a second writer. Raises InputError where there is one, or the folder is not writable."""
+    """Lock an index against a second writer. Raises InputError where there is one, or its files cannot be written."""
     try:
         lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     except OSError as error:
@@ -263,6 +256,8 @@ def writing(path: Path) -> Iterator[None]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise InputError(f"{path}: another run is writing it; wait for it to end") from error
+        for name in (MANIFEST, JOURNAL):
+            check_place(path / name)
         yield
     finally:
         os.close(lock)

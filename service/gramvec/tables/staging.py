@@ -1,10 +1,11 @@
 """Staged output: files that are written beside their place and moved there when they are whole.
 
-`whole` is for files that are written at once. `open_stage` is for long jobs that can be resumed: OUTPUT's bytes go to
-.OUTPUT.partial, and .OUTPUT.journal (JSON) is replaced after each 16 MiB or more; it says what the output is made of,
-where in the input to resume, and at which byte of the stage file. Both are removed when OUTPUT is complete.
+`whole` is for files that are written at once, by way of .OUTPUT.new; `output_file` also takes pipes and devices.
+`open_stage` is for long jobs that can be resumed: OUTPUT's bytes go to .OUTPUT.partial, and .OUTPUT.journal (JSON) is
+replaced after each 16 MiB or more; it says what the output is made of, where in the input to resume, and at which byte
+of the stage file. Both are removed when OUTPUT is complete.
 
-A link or a special file in a stage file's place is never followed: somebody else may have put it there.
+A link, a folder or a special file in a stage file's place is refused: somebody else may have put it there.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import orjson
 
 from gramvec.errors import InputError
 from gramvec.tables.batches import START, BadLines, Position
+from gramvec.tables.inputs import STDIN
 from gramvec.tables.writers import Writes
 
 JOURNAL_VERSION = 1
@@ -149,6 +151,11 @@ def journal_of(output: Path) -> Path:
     return output.with_name(f".{output.name}.journal")
 
 
+def new_of(output: Path) -> Path:
+    """Return the path under which `whole` writes a file."""
+    return output.with_name(f".{output.name}.new")
+
+
 def open_stage(output: Path, job: JobSettings | None, *, resume: bool) -> Stage:
     """Open the stage file of an output.
 
@@ -160,21 +167,12 @@ def open_stage(output: Path, job: JobSettings | None, *, resume: bool) -> Stage:
     Raises:
         InputError: another run is writing it, an earlier run had another job, or the folder cannot be written.
     """
-    path = partial_of(output)
     try:
-        file = os.fdopen(_opened_plain(path, os.O_RDWR | os.O_CREAT), "r+b")
+        for name in (journal_of(output), new_of(journal_of(output)), new_of(output)):
+            _check_plain(name)
+        file = _opened_alone(partial_of(output), output)
     except OSError as error:
         raise InputError(f"{output}: cannot be written ({error.strerror}); choose another --output") from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        file.close()
-        raise InputError(BUSY.format(output)) from error
-    except OSError:
-        pass  # a file system without locks
-    if not path.exists() or path.stat().st_ino != os.fstat(file.fileno()).st_ino:
-        file.close()  # the other run has just finished, and this file is its output
-        raise InputError(BUSY.format(output))
     try:
         progress = _left(output, job, os.fstat(file.fileno()).st_size) if resume and job is not None else Progress()
     except InputError:
@@ -187,13 +185,28 @@ def open_stage(output: Path, job: JobSettings | None, *, resume: bool) -> Stage:
     return Stage(output, job, file, progress)
 
 
+def check_place(path: Path) -> None:
+    """Raise InputError where `whole` cannot write a file: no folder, something other than a file, a planted stage."""
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}; make it first")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is not a regular file; write to another place")
+    _check_plain(new_of(path))
+
+
+def _check_plain(path: Path) -> None:
+    """Raise InputError for anything but a regular file with one name; nothing there is good."""
+    with suppress(FileNotFoundError):
+        os.close(_opened_plain(path, os.O_RDONLY))
+
+
 def _opened_plain(path: Path, flags: int) -> int:
     """Open a stage file. Raises InputError for anything but a regular file with one name."""
-    not_plain = InputError(f"{path}: is a link or not a regular file; remove it, or choose another --output")
+    not_plain = InputError(f"{path}: is a link or not a regular file; remove it, or write to another place")
     try:
-        found = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+        found = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise not_plain from error
         raise
     status = os.fstat(found)
@@ -201,6 +214,22 @@ def _opened_plain(path: Path, flags: int) -> int:
         os.close(found)
         raise not_plain
     return found
+
+
+def _opened_alone(path: Path, output: Path) -> BinaryIO:
+    """Open a stage file, with the bytes that it has. Raises InputError where another run is writing it."""
+    file = os.fdopen(_opened_plain(path, os.O_RDWR | os.O_CREAT), "r+b")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise InputError(BUSY.format(output)) from error
+    except OSError:
+        pass  # a file system without locks
+    if not path.exists() or path.stat().st_ino != os.fstat(file.fileno()).st_ino:
+        file.close()  # the other run has just finished, and this file is its output
+        raise InputError(BUSY.format(output))
+    return file
 
 
 def _left(output: Path, job: JobSettings, size: int) -> Progress:
@@ -233,14 +262,38 @@ def _left(output: Path, job: JobSettings, size: int) -> Progress:
 
 @contextmanager
 def whole(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of `path` when the block ends, and is removed if the block raises."""
-    stage = path.with_name(f".{path.name}.new")
-    try:
-        stage.unlink(missing_ok=True)
-        with os.fdopen(os.open(stage, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb") as file:
+    """Open a file that takes the place of `path` when the block ends, and is removed if the block raises.
+
+    Raises:
+        InputError: `check_place` refuses `path`, or another run is writing it.
+    """
+    check_place(path)
+    stage = new_of(path)
+    with _opened_alone(stage, path) as file:  # locked until it has its place
+        try:
+            file.truncate()
             yield file
             file.flush()
             os.fsync(file.fileno())
-        stage.replace(path)
-    finally:
-        stage.unlink(missing_ok=True)
+            stage.replace(path)
+        except BaseException:
+            stage.unlink(missing_ok=True)
+            raise
+
+
+def check_outputs(*paths: Path | None) -> None:
+    """Raise InputError where `output_file` cannot write; None and - are standard output."""
+    for path in paths:
+        if path is not None and path != STDIN and not _is_stream(path):
+            check_place(path)
+
+
+@contextmanager
+def output_file(path: Path) -> Iterator[BinaryIO]:
+    """Open what a command's option names: a file as `whole` does, a pipe or a device as it is."""
+    with path.open("wb") if _is_stream(path) else whole(path) as file:
+        yield file
+
+
+def _is_stream(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()

@@ -29,6 +29,7 @@ from gramvec.errors import InputError
 from gramvec.runtime.base import Device
 from gramvec.tables.columns import OnError, read_columns
 from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, Form, form_of
+from gramvec.tables.staging import check_place
 
 OUTPUTS = ("tsv", "jsonl")
 
@@ -75,8 +76,7 @@ def fit(
     Example:
       gramvec classify fit intents.tsv -o intents.head
     """  # noqa: D301 - click takes the character, not its escape
-    if not output.resolve().parent.is_dir():
-        raise InputError(f"{output}: there is no folder {output.parent}; make it first")
+    check_place(output)
     found = read_columns(
         labeled,
         [label, column],

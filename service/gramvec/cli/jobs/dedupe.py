@@ -30,7 +30,7 @@ from gramvec.search.dedupe_io import DedupeResult, DedupeTexts, Known, known_row
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, form_of
-from gramvec.tables.staging import whole
+from gramvec.tables.staging import check_outputs, output_file
 from gramvec.text.arrays import Int64s
 
 THRESHOLD = 0.85
@@ -102,6 +102,7 @@ def dedupe(
         raise click.UsageError(
             "--against: lists lines beside documents of the index, which are not groups; leave out --groups"
         )
+    check_outputs(output, keep)
     with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as name:
         folder = Path(name)
         index = Index(against, threads=threads) if against is not None else None
@@ -209,9 +210,6 @@ def _write(output: Path | None, lines: Iterator[bytes]) -> None:
     if output is None:
         sys.stdout.buffer.writelines(lines)
         sys.stdout.buffer.flush()
-    elif output.exists() and not output.is_file():
-        with output.open("wb") as file:
-            file.writelines(lines)
     else:
-        with whole(output) as file:
+        with output_file(output) as file:
             file.writelines(lines)

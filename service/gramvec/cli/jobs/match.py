@@ -18,6 +18,7 @@ from gramvec.matching.inputs import read_table
 from gramvec.matching.matcher import LearnedMatcher
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FORMS, UTF_8, FileFormat, Form, form_of
+from gramvec.tables.staging import check_outputs
 
 ComparedColumns = tuple[tuple[str, str, float], ...]
 TABLE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -125,6 +126,7 @@ def match_command(
         raise click.UsageError("--all writes every row above the threshold; give it without --top and --one-to-one")
     asked = LabelOptions(labels, labels_delimiter, labels_encoding, matcher, save_matcher, review, review_pairs)
     asked.check((left, right, output))
+    check_outputs(output)
     known = asked.known()
     columns = _columns(on, known)
     form = form or (form_of(output) if output is not None and form_of(output) in OUTPUTS else "csv")

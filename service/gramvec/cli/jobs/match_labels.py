@@ -20,6 +20,7 @@ from gramvec.matching.matcher_file import load_matcher, save_matcher
 from gramvec.matching.nearest import Matches
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import form_of
+from gramvec.tables.staging import check_place
 
 
 class MatchOptions(NamedTuple):
@@ -78,8 +79,7 @@ class LabelOptions:
             )
         written = [path for path in (self.saved, self.review) if path is not None]
         for path in written:
-            if not path.absolute().parent.is_dir():
-                raise InputError(f"{path}: there is no folder {path.parent}; make it first")
+            check_place(path)
         read = {path.resolve() for path in (*others, *self.labels) if path is not None}
         if any(path.resolve() in read for path in written) or len({path.resolve() for path in written}) < len(written):
             raise click.UsageError("--save-matcher and --review each need a file of their own")

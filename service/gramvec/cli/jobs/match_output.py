@@ -15,7 +15,7 @@ from gramvec.matching.fields import Field
 from gramvec.matching.inputs import MatchTable
 from gramvec.matching.nearest import Matches
 from gramvec.tables.inputs import STDIN
-from gramvec.tables.staging import whole
+from gramvec.tables.staging import output_file
 from gramvec.text.characters import lower
 
 OUTPUTS = ("csv", "tsv", "jsonl")
@@ -91,7 +91,7 @@ def write(output: Path | None, form: str, names: Sequence[str], records: Iterato
         _put(sys.stdout.buffer, form, names, records)
         sys.stdout.buffer.flush()
     else:
-        with whole(output) as file:
+        with output_file(output) as file:
             _put(file, form, names, records)
 
 
