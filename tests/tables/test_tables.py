@@ -170,17 +170,30 @@ print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.st
 """
 
 
-@pytest.mark.parametrize("name", ["values.jsonl", "columns.csv", "fields.csv"])
+LINES = "x" * (1 << 20) + "\n"
+OPEN_QUOTE = " MiB, maybe a quote is never closed"
+
+
+@pytest.mark.parametrize("name", ["values.jsonl", "columns.csv", "fields.csv", "header.csv", "row.csv", "parts.csv"])
 def test_a_small_file_does_not_become_many_objects(name: str, tmp_path: Path) -> None:
     data, said = {
         "values.jsonl": ('{"text":"a","x":[' + ",".join(["[]"] * 5_500_000) + "]}\n", "more than 100,000 values"),
         "columns.csv": ("text," + ",".join(map(str, range(1_000_000))) + "\n", "more than 10,000 columns"),
         "fields.csv": ("text,b\n" + "ab," * 5_000_000 + "\n", "more than 1,000,000 fields, the header has 2"),
+        "header.csv": ('"text\n' + "a\n" * 5_000_000, f"header.csv: line 1: longer than 1{OPEN_QUOTE}; its first line"),
+        "row.csv": ("text\n" + ('"' + LINES * 9 + '",') * 2, f"row.csv: line 2: not CSV (longer than 16{OPEN_QUOTE})"),
+        "parts.csv": ("text,b\n" + ('"\n",' + "ab," * 990_000) * 5, "more than 1,000,000 fields, the header has 2"),
     }[name]
     command = [sys.executable, "-c", LARGE, str(file(tmp_path, name, data))]
     sentence, peak = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert said in sentence
     assert int(peak) < 250_000  # kB
+
+
+def test_a_row_of_csv_that_is_too_long_does_not_hide_those_below(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.csv", 'text\na\n"' + LINES * 16 + 'x"\nb\n')
+    found = read_columns(path, ["text"], on_error="skip")
+    assert (found.values, found.numbers) == ({"text": ["a", 'x"', "b"]}, [2, 19, 20])
 
 
 def test_a_deep_line_is_skipped(tmp_path: Path) -> None:

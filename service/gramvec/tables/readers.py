@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -17,7 +18,8 @@ from gramvec.tables.inputs import MAX_LINE_BYTES, UTF_8, UTF_16, FileFormat, For
 BLOCK_BYTES = 4 << 20
 VALUE_BYTES = 64  # at least what a parsed value takes
 MAX_COLUMNS = 10_000
-MAX_FIELDS = 1_000_000  # of one line of CSV, so that few bytes do not become many objects
+MAX_HEADER_BYTES = 1 << 20
+MAX_FIELDS = 1_000_000  # of one row of CSV, so that few bytes do not become many objects
 DELIMITERS = ",;\t|"
 BOM = b"\xef\xbb\xbf"
 TOO_LONG = f"longer than {MAX_LINE_BYTES >> 20} MiB; split it"
@@ -183,6 +185,9 @@ class CsvReader(LineReader):
     dialect: dict[str, Any] = {"strict": True}  # noqa: RUF012 - never changed
 
     _header: list[str] | None = None
+    _taken: bytearray  # bytes of the row that is read, which may be many lines
+    _fields: int
+    _wrong: str | None
 
     @property
     def names(self) -> list[str] | None:
@@ -203,12 +208,12 @@ class CsvReader(LineReader):
     def _read_header(self) -> None:
         csv.field_size_limit(MAX_LINE_BYTES)
         self._lines = Lines(self.source.stream)
-        self._taken: list[bytes] = []
-        self._wrong: str | None = None
-        first = self._decoded()
-        self.delimiter = self.format.delimiter or (self._recognized(first) if first else ",")
-        self._csv = csv.reader(self._from(first), delimiter=self.delimiter, **self.dialect)
+        self._begin()
         try:
+            first = self._decoded()
+            self.delimiter = self.format.delimiter or (self._recognized(first) if first else ",")
+            lines = chain(() if first is None else (first,), iter(self._decoded, None))  # goes on after an error
+            self._csv = csv.reader(lines, delimiter=self.delimiter, **self.dialect)
             names = next(self._csv, [])
         except csv.Error as error:
             raise InputError(
@@ -216,7 +221,10 @@ class CsvReader(LineReader):
             ) from error
         self._check_header(names)
         self._header = names
-        self.header = b"".join(self._taken)
+        self.header = bytes(self._taken)
+
+    def _begin(self) -> None:
+        self._taken, self._fields, self._wrong = bytearray(), 0, None
 
     def _recognized(self, line: str) -> str:
         found: list[tuple[bool, int, str]] = []
@@ -254,27 +262,27 @@ class CsvReader(LineReader):
         more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
         return (", ".join(map(_shown, names[:20])) or "none") + more
 
-    def _from(self, first: str | None) -> Iterator[str]:
-        while first is not None:
-            yield first
-            first = self._decoded()
-
     def _decoded(self) -> str | None:
         line = self._lines.read()
         if line == b"":
             return None
-        self._taken.append(line or b"")
         if line is None:
             self._wrong = TOO_LONG
             return "\n"
-        if len(self._taken) == 1 and self._lines.offset == len(line):
+        self._taken += line
+        if self._lines.offset == len(line):
             line = self._without_bom(line)
             if max(line.count(one.encode()) for one in self.format.delimiter or self.delimiters) > MAX_COLUMNS:
                 self._wrong = f"more than {MAX_COLUMNS:,} columns; remove some"
                 return "\n"
-        elif line.count(self.delimiter.encode()) > MAX_FIELDS:
-            self._wrong = f"more than {MAX_FIELDS:,} fields, the header has {len(self._header or ()):,}"
-            return "\n"
+        else:
+            self._fields += line.count(self.delimiter.encode())
+            if self._fields > MAX_FIELDS:
+                self._wrong = f"more than {MAX_FIELDS:,} fields, the header has {len(self._header or ()):,}"
+                return "\n"
+        most = MAX_HEADER_BYTES if self._header is None else MAX_LINE_BYTES
+        if len(self._taken) > most:
+            raise csv.Error(f"longer than {most >> 20} MiB, maybe a quote is never closed")
         try:
             return line.decode(self.encoding)
         except UnicodeDecodeError as error:
@@ -285,7 +293,7 @@ class CsvReader(LineReader):
         return raw.count(self.delimiter.encode()) if self.keep else 0
 
     def _take(self, lines: Lines, block: Block) -> bool:
-        self._taken, self._wrong = [], None
+        self._begin()
         names, values = self._header or [], list[str]()
         try:
             values = next(self._csv)
@@ -293,7 +301,7 @@ class CsvReader(LineReader):
             return False
         except csv.Error as error:
             self._wrong = self._wrong or f"not CSV ({quoted(error)})"
-        block.raw.append(b"".join(self._taken))
+        block.raw.append(bytes(self._taken))
         if self._wrong is None and len(values) != len(names):
             self._wrong = f"{len(values)} fields, the header has {len(names)}"
         if self._wrong is not None:
