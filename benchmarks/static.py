@@ -3,7 +3,8 @@
 Texts to vectors in this process with 1, 32 and 512 texts a call, on one thread, and requests a second beside what a
 user would write: a FastAPI route over model2vec. Every round has the same texts, so the memo knows their words; the row
 "without memo" is for words that were never seen. In the parity StaticEmbedding differs: it does not cut long texts, and
-keeps unknown words.
+keeps unknown words. Beside word pieces there are Unigram pieces over Metaspace, which multilingual tokenizers have,
+trained on the texts.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ FLOORS = {1: 5.0, 512: 3.0}
 SIZES = (1, 32, 512)
 OURS = "gramvec, float32"
 PARITY = 1e-6
+UNIGRAM_PIECES = 8_000
 ROUTE = "FastAPI over model2vec"
 CASES = (http.Case(1, 16), http.Case(32, 16))
 
@@ -70,7 +72,36 @@ def run(setting: Setting) -> Part:
             for size in SIZES:
                 _in_process(part, embeds, setting, size)
         _served(part, setting, source, whole)
+        _unigram(part, setting, Path(temporary))
     return part
+
+
+def _unigram(part: Part, setting: Setting, folder: Path) -> None:
+    """Measure one text a call and 512 with a Unigram tokenizer."""
+    from model2vec import StaticModel
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    from gramvec.hub.static_models import import_static
+
+    tokenizer: Any = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=UNIGRAM_PIECES, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False
+    )
+    tokenizer.train_from_iterator(setting.texts, trainer)
+    source, bundle = folder / "unigram", folder / "unigram-float32"
+    StaticModel(random_table(tokenizer.get_vocab_size()), tokenizer, normalize=True).save_pretrained(source)
+    import_static(source, bundle, precision="float32")
+    theirs = StaticModel.from_pretrained(source)
+    with closing(gramvec.load(bundle, device="cpu", threads=1)) as ours:
+        embeds: dict[str, Callable[[Sequence[str]], Floats]] = {
+            MODEL2VEC: lambda texts: theirs.encode(list(texts), use_multiprocessing=False),
+            OURS: ours.embed,
+        }
+        part.add("static_unigram_parity", _parity(embeds, setting.texts))
+        for size in (1, 512):
+            part.add(f"static_unigram_{size}", _timed(embeds, setting, size, f"{UNIGRAM_PIECES:,} Unigram pieces, "))
 
 
 def _parity(embeds: dict[str, Callable[[Sequence[str]], Floats]], texts: list[str]) -> Group:
@@ -91,12 +122,18 @@ def _parity(embeds: dict[str, Callable[[Sequence[str]], Floats]], texts: list[st
     return Group(f"static: {len(asked):,} texts, beside model2vec's vectors", "of a number", rows)
 
 
-def _in_process(part: Part, embeds: dict[str, Callable[[Sequence[str]], Floats]], setting: Setting, size: int) -> None:
+def _timed(
+    embeds: dict[str, Callable[[Sequence[str]], Floats]], setting: Setting, size: int, tokens: str = ""
+) -> Group:
     texts = setting.texts[: 512 if size == 1 else None]
     blocks = [texts[start : start + size] for start in range(0, len(texts), size)]
     tasks = {name: lambda embed=embed: [embed(block) for block in blocks] for name, embed in embeds.items()}
     timings = interleaved(tasks, len(texts), setting.rounds)
-    group = rates(f"static: {size} texts a call, one thread", "texts", timings, MODEL2VEC)
+    return rates(f"static: {tokens}{size} texts a call, one thread", "texts", timings, MODEL2VEC)
+
+
+def _in_process(part: Part, embeds: dict[str, Callable[[Sequence[str]], Floats]], setting: Setting, size: int) -> None:
+    group = _timed(embeds, setting, size)
     part.add(f"static_{size}", group)
     found, floor = next(row["ratio"] for row in group.rows if row["name"] == OURS), FLOORS.get(size, 0.0)
     if found < floor:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
+from zlib import decompress
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gramvec.errors import BundleError, InputError
@@ -32,12 +33,56 @@ def _words() -> Any:
 
 
 def _unigram() -> Any:
-    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+    from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
     pieces = [("<unk>", 0.0), *((letter, -2.0) for letter in "\u2581abcdest "), ("\u2581the", -1.0), ("at", -1.5)]
     made = Tokenizer(models.Unigram(pieces, unk_id=0))
     made.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
     made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.add_special_tokens([AddedToken("<unk>"), AddedToken("<mask>", lstrip=True), AddedToken("<pad>")])
+    return made
+
+
+# A double array of sentencepiece, deflated: U+3000 and tabs are spaces, U+FB01 and U+00E9 two letters, U+00B4 a space
+# and a letter.
+CHARSMAP = (
+    "eNol0wmQD1QcB/C3OzEyuQrJkSVXVKTc674ViSjKUexmHblyX7vu+07F5kjRstXKdtGhltLMKved22AixbrPz58385nvO34zvzfz"
+    "5oUHQggxITyYK0RGYnqxEKJlinV2mRgbHRKfDCE1R3RIyhZCTnuR0ofIQ27ykZdHeJgC5OdRCvIYhShCYbQIRSnO45S4f4XwBCUp"
+    "TSnKUgbtQzkqUJ6neYqKPMOzVOI5KlOF56lGVWpQnVrUpDax1KUO9alHQxrQmEY0pQnNacYLtKAlL/ISrXiZ1rSlDe14hVdpTwde"
+    "43U60ok36EJn3qQr3XiLOLrzNvEk0INe9KQPvenLO/SnHwMZwCDeZQiDGcZQRjCcUYxkDKNJijw84xjLBMYziYlMYTLTmMoMpjOL"
+    "mcxhNvOYy3vM530W8CEfsIiFfEQyS1jMMpaynI/5lE9YyQpS+IzVrOJzUvmSL1hDGmv5iq9J51u+4Xu+Yz3r+JEf+Jmf+IUNZPAr"
+    "m9jI7/zGH2yOnGVFhYzkqLDFPJO/+JNtbGUH29nFTvawm33s5QD7+ZuDHOYQRznCcY5xkhOc4nyOqHBGnuafSE1aVDgnz0bO+Jf/"
+    "+Y+LXOASWVzhMte4yg2uc4ub3OH2vb8Xk5kU4ohPCHcBboSMAQ=="
+)
+
+
+def _sentence_pieces(pre_tokenizer: Any = None) -> Any:
+    """Return a tokenizer of sentencepiece's kind, as transformers writes that of XLM-R."""
+    from tokenizers import Regex, normalizers, pre_tokenizers
+
+    made = _unigram()
+    precompiled = normalizers.Precompiled(decompress(b64decode(CHARSMAP)))
+    spaces = normalizers.Replace(Regex(" {2,}"), "\u2581")
+    made.normalizer = normalizers.Sequence([precompiled, normalizers.Strip(left=False), spaces])
+    made.pre_tokenizer = pre_tokenizer or pre_tokenizers.Metaspace()
+    return made
+
+
+def _split_sentence_pieces() -> Any:
+    from tokenizers import pre_tokenizers
+
+    return _sentence_pieces(pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]))
+
+
+def _marks_apart() -> Any:
+    """Return a tokenizer with spaces around marks, as earlier versions of model2vec write it."""
+    from tokenizers import AddedToken, Regex, normalizers
+
+    made = word_pieces()
+    marks = [normalizers.Replace(mark, f" {mark} ") for mark in ".,!"]
+    spaces = [normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip(left=False)]
+    made.normalizer = normalizers.Sequence([made.normalizer, *marks, *spaces])
+    made.add_tokens([AddedToken("mat", normalized=True, rstrip=True)])
     return made
 
 
@@ -51,8 +96,16 @@ def _byte_pairs() -> Any:
     return made
 
 
-MAKERS = {"word pieces": word_pieces, "words": _words, "unigram": _unigram, "byte pairs": _byte_pairs}
-SPLIT = ("word pieces", "words")
+MAKERS = {
+    "word pieces": word_pieces,
+    "words": _words,
+    "marks apart": _marks_apart,
+    "unigram": _unigram,
+    "sentence pieces": _sentence_pieces,
+    "split sentence pieces": _split_sentence_pieces,
+    "byte pairs": _byte_pairs,
+}
+SPLIT = dict.fromkeys(MAKERS, "some") | {"word pieces": "each", "words": "each", "byte pairs": None}
 
 
 def featurizer(made: Any, **spec: Any) -> TokenFeaturizer:
@@ -66,33 +119,73 @@ def ids(found: Any) -> list[list[int]]:
 
 FEATURIZERS = {name: featurizer(make()) for name, make in MAKERS.items()}
 ANY = st.text(
-    st.one_of(st.sampled_from("the cats sat  \t\n\u3000\u00a0caf\u00e9E\u0301\u03a3.!12"), st.characters(codec="utf-8"))
+    st.one_of(
+        st.sampled_from("the cats sat  \t\n\u3000\u00a0caf\u00e9E\u0301\u03a3.!12\u2581\u00b4\ufb01\u0600"),
+        st.characters(codec="utf-8"),
+    )
 )
-PIECES = st.lists(st.sampled_from([*WORDS, " ", "  ", "\t", "cats", "[UNK]", "x[PAD]", "\u0301", "\u03a3"])).map(
-    "".join
-)
+PIECES = st.lists(
+    st.sampled_from([*WORDS, " ", "  ", "\t", "cats", "[UNK]", "x[PAD]", "\u0301", "\u03a3", "<unk>", "<mask>"])
+).map("".join)
 
 
 @pytest.mark.parametrize("name", MAKERS)
 @given(texts=st.lists(st.one_of(ANY, PIECES), max_size=5))
+@example(
+    texts=[
+        "the <unk> cat",
+        "the <mask> <pad> cat",
+        "the mat  cat",
+        "a  b ",
+        " a",
+        "",
+        " ",
+        "a \u00b4 b",
+        "a \u2581b",
+        "\u2581a b",
+    ]
+)
 def test_tokens_are_the_librarys_however_often_a_chunk_was_seen(name: str, texts: list[str]) -> None:
     library = MAKERS[name]()
     expected = [library.encode(text, add_special_tokens=False).ids for text in texts]
     for _ in range(2):
         assert ids(FEATURIZERS[name](texts))[: len(texts)] == expected
-    assert FEATURIZERS[name].vocabulary.splits_at_spaces == (name in SPLIT)
+    assert FEATURIZERS[name].vocabulary.split_at_spaces == SPLIT[name]
 
 
-def test_an_added_token_that_reaches_over_a_space_turns_the_memo_off() -> None:
+def test_an_added_token_that_takes_spaces_is_read_with_them() -> None:
     from tokenizers import AddedToken
 
-    for token in (AddedToken("the cat"), AddedToken("cat", rstrip=True)):
+    for token, split in ((AddedToken("the cat"), None), (AddedToken("cat", rstrip=True), "some")):
         made = word_pieces()
         made.add_tokens([token])
         found = featurizer(made)
-        assert not found.vocabulary.splits_at_spaces
+        assert found.vocabulary.split_at_spaces == split
         text = "on the cat  sat"
         assert ids(found([text])) == [made.encode(text, add_special_tokens=False).ids]
+
+
+@pytest.mark.parametrize("name", [name for name, split in SPLIT.items() if split])
+def test_plain_words_are_not_tokenized_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = featurizer(MAKERS[name]())
+    expected = ids(made(["the cats at", "sat on, 12"]))
+    assert made._chunks is not None
+    monkeypatch.setattr(made._chunks, "_encode", None)
+    assert ids(made(["the cats at", "sat on, 12"])) == expected
+
+
+def test_pieces_that_reach_over_spaces_or_begin_a_text_otherwise_have_no_memo() -> None:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    spanning = _sentence_pieces()
+    spanning.normalizer = normalizers.Replace("e c", "x")
+    unsplit, never = (
+        _sentence_pieces(pre_tokenizers.Metaspace(**one)) for one in ({"split": False}, {"prepend_scheme": "never"})
+    )
+    bare = Tokenizer(models.Unigram([("<unk>", 0.0), ("a", -1.0)], unk_id=0))
+    for made in (spanning, unsplit, never, bare):
+        assert featurizer(made).vocabulary.split_at_spaces is None
+        assert ids(featurizer(made)(["the cat"])) == [made.encode("the cat", add_special_tokens=False).ids]
 
 
 def test_long_texts_are_cut_and_the_dropped_token_has_no_row() -> None:
@@ -114,11 +207,12 @@ def test_a_text_that_is_not_valid_is_named() -> None:
 def test_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "MOST_CHUNKS", 10)
     made = word_pieces()
-    memo = tokens._ChunkMemo(made)
-    for number in range(1_000):
-        assert np.frombuffer(memo[str(number)], np.int32).tolist() == made.encode(str(number)).ids
+    memo = featurizer(made)._chunks
+    assert memo is not None
+    for text in (*map(str, range(1_000)), "x" * 41):
+        assert np.frombuffer(memo.tokens(text), np.int32).tolist() == made.encode(text).ids
         assert len(memo) <= 10
-    assert "x" * 41 not in memo and memo["x" * 41] and "x" * 41 not in memo
+    assert "x" * 41 not in memo
 
 
 def _changed(**parts: Any) -> bytes:

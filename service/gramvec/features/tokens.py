@@ -2,20 +2,21 @@
 
 The tokenizer's file is untrusted, so what could be slow or random in it is refused first: only
 known components, patterns that are known to be linear, pieces of bounded length. A memo keeps the tokens of the chunks
-between spaces, where the tokenizer splits there itself; it is bounded, and its tokens are the library's.
+between spaces, where the tokenizer splits there itself (WordPiece over BERT's splitting, Unigram over Metaspace); it is
+bounded, and its tokens are the library's.
 """
 
 from __future__ import annotations
 
 import os
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import orjson
@@ -58,9 +59,10 @@ PATTERNS = frozenset({
 })  # fmt: skip
 # What passes through; a panic of the library is a BaseException, too.
 _NOT_FAILURES = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError)
-# Components after which the tokens of a text are those of its chunks between spaces, one after the other.
-_SPLITTING = frozenset({"BertPreTokenizer", "Whitespace", "WhitespaceSplit"})
-_LOCAL = frozenset({"BertNormalizer", "Lowercase", "NFC", "NFD", "StripAccents", "Punctuation", "Digits"})
+# What sees nothing past a space: normalizers, pre-tokenizers that leave spaces out, and those that write them.
+_LOCAL = frozenset({"BertNormalizer", "Lowercase", "NFC", "NFD", "StripAccents"})
+_LEAVING = frozenset({"BertPreTokenizer", "Digits", "Punctuation", "Whitespace", "WhitespaceSplit"})
+_WRITING = (["Metaspace"], ["WhitespaceSplit", "Metaspace"])
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class TokenVocabulary(Vocabulary):
             raise BundleError(f"{path}: not a tokenizer that gramvec serves: {quoted(error)}") from error
         if not 0 <= (last := max(self.tokens.values(), default=-1)) < rows:
             raise BundleError(f"{path}: it has token {last}, and the table {rows} rows")
-        self.splits_at_spaces = _splits_at_spaces(values)
+        self.split_at_spaces = _split_at_spaces(values, self.tokenizer)
         self.rows, self.unknown_row, self.longest_word, self.lowercase, self.symbols = rows, -1, 0, False, True
         self.ngram_keys, self.ngram_rows = np.zeros(0, np.uint64), np.zeros(0, np.int32)
         self.word_rows = np.arange(rows, dtype=np.int32)
@@ -162,7 +164,7 @@ class TokenFeaturizer(Featurizer):
         self.spec, self.vocabulary, self.memo = spec, vocabulary, None
         self.compiled, self.loops = False, None
         self._limits, self._tokenizer = spec, vocabulary.tokenizer
-        self._chunks = _ChunkMemo(vocabulary.tokenizer) if vocabulary.splits_at_spaces else None
+        self._chunks = _ChunkMemo(vocabulary) if vocabulary.split_at_spaces else None
 
     def __call__(self, texts: Sequence[str]) -> FeatureBatch:
         """Return the tokens of each text. Raises InputError with the index of a text that is not valid."""
@@ -190,24 +192,57 @@ class TokenFeaturizer(Featurizer):
         if self._chunks is None:
             encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
             return [np.array(one.ids, np.int32).tobytes() for one in encodings]
-        chunk = self._chunks.__getitem__
-        return [b"".join(map(chunk, text.split(" "))) for text in texts]
+        return [*map(self._chunks.tokens, texts)]
 
 
-class _ChunkMemo(dict[str, bytes]):
-    """Tokens of chunks as int32, made when first asked for; emptied when full, which bounds its memory."""
+class _ChunkMemo(dict[str, Any]):
+    """Tokens of chunks between spaces as int32, made when first asked for; emptied when full, which bounds its memory.
 
-    def __init__(self, tokenizer: Any) -> None:
+    A chunk that reads differently beside others has None, and its text is tokenized as a whole.
+    """
+
+    def __init__(self, vocabulary: TokenVocabulary) -> None:
         super().__init__()
-        self._tokenizer = tokenizer
+        self._encode = vocabulary.tokenizer.encode
+        self._each = vocabulary.split_at_spaces == "each"
+        self._normalize: Callable[[str], str] = getattr(vocabulary.tokenizer.normalizer, "normalize_str", str)
+        self._cut = vocabulary.tokenizer.pre_tokenizer.pre_tokenize_str
+        self._x = self._pieces("x")
+        added = vocabulary.tokenizer.get_added_tokens_decoder()
+        # Its id does not tell an unknown piece from an unknown token that a text spells out.
+        spelt = [one.content for row, one in added.items() if row == vocabulary.unknown]
+        self._added, self._unknown = added.keys() - {vocabulary.unknown}, [*spelt, *map(self._normalize, spelt)]
 
-    def __missing__(self, chunk: str) -> bytes:
-        found = np.array(self._tokenizer.encode(chunk, add_special_tokens=False).ids, np.int32).tobytes()
-        if len(chunk) <= LONGEST_CHUNK:
+    def tokens(self, text: str) -> bytes:
+        """Return the tokens of a text as the bytes of int32."""
+        try:
+            return b"".join(map(self.__getitem__, text.split(" ")))
+        except TypeError:  # of the None of a chunk
+            return np.array(self._encode(text, add_special_tokens=False).ids, np.int32).tobytes()
+
+    def __missing__(self, chunk: str) -> bytes | None:
+        kept = len(chunk) <= LONGEST_CHUNK
+        if not (kept or self._each):
+            return None
+        ids = self._encode(chunk, add_special_tokens=False).ids
+        found = np.array(ids, np.int32).tobytes() if self._each or self._stands_alone(chunk, ids) else None
+        if kept:
             if len(self) >= MOST_CHUNKS:
                 self.clear()
             self[chunk] = found
         return found
+
+    def _stands_alone(self, chunk: str, ids: list[int]) -> bool:
+        """Return True if the chunk holds no added token, and is cut into the same pieces at every place in a text."""
+        own, x = self._pieces(chunk), self._x
+        return (
+            self._pieces(f"{chunk} x {chunk} x {chunk}") == [*own, *x, *own, *x, *own]
+            and self._added.isdisjoint(ids)
+            and not any(one in text for one in self._unknown for text in (chunk, self._normalize(chunk)))
+        )
+
+    def _pieces(self, text: str) -> list[str]:
+        return [piece for piece, _ in self._cut(self._normalize(text))]
 
 
 def _checked(data: bytes) -> tuple[dict[str, Any], Any]:
@@ -293,14 +328,24 @@ def _check_pieces(name: str, pieces: list[Any], most: int) -> None:
         raise ValueError(f"its {name} have over {most} characters together")
 
 
-def _splits_at_spaces(values: Mapping[str, Any]) -> bool:
-    """Return whether a text's tokens are those of its chunks between spaces: no component sees past a space."""
-    normalizers, splitters = (
-        {part["type"] for part in _parts(values, name)} for name in ("normalizer", "pre_tokenizer")
+def _split_at_spaces(values: Mapping[str, Any], tokenizer: Any) -> Literal["each", "some"] | None:
+    """Return of which chunks between spaces a text's tokens are those of its chunks, one after the other."""
+    kinds = [part["type"] for part in _parts(values, "pre_tokenizer")]
+    if not kinds or not (kinds in _WRITING or _LEAVING.issuperset(kinds)):
+        return None
+    normalizers, added = _parts(values, "normalizer"), tokenizer.get_added_tokens_decoder().values()
+    cut, normalize = tokenizer.pre_tokenizer.pre_tokenize_str, getattr(tokenizer.normalizer, "normalize_str", str)
+    once, twice, apart = ([piece for piece, _ in cut(text)] for text in ("x", "x x", "x  x"))
+    # What spans a space, with letters on both sides: a pattern, or a token.
+    patterns = [part.get("pattern") or {} for part in normalizers]
+    spanning = any(" " in found.get("String", "").strip(" ") or "|" in found.get("Regex", "") for found in patterns)
+    if (
+        twice != 2 * once
+        or spanning
+        or any(" " in (normalize(one.content) if one.normalized else one.content) for one in added)
+    ):
+        return None
+    plain = _LOCAL.issuperset(part["type"] for part in normalizers) and not any(
+        one.lstrip or one.rstrip or not one.content.isascii() for one in added
     )
-    if not normalizers <= _LOCAL or not splitters <= _LOCAL | _SPLITTING or not splitters & _SPLITTING:
-        return False
-    return all(
-        one["content"].isascii() and " " not in one["content"] and not (one.get("lstrip") or one.get("rstrip"))
-        for one in values.get("added_tokens") or []
-    )
+    return "each" if plain and apart == twice else "some"
