@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +260,23 @@ def test_a_push_ends_whatever_the_hub_answers(hub: type[Handler], answer: Answer
     with pytest.raises(ServiceError, match=sentence):
         push(str(SIF), "org/sif")
     assert sum(hub.sent.values()) < 8_000_000
+
+
+def test_the_librarys_requests_are_afterwards_as_they_were(hub: type[Handler]) -> None:
+    library, client = import_module("huggingface_hub"), import_module("httpx2")
+    hooks = library.get_session().event_hooks
+    library.set_client_factory(lambda: client.Client(event_hooks=hooks, timeout=7, follow_redirects=False))
+    try:
+        hub.answers["api"] = lambda handler: handler.whole(b"nonsense")
+        with pytest.raises(ServiceError):
+            push(str(SIF), "org/sif")
+        for _ in range(2):  # where a connection failed, the library makes another client
+            found = library.get_session()
+            assert (found.event_hooks, found.timeout) == (hooks, client.Timeout(7))
+            assert not found.follow_redirects and found.headers == client.Client().headers
+            library.close_session()
+    finally:
+        library.set_client_factory(lambda: client.Client(event_hooks=hooks, timeout=None, follow_redirects=True))
 
 
 def serve_static(hub: type[Handler], folder: Path, **more: int) -> None:

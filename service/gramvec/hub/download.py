@@ -201,7 +201,7 @@ class Download:
 def bounded_answers(repository: str, upload_bytes: int) -> Iterator[None]:
     """Bound the library's own requests in this block: each wait, the size of each answer, and the whole by a deadline.
 
-    The library itself waits forever and reads answers of any size.
+    The library itself waits forever and reads answers of any size. Afterwards its requests are again as they were.
 
     Args:
         repository: ORG/NAME, for messages.
@@ -232,7 +232,8 @@ def bounded_answers(repository: str, upload_bytes: int) -> Iterator[None]:
             raise ServiceError("the hub sends a compressed answer, which was not asked for; try again later")
         response.stream = Counted(response.stream)
 
-    hooks = hub.get_session().event_hooks
+    before = hub.get_session()
+    hooks, timeout, follow = before.event_hooks, before.timeout, before.follow_redirects
     hub.set_client_factory(
         lambda: client.Client(
             event_hooks={**hooks, "response": [*hooks.get("response", []), count]},
@@ -245,8 +246,7 @@ def bounded_answers(repository: str, upload_bytes: int) -> Iterator[None]:
     try:
         yield
     finally:
-        hub.close_session()
-        hub.set_client_factory(import_module("huggingface_hub.utils._http").default_client_factory)
+        hub.set_client_factory(lambda: client.Client(event_hooks=hooks, timeout=timeout, follow_redirects=follow))
 
 
 class MissingFileError(InputError):
