@@ -270,6 +270,12 @@ HOSTILE = {
         _changed(normalizer={"type": "Precompiled", "precompiled_charsmap": b64encode(bytes(4) + b"a" * 999).decode()}),
         "in place of a character",
     ),
+    "a double array that points beyond its end": (
+        _changed(
+            normalizer={"type": "Precompiled", "precompiled_charsmap": b64encode(b"\4\0\0\0" + b"\xff" * 4).decode()}
+        ),
+        "not a tokenizer",
+    ),
     "a truncation at the left": (_changed(truncation={"direction": "Left", "max_length": 5}), "beginning"),
     "added tokens that are not": (_changed(added_tokens=[{"content": 5}]), "added tokens"),
     "added tokens without contents": (_changed(added_tokens=[5]), "not a tokenizer"),

@@ -124,13 +124,14 @@ class TokenVocabulary(Vocabulary):
             self.tokens: dict[str, int] = self.tokenizer.get_vocab(with_added_tokens=True)
             model = values["model"]
             self.unknown: int | None = model.get("unk_id", self.tokens.get(model.get("unk_token")))
+            self.split_at_spaces = _split_at_spaces(values, self.tokenizer)
+            self.chunks = _ChunkMemo(self) if self.split_at_spaces else None
         except _NOT_FAILURES:
             raise
         except BaseException as error:
             raise BundleError(f"{path}: not a tokenizer that gramvec serves: {quoted(error)}") from error
         if not 0 <= (last := max(self.tokens.values(), default=-1)) < rows:
             raise BundleError(f"{path}: it has token {last}, and the table {rows} rows")
-        self.split_at_spaces = _split_at_spaces(values, self.tokenizer)
         self.rows, self.unknown_row, self.longest_word, self.lowercase, self.symbols = rows, -1, 0, False, True
         self.ngram_keys, self.ngram_rows = np.zeros(0, np.uint64), np.zeros(0, np.int32)
         self.word_rows = np.arange(rows, dtype=np.int32)
@@ -163,8 +164,7 @@ class TokenFeaturizer(Featurizer):
     def __init__(self, spec: TokenSpec, vocabulary: TokenVocabulary) -> None:
         self.spec, self.vocabulary, self.memo = spec, vocabulary, None
         self.compiled, self.loops = False, None
-        self._limits, self._tokenizer = spec, vocabulary.tokenizer
-        self._chunks = _ChunkMemo(vocabulary) if vocabulary.split_at_spaces else None
+        self._limits, self._tokenizer, self._chunks = spec, vocabulary.tokenizer, vocabulary.chunks
 
     def __call__(self, texts: Sequence[str]) -> FeatureBatch:
         """Return the tokens of each text. Raises InputError with the index of a text that is not valid."""
