@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from gramvec.bundle.bundle import (
 )
 from gramvec.bundle.verified_files import MOST_BYTES_IN_MEMORY, Folder, opened_folder
 from gramvec.embed.loading import load
-from gramvec.embed.vectors import RawEmbeddings, cosine_pairs
+from gramvec.embed.vectors import unit
 from gramvec.errors import BundleError, quoted
 from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
 from gramvec.runtime.onnx_graph import write_graph
@@ -46,17 +45,6 @@ TABLE = "model.safetensors"
 REMEDY = "give a folder of model2vec, or of sentence-transformers with a StaticEmbedding"
 
 _license = re.compile(rb"^license:\s*([\w.+-]{1,40})\s*$", re.MULTILINE)
-
-
-class _Source(NamedTuple):
-    """Parts of a static model: its tokenizer, the table float32[tokens, d], and what the manifest says of them."""
-
-    spec: TokenSpec
-    vocabulary: TokenVocabulary
-    tokenizer: bytes
-    table: Floats
-    license: str
-    imported: dict[str, str]
 
 
 def import_static(
@@ -88,38 +76,45 @@ def import_static(
         InputError: the destination is in use.
     """
     check_target(path, overwrite=overwrite)
-    name, origin, found = name or path.name, origin or source.name, _read(source)
-    featurizer, table = TokenFeaturizer(found.spec, found.vocabulary), found.table
+    with opened_folder(source, REMEDY) as given:
+        settings, inner = settings_of(given)
+        tokenizer = bytes(given.mapped(inner + TOKENIZER, MOST_BYTES_IN_MEMORY[TOKENIZER]))
+        data = given.mapped(inner + TABLE, MOST_TABLE_BYTES)
+        card = bytes(given.mapped(CARD, MOST_SETTINGS_BYTES)) if (source / CARD).is_file() else b""
+    table = _table(source / inner / TABLE, read_tensors(source / inner / TABLE, data, remedy=REMEDY))
+    vocabulary = TokenVocabulary(source / inner / TOKENIZER, tokenizer, len(table))
+    featurizer = TokenFeaturizer(_spec(source, settings, vocabulary), vocabulary)
+    found, name, origin = _license.search(card), name or path.name, origin or source.name
+    license_name = "not stated" if found is None else found[1].decode()
     with staged_folder(path) as folder:
-        (folder / TOKENIZER).write_bytes(found.tokenizer)
+        (folder / TOKENIZER).write_bytes(tokenizer)
         for chosen in ("int8", "float16") if precision is None else (precision,):
             graph = write_graph(folder, table=table, bias=None, pooling="mean", activation="linear", precision=chosen)
             with closing(OnnxRuntime(folder / GRAPH, table.shape[1])) as runtime:
                 golden = made_golden(runtime.run, featurizer, featurizer, (*GOLDEN_TEXTS, "again and again " * 400))
-            counts = np.array([len(one.ids) for one in golden])
-            exact = np.array([table[np.array(one.ids, int)].sum(axis=0) / max(1, len(one.ids)) for one in golden])
-            stored = np.array([one.vector for one in golden], np.float32)
-            cosines = cosine_pairs(RawEmbeddings.of(exact, counts), RawEmbeddings.of(stored, counts))
-            if (loss := 1 - float(cosines[exact.any(axis=1)].min(initial=1))) <= MOST_LOSS:
+            exact = np.array([table[np.array(one.ids, int)].sum(axis=0) for one in golden])
+            cosines = np.sum(unit(exact) * unit(np.array([one.vector for one in golden], np.float32)), axis=1)
+            if (loss := max(0.0, 1 - float(cosines[exact.any(axis=1)].min(initial=1)))) <= MOST_LOSS:
                 break
         (folder / CARD).write_text(
             f"# {name}\n\nA static embedding model, imported from `{origin}`.\n"
-            f"License of the source: {found.license}.\n",
+            f"License of the source: {license_name}.\n",
             encoding="utf-8",
         )
+        layout = "sentence-transformers" if settings is None else "model2vec"
         manifest = write_manifest(
             folder,
             name=name,
             kind="static",
             dimension=table.shape[1],
             spec=featurizer.spec,
-            vocabulary=found.vocabulary,
+            vocabulary=vocabulary,
             lexical=None,
             graph=graph,
             golden=golden,
             provenance={
-                "license": found.license,
-                "imported": {"from": origin, **found.imported},
+                "license": license_name,
+                "imported": {"from": origin, "format": layout, "table_sha256": hashlib.sha256(data).hexdigest()},
                 "parity": {"texts": len(golden), "stored_vs_float32": loss},
             },
         )
@@ -127,32 +122,16 @@ def import_static(
             return manifest, opened.digest
 
 
-def _read(source: Path) -> _Source:
-    """Return the parts of a model's folder, each checked. Raises BundleError."""
-    with opened_folder(source, REMEDY) as folder:
-        settings, inner = settings_of(folder)
-        tokenizer = bytes(folder.mapped(inner + TOKENIZER, MOST_BYTES_IN_MEMORY[TOKENIZER]))
-        data = folder.mapped(inner + TABLE, MOST_TABLE_BYTES)
-        card = bytes(folder.mapped(CARD, MOST_SETTINGS_BYTES)) if (source / CARD).is_file() else b""
-    table = _table(source / inner / TABLE, read_tensors(source / inner / TABLE, data, remedy=REMEDY))
-    vocabulary = TokenVocabulary(source / inner / TOKENIZER, tokenizer, len(table))
+def _spec(source: Path, settings: dict[str, Any] | None, vocabulary: TokenVocabulary) -> TokenSpec:
     longest = vocabulary.longest if settings is None else settings.get("max_length", DEFAULT_MAX_TOKENS)
     if longest is not None and (type(longest) is not int or not 1 <= longest <= MOST_TOKENS):
         raise BundleError(f"{source}: a text has {quoted(longest)} tokens, which is not a number from 1")
-    spec = TokenSpec(max_tokens=longest)
-    if settings is not None:  # model2vec cuts characters, too, and leaves unknown tokens out
-        median = int(np.median([len(token) for token in vocabulary.tokens]))
-        characters = None if longest is None else longest * median
-        spec = replace(spec, max_characters=characters, dropped=vocabulary.unknown)
-    license_name, digest = _license.search(card), hashlib.sha256(data).hexdigest()
-    return _Source(
-        spec,
-        vocabulary,
-        tokenizer,
-        table,
-        "not stated" if license_name is None else license_name[1].decode(),
-        {"format": "sentence-transformers" if settings is None else "model2vec", "table_sha256": digest},
-    )
+    if settings is None:
+        return TokenSpec(max_tokens=longest)
+    # model2vec cuts characters, too, and leaves unknown tokens out.
+    median = int(np.median([len(token) for token in vocabulary.tokens]))
+    characters = None if longest is None else longest * median
+    return TokenSpec(max_tokens=longest, max_characters=characters, dropped=vocabulary.unknown)
 
 
 def settings_of(folder: Folder) -> tuple[dict[str, Any] | None, str]:
