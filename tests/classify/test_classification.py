@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MODELS
-from gramvec.classify.fit import fit_head, logistic_regression
+from gramvec.classify.fit import SCALES, fit_head, logistic_regression
 from gramvec.classify.head import MOST_LABELS, Head, HeadWeights, softmax
 from gramvec.classify.ngrams import NgramColumns
 from gramvec.cli import cli
@@ -423,6 +423,32 @@ def test_meaning_decides_alone_where_ngrams_do_not_help() -> None:
     assert report.weights[0] > 3 * max(report.weights[1:])
     assert report.accuracy == 1
     assert found.answers(found.predict(["", ""], np.eye(2, dtype=np.float32))) == ["0", "1"]
+
+
+def test_few_texts_are_one_logistic_regression_over_vectors_and_scaled_ngrams() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(1)
+    own = np.arange(60) % 3
+    texts = [" ".join(rng.choice(["card", "rate", "close", "my", "now", "so", f"about{one}"], 4)) for one in own]
+    vectors = rng.normal(size=(60, 20)).astype(np.float32) + np.eye(3, 20, dtype=np.float32)[own]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    found, report = fit_head(texts, vectors, [str(one) for one in own], model="m", digest=DIGEST)
+    assert found.ngrams is not None and min(report.weights) > 0
+    weighed = found.ngrams.vocabulary.weighed(texts)
+    ngrams = np.zeros((60, len(found.ngrams.vocabulary.keys)))
+    ngrams[weighed.text, weighed.place] = weighed.value
+    ours = np.log(found.predict(texts, vectors).astype(np.float64))
+    ours -= ours.mean(axis=1, keepdims=True)
+    apart = []
+    for scale in SCALES:
+        learner = LogisticRegression(C=10, max_iter=1000, tol=1e-8)
+        theirs = learner.fit(np.hstack([vectors, scale * ngrams]), own).decision_function(
+            np.hstack([vectors, scale * ngrams])
+        )
+        theirs *= (ours * theirs).sum() / (theirs**2).sum()  # scores are calibrated
+        apart.append(float(np.abs(ours - theirs).max() / np.abs(theirs).max()))
+    assert min(apart) < 0.05 and np.median(apart) > 0.1
 
 
 def test_logistic_regression_is_scikit_learns() -> None:

@@ -1,9 +1,11 @@
-"""Fitting a head: three linear classifiers, weighed by texts held out, and what the head is worth on those.
+"""Fitting a head over vectors and the TF-IDF of characters and of words, and what it is worth on texts held out.
 
-The parts are multinomial logistic regression over vectors, and linear support vector machines over the TF-IDF of
-characters and of words. The head's logits are their weighted sum. The weights minimize the cross-entropy of texts held
-out (stacking; Wolpert 1992), with a prior that keeps n-grams out of heads of few examples, and a part that does not
-help is left out. So a few examples are decided by meaning, and thousands by all three.
+Of up to 500 texts, all three are columns of one multinomial logistic regression. Those of n-grams are scaled, and texts
+held out choose the scale: by cross-entropy, with a prior, because so few texts say little.
+
+Of more, the parts are multinomial logistic regression over vectors, and linear support vector machines over the TF-IDF
+of characters and of words. The head's logits are their weighted sum. The weights minimize the cross-entropy of texts
+held out (stacking; Wolpert 1992), and a part that does not help is left out.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ MOST_OF_A_PART, LEAST_OF_A_PART, MOST_WEIGHTS = 50_000, 2_000, 16_000_000
 # Chosen on data/dev (benchmarks/classify.py): 3 to 30 and 0.3 to 3 differ by less than the seeds do.
 STRENGTH, STRENGTH_OF_NGRAMS = 10.0, 1.0  # C
 PRIOR = 0.2
+# Of n-grams beside vectors, for few texts; PRIOR_OF_SCALE nats times the square of log(scale / SCALE) are its cost.
+SCALES, SCALE, PRIOR_OF_SCALE = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0), 0.5, 2.0
+_JITTER = 1e-4  # of a matrix of products, which equal texts make singular
 LEAST_WEIGHT = 0.01  # of a part, of the largest
 _STEPS = 60
 _TOLERANCE = 1e-2  # of the largest weight
@@ -45,7 +50,7 @@ class Report:
     Args:
         texts: how many were held out; the only text of a label never is.
         labels: of the head.
-        weights: of the parts of PARTS, 0 for one that was left out.
+        weights: of the parts of PARTS, 0 for one that was left out; of up to 500 texts their shares of the logits.
         accuracy: share with the right label.
         calibration: expected calibration error over ten bins of scores.
         unknown: share below the threshold.
@@ -140,7 +145,8 @@ def _fitted(
     is_word = vocabulary.keys >> COLUMN_BITS == WORDS
     sparse = _rows(vocabulary, texts)
     seen = [vectors, sparse[:, np.flatnonzero(~is_word)], sparse[:, np.flatnonzero(is_word)]]
-    logits, held = _held_out(seen, own, folds, len(names))
+    few = len(texts) <= FEW_TEXTS
+    shares, logits, held = (_held_out_jointly if few else _held_out)(seen, own, folds, len(names))
     true = own[held]
     weights = _weights(logits, true)
     scores = _cross_scored(logits, true)
@@ -151,18 +157,25 @@ def _fitted(
         accepted = final.max(axis=1)[final.argmax(axis=1) == true]
         threshold = float(np.quantile(accepted, 1 - KEPT)) if len(accepted) else 0.0
     known = best >= threshold
+    parts: list[Linear | None] = [
+        _learned(seen, part, own, len(names)) if weights[part] else None for part in range(0 if few else len(PARTS))
+    ]
+    said = weights
+    if few:
+        joint = _jointly_learned(seen, own, len(names), shares)
+        spreads = shares * [np.std(one @ linear.coefficients) for one, linear in zip(seen, joint, strict=True)]
+        said, weights, parts = weights * spreads / max(spreads.sum(), 1e-9), weights * shares, [*joint]
     report = Report(
         texts=len(true),
         labels=len(names),
-        weights=(float(weights[0]), float(weights[1]), float(weights[2])),
+        weights=(float(said[0]), float(said[1]), float(said[2])),
         accuracy=float(right.mean()),
         calibration=_calibration_error(best, right),
         unknown=float(1 - known.mean()),
         accuracy_known=float(right[known].mean()) if known.any() else 0.0,
     )
     head = _head(
-        [_learned(seen, part, own, len(names)) if weights[part] else None for part in range(len(PARTS))], weights,
-        vocabulary, is_word, vectors.shape[1],
+        parts, weights, vocabulary, is_word, vectors.shape[1],
         labels=names, temperature=1.0, threshold=threshold, model=model, digest=digest,
     )  # fmt: skip
     return head, report
@@ -204,8 +217,8 @@ def _folds(vectors: Floats, own: Int64s, seed: int) -> Int64s:
     return folds
 
 
-def _held_out(seen: Sequence[Any], own: Int64s, folds: Int64s, labels: int) -> tuple[Doubles, Int64s]:
-    """Return (logits float64[parts, m, labels] of the texts held out, their rows int64[m])."""
+def _held_out(seen: Sequence[Any], own: Int64s, folds: Int64s, labels: int) -> tuple[Doubles, Doubles, Int64s]:
+    """Return (ones, logits float64[parts, m, labels] of the texts held out, their rows int64[m])."""
     rows, found = [], []
     for fold in np.unique(folds[folds >= 0]).tolist():
         held, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
@@ -216,7 +229,59 @@ def _held_out(seen: Sequence[Any], own: Int64s, folds: Int64s, labels: int) -> t
         rows.append(held)
         found.append(logits)
     order = np.argsort(np.concatenate(rows), kind="stable")
-    return np.concatenate(found, axis=1)[:, order], np.concatenate(rows)[order]
+    return np.ones(len(PARTS)), np.concatenate(found, axis=1)[:, order], np.concatenate(rows)[order]
+
+
+def _held_out_jointly(seen: Sequence[Any], own: Int64s, folds: Int64s, labels: int) -> tuple[Doubles, Doubles, Int64s]:
+    """Return (the parts' shares of a product of two texts, by the best scale; logits float64[1, m, labels]; rows)."""
+    products, held = _products(seen), np.flatnonzero(folds >= 0)
+    found: list[tuple[float, Doubles, Doubles]] = []
+    for scale in SCALES:
+        shares = np.array([1.0, scale**2, scale**2])
+        kernel = np.tensordot(shares, products, axes=1)
+        logits = np.empty((1, len(own), labels))
+        for fold in np.unique(folds[held]).tolist():
+            asked, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+            dual, intercepts = _dual(kernel[np.ix_(rest, rest)], own[rest], labels)
+            logits[0, asked] = kernel[np.ix_(asked, rest)] @ dual + intercepts
+        logits, true = logits[:, held], own[held]
+        scores = softmax(_mixed(logits, _weights(logits, true)), 1.0)[np.arange(len(true)), true]
+        loss = float(-np.log(np.maximum(scores, 1e-12)).sum()) + PRIOR_OF_SCALE * float(np.log(scale / SCALE)) ** 2
+        found.append((loss, shares, logits))
+    _, shares, logits = min(found, key=lambda one: one[0])
+    return shares, logits, held
+
+
+def _jointly_learned(seen: Sequence[Any], own: Int64s, labels: int, shares: Doubles) -> list[Linear]:
+    """Fit one logistic regression over all parts: its logits are the parts' sum by their shares."""
+    dual, intercepts = _dual(np.tensordot(shares, _products(seen), axes=1), own, labels)
+    every = [Linear((one.T @ dual).astype(np.float32), np.zeros(labels, np.float32)) for one in seen]
+    return [Linear(every[0].coefficients, intercepts.astype(np.float32)), *every[1:]]
+
+
+def _products(seen: Sequence[Any]) -> Doubles:
+    """Return the products of all pairs of texts, float64[parts, n, n]."""
+    vectors, *sparse = seen
+    return np.stack([(vectors @ vectors.T).astype(np.float64), *((one @ one.T).toarray() for one in sparse)])
+
+
+def _dual(kernel: Doubles, own: Int64s, labels: int) -> tuple[Doubles, Doubles]:
+    """Fit `logistic_regression` to texts by their products float64[n, n]; a label without a text never wins.
+
+    Returns:
+        (float64[n, labels], intercepts float64[labels]): the logits of a text are its products with the n texts times
+        the first, plus the second.
+    """
+    there = np.unique(own)
+    dual, intercepts = np.zeros((len(own), labels)), np.full(labels, _ABSENT)
+    intercepts[there] = 0
+    if len(there) > 1:
+        # Rows with the same products: the root of the kernel.
+        rows = np.linalg.cholesky(kernel + _JITTER * np.eye(len(own)))
+        weights = logistic_regression(rows.astype(np.float32), np.searchsorted(there, own), len(there))
+        dual[:, there] = np.linalg.solve(rows.T, weights[:-1].astype(np.float64))
+        intercepts[there] = weights[-1]
+    return dual, intercepts
 
 
 def _learned(seen: Sequence[Any], part: int, own: Int64s, labels: int) -> Linear:
@@ -299,7 +364,7 @@ def _weights(logits: Doubles, true: Int64s) -> Doubles:
 
     n = len(true)
     spread = 1 / (n + 2)
-    prior = np.array([0.0, PRIOR, PRIOR]) / n
+    prior = np.array([0.0, PRIOR, PRIOR])[: len(logits)] / n
     targets = np.full(logits.shape[1:], spread / logits.shape[2])
     targets[np.arange(n), true] += 1 - spread
 
@@ -315,7 +380,7 @@ def _weights(logits: Doubles, true: Int64s) -> Doubles:
     weights: Doubles = found.x
     spreads = np.array([one.std() for one in logits]) * weights
     if not spreads.any():
-        return np.array([1.0, 0.0, 0.0])
+        weights = spreads = np.eye(len(logits))[0]
     return np.where(spreads >= LEAST_WEIGHT * spreads.max(), weights, 0.0)
 
 

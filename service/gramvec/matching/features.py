@@ -32,6 +32,8 @@ PairValues = NDArray[np.float64]
 
 # The value of a feature where a column is empty or has no number.
 ABSENT = -1.0
+# The score without labels as one more feature was tried: F1 of seven tables went from 89.1 to 89.3 on test pairs, and
+# with trees from 88.9 to 88.8 in cross-validation on the others, for a second search of all rows.
 OF_A_PAIR = ("score", "above_other_left", "above_other_right")
 OF_JOINED = ("joined.above_other_left", "joined.above_other_right")
 OF_A_COLUMN = (
