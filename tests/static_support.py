@@ -25,6 +25,18 @@ def word_pieces() -> Any:
     return made
 
 
+def unigram_pieces() -> Any:
+    """Return a small Unigram tokenizer that marks spaces, with added tokens."""
+    from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+    pieces = [("<unk>", 0.0), *((letter, -2.0) for letter in "\u2581abcdest "), ("\u2581the", -1.0), ("at", -1.5)]
+    made = Tokenizer(models.Unigram(pieces, unk_id=0))
+    made.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.add_special_tokens([AddedToken("<unk>"), AddedToken("<mask>", lstrip=True), AddedToken("<pad>")])
+    return made
+
+
 def table(rows: int = len(WORDS), columns: int = 8, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(rows, columns)).astype(np.float32)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gramvec.errors import BundleError, InputError
 from gramvec.features import tokens
 from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
-from static_support import WORDS, word_pieces
+from static_support import WORDS, unigram_pieces, word_pieces
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: pip install '.[static]'")
 
@@ -29,17 +29,6 @@ def _words() -> Any:
     made.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Punctuation("merged_with_previous"), pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Digits()]
     )
-    return made
-
-
-def _unigram() -> Any:
-    from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
-
-    pieces = [("<unk>", 0.0), *((letter, -2.0) for letter in "\u2581abcdest "), ("\u2581the", -1.0), ("at", -1.5)]
-    made = Tokenizer(models.Unigram(pieces, unk_id=0))
-    made.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    made.add_special_tokens([AddedToken("<unk>"), AddedToken("<mask>", lstrip=True), AddedToken("<pad>")])
     return made
 
 
@@ -60,7 +49,7 @@ def _sentence_pieces(pre_tokenizer: Any = None) -> Any:
     """Return a tokenizer of sentencepiece's kind, as transformers writes that of XLM-R."""
     from tokenizers import Regex, normalizers, pre_tokenizers
 
-    made = _unigram()
+    made = unigram_pieces()
     precompiled = normalizers.Precompiled(decompress(b64decode(CHARSMAP)))
     spaces = normalizers.Replace(Regex(" {2,}"), "\u2581")
     made.normalizer = normalizers.Sequence([precompiled, normalizers.Strip(left=False), spaces])
@@ -100,7 +89,7 @@ MAKERS = {
     "word pieces": word_pieces,
     "words": _words,
     "marks apart": _marks_apart,
-    "unigram": _unigram,
+    "unigram": unigram_pieces,
     "sentence pieces": _sentence_pieces,
     "split sentence pieces": _split_sentence_pieces,
     "byte pairs": _byte_pairs,

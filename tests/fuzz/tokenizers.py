@@ -15,20 +15,22 @@ from gramvec.bundle.bundle import TOKENIZER, open_bundle
 from gramvec.errors import BundleError, InputError
 from gramvec.hub.static_models import import_static
 
-LETTERS = "thecatsonm.,!12\u65e5\u03c3\u00e9"
+LETTERS = "thecatsonm.,!12 \u65e5\u03c3\u00e9\u2581\u3000"
+TOKENIZERS = {"word-pieces": static_support.word_pieces, "unigram-pieces": static_support.unigram_pieces}
 
 
 def prepare(bases: Path) -> None:
-    """Import a small model of model2vec."""
+    """Import small models of model2vec, of word pieces and of Unigram pieces."""
     bases.mkdir(parents=True, exist_ok=True)
-    if not (bases / "static").exists():
-        source = static_support.write_model2vec(bases / "model2vec")
-        import_static(source, bases / "static", name="static")
+    for name, make in TOKENIZERS.items():
+        if not (bases / name).exists():
+            source = static_support.write_model2vec(bases / f"model2vec-{name}", make())
+            import_static(source, bases / name, name=name)
 
 
 def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
     """Change the tokenizer, open the bundle and cut texts into tokens."""
-    made = Path(shutil.copytree(bases / "static", folder / "bundle"))
+    made = Path(shutil.copytree(bases / numbers.choice([*TOKENIZERS]), folder / "bundle"))
     file = made / TOKENIZER
     values = json.loads(file.read_bytes())
     for _ in range(numbers.choice([1, 1, 2, 3])):
