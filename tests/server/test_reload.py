@@ -283,6 +283,68 @@ def asking(url: str, versions: dict[str, Version]) -> Iterator[set[str]]:
             client.result(PATIENCE)
 
 
+def test_no_search_is_answered_from_two_indexes_or_by_another_ones_model(
+    folder: Folder, versions: dict[str, Version], tmp_path: Path
+) -> None:
+    pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
+    link, bodies = tmp_path / "index", [{"queries": [f"fast car {row}" for row in range(40)]}, {"queries": "cars"}]
+
+    def turn_to(name: str) -> None:
+        folder.turn_to(name)
+        (tmp_path / "new").symlink_to(tmp_path / f"{name}.index")
+        (tmp_path / "new").replace(link)
+
+    for name, number in (("one", 30), ("two", 50)):
+        rows = [{"text": f"a {name} car {row}", "of": name} for row in range(number)]
+        model = gramvec.load(versions[name].folder, device="cpu")
+        gramvec.Index.build(tmp_path / f"{name}.index", rows, model=model)
+        model.close()
+    turn_to("one")
+    watched = WatchedModel(gramvec.load(folder.path, device="cpu"))
+    settings = Settings(api_key=("secret",), index=(f"cars={link}",))
+    with (
+        running(settings, watched) as server,
+        httpx.Client(base_url=server.url, headers=KEY, timeout=PATIENCE) as client,
+        ThreadPoolExecutor(4) as pool,
+    ):
+
+        def answers() -> list[bytes]:
+            return [client.post("/search", json=body).content for body in bodies]
+
+        def origins(content: bytes) -> set[str]:
+            return {hit["record"]["of"] for hits in json.loads(content)["results"] for hit in hits}
+
+        expected = {"one": answers()}
+        held = pool.submit(client.post, "/search", json={"queries": [HELD]})
+        assert watched.holding.wait(PATIENCE)
+        turn_to("two")
+        assert reloaded(server.url).status_code == 200
+        expected["two"] = answers()
+        watched.gate.set()
+        assert origins(held.result(PATIENCE).content) == {"one"}
+        assert all(origins(content) == {name} for name, of in expected.items() for content in of)
+        done, seen = threading.Event(), set()
+
+        def ask() -> None:
+            while not done.is_set():
+                for at, body in enumerate(bodies):
+                    answer = client.post("/search", json=body)
+                    assert answer.status_code == 200, answer.text
+                    (name,) = [name for name, of in expected.items() if of[at] == answer.content]
+                    seen.add(name)
+
+        clients = [pool.submit(ask) for _ in range(4)]
+        for number in range(6):
+            turn_to(("one", "two")[number % 2])
+            changed = reloaded(server.url).json()
+            assert changed["models"][0]["changed"]
+            assert changed["indexes"][0]["changed"]
+        done.set()
+        for one in clients:
+            one.result(PATIENCE)
+    assert seen == {"one", "two"}
+
+
 @contextmanager
 def serving(folder: Folder, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`gramvec serve` of the folder, ready: the process and its URL."""
