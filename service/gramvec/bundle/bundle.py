@@ -310,6 +310,8 @@ def manifest_bytes(manifest: Manifest) -> bytes:
 
 def check_target(folder: Path, *, overwrite: bool) -> None:
     """Raise InputError where a bundle cannot be put into this folder."""
+    if folder.is_symlink():
+        raise InputError(f"{folder}: is a link; name the folder itself")
     if folder.is_dir() and (folder / MANIFEST).is_file():
         if not overwrite:
             raise InputError(f"{folder}: holds a model already; choose another folder or pass --overwrite")
