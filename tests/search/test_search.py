@@ -427,6 +427,12 @@ def test_a_full_disk_is_one_sentence_and_changes_nothing(
     with pytest.raises(gramvec.GramvecError, match="No space left on device; nothing was kept"):
         gramvec.Index.build(path, ["y"], model=small)
     assert len(gramvec.Index(path)) == 6
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setattr("gramvec.search.build.IndexWriter", lambda *_: full(None))
+    for place in (path, tmp_path / "new.index"):
+        with pytest.raises(OSError, match="No space left on device"):
+            gramvec.Index.build(place, ["y"], model=small)
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_an_index_is_replaced_when_the_new_one_is_whole(path: Path, small: gramvec.Embedder) -> None:

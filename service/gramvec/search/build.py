@@ -144,11 +144,16 @@ class _Build:
     ) -> None:
         self._output, self._job, self._manifest = output, job, manifest
         self._folder = output / manifest.generation
-        if not checkpoints:
-            (self._folder / LETTERS).mkdir(parents=True)
-            with engine_errors(output):
-                tantivy().Index(schema_of(manifest), str(self._folder / LETTERS))
-        self._writer = IndexWriter(output, manifest)
+        try:
+            if not checkpoints:
+                (self._folder / LETTERS).mkdir(parents=True)
+                with engine_errors(output):
+                    tantivy().Index(schema_of(manifest), str(self._folder / LETTERS))
+            self._writer = IndexWriter(output, manifest)
+        except OSError:  # the disk is full
+            if not checkpoints:
+                remove_generations(output, but=_current(output))
+            raise
         start = Checkpoint(0, tuple(START), 0, 0, BadLines().as_json())
         point = next((one for one in (*checkpoints, start) if one.rows == self._writer.rows), None)
         if point is None:
