@@ -161,7 +161,7 @@ def test_no_more_is_taken_than_was_announced(
 
 def test_a_length_beyond_what_may_be_is_refused_before_the_body(hub: type[Handler], tmp_path: Path) -> None:
     hub.answers["manifest.json"] = lambda handler: handler.begin({"content-length": str(3 << 30)})
-    refused(tmp_path, BundleError, "manifest.json has 3221225472 bytes, and may have 0 to 8388608")
+    refused(tmp_path, BundleError, "has 3221225472 bytes, and may have 0 to 8388608; pull another revision")
 
 
 def test_a_compressed_answer_is_refused(hub: type[Handler], tmp_path: Path) -> None:

@@ -144,7 +144,9 @@ class Download:
                 raise self._wrong_size(name, str(size), most, least)
 
     def _wrong_size(self, name: str, size: str, most: int, least: int) -> BundleError:
-        return BundleError(f"{self.repository}: {name} has {size} bytes, and may have {least} to {most}")
+        return BundleError(
+            f"{self.repository}: {name} has {size} bytes, and may have {least} to {most}; pull another revision"
+        )
 
     def _too_slow(self) -> ServiceError:
         return ServiceError(f"the hub is too slow with {quoted(self.repository)}; try again later")
