@@ -81,6 +81,17 @@ def test_a_byte_order_mark_of_utf_8_says_the_encoding_whatever_is_given(name: st
     reader.source.close()
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_marked_file_that_is_not_utf_8_gets_no_advice_that_does_not_help(
+    encoding: str, name: str, tmp_path: Path
+) -> None:
+    lines = '{"text": "a"}\n{"text": "\xe9"}' if "json" in name else "text\n\xe9"
+    path = file(tmp_path, name, b"\xef\xbb\xbf" + lines.encode("latin-1"))
+    with pytest.raises(InputError, match=r"line 2: not UTF-8 .*byte order mark; convert the file$"):
+        read_columns(path, ["text"], format=FileFormat(form_of(path), None, encoding))
+
+
 def test_the_command_takes_delimiter_and_encoding(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", "n;text\n1;café\n".encode("cp1252"))
     done = gramvec_command("embed", path, "--encoding", "cp1252", "--delimiter", ";", "--dimensions", "2")

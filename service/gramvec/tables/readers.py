@@ -27,8 +27,10 @@ IS_UTF_16 = "{} is UTF-16; save it as UTF-8, e.g. with iconv -f UTF-16 -t UTF-8"
 _LATIN = "cp1252"
 
 
-def not_in_encoding(line: bytes, error: UnicodeDecodeError) -> str:
-    """Return why a line cannot be decoded, and which --encoding would decode it."""
+def not_in_encoding(line: bytes, error: UnicodeDecodeError, *, marked: bool) -> str:
+    """Return why a line cannot be decoded, and which --encoding would decode it where no byte order mark names one."""
+    if marked:
+        return f"not UTF-8 ({error.reason}), though the file begins with its byte order mark; convert the file"
     if error.encoding.replace("-", "") != "utf8":
         return f"not {error.encoding} ({error.reason}); give another --encoding"
     why = f"not UTF-8 ({error.reason})"
@@ -64,6 +66,7 @@ class LineReader:
         self.rows = rows
         self.format = format or FileFormat(self.form)
         self.encoding = self.format.encoding
+        self.marked = False
         self.total = source.size
 
     @property
@@ -95,8 +98,8 @@ class LineReader:
                 yield block
 
     def _at(self, start: Position) -> Lines:
-        if start != START and self.source.peek().startswith(BOM):
-            self.encoding = UTF_8
+        if start != START:
+            self._without_bom(self.source.peek())
         self.source.skip_to(start.offset)
         return Lines(self.source.stream, *start)
 
@@ -120,14 +123,15 @@ class LineReader:
         try:
             self._line(line, block)
         except UnicodeDecodeError as error:
-            block.refuse(not_in_encoding(line, error))
+            block.refuse(not_in_encoding(line, error, marked=self.marked))
         return True
 
     def _without_bom(self, line: bytes) -> bytes:
         if line.startswith(UTF_16):
             raise InputError(IS_UTF_16.format(self.source.name))
         if line.startswith(BOM):
-            self.encoding = UTF_8  # whatever is given: no text begins so in another encoding
+            # Whatever is given: no text begins so in another encoding.
+            self.encoding, self.marked = UTF_8, True
         return line.removeprefix(BOM)
 
     def _line(self, line: bytes, block: Block) -> None:
@@ -286,7 +290,7 @@ class CsvReader(LineReader):
         try:
             return line.decode(self.encoding)
         except UnicodeDecodeError as error:
-            self._wrong = not_in_encoding(line, error)
+            self._wrong = not_in_encoding(line, error, marked=self.marked)
             return line.decode(self.encoding, "replace")
 
     def _values(self, raw: bytes) -> int:
