@@ -94,10 +94,20 @@ def _unigram(part: Part, setting: Setting, folder: Path) -> None:
     StaticModel(random_table(tokenizer.get_vocab_size()), tokenizer, normalize=True).save_pretrained(source)
     import_static(source, bundle, precision="float32")
     theirs = StaticModel.from_pretrained(source)
-    with closing(gramvec.load(bundle, device="cpu", threads=1)) as ours:
+    with (
+        closing(gramvec.load(bundle, device="cpu", threads=1)) as ours,
+        closing(gramvec.load(bundle, device="cpu", threads=1)) as ours_new,
+    ):
+        memo: Any = ours_new.bundle.memoised
+
+        def with_new_words(texts: Sequence[str]) -> Floats:
+            memo._chunks.clear()
+            return ours_new.embed(texts)
+
         embeds: dict[str, Callable[[Sequence[str]], Floats]] = {
             MODEL2VEC: lambda texts: theirs.encode(list(texts), use_multiprocessing=False),
             OURS: ours.embed,
+            "gramvec, float32, words new in each call": with_new_words,
         }
         part.add("static_unigram_parity", _parity(embeds, setting.texts))
         for size in (1, 512):

@@ -31,7 +31,8 @@ def unigram_pieces() -> Any:
 
     pieces = [("<unk>", 0.0), *((letter, -2.0) for letter in "\u2581abcdest "), ("\u2581the", -1.0), ("at", -1.5)]
     made = Tokenizer(models.Unigram(pieces, unk_id=0))
-    made.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    mark, spaces = normalizers.Replace("_", "\u2581"), normalizers.Replace(Regex(" {2,}"), " ")
+    made.normalizer = normalizers.Sequence([normalizers.NFKC(), mark, spaces])
     made.pre_tokenizer = pre_tokenizers.Metaspace()
     made.add_special_tokens([AddedToken("<unk>"), AddedToken("<mask>", lstrip=True), AddedToken("<pad>")])
     return made

@@ -234,12 +234,14 @@ class _ChunkMemo(dict[str, Any]):
 
     def _stands_alone(self, chunk: str, ids: list[int]) -> bool:
         """Return True if the chunk holds no added token, and is cut into the same pieces at every place in a text."""
+        normalized = self._normalize(chunk)
+        if not self._added.isdisjoint(ids) or any(one in text for one in self._unknown for text in (chunk, normalized)):
+            return False
+        # Normalizers read ASCII a character at a time: one word stays one.
+        if chunk.isascii() and normalized.split() == [normalized] and "\u2581" not in normalized:
+            return True
         own, x = self._pieces(chunk), self._x
-        return (
-            self._pieces(f"{chunk} x {chunk} x {chunk}") == [*own, *x, *own, *x, *own]
-            and self._added.isdisjoint(ids)
-            and not any(one in text for one in self._unknown for text in (chunk, self._normalize(chunk)))
-        )
+        return self._pieces(f"{chunk} x {chunk} x {chunk}") == [*own, *x, *own, *x, *own]
 
     def _pieces(self, text: str) -> list[str]:
         return [piece for piece, _ in self._cut(self._normalize(text))]
@@ -329,16 +331,19 @@ def _check_pieces(name: str, pieces: list[Any], most: int) -> None:
 
 
 def _split_at_spaces(values: Mapping[str, Any], tokenizer: Any) -> Literal["each", "some"] | None:
-    """Return of which chunks between spaces a text's tokens are those of its chunks, one after the other."""
+    """Return which chunks between spaces have their tokens in a text as alone: each, some, or None of them."""
     kinds = [part["type"] for part in _parts(values, "pre_tokenizer")]
     if not kinds or not (kinds in _WRITING or _LEAVING.issuperset(kinds)):
         return None
     normalizers, added = _parts(values, "normalizer"), tokenizer.get_added_tokens_decoder().values()
     cut, normalize = tokenizer.pre_tokenizer.pre_tokenize_str, getattr(tokenizer.normalizer, "normalize_str", str)
-    once, twice, apart = ([piece for piece, _ in cut(text)] for text in ("x", "x x", "x  x"))
-    # What spans a space, with letters on both sides: a pattern, or a token.
+    once, twice, apart = ([piece for piece, _ in cut(normalize(text))] for text in ("x", "x x", "x  x"))
+    # What spans a space and other characters: a pattern, or a token.
     patterns = [part.get("pattern") or {} for part in normalizers]
-    spanning = any(" " in found.get("String", "").strip(" ") or "|" in found.get("Regex", "") for found in patterns)
+    spanning = any(
+        (" " in (found := one.get("String", "")) and found.strip(" ")) or "|" in one.get("Regex", "")
+        for one in patterns
+    )
     if (
         twice != 2 * once
         or spanning
