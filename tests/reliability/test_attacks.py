@@ -325,6 +325,17 @@ def test_the_best_of_a_million_scores_take_what_they_reserve(server: Server) -> 
 
 
 @once_of_three
+def test_a_million_sparse_entries_take_what_they_reserve(server: Server) -> None:
+    numbers = random.Random(0)
+    texts = ["".join(map(chr, numbers.choices(range(0x4E00, 0x9000), k=50_000))) for _ in range(10)]
+    sent = closing(post_bytes(json.dumps({"inputs": texts}).encode(), path="/embed_sparse"))
+    ask(server.at, sent)
+    with bounded(server, 92 * MB):
+        (answer,) = ask(server.at, sent)
+    assert len(answer.body) > 30 * MB
+
+
+@once_of_three
 def test_six_at_once_are_refused_before_they_take_more_than_all_may(server: Server) -> None:
     sent = best_of_all(1_024)
     found: list[Wire] = []
