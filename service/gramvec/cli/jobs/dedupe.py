@@ -25,8 +25,9 @@ from gramvec.cli.jobs.embed import (
 )  # fmt: skip
 from gramvec.cli.jobs.search import gone_option
 from gramvec.cli.options import Bars, bar, printable
-from gramvec.search.dedupe import LEAST_THRESHOLD, NearPairs, similar_pairs
-from gramvec.search.dedupe_io import DedupeResult, DedupeTexts, Known, known_rows, read_texts, spooled, write_kept
+from gramvec.dedupe.features import NearPairs
+from gramvec.dedupe.pairs import LEAST_THRESHOLD, similar_pairs
+from gramvec.dedupe.rows import DedupeResult, DedupeTexts, Known, known_rows, read_texts, spooled, write_kept
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, form_of

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.bulk.embed_file import Watcher
+from gramvec.dedupe.features import Features, NearPairs, score_pairs
+from gramvec.dedupe.pairs import groups, same_numbers
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.errors import InputError
-from gramvec.search.dedupe import Features, NearPairs, groups, same_numbers, score_pairs
 from gramvec.search.index import Index
 from gramvec.tables.batches import BadLines
 from gramvec.tables.columns import OnError

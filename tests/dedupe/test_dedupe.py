@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import gramvec
 from bulk_support import MODEL, gramvec_command
+from gramvec.dedupe import exact_join, pairs
+from gramvec.dedupe.features import NO_PAIRS, SLACK, Features
+from gramvec.dedupe.pairs import groups, same_numbers, similar_pairs
+from gramvec.dedupe.rows import DedupeResult, read_texts
 from gramvec.errors import InputError
-from gramvec.search import dedupe
-from gramvec.search.dedupe import Features, groups, same_numbers, similar_pairs
-from gramvec.search.dedupe_io import DedupeResult, read_texts
 
 for _module in ("tantivy", "scipy"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install '.[search]'")
@@ -35,7 +36,7 @@ def brute_force(texts: list[str], threshold: float) -> dict[tuple[int, int], flo
     features = Features(texts)
     dense = features.matrix(features.rows(texts))
     scores = (dense @ dense.T).toarray()
-    found = np.argwhere(np.triu(scores >= threshold - dedupe.SLACK, 1)).tolist()
+    found = np.argwhere(np.triu(scores >= threshold - SLACK, 1)).tolist()
     return {(a, b): min(float(scores[a, b]), 1.0) for a, b in found}
 
 
@@ -50,8 +51,8 @@ def found_in(texts: list[str], threshold: float, **options: object) -> dict[tupl
 def test_all_pairs_as_by_comparing_all(
     threads: int, threshold: float, lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dedupe, "JOINED_PAIRS", 20_000)
-    monkeypatch.setattr(dedupe, "BLOCK_TEXTS", 100)
+    monkeypatch.setattr(exact_join, "JOINED_PAIRS", 20_000)
+    monkeypatch.setattr(pairs, "BLOCK_TEXTS", 100)
     read: list[int] = []
     found = found_in(lines, threshold, threads=threads, watch=lambda phase, done, total: read.append(done))
     expected = brute_force(lines, threshold)
@@ -68,8 +69,8 @@ def test_any_texts_as_by_comparing_all(texts: list[str], threshold: float) -> No
 def test_of_many_texts_neighbors_are_compared_and_a_sample_tells(
     lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dedupe, "EXACT_TEXTS", 100)
-    monkeypatch.setattr(dedupe, "SAMPLE", 300)
+    monkeypatch.setattr(pairs, "EXACT_TEXTS", 100)
+    monkeypatch.setattr(pairs, "SAMPLE", 300)
     made = similar_pairs(lines, 0.7, numbers=False)
     expected = brute_force(lines, 0.7)
     assert len(made.pairs.left) >= 0.9 * len(expected)
@@ -194,7 +195,7 @@ def test_equal_lines_are_kept_once(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         found = read_texts(tmp_path / "a.txt", "txt", "text", on_error="stop", watch=lambda reader, done: None)
-        roots = DedupeResult(found, dedupe.NearPairs(*dedupe._none())).roots()
+        roots = DedupeResult(found, NO_PAIRS).roots()
         assert tracemalloc.get_traced_memory()[1] < 60 * rows
     finally:
         tracemalloc.stop()

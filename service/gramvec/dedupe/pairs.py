@@ -1,0 +1,210 @@
+"""Near-duplicates: pairs of texts whose score is at least a threshold, and the groups that they make."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.dedupe.exact_join import ExactJoin, Prefixes, cuts_of, prefixes_of
+from gramvec.dedupe.features import (
+    NO_PAIRS,
+    FeatureRows,
+    Features,
+    NearPairs,
+    score_pairs,
+)
+from gramvec.errors import InputError
+from gramvec.matching.nearest import scipy_sparse
+from gramvec.text.arrays import Int64s
+
+T = TypeVar("T")
+U = TypeVar("U")
+# A phase, how much more of it is done, and how much there is.
+Watch = Callable[[str, int, int], None]
+
+# Up to so many texts the result is that of comparing all pairs; of more, neighbors with a feature are compared.
+EXACT_TEXTS, NEIGHBORS, SAMPLE = 100_000, 24, 200
+LEAST_THRESHOLD = 0.3
+# Texts whose features are made together.
+BLOCK_TEXTS, BLOCK_CHARACTERS = 1_024, 1 << 18
+
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
+_CODE = re.compile(r"(?=\w*\d)(?=\w*[^\W\d])\w{3,}")
+
+
+class Duplicates(NamedTuple):
+    """Pairs, and how many were left out because their numbers differ.
+
+    sampled, sampled_found: pairs that some texts have with all others, and those of them that were compared; equal
+    where every pair was.
+    """
+
+    pairs: NearPairs
+    different: int
+    sampled: int
+    sampled_found: int
+
+
+def similar_pairs(
+    texts: Sequence[str],
+    threshold: float,
+    *,
+    numbers: bool = True,
+    threads: int = 1,
+    most: int | None = None,
+    watch: Watch = lambda phase, done, total: None,
+) -> Duplicates:
+    """Return pairs of different texts whose score is at least `threshold`: all pairs of up to 100,000 texts.
+
+    Of more, a text is compared with its next 24 neighbors of those that share a feature, in the order of their rarest
+    features; which share of the pairs that finds is measured on some texts.
+
+    Args:
+        texts: n texts; a text of white space is in no pair.
+        threshold: at least 0.3, at most 1.
+        numbers: leave out pairs whose numbers or codes differ.
+        threads: blocks that are compared at a time.
+        most: pairs that may be found.
+        watch: called with the phase, the texts done since the last call, and all texts.
+
+    Raises:
+        InputError: the threshold is not valid, there are more than `most` pairs, or SciPy is missing.
+    """
+    scipy_sparse()
+    if not LEAST_THRESHOLD <= threshold <= 1:
+        raise InputError(f"threshold: must be from {LEAST_THRESHOLD:g} to 1, got {threshold:g}", field="threshold")
+    features = Features(texts)
+    exact = len(texts) <= EXACT_TEXTS
+    sample = _Sample(features, texts, threshold, 0 if exact else SAMPLE)
+    with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-dedupe") as pool:
+        cuts = cuts_of(features, texts)
+
+        def read(block: tuple[int, int]) -> tuple[Prefixes, list[tuple[int, int]], int]:
+            first, last = block
+            rows = features.rows(texts[first:last])
+            return prefixes_of(rows, threshold, cuts), sample.near(rows, first), last - first
+
+        found: list[Prefixes] = []
+        expected: set[tuple[int, int]] = set()
+        for prefixes, near, done in _in_order(pool, read, _blocks(texts), threads):
+            found.append(prefixes)
+            expected.update(near)
+            watch("reading letters and words", done, len(texts))
+        if not found:
+            return Duplicates(NearPairs(*NO_PAIRS), 0, 0, 0)
+        join = ExactJoin(
+            Prefixes(*(np.concatenate(arrays) for arrays in zip(*found, strict=True))),
+            threshold,
+            None if exact else NEIGHBORS,
+        )
+        del found
+        kept: list[NearPairs] = []
+        count = different = 0
+        met: set[tuple[int, int]] = set()
+
+        def compare(block: tuple[int, int]) -> tuple[NearPairs, NDArray[np.bool_], int]:
+            left, right = join.pairs(*block)
+            pairs = score_pairs(features, texts, left, texts, right, threshold)
+            same = np.ones(len(pairs.left), np.bool_)
+            if numbers:
+                both = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+                same = np.array([same_numbers(texts[a], texts[b]) for a, b in both], np.bool_)
+            return pairs, same, block[1] - block[0]
+
+        for pairs, same, done in _in_order(pool, compare, join.blocks(), threads):
+            met.update(expected.intersection(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)))
+            different += int(np.count_nonzero(~same))
+            kept.append(_taken(pairs, same))
+            count += len(kept[-1].left)
+            if most is not None and count > most:
+                raise InputError(f"more than {most:,} pairs; raise --threshold, or --max-pairs if you want them all")
+            watch("comparing", done, len(texts))
+    left, right, scores = (np.concatenate(arrays) for arrays in zip(*kept, strict=True))
+    order = np.lexsort((right, left))
+    return Duplicates(NearPairs(left[order], right[order], scores[order]), different, len(expected), len(met))
+
+
+class _Sample:
+    """Some texts that are compared with all, which tells the share of the pairs that are found."""
+
+    def __init__(self, features: Features, texts: Sequence[str], threshold: float, number: int) -> None:
+        self._features, self._threshold = features, threshold
+        self._places = np.unique(np.linspace(0, max(len(texts) - 1, 0), number).astype(np.int64))
+        some = [texts[at] for at in self._places.tolist()]
+        self._matrix = features.matrix(features.rows(some)).T.tocsc() if some else None
+
+    def near(self, rows: FeatureRows, first: int) -> list[tuple[int, int]]:
+        """Return the pairs of the sample with rows, the first of which is `first`."""
+        if self._matrix is None:
+            return []
+        scores = (self._features.matrix(rows) @ self._matrix).tocoo()
+        above = scores.data >= self._threshold
+        others, asked = scores.coords[0][above] + first, self._places[scores.coords[1][above]]
+        both = zip(asked.tolist(), others.tolist(), strict=True)
+        return [(min(pair), max(pair)) for pair in both if pair[0] != pair[1]]
+
+
+def same_numbers(one: str, other: str) -> bool:
+    """Return True if two texts have the same numbers, and each the other's codes: letters and digits in one word.
+
+    2TB and 2 TB are the same, 2TB and 4TB are not, A12B and A12C are not.
+    """
+    if sorted(_NUMBER.findall(one)) != sorted(_NUMBER.findall(other)):
+        return False
+    for text, against in ((one, other), (other, one)):
+        codes = _CODE.findall(text)
+        if codes:
+            joined = "".join(_WORD.findall(against)).casefold()
+            if not all(code.casefold() in joined for code in codes):
+                return False
+    return True
+
+
+def groups(n: int, left: Int64s, right: Int64s) -> Int64s:
+    """Return int64[n], the first member of each row's group; rows are in one group if a chain of pairs joins them."""
+    first = np.arange(n)
+    while len(left):
+        one, other = first[left], first[right]
+        apart = one != other
+        left, right, one, other = left[apart], right[apart], one[apart], other[apart]
+        np.minimum.at(first, np.maximum(one, other), np.minimum(one, other))
+        # A first member that has joined another group takes its own with it.
+        while (ahead := first[first]).tobytes() != first.tobytes():
+            first[:] = ahead
+    return first
+
+
+def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    first = size = 0
+    for at, text in enumerate(texts):
+        if at > first and (at - first == BLOCK_TEXTS or size + len(text) > BLOCK_CHARACTERS):
+            yield first, at
+            first, size = at, 0
+        size += len(text)
+    if first < len(texts):
+        yield first, len(texts)
+
+
+def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], U], blocks: Iterator[T], threads: int) -> Iterator[U]:
+    waiting: deque[Future[U]] = deque()
+    try:
+        for block in blocks:
+            waiting.append(pool.submit(work, block))
+            if len(waiting) > threads + 1:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _taken(pairs: NearPairs, kept: NDArray[np.bool_]) -> NearPairs:
+    return NearPairs(pairs.left[kept], pairs.right[kept], pairs.scores[kept])
