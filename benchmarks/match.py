@@ -32,13 +32,13 @@ from numpy.typing import NDArray
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
 from gramvec.cli.jobs.dedupe import THRESHOLD
+from gramvec.dedupe.pairs import LEAST_THRESHOLD, similar_pairs
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Field, choose, match_fields, nearest_rows, vectors_of
 from gramvec.matching.fit_matcher import best_threshold, fit_matcher
 from gramvec.matching.matcher import PairLabels, score_candidates
 from gramvec.matching.nearest import Matches, joined
 from gramvec.matching.scoring import threshold_of, two_nearest, with_lead
-from gramvec.search.dedupe import LEAST_THRESHOLD, similar_pairs
 from gramvec_training.evaluate.matching import MatchingSet, PairPlaces, f1_at, find_matching_sets
 
 Ids = NDArray[np.int64]

@@ -66,7 +66,7 @@ def test_any_texts_as_by_comparing_all(texts: list[str], threshold: float) -> No
     assert found_in(texts, threshold) == pytest.approx(brute_force(texts, threshold) if texts else {}, abs=1e-5)
 
 
-def test_of_many_texts_neighbors_are_compared_and_a_sample_tells(
+def test_of_many_texts_likely_pairs_are_compared_and_a_sample_tells(
     lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pairs, "EXACT_TEXTS", 100)

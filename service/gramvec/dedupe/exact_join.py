@@ -68,7 +68,8 @@ class ExactJoin:
     Rows are renumbered by their two rarest features that another row has too, so that near-duplicates are neighbors.
     """
 
-    def __init__(self, found: Prefixes, threshold: float, neighbors: int | None) -> None:
+    def __init__(self, parts: Sequence[Prefixes], threshold: float) -> None:
+        found = Prefixes(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
         self._threshold = threshold
         self._number = len(found.counts)
         features = (found.keys & ((1 << FEATURE_BITS) - 1)).astype(np.int32)
@@ -98,8 +99,7 @@ class ExactJoin:
         self._posting, self._posting_values = row[by_feature], self._values[by_feature]
         self._place = np.empty(len(row), np.int64)
         self._place[by_feature] = np.arange(len(row))
-        following = (np.repeat(ends, np.diff(ends, prepend=0)) - 1 - np.arange(len(row)))[self._place]
-        self._following = following if neighbors is None else np.minimum(following, neighbors)
+        self._following = (np.repeat(ends, np.diff(ends, prepend=0)) - 1 - np.arange(len(row)))[self._place]
 
     def blocks(self) -> Iterator[tuple[int, int]]:
         """Yield runs of rows that have a bounded number of pairs together."""

@@ -6,19 +6,21 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.dedupe.exact_join import ExactJoin, Prefixes, cuts_of, prefixes_of
 from gramvec.dedupe.features import (
+    FEATURE_BITS,
     NO_PAIRS,
     FeatureRows,
     Features,
     NearPairs,
     score_pairs,
 )
+from gramvec.dedupe.minhash import MinHashJoin, Sketches, sketches_of
 from gramvec.errors import InputError
 from gramvec.matching.nearest import scipy_sparse
 from gramvec.text.arrays import Int64s
@@ -28,8 +30,9 @@ U = TypeVar("U")
 # A phase, how much more of it is done, and how much there is.
 Watch = Callable[[str, int, int], None]
 
-# Up to so many texts the result is that of comparing all pairs; of more, neighbors with a feature are compared.
-EXACT_TEXTS, NEIGHBORS, SAMPLE = 100_000, 24, 200
+# Up to so many texts the result is that of comparing all pairs; of more, likely pairs are compared, and a sample of the
+# texts with all others.
+EXACT_TEXTS, SAMPLE = 100_000, 200
 LEAST_THRESHOLD = 0.3
 # Texts whose features are made together.
 BLOCK_TEXTS, BLOCK_CHARACTERS = 1_024, 1 << 18
@@ -63,8 +66,8 @@ def similar_pairs(
 ) -> Duplicates:
     """Return pairs of different texts whose score is at least `threshold`: all pairs of up to 100,000 texts.
 
-    Of more, a text is compared with its next 24 neighbors of those that share a feature, in the order of their rarest
-    features; which share of the pairs that finds is measured on some texts.
+    Of more, pairs that are likely by samples of their features are compared; which share of the pairs that finds is
+    measured on some texts.
 
     Args:
         texts: n texts; a text of white space is in no pair.
@@ -84,26 +87,23 @@ def similar_pairs(
     exact = len(texts) <= EXACT_TEXTS
     sample = _Sample(features, texts, threshold, 0 if exact else SAMPLE)
     with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-dedupe") as pool:
-        cuts = cuts_of(features, texts)
+        cuts = cuts_of(features, texts) if exact else None
 
-        def read(block: tuple[int, int]) -> tuple[Prefixes, list[tuple[int, int]], int]:
+        def read(block: tuple[int, int]) -> tuple[Prefixes | Sketches, list[tuple[int, int]], int]:
             first, last = block
             rows = features.rows(texts[first:last])
-            return prefixes_of(rows, threshold, cuts), sample.near(rows, first), last - first
+            part = sketches_of(rows, threshold) if cuts is None else prefixes_of(rows, threshold, cuts)
+            return part, sample.near(rows, first), last - first
 
-        found: list[Prefixes] = []
+        found: list[Any] = []
         expected: set[tuple[int, int]] = set()
-        for prefixes, near, done in _in_order(pool, read, _blocks(texts), threads):
-            found.append(prefixes)
+        for part, near, done in _in_order(pool, read, _blocks(texts), threads):
+            found.append(part)
             expected.update(near)
             watch("reading letters and words", done, len(texts))
         if not found:
             return Duplicates(NearPairs(*NO_PAIRS), 0, 0, 0)
-        join = ExactJoin(
-            Prefixes(*(np.concatenate(arrays) for arrays in zip(*found, strict=True))),
-            threshold,
-            None if exact else NEIGHBORS,
-        )
+        join = ExactJoin(found, threshold) if exact else MinHashJoin(found, threshold, pool)
         del found
         kept: list[NearPairs] = []
         count = different = 0
@@ -135,16 +135,23 @@ class _Sample:
     """Some texts that are compared with all, which tells the share of the pairs that are found."""
 
     def __init__(self, features: Features, texts: Sequence[str], threshold: float, number: int) -> None:
-        self._features, self._threshold = features, threshold
+        self._threshold = threshold
         self._places = np.unique(np.linspace(0, max(len(texts) - 1, 0), number).astype(np.int64))
-        some = [texts[at] for at in self._places.tolist()]
-        self._matrix = features.matrix(features.rows(some)).T.tocsc() if some else None
+        some = features.matrix(features.rows([texts[at] for at in self._places.tolist()]))
+        # Columns only of the features that these texts have.
+        self._known = np.unique(some.indices)
+        self._matrix = some[:, self._known].T.tocsr()
 
     def near(self, rows: FeatureRows, first: int) -> list[tuple[int, int]]:
         """Return the pairs of the sample with rows, the first of which is `first`."""
-        if self._matrix is None:
+        if not len(self._known):
             return []
-        scores = (self._features.matrix(rows) @ self._matrix).tocoo()
+        features = rows.keys & ((1 << FEATURE_BITS) - 1)
+        column = np.minimum(np.searchsorted(self._known, features), len(self._known) - 1)
+        known = self._known[column] == features
+        row, column = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))[known], column[known]
+        shape = (len(rows.indptr) - 1, len(self._known))
+        scores = (scipy_sparse().csr_array((rows.values[known], (row, column)), shape=shape) @ self._matrix).tocoo()
         above = scores.data >= self._threshold
         others, asked = scores.coords[0][above] + first, self._places[scores.coords[1][above]]
         both = zip(asked.tolist(), others.tolist(), strict=True)
