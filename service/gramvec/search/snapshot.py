@@ -28,7 +28,6 @@ from gramvec.search.folder import (
     schema_of,
     tantivy,
 )
-from gramvec.search.records import Record
 from gramvec.search.signs import SignFile, signs_of
 from gramvec.search.vectors import VectorFile, rounded
 from gramvec.tables import json_bounds
@@ -49,6 +48,9 @@ ROUNDING = 1e-4
 KEPT_CONDITIONS, KEPT_ROWS = 8, 4_000_000
 # Documents that are compared with their vectors when an index is opened.
 CHECKED_ROWS = 16
+
+
+Record = dict[str, Any]
 
 
 class Hit(NamedTuple):
