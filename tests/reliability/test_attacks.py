@@ -197,10 +197,11 @@ MARKS = "\u0301" * 32_000 + "\u0323" * 32_000
         ("/similarity", {"inputs": {"left": [MARKS], "right": ["\u0f73" * 60_000]}}),
         ("/v1/embeddings", {"input": [MARKS]}),
         ("/embed_sparse", {"inputs": [MARKS] * 10}),
+        ("/rerank", {"query": "a" + MARKS, "texts": [MARKS] * 5}),
         ("/match", {"left": [MARKS, "a"], "right": [MARKS] * 3}),
         ("/explain", {"inputs": {"source_sentence": MARKS[-2_000:] + MARKS[:2_000], "target_sentence": MARKS[:4_000]}}),
     ],
-    ids=["one", "many", "tibetan", "openai", "sparse", "match", "explain"],
+    ids=["one", "many", "tibetan", "openai", "sparse", "rerank", "match", "explain"],
 )
 def test_texts_of_combining_marks(server: Server, path: str, body: object) -> None:
     sent = closing(post_bytes(json.dumps(body, ensure_ascii=False).encode(), path=path))

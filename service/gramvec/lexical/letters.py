@@ -6,7 +6,6 @@ token. The edge is a control character that Python counts as white space, so tha
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from gramvec.lexical.hashing import ngram_hashes
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.native import loops
+from gramvec.text.characters import compose
 
 ORDER, TRIGRAM = 4, 3
 EDGE = "\x1f"
@@ -53,7 +53,7 @@ def counted(text: str) -> Counter[str]:
 
 
 def _lowered(text: str) -> str:
-    return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
+    return (text if text.isascii() else compose(text)).lower()
 
 
 def idf(holding: NDArray[np.float64], total: float) -> NDArray[np.float64]:
