@@ -42,8 +42,9 @@ def run(setting: Setting) -> Part:
         source.write_text("\n".join(lines) + "\n", encoding="utf-8")
         costs = {LIMIT: _median([_library(setting, lines) for _ in range(setting.rounds)])}
         for form in ("npy", "parquet", "jsonl"):
-            command = ["embed", str(source), "-o", str(folder / f"out.{form}"), "--device", "cpu"]
-            costs[f".txt to .{form}"] = _median([command_cost(setting, *command) for _ in range(setting.rounds)])
+            output, model = str(folder / f"out.{form}"), ("--model", setting.model, "--device", "cpu")
+            command = ["embed", str(source), "-o", output, *model]
+            costs[f".txt to .{form}"] = _median([command_cost(*command) for _ in range(setting.rounds)])
         title = "bulk: lines of a file a second, all cores, with the start of the process"
         part.add("bulk", Group(title, "lines", _rates(costs, len(lines)), LIMIT))
         part.add("dedupe", Group("dedupe: all pairs of lines", "seconds", _dedupe(setting, folder)))
@@ -65,13 +66,11 @@ def _library(setting: Setting, lines: list[str]) -> Cost:
     return cost
 
 
-def command_cost(setting: Setting, *arguments: str) -> Cost:
+def command_cost(*arguments: str) -> Cost:
     """What a run of the command took, in a process of its own."""
     began = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gramvec.cli", *arguments, "--model", setting.model],
-        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "gramvec.cli", *arguments]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peak = 0
     while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
         # Not ru_maxrss, which begins at this process's own peak.
@@ -115,7 +114,7 @@ def _dedupe(setting: Setting, folder: Path) -> list[Row]:
         lines = numbered(setting, times)
         source = folder / "dedupe.txt"
         source.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        cost = command_cost(setting, "dedupe", str(source), "--keep", str(folder / "kept.txt"))
+        cost = command_cost("dedupe", str(source), "--keep", str(folder / "kept.txt"))
         rows.append(
             {"name": f"{len(lines):,} lines"} | {name: round(value, 2) for name, value in cost._asdict().items()}
         )

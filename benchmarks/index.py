@@ -36,7 +36,7 @@ def run(setting: Setting) -> Part:
     with TemporaryDirectory(prefix="gramvec-bench-") as name:
         source, path = Path(name, "in.txt"), Path(name, "lines.index")
         source.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        cost = command_cost(setting, "index", "build", str(source), "-o", str(path))
+        cost = command_cost("index", "build", str(source), "-o", str(path), "--model", setting.model)
         began = time.perf_counter()
         index = gramvec.Index.open(path, model=embedder)
         opened = time.perf_counter() - began
