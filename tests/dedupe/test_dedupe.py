@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import gramvec
 from bulk_support import MODEL, gramvec_command
 from gramvec.dedupe import exact_join, pairs
+from gramvec.dedupe.differences import difference, same_numbers, word_replaced
 from gramvec.dedupe.features import NO_PAIRS, SLACK, Features
-from gramvec.dedupe.pairs import groups, same_numbers, similar_pairs
+from gramvec.dedupe.pairs import groups, similar_pairs
 from gramvec.dedupe.rows import DedupeResult, read_texts
 from gramvec.errors import InputError
 
@@ -41,7 +42,7 @@ def brute_force(texts: list[str], threshold: float) -> dict[tuple[int, int], flo
 
 
 def found_in(texts: list[str], threshold: float, **options: object) -> dict[tuple[int, int], float]:
-    left, right, scores = similar_pairs(texts, threshold, numbers=False, **options).pairs  # type: ignore[arg-type]
+    left, right, scores = similar_pairs(texts, threshold, numbers=False, words=False, **options).pairs  # type: ignore[arg-type]
     assert (left < right).all()
     return dict(zip(zip(left.tolist(), right.tolist(), strict=True), scores.tolist(), strict=True))
 
@@ -71,7 +72,7 @@ def test_of_many_texts_likely_pairs_are_compared_and_a_sample_tells(
 ) -> None:
     monkeypatch.setattr(pairs, "EXACT_TEXTS", 100)
     monkeypatch.setattr(pairs, "SAMPLE", 300)
-    made = similar_pairs(lines, 0.7, numbers=False)
+    made = similar_pairs(lines, 0.7, numbers=False, words=False)
     expected = brute_force(lines, 0.7)
     assert len(made.pairs.left) >= 0.9 * len(expected)
     assert 0.9 * made.sampled <= made.sampled_found <= made.sampled
@@ -90,10 +91,65 @@ def test_of_many_texts_likely_pairs_are_compared_and_a_sample_tells(
         ("iPhone 6", "iPhone", False),
         ("no numbers", "none at all", True),
         ("2020-01-02", "2020/01/02", True),
+        ("Lego Star Wars", "Lego Star Wars II", False),
+        ("Legend VI", "Legend ii", False),
+        ("World War II", "World War 2", True),
+        ("Louis XIV", "Louis 14", True),
+        ("Louis XVIII and XIX", "Louis 18 and 19", True),
+        ("Mac OS X", "Mac OS", True),
+        ("civic", "civics", True),
     ],
 )
 def test_numbers_and_codes(one: str, other: str, same: bool) -> None:
     assert same_numbers(one, other) is same_numbers(other, one) is same
+    assert difference(one, other, words=False) == difference(other, one, words=False) == (None if same else "numbers")
+    assert difference(one, other, numbers=False, words=False) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "replaced"),
+    [
+        ("windows home basic", "windows home premium", True),
+        ("East region", "west REGION", True),
+        ("map of the east region", "west region, the map", True),
+        ("red shoes for men", "red shoes for women", True),
+        ("quicken deluxe", "quicken deluxe academic", False),
+        ("windows home basic", "windows home basik", False),
+        ("windows home basic", "windows home basix edition", False),
+        ("paint shop professional", "paint shop pro", False),
+        ("a note book stand", "a notebook stand", False),
+        ("a note book for men", "a notebook for women", True),
+        ("size xl shirt", "size xs shirt", False),
+        ("a fast red car", "the slow blue bus", False),
+        ("one two", "three four", False),
+        ("east", "west", True),
+        ("laboratory rules", "laboratories rules", False),
+        ("東京都の天気予報と気温と湿度と風速と気圧の記録", "大阪府の天気予報と気温と湿度と風速と気圧の記録", False),
+        ("", "east", False),
+    ],
+)
+def test_one_word_in_the_place_of_another(one: str, other: str, replaced: bool) -> None:
+    assert word_replaced(one, other) is word_replaced(other, one) is replaced
+    assert difference(one, other) == ("words" if replaced else None)
+    assert difference(one, other, words=False) is None
+
+
+def test_texts_written_anew_are_not_told_apart_by_one_word() -> None:
+    ours, theirs = "abcdefghi", "mnopqrstu"
+    one, other = (" ".join(4 * letter for letter in letters) for letters in (ours, theirs))
+    assert not word_replaced(f"{one} east", f"{other} west")
+    assert word_replaced("east same words", "west same words")
+
+
+@given(st.text("abcde", min_size=8, max_size=12), st.data())
+def test_a_misspelt_word_is_not_another_one(word: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(1, len(word) - 2))
+    rest = data.draw(st.sampled_from([
+        word[at + 1 :], "x" + word[at:], "x" + word[at + 1 :], word[at + 1] + word[at] + word[at + 2 :],
+    ]))  # fmt: skip
+    misspelt = data.draw(st.sampled_from(["x{}", "{}x", "{}"])).format(word[:at] + rest)
+    assert not word_replaced(f"one {word}", f"one {misspelt}")
+    assert word_replaced(f"one {word}", "one zzzzzzzzzz")
 
 
 @given(st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=40))
@@ -129,6 +185,12 @@ def test_the_command() -> None:
     assert "2 pairs whose numbers or codes differ were left out" in said
     grouped, _ = run("--threshold", "0.4", "--groups", "--json", "--ignore-numbers", text="\n".join(LINES) + "\n")
     assert [json.loads(line)["lines"] for line in grouped.splitlines()] == [[1, 2, 4], [3, 5]]
+    both = "a map of the east region\na map of the west region\n"
+    assert run("--threshold", "0.5", text=both) == (
+        "",
+        "1 pairs of which one word was replaced were left out; --ignore-words takes them\n",
+    )
+    assert run("--threshold", "0.5", "--ignore-words", text=both)[0].startswith("1\t2\t0.")
     bare, _ = run("--threshold", "0.7", "--no-texts", text="\n".join(LINES))
     assert bare.splitlines() == ["3\t5\t1.0000"]
 

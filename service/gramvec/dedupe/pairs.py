@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gramvec.dedupe.differences import Difference, difference
 from gramvec.dedupe.exact_join import ExactJoin, Prefixes, cuts_of, prefixes_of
 from gramvec.dedupe.features import (
     FEATURE_BITS,
@@ -37,20 +36,16 @@ LEAST_THRESHOLD = 0.3
 # Texts whose features are made together.
 BLOCK_TEXTS, BLOCK_CHARACTERS = 1_024, 1 << 18
 
-_WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"\d+")
-_CODE = re.compile(r"(?=\w*\d)(?=\w*[^\W\d])\w{3,}")
-
 
 class Duplicates(NamedTuple):
-    """Pairs, and how many were left out because their numbers differ.
+    """Pairs, and how many were left out because of a difference, by its kind.
 
     sampled, sampled_found: pairs that some texts have with all others, and those of them that were compared; equal
     where every pair was.
     """
 
     pairs: NearPairs
-    different: int
+    different: dict[Difference, int]
     sampled: int
     sampled_found: int
 
@@ -60,6 +55,7 @@ def similar_pairs(
     threshold: float,
     *,
     numbers: bool = True,
+    words: bool = True,
     threads: int = 1,
     most: int | None = None,
     watch: Watch = lambda phase, done, total: None,
@@ -73,6 +69,7 @@ def similar_pairs(
         texts: n texts; a text of white space is in no pair.
         threshold: at least 0.3, at most 1.
         numbers: leave out pairs whose numbers or codes differ.
+        words: leave out pairs of which one word was replaced by another.
         threads: blocks that are compared at a time.
         most: pairs that may be found.
         watch: called with the phase, the texts done since the last call, and all texts.
@@ -102,26 +99,26 @@ def similar_pairs(
             expected.update(near)
             watch("reading letters and words", done, len(texts))
         if not found:
-            return Duplicates(NearPairs(*NO_PAIRS), 0, 0, 0)
+            return Duplicates(NearPairs(*NO_PAIRS), {}, 0, 0)
         join = ExactJoin(found, threshold) if exact else MinHashJoin(found, threshold, pool)
         del found
         kept: list[NearPairs] = []
-        count = different = 0
+        count = 0
+        different: Counter[Difference] = Counter()
         met: set[tuple[int, int]] = set()
 
-        def compare(block: tuple[int, int]) -> tuple[NearPairs, NDArray[np.bool_], int]:
+        def compare(block: tuple[int, int]) -> tuple[NearPairs, list[Difference | None], int]:
             left, right = join.pairs(*block)
             pairs = score_pairs(features, texts, left, texts, right, threshold)
-            same = np.ones(len(pairs.left), np.bool_)
-            if numbers:
-                both = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
-                same = np.array([same_numbers(texts[a], texts[b]) for a, b in both], np.bool_)
-            return pairs, same, block[1] - block[0]
+            both = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+            apart = [difference(texts[a], texts[b], numbers=numbers, words=words) for a, b in both]
+            return pairs, apart, block[1] - block[0]
 
-        for pairs, same, done in _in_order(pool, compare, join.blocks(), threads):
+        for pairs, apart, done in _in_order(pool, compare, join.blocks(), threads):
             met.update(expected.intersection(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)))
-            different += int(np.count_nonzero(~same))
-            kept.append(_taken(pairs, same))
+            different.update(one for one in apart if one is not None)
+            same = np.array([one is None for one in apart], np.bool_)
+            kept.append(NearPairs(pairs.left[same], pairs.right[same], pairs.scores[same]))
             count += len(kept[-1].left)
             if most is not None and count > most:
                 raise InputError(f"more than {most:,} pairs; raise --threshold, or --max-pairs if you want them all")
@@ -156,22 +153,6 @@ class _Sample:
         others, asked = scores.coords[0][above] + first, self._places[scores.coords[1][above]]
         both = zip(asked.tolist(), others.tolist(), strict=True)
         return [(min(pair), max(pair)) for pair in both if pair[0] != pair[1]]
-
-
-def same_numbers(one: str, other: str) -> bool:
-    """Return True if two texts have the same numbers, and each the other's codes: letters and digits in one word.
-
-    2TB and 2 TB are the same, 2TB and 4TB are not, A12B and A12C are not.
-    """
-    if sorted(_NUMBER.findall(one)) != sorted(_NUMBER.findall(other)):
-        return False
-    for text, against in ((one, other), (other, one)):
-        codes = _CODE.findall(text)
-        if codes:
-            joined = "".join(_WORD.findall(against)).casefold()
-            if not all(code.casefold() in joined for code in codes):
-                return False
-    return True
 
 
 def groups(n: int, left: Int64s, right: Int64s) -> Int64s:
@@ -211,7 +192,3 @@ def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], U], blocks: Iterator
     finally:
         for future in waiting:
             future.cancel()
-
-
-def _taken(pairs: NearPairs, kept: NDArray[np.bool_]) -> NearPairs:
-    return NearPairs(pairs.left[kept], pairs.right[kept], pairs.scores[kept])

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.bulk.embed_file import Watcher
+from gramvec.dedupe.differences import difference
 from gramvec.dedupe.features import Features, NearPairs, score_pairs
-from gramvec.dedupe.pairs import groups, same_numbers
+from gramvec.dedupe.pairs import groups
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.errors import InputError
 from gramvec.search.index import Index
@@ -153,7 +154,7 @@ def read_texts(
 
 
 def known_rows(
-    found: DedupeTexts, index: Index, threshold: float, *, numbers: bool, watch: Callable[[int], None]
+    found: DedupeTexts, index: Index, threshold: float, *, numbers: bool, words: bool, watch: Callable[[int], None]
 ) -> Known:  # fmt: skip
     """Return the rows whose text has a score of at least `threshold` with one of its ten best documents of an index."""
     column = index.manifest.column
@@ -172,7 +173,7 @@ def known_rows(
         places = np.arange(len(others))
         pairs = score_pairs(features, texts, np.array(left, np.int64), others, places, threshold)
         for text, other, score in zip(*(one.tolist() for one in pairs), strict=True):
-            if numbers and not same_numbers(texts[text], others[other]):
+            if difference(texts[text], others[other], numbers=numbers, words=words) is not None:
                 continue
             if start + text not in best or score > best[start + text][2]:
                 best[start + text] = hits[other].id, others[other], score

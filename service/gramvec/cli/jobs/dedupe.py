@@ -25,6 +25,7 @@ from gramvec.cli.jobs.embed import (
 )  # fmt: skip
 from gramvec.cli.jobs.search import gone_option
 from gramvec.cli.options import Bars, bar, printable
+from gramvec.dedupe.differences import Difference
 from gramvec.dedupe.features import NearPairs
 from gramvec.dedupe.pairs import LEAST_THRESHOLD, similar_pairs
 from gramvec.dedupe.rows import DedupeResult, DedupeTexts, Known, known_rows, read_texts, spooled, write_kept
@@ -38,6 +39,10 @@ THRESHOLD = 0.85
 MOST_PAIRS = 10_000_000
 # A group of more rows is warned of before it is deleted; lines of a sample of what goes.
 LARGE_GROUP, SHOWN = 50, 5
+LEFT_OUT: dict[Difference, str] = {
+    "numbers": "whose numbers or codes differ",
+    "words": "of which one word was replaced",
+}
 NO_MODEL = "lines are compared by letters and words, without a model; leave it out"
 
 
@@ -47,6 +52,8 @@ NO_MODEL = "lines are compared by letters and words, without a model; leave it o
               help="The least score of a pair.")  # fmt: skip
 @click.option("--numbers/--ignore-numbers", default=True, show_default=True,
               help="Lines whose numbers or codes differ (2TB and 4TB) are not one.")  # fmt: skip
+@click.option("--words/--ignore-words", default=True, show_default=True,
+              help="Lines of which one word was replaced (Home Basic and Home Premium) are not one.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File of the list. [stdout]")
 @click.option("--groups", "by_group", is_flag=True, help="List groups instead: lines that a chain of pairs joins.")
 @click.option("--keep", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="FILE",
@@ -72,6 +79,7 @@ def dedupe(
     source: Path,
     threshold: float,
     numbers: bool,
+    words: bool,
     output: Path | None,
     by_group: bool,
     keep: Path | None,
@@ -112,11 +120,11 @@ def dedupe(
             found = read_texts(file, form, column, on_error=on_error, watch=watch)
         if index is not None:
             with bar("comparing", len(found.different), " texts") as shown:
-                known = known_rows(found, index, threshold, numbers=numbers, watch=shown.update)
+                known = known_rows(found, index, threshold, numbers=numbers, words=words, watch=shown.update)
             records, dropped = known.lines(found), np.array(known.rows, np.int64)
         else:
             most = None if by_group or (keep and not output) else max_pairs
-            pairs = _compared(found, threshold, numbers, threads or cores(), most)
+            pairs = _compared(found, threshold, threads or cores(), most, numbers=numbers, words=words)
             result = DedupeResult(found, pairs)
             roots = result.roots()
             dropped = np.flatnonzero(roots != np.arange(len(roots)))
@@ -138,16 +146,16 @@ def dedupe(
         click.echo(sentence, err=True)
 
 
-def _compared(found: DedupeTexts, threshold: float, numbers: bool, threads: int, most: int | None) -> NearPairs:
+def _compared(
+    found: DedupeTexts, threshold: float, threads: int, most: int | None, *, numbers: bool, words: bool
+) -> NearPairs:
     with Bars() as bars:
         made = similar_pairs(
-            found.different, threshold, numbers=numbers, threads=threads, most=most, watch=bars.watch
-        )  # fmt: skip
-    if made.different:
-        click.echo(
-            f"{made.different:,} pairs whose numbers or codes differ were left out; --ignore-numbers takes them",
-            err=True,
+            found.different, threshold, numbers=numbers, words=words, threads=threads, most=most, watch=bars.watch
         )
+    for kind, why in LEFT_OUT.items():
+        if number := made.different.get(kind, 0):
+            click.echo(f"{number:,} pairs {why} were left out; --ignore-{kind} takes them", err=True)
     if made.sampled:
         share = 100 * made.sampled_found / made.sampled
         click.echo(

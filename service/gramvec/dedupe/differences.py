@@ -1,0 +1,106 @@
+"""Differences that make similar texts two things: other numbers or codes, or one word in the place of another."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Literal
+
+Difference = Literal["numbers", "words"]
+
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
+_CODE = re.compile(r"(?=\w*\d)(?=\w*[^\W\d])\w{3,}")
+_LETTERS = re.compile(r"\b[^\W\d_]+\b")
+# Numerals of one letter are letters more often than numbers.
+_ROMAN = re.compile(r"\b(?:i{2,3}|iv|vi{1,3}|ix|x[ivx]|xi{2,3}|x(?:iv|vi{1,3}|ix))\b")
+_VALUES = {"i": 1, "v": 5, "x": 10}
+
+# Shorter words are articles, initials and abbreviations; longer ones are clauses of a script without spaces.
+SHORTEST_WORD, LONGEST_WORD = 3, 20
+# Texts in which more words differ are written anew; one word does not tell them apart.
+MOST_CHANGED_WORDS = 8
+# A misspelt word has one wrong letter in four or fewer.
+LETTERS_AN_EDIT, MOST_EDITS = 4, 3
+
+
+def difference(one: str, other: str, *, numbers: bool = True, words: bool = True) -> Difference | None:
+    """Return what makes two similar texts different things; None if they may be one.
+
+    Args:
+        one: a text.
+        other: a similar text.
+        numbers: look at numbers and codes, see `same_numbers`.
+        words: look at words, see `word_replaced`.
+    """
+    if numbers and not same_numbers(one, other):
+        return "numbers"
+    return "words" if words and word_replaced(one, other) else None
+
+
+def same_numbers(one: str, other: str) -> bool:
+    """Return True if two texts have the same numbers, and each the other's codes: letters and digits in one word.
+
+    2TB and 2 TB are the same, 2TB and 4TB are not, A12B and A12C are not; II is 2.
+    """
+    if _numbers(one) != _numbers(other):
+        return False
+    for text, against in ((one, other), (other, one)):
+        codes = _CODE.findall(text)
+        if codes:
+            joined = "".join(_WORD.findall(against)).casefold()
+            if not all(code.casefold() in joined for code in codes):
+                return False
+    return True
+
+
+def word_replaced(one: str, other: str) -> bool:
+    """Return True if two texts differ by one word that stands in the place of another: Home Basic and Home Premium.
+
+    A misspelling, an abbreviation (pro, professional) and a word written apart are not another word.
+    """
+    texts = [_LETTERS.findall(text.casefold()) for text in (one, other)]
+    left, right = (set(own).difference(others) for own, others in (texts, reversed(texts)))
+    if not left or not right or max(len(left), len(right)) > MOST_CHANGED_WORDS:
+        return False
+    for words, own, others in ((texts[0], left, right), (texts[1], right, left)):
+        for pair in pairwise(words):
+            if (joined := "".join(pair)) in others:
+                own.difference_update(pair)
+                others.remove(joined)
+    alike = {word for a in left for b in right if _alike(a, b) for word in (a, b)}
+    lengths = [[len(word) for word in side - alike if len(word) >= SHORTEST_WORD] for side in (left, right)]
+    return all(len(side) == 1 and side[0] <= LONGEST_WORD for side in lengths)
+
+
+def _numbers(text: str) -> list[str]:
+    """Return the sorted numbers of a text, Roman ones in digits."""
+    return sorted([*_NUMBER.findall(text), *(str(_roman(one)) for one in _ROMAN.findall(text.casefold()))])
+
+
+def _roman(numeral: str) -> int:
+    values = [_VALUES[letter] for letter in numeral]
+    return sum(value if value >= after else -value for value, after in pairwise([*values, 0]))
+
+
+def _alike(one: str, other: str) -> bool:
+    shared = _shared(one, other)
+    if shared == min(len(one), len(other)):
+        return True
+    longest = max(len(one), len(other))
+    return _within(one[shared:], other[shared:], min(longest // LETTERS_AN_EDIT, MOST_EDITS))
+
+
+def _within(one: str, other: str, edits: int) -> bool:
+    """Return True if at most `edits` changes make one word the other: a letter more, less, another, or two swapped."""
+    shared = _shared(one, other)
+    one, other = one[shared:], other[shared:]
+    if not one or not other or not edits:
+        return len(one) + len(other) <= edits
+    swapped = one[:2] == other[1::-1] and _within(one[2:], other[2:], edits - 1)
+    return swapped or any(_within(one[a:], other[b:], edits - 1) for a, b in ((1, 1), (1, 0), (0, 1)))
+
+
+def _shared(one: str, other: str) -> int:
+    """Return the number of letters with which both words begin."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
