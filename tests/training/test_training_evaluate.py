@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,11 @@ import gramvec
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
+from gramvec.hub.static_models import import_static
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.evaluate.report import markdown, table, win_rows
 from gramvec_training.evaluate.similarity import SimilaritySet, correlations, coverage, find_sets, read_set, score_sets
+from static_support import write_model2vec, write_static_embedding
 
 
 def by_right_text(left: Sequence[str], right: Sequence[str]) -> np.ndarray:
@@ -142,6 +144,21 @@ def test_coverage_by_hand() -> None:
     # " a b " has " a" "a " " b" "b ", two of them known, and the word b of two; " x " has two, none known; "" has
     # nothing; " ab 日 " has five, " a" and "b " known, and two words, none known.
     assert found == {"t": {"texts": 4, "texts_unknown": 2, "ngrams_known": 4 / 11, "words_known": 1 / 5}}
+
+
+@pytest.mark.parametrize(
+    ("write", "unknown"), [(write_model2vec, 2), (write_static_embedding, 1)], ids=["model2vec", "StaticEmbedding"]
+)
+def test_coverage_of_tokens_by_hand(write: Callable[[Path], Path], unknown: int, tmp_path: Path) -> None:
+    import_static(write(tmp_path / "theirs"), tmp_path / "ours")
+    model = gramvec.load(tmp_path / "ours", device="cpu")
+    # "the cats" has the tokens the, cat and ##s; zebra is unknown, and model2vec leaves it out of the sum.
+    one = SimilaritySet("t", "s", np.zeros(2), ["the cats", "zebra"], ["", "cat"])
+    assert coverage([one], model.bundle.featurizer)["t"] == {
+        "texts": 4, "texts_unknown": 2, "ngrams_known": None, "words_known": 4 / 5,
+    }  # fmt: skip
+    assert np.count_nonzero(model.raw(["the cats", "zebra", "", "cat"]).feature_counts == 0) == unknown
+    model.close()
 
 
 def test_coverage_agrees_with_what_the_model_embeds(embedder: gramvec.Embedder, real_texts: list[str]) -> None:

@@ -21,6 +21,7 @@ from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.features import numpy_reference as plain
 from gramvec.features.featurizer import Featurizer
+from gramvec.features.tokens import TokenVocabulary
 from gramvec.text.inputs import code_points
 from gramvec_training.readers.lines import numbered_lines
 from gramvec_training.readers.vectors import read_frequencies
@@ -213,6 +214,12 @@ class _Counts(NamedTuple):
 
 def _counts(texts: Sequence[str], featurizer: Featurizer) -> _Counts:
     spec, vocabulary = featurizer.spec, featurizer.vocabulary
+    if isinstance(vocabulary, TokenVocabulary):
+        batch = featurizer(texts)
+        known = batch.ids != (-1 if vocabulary.unknown is None else vocabulary.unknown)
+        owners = np.repeat(np.arange(len(texts)), batch.counts)[known]
+        tokens = len(batch.ids) + batch.unknown
+        return _Counts(np.isin(np.arange(len(texts)), owners), words=tokens, known_words=int(np.count_nonzero(known)))
     chars = plain.characters(code_points(texts), vocabulary.table)
     counts = _Counts(np.zeros(len(texts), np.bool_))
     if spec.orders:
