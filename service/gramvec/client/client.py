@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -111,8 +112,8 @@ class Client(Encodes):
         timeout: float = TIMEOUT,
         patience: float = PATIENCE,
     ) -> None:
-        self._options = {"model": model, "api_key": api_key, "timeout": timeout, "patience": patience}
-        self._transport = Transport(url, model=model, api_key=api_key, timeout=timeout, patience=patience)
+        self._options: Any = {"model": model, "api_key": api_key, "timeout": timeout, "patience": patience}
+        self._transport = Transport(url, **self._options)
         served = self._transport.model
         self.name, self.digest = served.name, served.digest
         self.dimension, self.max_characters = served.dimension, served.max_characters
@@ -121,7 +122,7 @@ class Client(Encodes):
         return f"<gramvec.client.Client {self._transport.url}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _reopened, (self._transport.url, self._options)
+        return partial(Client, self._transport.url, **self._options), ()
 
     def __enter__(self) -> Self:
         return self
@@ -170,16 +171,13 @@ class Client(Encodes):
         truncation_direction: TruncationDirection = "right",
     ) -> Iterator[Vectors]:
         """Yield float32[at most batch_size, dimensions]; the arguments are those of Embedder.stream."""
-
-        def embed(batch: list[str]) -> Vectors:
-            return self.embed(
-                batch,
-                normalize=normalize,
-                dimensions=dimensions,
-                truncate=truncate,
-                truncation_direction=truncation_direction,
-            )
-
+        embed = partial(
+            self.embed,
+            normalize=normalize,
+            dimensions=dimensions,
+            truncate=truncate,
+            truncation_direction=truncation_direction,
+        )
         return in_batches(texts, BATCH_SIZE if batch_size is None else batch_size, embed)
 
     def similarity(self, left: Iterable[str], right: Iterable[str]) -> Vectors:
@@ -375,7 +373,3 @@ class Client(Encodes):
 def _check_count(name: str, value: int | None) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
         raise InputError(f"{name}: must be a whole number from 1, or None, got {value!r}", field=name)
-
-
-def _reopened(url: str, options: dict[str, Any]) -> Client:
-    return Client(url, **options)

@@ -171,20 +171,55 @@ class Transport:
         """
 
         def sent() -> list[T]:
-            limits = self._limits
-            narrow = ServiceLimits(
-                max_texts=max(1, min(limits.max_texts, limits.queue_texts) - texts_beside),
-                max_body_bytes=max(1024, limits.max_body_bytes - bytes_beside),
-                queue_texts=limits.queue_texts,
-                queue_characters=max(1, min(limits.queue_characters - bytes_beside, most_characters or 2**62)),
+            found = self.batches(
+                encoded,
+                most_texts=most_texts,
+                texts_beside=texts_beside,
+                bytes_beside=bytes_beside,
+                most_characters=most_characters,
             )
-            return [one for start, batch in batches(encoded, narrow, 1, most_texts) for one in send(start, batch)]
+            return [one for start, batch in found for one in send(start, batch)]
 
         return self.with_current_limits(sent)
 
-    def batches(self, encoded: Sequence[bytes], share: int) -> Iterator[tuple[int, list[bytes]]]:
-        """Cut encoded texts into batches, `share` of which fit into one request."""
-        return batches(encoded, self._limits, share, None)
+    def batches(
+        self,
+        encoded: Sequence[bytes],
+        share: int = 1,
+        *,
+        most_texts: int | None = None,
+        texts_beside: int = 0,
+        bytes_beside: int = 0,
+        most_characters: int | None = None,
+    ) -> Iterator[tuple[int, list[bytes]]]:
+        """Cut encoded texts so that `share` batches fit into a request; yield each with the number of its first text.
+
+        The other arguments are those of `in_batches`. A text in JSON has at least as many bytes as characters, so bytes
+        bound characters.
+
+        Raises:
+            InputError: A text fits into no request.
+        """
+        limits = self._limits
+        most = max(1, min(limits.max_texts, limits.queue_texts) - texts_beside)
+        most = min(most, most_texts or most) // share
+        if not most:
+            raise ServiceError("the service takes one text a request, so it cannot compare two")
+        room = (max(1024, limits.max_body_bytes - bytes_beside) - OTHER_FIELDS) // share
+        characters = min(limits.queue_characters - bytes_beside, most_characters or limits.queue_characters)
+        usual = min(room, max(1, characters) // share)
+        start, size, batch = 0, 0, list[bytes]()
+        for index, one in enumerate(encoded):
+            if len(one) + 1 > room:
+                said = f"text {index} has {len(one)} bytes as JSON, more than the service takes; shorten it"
+                raise InputError(said, index=index)
+            if batch and (len(batch) == most or size + len(one) + 1 > usual):
+                yield start, batch
+                start, size, batch = index, 0, []
+            batch.append(one)
+            size += len(one) + 1
+        if batch:
+            yield start, batch
 
     def with_current_limits(self, call: Callable[[], T]) -> T:
         """Return what `call` gives; read the limits again and repeat it once if a request was too large."""
@@ -253,35 +288,6 @@ class Transport:
             return ServiceError(f"{self.url} gave no answer: {quoted(ValueError(found.reason))}")
         said = f"{self.url}: {_sentence(found)}"
         return ServiceError(said, status=found.status, retry_after=_retry_after(found))
-
-
-def batches(
-    encoded: Sequence[bytes], limits: ServiceLimits, share: int, most_texts: int | None
-) -> Iterator[tuple[int, list[bytes]]]:
-    """Cut encoded texts so that `share` batches fit into a request; yield each with the number of its first text.
-
-    A text in JSON has at least as many bytes as characters, so bytes bound characters.
-
-    Raises:
-        InputError: A text fits into no request.
-    """
-    most = min(limits.max_texts, limits.queue_texts, most_texts or limits.max_texts) // share
-    if not most:
-        raise ServiceError("the service takes one text a request, so it cannot compare two")
-    room = (limits.max_body_bytes - OTHER_FIELDS) // share
-    usual = min(room, limits.queue_characters // share)
-    start, size, batch = 0, 0, list[bytes]()
-    for index, one in enumerate(encoded):
-        if len(one) + 1 > room:
-            said = f"text {index} has {len(one)} bytes as JSON, more than the service takes; shorten it"
-            raise InputError(said, index=index)
-        if batch and (len(batch) == most or size + len(one) + 1 > usual):
-            yield start, batch
-            start, size, batch = index, 0, []
-        batch.append(one)
-        size += len(one) + 1
-    if batch:
-        yield start, batch
 
 
 def body_of(inputs: bytes, others: Mapping[str, Any], name: str = "inputs") -> bytes:
