@@ -19,8 +19,9 @@ from bulk_support import MODEL
 from conftest import MODELS
 from gramvec.client import Client
 from gramvec.errors import InputError
+from gramvec.search.snapshot import Snapshot
 from gramvec.server.app import create_app
-from gramvec.server.routes import search as route
+from gramvec.server.batching import work_queue
 from gramvec.server.settings import Settings, settings_from
 from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, running, served_process, until
 
@@ -140,7 +141,7 @@ def test_many_queries_leave_others_their_turn(
 ) -> None:
     looks: list[list[str]] = []
     gate, entered = threading.Event(), threading.Event()
-    look = route._look
+    look = Snapshot.find
 
     def held(snapshot: Any, texts: list[str], *rest: Any) -> Any:
         looks.append(texts)
@@ -148,7 +149,7 @@ def test_many_queries_leave_others_their_turn(
         assert gate.wait(PATIENCE)
         return look(snapshot, texts, *rest)
 
-    monkeypatch.setattr(route, "_look", held)
+    monkeypatch.setattr(Snapshot, "find", held)
     queue = server.service.work_queue("searches")
     many = [f"parcel {number}" for number in range(20)]
 
@@ -165,7 +166,7 @@ def test_many_queries_leave_others_their_turn(
             until(lambda: queue._present == 3)
         until(lambda: queue._present == 2)
         with monkeypatch.context() as patch:
-            patch.setattr(queue, "_most_present", 2)
+            patch.setattr(work_queue, "MOST_PRESENT", 2)
             refused = ask(QUERY)
         assert (refused.status_code, refused.json()["error_type"]) == (429, "overloaded")
         assert int(refused.headers["retry-after"]) >= 1
@@ -175,10 +176,10 @@ def test_many_queries_leave_others_their_turn(
         assert (late.status_code, late.json()["error_type"]) == (429, "overloaded")
         assert "after its deadline" in late.json()["error"]
         gate.set()
-        assert first.result(PATIENCE).json()["results"] == [one for query in many for one in hits(index.search(query))]
-        assert other.result(PATIENCE).json()["results"] == hits(index.search(QUERY))
+        found = [answer.result(PATIENCE).json()["results"] for answer in (first, other)]
     # The short request came between two pieces of the long one.
     assert [len(texts) for texts in looks] == [8, 1, 8, 4]
+    assert found == [[one for query in many for one in hits(index.search(query))], hits(index.search(QUERY))]
     assert queue._present == 0
 
 
@@ -210,7 +211,7 @@ def test_what_fails_in_the_thread_is_500_and_the_next_is_served(
     server: RunningServer, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(route, "_look", lambda *_: 1 / 0)
+        patch.setattr(Snapshot, "find", lambda *_: 1 / 0)
         assert client.post("/search", json={"queries": QUERY}).status_code == 500
     assert client.post("/search", json={"queries": QUERY}).status_code == 200
 

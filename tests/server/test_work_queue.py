@@ -13,6 +13,7 @@ import pytest
 
 from gramvec import Embedder
 from gramvec.errors import Overloaded
+from gramvec.server.batching import work_queue
 from gramvec.server.batching.work_queue import WorkQueue
 from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
@@ -72,9 +73,11 @@ def test_work_that_cannot_end_before_the_deadline_is_refused_unless_alone() -> N
     run(scenario)
 
 
-def test_only_so_many_are_present() -> None:
+def test_only_so_many_are_present(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_queue, "MOST_PRESENT", 2)
+
     async def scenario() -> None:
-        queue = WorkQueue("matches", 10, most_present=2)
+        queue = WorkQueue("matches", 10)
         with ExitStack() as present:
             present.enter_context(queue.admit(0.1))
             present.enter_context(queue.admit(0.1))

@@ -69,7 +69,7 @@ class Application:
         self._service = service
         self._loads = loads
         self._exact = {(route.method, route.path): route for route in self.routes if "{" not in route.path}
-        self._prefixed = [route for route in self.routes if "{" in route.path]
+        self._prefixed = [(route.path.partition("{")[0], route) for route in self.routes if "{" in route.path]
         settings = service.settings
         self._limit = settings.max_body_bytes
         keys = [key.get_secret_value() for key in settings.api_key]
@@ -151,8 +151,7 @@ class Application:
 
     def _parametrized(self, request: Request) -> Route | None:
         path = request.scope["path"]
-        for route in self._prefixed:
-            prefix = route.path.partition("{")[0]
+        for prefix, route in self._prefixed:
             if path.startswith(prefix) and route.method == request.scope["method"]:
                 request.path_parameter = path[len(prefix) :]
                 return route
@@ -161,7 +160,7 @@ class Application:
     def _unrouted(self, request: Request) -> HttpError:
         path = request.scope["path"]
         same = [route for route in self.routes if path == route.path]
-        same += [route for route in self._prefixed if path.startswith(route.path.partition("{")[0])]
+        same += [route for prefix, route in self._prefixed if path.startswith(prefix)]
         if not same:
             return unknown_route(path)
         request.template = same[0].path

@@ -108,8 +108,7 @@ def error_value(error: HttpError, path: str = "") -> dict[str, Any]:
     """Return the JSON value of an error, in OpenAI's shape where the request's path is below /v1."""
     if not (path.startswith("/v1/") or path == "/v1"):
         return {"error": str(error), "error_type": error.error_type}
-    fallback: OpenAIType = "server_error" if error.status >= 500 else "invalid_request_error"
-    name, code = OPENAI_NAMES.get(error.error_type, (fallback, None))
+    name, code = OPENAI_NAMES[error.error_type]
     return {"error": {"message": str(error), "type": name, "param": error.param, "code": error.code or code}}
 
 
@@ -137,15 +136,16 @@ def from_gramvec(error: GramvecError) -> HttpError:
     if isinstance(error, InputError):
         return HttpError(422, "validation", str(error), param=error.field)
     if isinstance(error, Overloaded):
-        return HttpError(429, "overloaded", str(error), {"Retry-After": _whole_seconds(error.retry_after)})
+        seconds = max(1, math.ceil(error.retry_after))
+        return HttpError(429, "overloaded", str(error), {"Retry-After": str(seconds)})
     if isinstance(error, BackendError):
         return HttpError(424, "backend", str(error))
     return unhealthy(str(error))
 
 
-def unhealthy(message: str, retry_after: float = 1.0) -> HttpError:
-    """Return the 503 for a service that takes no requests; `retry_after` is in seconds."""
-    return HttpError(503, "unhealthy", message, {"Retry-After": _whole_seconds(retry_after)})
+def unhealthy(message: str) -> HttpError:
+    """Return the 503 for a service that takes no requests."""
+    return HttpError(503, "unhealthy", message, {"Retry-After": "1"})
 
 
 def too_large(sentence: str) -> HttpError:
@@ -272,7 +272,3 @@ def _json_type(value: Any) -> str:
             return "a list"
         case _:
             return "an object"
-
-
-def _whole_seconds(seconds: float) -> str:
-    return str(max(1, math.ceil(seconds)))

@@ -133,14 +133,8 @@ DESCRIPTIONS = {
 
 def ok(description: str, model: Any = None, content: Any = None, headers: Any = None) -> Responses:
     """Return the description of a 200: the type of its JSON, other media types, and headers."""
-    found: dict[str, Any] = {"description": description}
-    if model is not None:
-        found["model"] = model
-    if content is not None:
-        found["content"] = content
-    if headers is not None:
-        found["headers"] = headers
-    return {200: found}
+    found = {"description": description, "model": model, "content": content, "headers": headers}
+    return {200: {name: value for name, value in found.items() if value is not None}}
 
 
 def errors(*statuses: int, body: type[BaseModel] = ErrorBody, **own: str) -> Responses:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -285,12 +285,10 @@ class Request:
         usage = Usage(found.characters, found.queue_ms, found.inference_ms, served.label, len(texts), now)
         return found.embeddings, usage
 
-    @contextmanager
-    def admit(self, seconds: float) -> Iterator[Job]:
+    def admit(self, seconds: float) -> AbstractContextManager[Job]:
         """Admit work of the route's kind that costs about `seconds` of a core. Raises Overloaded, see `WorkQueue`."""
         assert self.route is not None
-        with self.service.work_queue(self.route.work).admit(seconds) as job:
-            yield job
+        return self.service.work_queue(self.route.work).admit(seconds)
 
     async def in_thread(self, job: Job, work: Callable[[], T], seconds: float | None = None) -> T:
         """Return the result of admitted work, see `Job.run`. Raises ClientDisconnect if the client goes away first."""

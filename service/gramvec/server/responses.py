@@ -76,7 +76,7 @@ def described(response: Response) -> Headers:
     return headers
 
 
-def error_response(error: HttpError | GramvecError, path: str = "") -> Response:
+def error_response(error: HttpError | GramvecError, path: str) -> Response:
     """Return the response for an error, in OpenAI's shape where the request's path is below /v1."""
     if isinstance(error, GramvecError):
         error = from_gramvec(error)

@@ -32,8 +32,8 @@ def holds_more(raw: bytes, most: int) -> bool:
     The answer is False for a text of at most `most` values, True for one of twice as many, and either for text that is
     not JSON.
     """
-    # A value takes two bytes at least. Strings are removed only if that matters.
-    if len(raw) <= 2 * most or not _may_hold_more(raw, most):
+    # Strings are removed only if that matters.
+    if not _may_hold_more(raw, most):
         return False
     if b"\\" in raw:
         raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")

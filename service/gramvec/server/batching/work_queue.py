@@ -25,7 +25,7 @@ from gramvec.errors import Overloaded
 
 T = TypeVar("T")
 
-# Requests of one kind that may be present. Their memory is bounded elsewhere (`max_bytes_in_flight`).
+# Requests of one kind that may be at work or waiting. Their memory is bounded elsewhere (`max_bytes_in_flight`).
 MOST_PRESENT = 1024
 # Share of the past that the measured ratio of real to estimated seconds keeps at each piece of work.
 MEMORY = 0.9
@@ -86,13 +86,11 @@ class WorkQueue:
     Args:
         kind: named in messages, as in "matches".
         deadline_seconds: the work of a request has to end by then, by estimate, and each piece has to begin by then.
-        most_present: requests that may be at work or waiting.
     """
 
-    def __init__(self, kind: str, deadline_seconds: float, most_present: int = MOST_PRESENT) -> None:
+    def __init__(self, kind: str, deadline_seconds: float) -> None:
         self._kind = kind
         self._deadline_seconds = deadline_seconds
-        self._most_present = most_present
         self._present = 0
         self._numbers = count()
         # Heap of the pieces that wait: the priority of the request, the number of the piece, the work, its result.
@@ -129,7 +127,7 @@ class WorkQueue:
         """
         if self._present:
             wait = self.wait_seconds
-            if self._present >= self._most_present:
+            if self._present >= MOST_PRESENT:
                 raise Overloaded(
                     f"{self._present} {self._kind} are being made or waiting; send the request again later",
                     retry_after=wait,

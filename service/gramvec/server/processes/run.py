@@ -21,7 +21,6 @@ from gramvec.server.processes.supervisor import signals_blocked, supervise
 from gramvec.server.processes.tls import tls_options
 from gramvec.server.settings import Settings
 from gramvec.server.state.models import check_there
-from gramvec.server.state.service import Service
 from gramvec.server.telemetry import logs
 from gramvec.server.telemetry.tracing import check_tracing
 
@@ -63,10 +62,8 @@ def serve(settings: Settings) -> None:
 
 
 def _serve_with_workers(app: Application, settings: Settings, listener: socket.socket) -> None:
-    service: Service = app.state.service
-
     def work(number: int, supervisor: Pipe, sockets: list[socket.socket]) -> None:
-        service.metrics.claim(number)
+        app.state.service.metrics.claim(number)
         WorkerServer(app, supervisor).run(sockets)
 
     supervise(work, settings, listener)

@@ -96,7 +96,7 @@ class Server:
     def __init__(self, app: Application) -> None:
         self._app = app
         self._service: Service = app.state.service
-        self._service.on_failure = self._give_up
+        self._service.on_failure = lambda _: self.stop()
         self._service.on_loaded = settle
         self._service.reload = self._reload_all
         self._service.listens_while_loading = self.listens_while_loading
@@ -292,9 +292,6 @@ class Server:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
-
-    def _give_up(self, reason: str) -> None:
-        self.stop()
 
 
 class WorkerServer(Server):

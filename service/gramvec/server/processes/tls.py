@@ -27,8 +27,7 @@ def tls_options(settings: Settings) -> dict[str, Any]:
     """
     if settings.tls_certificate is None:
         return {}
-    names = ("tls_certificate", "tls_key", "tls_key_password_file", "tls_client_ca")
-    for name in names:
+    for name in ("tls_certificate", "tls_key", "tls_key_password_file", "tls_client_ca"):
         _check_file(name, getattr(settings, name))
     options: dict[str, Any] = {
         "ssl_certfile": settings.tls_certificate,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -344,8 +344,7 @@ async def explain_texts(request: Request, body: ExplainRequest) -> Response:
             )
 
     def work() -> bytes:
-        value: Any = explain(served.embedder, *texts, top_k=body.top_k or TOP_K).to_dict()
-        return to_json(value)
+        return to_json(explain(served.embedder, *texts, top_k=body.top_k or TOP_K).to_dict())
 
     share = len(texts[0]) * len(texts[1]) / MAX_CHARACTERS**2
     with request.admit(LEAST_EXPLAIN_SECONDS + LONGEST_EXPLAIN_SECONDS * share) as job:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import orjson
 
-from gramvec.embed.vectors import Vectors, check_dimensions
+from gramvec.embed.vectors import check_dimensions
 from gramvec.errors import InputError
 from gramvec.server.errors import HttpError
 from gramvec.server.request import Document, Request
@@ -18,7 +19,7 @@ from gramvec.server.schemas import EmbeddingsRequest
 from gramvec.server.settings import OTHERS
 from gramvec.server.state.memory_budget import NUMBER_BYTES
 from gramvec.server.state.models import Served
-from gramvec.server.state.token_ids import Encoding, UnknownId
+from gramvec.server.state.token_ids import PIECE_IDS, Encoding, UnknownId
 from gramvec.text.arrays import Array
 
 # Splitting this many characters into words holds the loop for about 2 ms.
@@ -26,8 +27,6 @@ PIECE_CHARACTERS = 128 * 1024
 # OpenAI takes as many in one request.
 MOST_IDS = 300_000
 BYTES_A_CHARACTER = 4
-# Ids that are decoded before other requests have their turn.
-PIECE_IDS = 8_192
 
 
 async def create_embeddings(request: Request, body: EmbeddingsRequest) -> Response:
@@ -43,12 +42,13 @@ async def create_embeddings(request: Request, body: EmbeddingsRequest) -> Respon
     request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
     embeddings, usage = await request.embed(served, texts)
     vectors, finished = finishing(embeddings, True, body.dimensions)
-    encode = _numbering(_base64_entries if body.encoding_format == "base64" else _entries, finished)
-    entries = as_list(await in_pieces(vectors, vectors.shape[1], encode))
+    encode = _base64_entries if body.encoding_format == "base64" else _entries
+    indices = count()
+    pieces = await in_pieces(vectors, vectors.shape[1], lambda piece: encode(finished(piece), indices))
     words = await count_words(texts)
     counts = orjson.dumps({"prompt_tokens": words, "total_tokens": words})
     tail = b',"model":%b,"usage":%b}' % (orjson.dumps(served.embedder.name), counts)
-    return Response([b'{"object":"list","data":', *entries, tail], JSON, usage)
+    return Response([b'{"object":"list","data":', *as_list(pieces), tail], JSON, usage)
 
 
 async def read_embeddings(request: Request) -> EmbeddingsRequest:
@@ -89,27 +89,13 @@ def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "gramvec"}
 
 
-def _numbering(
-    entries: Callable[[int, Array], bytes], finished: Callable[[Vectors], Array]
-) -> Callable[[Vectors], bytes]:
-    start = 0
-
-    def encode(piece: Vectors) -> bytes:
-        nonlocal start
-        rows = finished(piece)
-        first, start = start, start + len(rows)
-        return entries(first, rows)
-
-    return encode
+def _entries(rows: Array, indices: Iterator[int]) -> bytes:
+    return to_json([{"object": "embedding", "index": next(indices), "embedding": row} for row in rows])
 
 
-def _entries(start: int, rows: Array) -> bytes:
-    return to_json([{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows, start)])
-
-
-def _base64_entries(start: int, rows: Array) -> bytes:
+def _base64_entries(rows: Array, indices: Iterator[int]) -> bytes:
     entry = b'{"object":"embedding","index":%d,"embedding":"%b"}'
-    return b"[%b]" % b",".join([entry % numbered for numbered in enumerate(base64_of_each(rows), start)])
+    return b"[%b]" % b",".join([entry % (next(indices), row) for row in base64_of_each(rows)])
 
 
 def _prepare(request: Request, served: Served, body: EmbeddingsRequest) -> list[str]:

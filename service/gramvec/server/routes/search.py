@@ -116,12 +116,9 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
         # Other requests have their turn between two pieces.
         for piece, cost in zip(pieces, seconds, strict=True):
             some = None if units is None else units[piece]
-            look = partial(_look, snapshot, texts[piece], some, k, conditions, only)
+            look = partial(snapshot.find, texts[piece], some, k, conditions, only)
             found = await request.in_thread(job, look, cost)
-            if body.return_records is False:
-                results += await request.in_thread(job, partial(_without_records, snapshot, found), 0.0)
-                continue
-            reading = _Reading(snapshot, found)
+            reading = _Reading(snapshot, found, records=body.return_records is not False)
             while not reading.done:
                 request.reserve(RECORD_TIMES * await request.in_thread(job, reading.read, 0.0))
             results += reading.results
@@ -142,30 +139,16 @@ def _seconds(texts: list[str], rows: int, k: int, only: str | None) -> float:
     return cost
 
 
-def _look(snapshot: Snapshot, *asked: Any) -> list[Found]:
-    return snapshot.find(*asked)
-
-
-def _without_records(snapshot: Snapshot, found: list[Found]) -> list[list[dict[str, Any]]]:
-    # As float32 a score is written with the digits that it has.
-    return [
-        [
-            {"id": snapshot.document(address).id, "score": np.float32(score)}
-            for address, score in zip(*one, strict=True)
-        ]
-        for one in found
-    ]  # fmt: skip
-
-
 class _Reading:
-    """Documents of a few queries, read a bounded number of bytes at a time.
+    """Documents of a few queries; of their records a bounded number of bytes is read at a time.
 
     Attributes:
         results: of each query, the documents so far.
     """
 
-    def __init__(self, snapshot: Snapshot, found: list[Found]) -> None:
+    def __init__(self, snapshot: Snapshot, found: list[Found], *, records: bool) -> None:
         self._snapshot = snapshot
+        self._records = records
         self.results: list[list[dict[str, Any]]] = [[] for _ in found]
         self._left = [
             (at, address, score)
@@ -183,7 +166,10 @@ class _Reading:
         while self._left and size < PIECE_BYTES:
             at, address, score = self._left.pop()
             document = self._snapshot.document(address)
-            size += len(document.data)
-            hit = {"id": document.id, "score": np.float32(score), "record": orjson.Fragment(document.data)}
+            # As float32 a score is written with the digits that it has.
+            hit = {"id": document.id, "score": np.float32(score)}
+            if self._records:
+                hit["record"] = orjson.Fragment(document.data)
+                size += len(document.data)
             self.results[at].append(hit)
         return size

@@ -95,8 +95,7 @@ def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None
             check_names(opened)
         check_aliases(settings, opened)
     except BaseException:
-        for embedder in opened:
-            embedder.close()
+        close_but(opened, ())
         raise
     return opened
 
@@ -121,10 +120,10 @@ def check_there(settings: Settings) -> None:
     """Raise GramvecError for a model or a file of the settings that is missing, before anything is opened."""
     for source in settings.model:
         find_bundle(source)
-    for what, files in (("index", settings.indexes), ("head", settings.heads)):
-        for name, path in files.items():
+    for kind in KINDS:
+        for name, path in kind.files(settings).items():
             if not path.exists():
-                raise InputError(f"the {what} {name!r} is not there: {path} does not exist")
+                raise InputError(f"the {kind.name} {name!r} is not there: {path} does not exist")
     open_encodings(settings.token_ids)
 
 

@@ -142,8 +142,7 @@ class Service:
                 takes longer than `reload_timeout_seconds`, 503 where models are still being loaded for the first time,
                 or the service is shutting down.
         """
-        if not self.models or self.stopping:
-            raise unhealthy(self.unready or "the service is not ready")
+        self.check_accepting()
         if self._renewal is not None:
             raise reload_under_way()
         task = self._renewal = asyncio.create_task(self._renew())

@@ -21,7 +21,7 @@ MOST_FILE_BYTES = 16 * 2**20
 MOST_TOKENS = 2**20
 MOST_TOKEN_BYTES = 256
 # Ids that are decoded before other requests have their turn.
-PIECE = 8_192
+PIECE_IDS = 8_192
 
 
 class Encoding:
@@ -63,8 +63,8 @@ class Encoding:
             UnknownId: an id that was decoded is not in this encoding.
         """
         size, parts = 0, []
-        for start in range(0, len(ids), PIECE):
-            part = ids[start : start + PIECE]
+        for start in range(0, len(ids), PIECE_IDS):
+            part = ids[start : start + PIECE_IDS]
             try:
                 if not {*map(type, part)} <= {int} or min(part) < 0:
                     raise IndexError

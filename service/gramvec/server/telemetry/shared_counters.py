@@ -42,19 +42,13 @@ class SharedCounters:
         numbers: of the claimed part, float64[NUMBERS], written in place.
     """
 
-    def __init__(self, parts: int = 1) -> None:
+    def __init__(self, parts: int) -> None:
         self._parts = parts
         self._bytes = memoryview(mmap.mmap(-1, parts * PART_BYTES))
         self.claim(0)
 
     def claim(self, part: int) -> None:
-        """Write to this part from now on; its last writer must have ended.
-
-        Raises:
-            ValueError: the part does not exist.
-        """
-        if not 0 <= part < self._parts:
-            raise ValueError(f"there are {self._parts} parts, and none is number {part}")
+        """Write to this part from now on; its last writer must have ended."""
         self._part = part
         self.numbers = self._numbers(part)
         self._rows = dict(self._named(part))
