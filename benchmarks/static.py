@@ -59,8 +59,8 @@ def run(setting: Setting) -> Part:
             closing(gramvec.load(whole, device="cpu", threads=1)) as ours_cold,
             closing(gramvec.load(small, device="cpu", threads=1)) as ours_small,
         ):
-            tokens: Any = ours_cold.bundle.memoised
-            tokens._chunks = None
+            tokens: Any = ours_cold.bundle.vocabulary
+            tokens.chunks = None
             embeds: dict[str, Callable[[Sequence[str]], Floats]] = {
                 MODEL2VEC: lambda texts: theirs.encode(list(texts), use_multiprocessing=False),
                 STATIC_EMBEDDING: transformers,
@@ -98,10 +98,10 @@ def _unigram(part: Part, setting: Setting, folder: Path) -> None:
         closing(gramvec.load(bundle, device="cpu", threads=1)) as ours,
         closing(gramvec.load(bundle, device="cpu", threads=1)) as ours_new,
     ):
-        memo: Any = ours_new.bundle.memoised
+        new: Any = ours_new.bundle.vocabulary
 
         def with_new_words(texts: Sequence[str]) -> Floats:
-            memo._chunks.clear()
+            new.chunks.clear()
             return ours_new.embed(texts)
 
         embeds: dict[str, Callable[[Sequence[str]], Floats]] = {

@@ -160,8 +160,8 @@ def test_an_added_token_that_takes_spaces_is_read_with_them() -> None:
 def test_plain_words_are_not_tokenized_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = featurizer(MAKERS[name]())
     expected = ids(made(["the cats at", "sat on, 12"]))
-    assert made._chunks is not None
-    monkeypatch.setattr(made._chunks, "_encode", None)
+    assert made.vocabulary.chunks is not None
+    monkeypatch.setattr(made.vocabulary.chunks, "_encode", None)
     assert ids(made(["the cats at", "sat on, 12"])) == expected
 
 
@@ -199,7 +199,7 @@ def test_a_text_that_is_not_valid_is_named() -> None:
 def test_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "MOST_CHUNKS", 10)
     made = word_pieces()
-    memo = featurizer(made)._chunks
+    memo = featurizer(made).vocabulary.chunks
     assert memo is not None
     for text in (*map(str, range(1_000)), "x" * 41):
         assert np.frombuffer(memo.tokens(text), np.int32).tolist() == made.encode(text).ids

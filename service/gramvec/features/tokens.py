@@ -151,33 +151,39 @@ class TokenVocabulary(Vocabulary):
     def located(self, text: str, spec: TokenSpec) -> Located:
         """Return the tokens of a text with their places in it."""
         encoding = self.tokenizer.encode(text[: spec.max_characters], add_special_tokens=False)
-        kept = [at for at, row in enumerate(encoding.ids[: spec.max_tokens]) if row != spec.dropped]
-        rows = np.array([encoding.ids[at] for at in kept], np.int32)
-        spans = np.array([encoding.offsets[at] for at in kept], np.int64).reshape(-1, 2)
-        first, last = spans[:, 0], spans[:, 1]
-        return Located(rows, first, last, text, first, last, np.ones(len(rows), np.bool_))
+        places = zip(encoding.ids[: spec.max_tokens], encoding.offsets, strict=False)
+        kept = np.array([(row, *place) for row, place in places if row != spec.dropped], np.int64)
+        rows, first, last = kept.reshape(-1, 3).T
+        return Located(rows.astype(np.int32), first, last, text, first, last, np.ones(len(rows), np.bool_))
 
 
 class TokenFeaturizer(Featurizer):
     """Texts to the rows of their tokens. Calls may run in several threads."""
 
+    spec: TokenSpec
+    vocabulary: TokenVocabulary
+
     def __init__(self, spec: TokenSpec, vocabulary: TokenVocabulary) -> None:
         self.spec, self.vocabulary, self.memo = spec, vocabulary, None
         self.compiled, self.loops = False, None
-        self._limits, self._tokenizer, self._chunks = spec, vocabulary.tokenizer, vocabulary.chunks
 
     def __call__(self, texts: Sequence[str]) -> FeatureBatch:
         """Return the tokens of each text. Raises InputError with the index of a text that is not valid."""
-        spec = self._limits
+        spec, chunks = self.spec, self.vocabulary.chunks
         try:
-            parts = self._tokens_of([text[: spec.max_characters] for text in texts])
+            cut = [text[: spec.max_characters] for text in texts]
+            if chunks is None:
+                encodings = self.vocabulary.tokenizer.encode_batch_fast(cut, add_special_tokens=False)
+                parts = [np.array(one.ids, np.int32).tobytes() for one in encodings]
+            else:
+                parts = [*map(chunks.tokens, cut)]
         except _NOT_FAILURES:
             raise
         except BaseException as error:
             code_points(texts)  # says which text is not valid, and why
             raise InputError(f"the tokenizer failed on a text ({quoted(error)})") from error
         # Lists up to the last step: for one text each call of numpy costs as much as a word.
-        if spec.max_tokens is not None and max(map(len, parts), default=0) > 4 * spec.max_tokens:
+        if spec.max_tokens is not None:
             parts = [part[: 4 * spec.max_tokens] for part in parts]
         unknown = 0
         ids = np.frombuffer(b"".join(parts), np.int32)
@@ -186,13 +192,6 @@ class TokenFeaturizer(Featurizer):
             owners = np.repeat(np.arange(len(parts)), counts)
             counts, ids = np.bincount(owners[~dropped], minlength=len(parts)).tolist(), ids[~dropped]
         return FeatureBatch(ids, np.array([0, *accumulate(counts)], np.int64), unknown)
-
-    def _tokens_of(self, texts: list[str]) -> list[bytes]:
-        """Return the tokens of each text as the bytes of int32."""
-        if self._chunks is None:
-            encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-            return [np.array(one.ids, np.int32).tobytes() for one in encodings]
-        return [*map(self._chunks.tokens, texts)]
 
 
 class _ChunkMemo(dict[str, Any]):
@@ -261,8 +260,8 @@ def _checked(data: bytes) -> tuple[dict[str, Any], Any]:
     truncation = values.get("truncation") or {}
     if truncation.get("direction", "Right") != "Right":
         raise ValueError("it cuts texts at their beginning")
-    _check_parts("normalizer", _parts(values, "normalizer"), NORMALIZERS)
-    _check_parts("pre_tokenizer", _parts(values, "pre_tokenizer"), PRE_TOKENIZERS)
+    _check_parts("normalizer", _parts(values.get("normalizer"), "normalizers"), NORMALIZERS)
+    _check_parts("pre_tokenizer", _parts(values.get("pre_tokenizer"), "pretokenizers"), PRE_TOKENIZERS)
     _check_model(model)
     added = [one["content"] for one in values.get("added_tokens") or []]
     _check_pieces("added tokens", added, MOST_ADDED_CHARACTERS)
@@ -272,16 +271,11 @@ def _checked(data: bytes) -> tuple[dict[str, Any], Any]:
     return values | rest, truncation.get("max_length")
 
 
-def _parts(values: Mapping[str, Any], name: str) -> list[Any]:
+def _parts(part: Any, inner: str, depth: int = DEEPEST_SEQUENCE) -> list[Any]:
     """Return the components of a normalizer or pre-tokenizer in their order, without the sequences that they are in."""
-    found, inner = [values.get(name)], {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers"}[name]
-    for _ in range(DEEPEST_SEQUENCE):
-        found = [
-            one
-            for part in found
-            for one in (part[inner] if isinstance(part, dict) and part.get("type") == "Sequence" else [part])
-        ]
-    return [part for part in found if part is not None]
+    if depth and isinstance(part, dict) and part.get("type") == "Sequence":
+        return [found for one in part[inner] for found in _parts(one, inner, depth - 1)]
+    return [] if part is None else [part]
 
 
 def _check_parts(name: str, parts: list[Any], known: frozenset[str]) -> None:
@@ -308,8 +302,7 @@ def _check_parts(name: str, parts: list[Any], known: frozenset[str]) -> None:
 
 
 def _check_model(model: dict[str, Any]) -> None:
-    kind = model.get("type") or ("BPE" if "merges" in model else "WordPiece")
-    if kind not in MODELS:
+    if (kind := model.get("type")) and kind not in MODELS:  # earlier files have none, for the library to guess
         raise ValueError(f"model {quoted(kind)} is not known")
     if model.get("dropout"):
         raise ValueError("its model leaves out merges at random")
@@ -332,23 +325,18 @@ def _check_pieces(name: str, pieces: list[Any], most: int) -> None:
 
 def _split_at_spaces(values: Mapping[str, Any], tokenizer: Any) -> Literal["each", "some"] | None:
     """Return which chunks between spaces have their tokens in a text as alone: each, some, or None of them."""
-    kinds = [part["type"] for part in _parts(values, "pre_tokenizer")]
+    kinds = [part["type"] for part in _parts(values.get("pre_tokenizer"), "pretokenizers")]
     if not kinds or not (kinds in _WRITING or _LEAVING.issuperset(kinds)):
         return None
-    normalizers, added = _parts(values, "normalizer"), tokenizer.get_added_tokens_decoder().values()
+    normalizers = _parts(values.get("normalizer"), "normalizers")
+    added = tokenizer.get_added_tokens_decoder().values()
     cut, normalize = tokenizer.pre_tokenizer.pre_tokenize_str, getattr(tokenizer.normalizer, "normalize_str", str)
     once, twice, apart = ([piece for piece, _ in cut(normalize(text))] for text in ("x", "x x", "x  x"))
-    # What spans a space and other characters: a pattern, or a token.
+    # What spans a space and other characters: a token, or a pattern.
     patterns = [part.get("pattern") or {} for part in normalizers]
-    spanning = any(
-        (" " in (found := one.get("String", "")) and found.strip(" ")) or "|" in one.get("Regex", "")
-        for one in patterns
-    )
-    if (
-        twice != 2 * once
-        or spanning
-        or any(" " in (normalize(one.content) if one.normalized else one.content) for one in added)
-    ):
+    spelt = [normalize(one.content) if one.normalized else one.content for one in added]
+    spelt += [found for one in patterns if (found := one.get("String", "")).strip(" ")]
+    if twice != 2 * once or any(" " in one for one in spelt) or any("|" in one.get("Regex", "") for one in patterns):
         return None
     plain = _LOCAL.issuperset(part["type"] for part in normalizers) and not any(
         one.lstrip or one.rstrip or not one.content.isascii() for one in added
