@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import httpx
 import pytest
@@ -137,6 +137,30 @@ def test_the_same_version_stays_as_it_is(server: RunningServer) -> None:
     answer = reloaded(server.url)
     assert [one["changed"] for one in answer.json()["models"]] == [False]
     assert server.service.models["mine"] is before["mine"]
+
+
+@pytest.mark.parametrize("space", ["both", "lexical"])
+def test_a_callers_adapted_model_keeps_its_columns(
+    folder: Folder, versions: dict[str, Version], space: Literal["both", "lexical"]
+) -> None:
+    """Neither the settings nor the bundle name them; another bundle is adapted by the same texts."""
+    texts, limit = [TEXT, "a car", "ripe bananas"], 50
+    plain = gramvec.load(folder.path, device="cpu", max_characters=limit)
+    adapted = plain.adapted(texts, space=space)
+    with running(Settings(api_key=("secret",)), adapted) as server:
+        before = embedded(server.url)
+        assert before.content == adapted.embed([TEXT]).tobytes()
+        assert reloaded(server.url).json()["models"] == [{"name": "mine", "digest": adapted.digest, "changed": False}]
+        again = embedded(server.url)
+        assert (again.headers["x-model"], again.content) == (before.headers["x-model"], before.content)
+        folder.turn_to("two")
+        assert reloaded(server.url).json()["models"][0]["changed"] is True
+        other = gramvec.load(versions["two"].folder, device="cpu").adapted(texts, space=space)
+        after = embedded(server.url)
+        assert (after.headers["x-model"], after.content) == (f"mine@{other.digest[:12]}", other.embed([TEXT]).tobytes())
+        assert embedded(server.url, "x" * (limit + 1)).status_code == 422
+        other.close()
+    plain.close()
 
 
 def test_requests_under_way_are_finished_on_the_old_one(folder: Folder, versions: dict[str, Version]) -> None:

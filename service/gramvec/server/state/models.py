@@ -198,7 +198,7 @@ def reopened(
     found: list[Embedder] = []
     try:
         for old in serving:
-            new = _reopened(settings, old.bundle.path)
+            new = _reopened(settings, old)
             if new.digest == old.digest:
                 new.close()
                 new = old
@@ -234,14 +234,20 @@ def close_but(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:
             embedder.close()
 
 
-def _reopened(settings: Settings, path: Path) -> Embedder:
+def _reopened(settings: Settings, old: Embedder) -> Embedder:
+    # A model of the caller's may have other columns than the settings say, also ones adapted to texts of theirs.
+    adapted = old.lexical if old.lexical is not old.bundle.lexical else None
+    space = old.space if adapted is None else "semantic"
+    as_before = settings.model_copy(update={"space": space, "max_characters": old.max_characters})
+    path = old.bundle.path
     try:
-        return load_model(settings, str(path))
+        new = load_model(as_before, str(path))
     except GramvecError:
         raise
     except Exception as error:
         # An unexpected error is no reason to stop serving.
         raise BundleError(f"{path}: cannot be loaded ({type(error).__name__}: {error})") from error
+    return new if adapted is None else new.with_lexical(adapted, old.space)
 
 
 def _renewed(settings: Settings, old: Attached, embedders: Sequence[Embedder]) -> Attached:
