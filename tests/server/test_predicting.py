@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,12 @@ import gramvec
 from bulk_support import MODEL
 from gramvec.classify.head import Head, HeadWeights
 from gramvec.classify.ngrams import NgramColumns
+from gramvec.embed.vectors import Space
 from gramvec.errors import InputError
 from gramvec.server.app import create_app
 from gramvec.server.routes import classify as predicting
 from gramvec.server.settings import Settings
+from gramvec_training.export.adapt import adapt, add_lexical
 from http_support import PATIENCE, running, served_process, until
 
 LABELS = ("card", "exchange", "other")
@@ -170,6 +174,65 @@ def test_the_command_serves_and_reloads_it(tmp_path: Path, small: gramvec.Embedd
         assert labels() == {3}
         saved(path, small, labels=(*LABELS, "more"))
         until(lambda: process.send_signal(signal.SIGHUP) or labels() == {4})  # type: ignore[func-returns-value]
+
+
+@pytest.mark.slow
+def test_adapted_models_are_replaced_with_their_heads_and_no_answer_is_of_two(tmp_path: Path) -> None:
+    """Two models of one name, adapted to other texts, in turn behind one link; two workers serve both spaces."""
+    spaces: tuple[Space, ...] = ("both", "semantic", "lexical")
+    right: dict[str, list[Any]] = {}
+    for name, texts in (("one", ["my card", "a card", "euro"]), ("two", ["hello", "hello euro", "dollars for a euro"])):
+        adapt(MODEL, tmp_path / "bag", texts, name="ours", chunks=0, edges=0)
+        add_lexical(tmp_path / "bag", tmp_path / name / "model", texts)
+        model = gramvec.load(tmp_path / name / "model", device="cpu", space="both")
+        head = saved(tmp_path / name / "head", model, labels=(*LABELS, name))
+        vectors = [model.embed(TEXTS, space=space).tobytes() for space in spaces]
+        right[f"ours@{model.digest[:12]}"] = [*vectors, [expected(head, model, text) for text in TEXTS]]
+        model.close()
+    assert all(one != other for one, other in zip(*right.values(), strict=True))
+    asked = [*(("/embed", {"inputs": TEXTS, "space": space}) for space in spaces), ("/predict", {"inputs": TEXTS})]
+    one, two = right
+    live = tmp_path / "live"
+
+    def turn_to(label: str) -> None:
+        (tmp_path / "new").symlink_to(tmp_path / {one: "one", two: "two"}[label])
+        (tmp_path / "new").replace(live)
+
+    turn_to(one)
+    options = ("--model", f"{live}/model", "--head", f"x={live}/head", "--space", "both", "--api-key", "secret")
+    headers = {"authorization": "Bearer secret", "accept": "application/octet-stream"}
+    done, seen = threading.Event(), set()
+    with served_process(*options, "--workers", "2") as (process, port), ThreadPoolExecutor(3) as pool:
+        url = f"http://127.0.0.1:{port}"
+
+        def ask() -> None:
+            with httpx.Client(base_url=url, headers=headers, timeout=PATIENCE) as client:
+                while not done.is_set():
+                    for place, (path, body) in enumerate(asked):
+                        answer = client.post(path, json=body)
+                        assert answer.status_code == 200, answer.text
+                        label = answer.headers["x-model"]
+                        assert (answer.json() if path == "/predict" else answer.content) == right[label][place]
+                        seen.add(label)
+
+        def all_answer_with(label: str) -> bool:
+            answers = [httpx.post(f"{url}/embed", json={"inputs": "x"}, headers=headers) for _ in range(8)]
+            return {answer.headers["x-model"] for answer in answers} == {label}
+
+        clients = [pool.submit(ask) for _ in range(3)]
+        try:
+            for label, by_signal in ((two, True), (one, False), (two, True)):
+                turn_to(label)
+                if by_signal:
+                    process.send_signal(signal.SIGHUP)
+                else:
+                    assert httpx.post(f"{url}/admin/reload", headers=headers, timeout=PATIENCE).status_code == 200
+                until(lambda label=label: all_answer_with(label))  # type: ignore[misc]
+        finally:
+            done.set()
+        for client in clients:
+            client.result(PATIENCE)
+    assert seen == {one, two}
 
 
 def test_a_head_that_cannot_be_served_is_refused_at_the_start(
