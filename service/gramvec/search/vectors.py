@@ -131,10 +131,12 @@ class VectorFile:
         """Return the rows that are nearest to a query and their cosines, the nearest first, equal ones by row.
 
         Args:
-            unit: float32[d], of length 1 or 0.
+            unit: float32[d], of length 1, or 0 for a query that the model does not know: no row is near to it.
             k: rows that are returned at most.
             among: ascending rows that may be found; None for all.
         """
+        if not unit.any():
+            return np.empty(0, np.int64), np.empty(0, np.float32)
         most = k + SPARE + k // SPARE_SHARE
         rows = np.arange(len(self)) if among is None else among
         if len(rows) > most:
