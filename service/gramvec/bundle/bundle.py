@@ -269,7 +269,7 @@ def write_manifest(
     spec: FeatureSpec,
     vocabulary: Vocabulary,
     memo: Memo | None = None,
-    lexical: LexicalRecord | None,
+    lexical: LexicalRecord | None = None,
     graph: Graph,
     golden: Sequence[Golden],
     provenance: dict[str, Any],

@@ -139,10 +139,8 @@ class TokenVocabulary(Vocabulary):
     @cached_property
     def word_texts(self) -> tuple[str, ...]:
         """Tokens by row; "" for a row without one."""
-        found = [""] * self.rows
-        for token, row in self.tokens.items():
-            found[row] = token
-        return tuple(found)
+        found = {row: token for token, row in self.tokens.items()}
+        return tuple(found.get(row, "") for row in range(self.rows))
 
     @cached_property
     def _entries(self) -> list[Entry]:

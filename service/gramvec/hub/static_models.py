@@ -109,7 +109,6 @@ def import_static(
             dimension=table.shape[1],
             spec=featurizer.spec,
             vocabulary=vocabulary,
-            lexical=None,
             graph=graph,
             golden=golden,
             provenance={
