@@ -104,7 +104,10 @@ def _not_json(reason: str) -> HttpError:
 
 
 # Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
-Direction = Literal["left", "right", "Left", "Right"]
+Direction = Annotated[
+    Literal["left", "right", "Left", "Right"] | None, Field(description="The end at which a long text is cut.")
+]
+RequestedModel = Annotated[str | None, Field(description="Name of a served model; null for the default.")]
 
 
 def _whole(value: Any) -> Any:
@@ -114,6 +117,10 @@ def _whole(value: Any) -> Any:
 # JSON has one kind of number: 3.0, as some languages write 3, is an integer to JSON Schema.
 WHOLE = BeforeValidator(_whole)
 PositiveWhole = Annotated[int, Field(ge=1), WHOLE]
+Dimensions = Annotated[
+    PositiveWhole | None,
+    Field(description="Keep the first components, this many, then normalize again; at most the model's dimension."),
+]
 
 
 class Body(BaseModel):
@@ -176,11 +183,8 @@ class EmbedRequest(OneOrManyBody):
     inputs: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string is a text.")
     normalize: bool | None = Field(True, description="Scale each vector to length 1.")
     truncate: Truncate = None
-    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
-    dimensions: PositiveWhole | None = Field(
-        None,
-        description="Keep the first components, this many, then normalize again; at most the model's dimension.",
-    )
+    truncation_direction: Direction = "right"
+    dimensions: Dimensions = None
     precision: VectorPrecision | None = Field(
         "float32",
         description="Type of the components: int8 is 127 times the component, rounded, and uint8 128 more than that; "
@@ -191,7 +195,7 @@ class EmbedRequest(OneOrManyBody):
         description="Only the semantic or only the lexical columns, where the service has both; null for all.",
     )
     prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
-    model: str | None = Field(None, description="Name of a served model; null for the default.")
+    model: RequestedModel = None
 
 
 class EmbeddingsRequest(OneOrManyBody):
@@ -212,14 +216,11 @@ class EmbeddingsRequest(OneOrManyBody):
         description="One text, or a list of texts. The empty string is a text. Where the service was given their "
         "encoding, token ids: a list of integers, or of such lists."
     )
-    model: str | None = Field(None, description="Name of a served model; null for the default.")
+    model: RequestedModel = None
     encoding_format: Literal["float", "base64"] | None = Field(
         "float", description="A list of numbers, or little-endian float32 in base64."
     )
-    dimensions: PositiveWhole | None = Field(
-        None,
-        description="Keep the first components, this many, then normalize again; at most the model's dimension.",
-    )
+    dimensions: Dimensions = None
     user: str | None = Field(None, description="Accepted and ignored.")
 
 
@@ -293,7 +294,7 @@ class SimilarityParameters(Body):
     """Parameters of a similarity, as Text Embeddings Inference calls them."""
 
     truncate: Truncate = None
-    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
+    truncation_direction: Direction = "right"
     prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
 
 
@@ -315,4 +316,4 @@ class SimilarityRequest(Body):
     top_k: PositiveWhole | None = Field(
         None, description="With left and right: only the best matches of each left text, this many, with their indices."
     )
-    model: str | None = Field(None, description="Name of a served model; null for the default.")
+    model: RequestedModel = None

@@ -56,7 +56,7 @@ class PredictRequest(OneOrManyBody):
     raw_scores: bool | None = Field(False, description="Accepted and ignored: scores are always calibrated.")
     head: str | None = Field(None, description="Name of a served head; null for the first.")
     truncate: Truncate = None
-    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
+    truncation_direction: Direction = "right"
 
     @property
     def alone(self) -> bool:

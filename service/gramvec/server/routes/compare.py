@@ -31,6 +31,7 @@ from gramvec.server.schemas import (
     LeftAndRight,
     Pairs,
     PositiveWhole,
+    RequestedModel,
     SimilarityParameters,
     SimilarityRequest,
     Texts,
@@ -265,7 +266,7 @@ class ExplainRequest(Body):
     top_k: Annotated[int, Field(ge=1, le=MOST_PAIRS), WHOLE] | None = Field(
         TOP_K, description="The number of pairs of features, and of pairs of words, that are listed, the largest first."
     )
-    model: str | None = Field(None, description="Name of a served model; null for the default.")
+    model: RequestedModel = None
 
 
 class ExplainedFeature(Body):

@@ -171,7 +171,7 @@ class SparseRequest(OneOrManyBody):
 
     inputs: OneOrManyTexts = Field(description="One text, or a list of texts. The empty string has an empty vector.")
     truncate: Truncate = None
-    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
+    truncation_direction: Direction = "right"
 
 
 class SparseValue(BaseModel):

@@ -15,7 +15,7 @@ from gramvec.embed.reranking import best_first, rerank_scores
 from gramvec.server.request import Request
 from gramvec.server.responses import JSON, Response, Usage, to_json
 from gramvec.server.routes.openai import count_words
-from gramvec.server.schemas import Body, Direction, PositiveWhole, Texts, Truncate
+from gramvec.server.schemas import Body, Direction, PositiveWhole, RequestedModel, Texts, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.models import Served
 
@@ -41,8 +41,8 @@ class RerankRequest(Body):
     raw_scores: bool | None = Field(False, description="Accepted and ignored: scores are -1 to 3.")
     return_text: bool | None = Field(False, description="Return each text beside its score.")
     truncate: Truncate = None
-    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
-    model: str | None = Field(None, description="Name of a served model; null for the default.")
+    truncation_direction: Direction = "right"
+    model: RequestedModel = None
 
     def path(self, index: int) -> str:
         """Return the place of a text in the body; the query is the first."""
@@ -92,7 +92,7 @@ class RankRequest(Body):
     rank_fields: list[Literal["text"]] | None = Field(None, description="A document is ranked only by its text.")
     priority: int | None = Field(None, description="Accepted and ignored.")
     truncation: Truncate = None
-    model: str | None = Field(None, description="Name of a served model; null for the default.")
+    model: RequestedModel = None
 
     def texts(self) -> list[str]:
         """Return the texts of the documents."""

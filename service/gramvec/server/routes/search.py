@@ -53,7 +53,7 @@ class SearchRequest(OneOrManyBody):
     index: str | None = Field(None, description="Name of a served index; null for the first.")
     return_records: bool | None = Field(True, description="Return what was stored with each document.")
     truncate: Truncate = None
-    truncation_direction: Direction | None = Field("right", description="The end at which a long text is cut.")
+    truncation_direction: Direction = "right"
 
     @model_validator(mode="before")
     @classmethod
