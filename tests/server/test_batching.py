@@ -346,14 +346,14 @@ def test_small_calls_and_failed_ones_teach_nothing(monkeypatch: pytest.MonkeyPat
     timed.seconds_a_character = 1e-3
 
     async def work(batcher: Batcher) -> None:
-        before = batcher.cost_seconds
+        before = batcher._throughput.cost_seconds
         assert before == FIRST_COST_SECONDS
         await batcher.submit(["short"])
-        assert batcher.cost_seconds == before
+        assert batcher._throughput.cost_seconds == before
         monkeypatch.setattr(timed, "raw", lambda texts: 1 / 0)
         with pytest.raises(BackendError):
             await batcher.submit(["x" * 1_000])
-        assert batcher.cost_seconds == before
+        assert batcher._throughput.cost_seconds == before
 
     with_batcher(timed, work)
 
@@ -374,7 +374,7 @@ def test_retry_after_is_what_waits_at_the_measured_cost(model: WatchedModel) -> 
     async def work(batcher: Batcher) -> None:
         assert batcher.retry_after == 0.0
         await batcher.submit(["some text"] * 500)
-        assert batcher.cost_seconds != FIRST_COST_SECONDS
+        assert batcher._throughput.cost_seconds != FIRST_COST_SECONDS
         held = batcher.submit([HELD])
         await in_thread(model.holding)
         rest = batcher.submit(["x"] * 90)
@@ -555,7 +555,7 @@ def test_the_pace_is_that_of_the_clock_where_the_loop_is_kept_busy(model: Watche
                 time.sleep(0.002)  # another model's call on the loop, or answers being written
                 await asyncio.sleep(0)
             await asyncio.gather(*done)
-        assert batcher.pace_seconds > batcher.cost_seconds
+        assert batcher.pace_seconds > batcher._throughput.cost_seconds
 
     with_batcher(model, work, queue_texts=5_000)
 

@@ -132,4 +132,5 @@ def base64_of_each(rows: Array) -> list[bytes]:
 
 def listed_paths(paths: Sequence[str]) -> bytes:
     """Return the places of texts in the body as a header lists them, at most the first hundred."""
-    return ", ".join([*paths[:MOST_LISTED], *(["..."] if len(paths) > MOST_LISTED else [])]).encode()
+    shown = ", ".join(paths[:MOST_LISTED])
+    return (shown if len(paths) <= MOST_LISTED else f"{shown}, ...").encode()

@@ -270,16 +270,6 @@ class Settings(BaseModel):
             raise ValueError("names a model twice; leave one out")
         return model
 
-    @property
-    def indexes(self) -> dict[str, Path]:
-        """The files of indexes, by name."""
-        return named_files(self.index)
-
-    @property
-    def heads(self) -> dict[str, Path]:
-        """The files of heads, by name."""
-        return named_files(self.head)
-
     @field_validator("space", mode="before")
     @classmethod
     def _space_has_its_name_of_today(cls, given: object) -> object:

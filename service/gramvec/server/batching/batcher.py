@@ -150,11 +150,6 @@ class Batcher:
         return self._queue.texts >= self._queue_texts or self._queue.characters >= self._queue_characters
 
     @property
-    def cost_seconds(self) -> float:
-        """Seconds that the model needs for a character of work, see `Throughput`."""
-        return self._throughput.cost_seconds
-
-    @property
     def pace_seconds(self) -> float:
         """Seconds that pass for a character of work, see `Throughput`."""
         return self._throughput.pace_seconds
@@ -283,7 +278,9 @@ class Batcher:
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         self._flush_due = False
-        batch = self._take()
+        now = time.perf_counter()
+        overdue = -inf if self._deadline_seconds is None else now - self._deadline_seconds
+        batch = self._queue.take(self._turn_cost, overdue, partial(self._drop_if_late, now))
         if batch is not None and batch.cost > self._throughput.affordable(self._loop_seconds):
             self._call_cost = batch.cost
             self._call = loop.run_in_executor(self._worker, execute, self._model, batch)
@@ -302,11 +299,6 @@ class Batcher:
         self._call_cost = 0
         self._deliver(batch, done.result())
         self._flush_soon(loop)
-
-    def _take(self) -> Batch | None:
-        now = time.perf_counter()
-        overdue = -inf if self._deadline_seconds is None else now - self._deadline_seconds
-        return self._queue.take(self._turn_cost, overdue, partial(self._drop_if_late, now))
 
     def _deliver(self, batch: Batch, outcome: BatchResult) -> None:
         now = time.perf_counter()
@@ -356,7 +348,9 @@ def _tried_alone(model: Model, batch: Batch, error: Exception, began: float) -> 
     slices = batch.slices
     if len(slices) == 1:
         log.error("the model failed on a request of %d texts", len(slices[0].texts), exc_info=error)
-        parts = [BatchResult([_failure(error)], 0, 0, 0.0, failed=True)]
+        failure = BackendError(f"the model failed on this request ({type(error).__name__}); the server's log says why")
+        failure.__cause__ = error
+        parts = [BatchResult([failure], 0, 0, 0.0, failed=True)]
     else:
         log.warning("a batch of %d requests failed (%s); each is tried alone", len(slices), type(error).__name__)
         parts = [execute(model, Batch([piece], 0, 0, 0)) for piece in slices]
@@ -380,9 +374,3 @@ def _shared_out(raw: RawEmbeddings, slices: Sequence[Slice]) -> list[RawEmbeddin
         results.append(raw.take(slice(row, end)))
         row = end
     return results
-
-
-def _failure(error: Exception) -> BackendError:
-    failure = BackendError(f"the model failed on this request ({type(error).__name__}); the server's log says why")
-    failure.__cause__ = error
-    return failure

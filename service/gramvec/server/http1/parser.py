@@ -264,19 +264,19 @@ class Chunked:
                 break
             size, extension = line.groups()
             if extension:
-                self._extension_bytes += self._check_extension(len(extension))
+                self._check_extension(len(extension))
+                self._extension_bytes += len(extension)
             at, left, self._read_chunk = line.end(), int(size, 16), _next_chunk
             self._in_trailer = not left
         self._left = left
         return b"".join(contents), data[at:], False
 
-    def _check_extension(self, size: int) -> int:
+    def _check_extension(self, size: int) -> None:
         most = self._settings.max_extension_bytes
         if self._extension_bytes + size > most:
             raise Refused(
                 431, f"the extensions of the body's chunks are larger than the limit of {most} bytes; leave them out"
             )
-        return size
 
     def _keep_line(self, line: bytes) -> None:
         """Keep the beginning of a chunk's line, behind the line end of the chunk before."""

@@ -16,7 +16,7 @@ from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, GramvecError, InputError
 from gramvec.server.batching.batcher import Batcher
-from gramvec.server.settings import OTHERS, Settings, aliases_of, token_files
+from gramvec.server.settings import OTHERS, Settings, aliases_of, named_files, token_files
 from gramvec.server.state.token_ids import open_encodings
 
 if TYPE_CHECKING:
@@ -298,6 +298,6 @@ def _open_head(settings: Settings, path: Path) -> Opened:
     return Opened(head, head.file_digest, head.model, head.digest, is_of)
 
 
-INDEX = Kind("index", lambda settings: settings.indexes, _open_index)
-HEAD = Kind("head", lambda settings: settings.heads, _open_head)
+INDEX = Kind("index", lambda settings: named_files(settings.index), _open_index)
+HEAD = Kind("head", lambda settings: named_files(settings.head), _open_head)
 KINDS = (INDEX, HEAD)

@@ -220,14 +220,18 @@ class Service:
     @property
     def unready(self) -> str | None:
         """Why no request should be sent here, or None when all is well."""
+        if (reason := self._refusal) is not None:
+            return reason
+        full = [name for name, served in self.models.items() if served.batcher.full]
+        return f"the queue of {full[0]} is full" if full else None
+
+    @property
+    def _refusal(self) -> str | None:
         if self.stopping:
             return self.last_words
         if self.failure is not None:
             return self.failure
-        if not self.models:
-            return self._loading
-        full = [name for name, served in self.models.items() if served.batcher.full]
-        return f"the queue of {full[0]} is full" if full else None
+        return None if self.models else self._loading
 
     def publish(self) -> None:
         """Publish the state of this process and its queues to the metrics of all workers."""
@@ -247,8 +251,8 @@ class Service:
 
         A full queue is not a reason: that is 429, and the batcher's to say.
         """
-        if not self.models or self.stopping or self.failure is not None:
-            raise unhealthy(self.unready or "the service is not ready")
+        if (reason := self._refusal) is not None:
+            raise unhealthy(reason)
 
     def admit(self, model: str | None = None) -> Served:
         """Return the model of this name or alias, None for the default.
