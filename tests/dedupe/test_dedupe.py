@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import gramvec
 from bulk_support import MODEL, gramvec_command
-from gramvec.dedupe import exact_join, pairs
+from gramvec.dedupe import differences, exact_join, pairs
 from gramvec.dedupe.differences import difference, same_numbers, word_replaced
 from gramvec.dedupe.features import NO_PAIRS, SLACK, Features
 from gramvec.dedupe.pairs import groups, similar_pairs
@@ -139,6 +140,24 @@ def test_texts_written_anew_are_not_told_apart_by_one_word() -> None:
     one, other = (" ".join(4 * letter for letter in letters) for letters in (ours, theirs))
     assert not word_replaced(f"{one} east", f"{other} west")
     assert word_replaced("east same words", "west same words")
+
+
+def test_codes_of_very_long_words_are_looked_for_in_linear_time() -> None:
+    began = time.process_time()
+    assert same_numbers("a" * 65_536, "a" * 65_535 + "b")
+    assert time.process_time() - began < 20  # it would be minutes
+
+
+def test_misspellings_of_very_long_words_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(differences, "_within", lambda *_: pytest.fail("letters of a long word were compared"))
+    one, other = (" ".join(letter + "a" * 8_000 for letter in letters) for letters in ("bcdefghi", "nopqrstu"))
+    assert not word_replaced(one, other)
+
+
+@given(st.text("ab1 iv\u6771_", max_size=30), st.text("ab1 iv\u6771_", max_size=30))
+def test_a_difference_of_any_texts_is_the_same_from_both_sides(one: str, other: str) -> None:
+    assert difference(one, one) is None
+    assert difference(one, other) == difference(other, one)
 
 
 @given(st.text("abcde", min_size=8, max_size=12), st.data())

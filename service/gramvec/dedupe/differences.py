@@ -10,7 +10,8 @@ Difference = Literal["numbers", "words"]
 
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
-_CODE = re.compile(r"(?=\w*\d)(?=\w*[^\W\d])\w{3,}")
+# At the beginning of a word only: elsewhere a long word would be read again from each of its letters.
+_CODE = re.compile(r"\b(?=\w*\d)(?=\w*[^\W\d])\w{3,}")
 _LETTERS = re.compile(r"\b[^\W\d_]+\b")
 # Numerals of one letter are letters more often than numbers.
 _ROMAN = re.compile(r"\b(?:i{2,3}|iv|vi{1,3}|ix|x[ivx]|xi{2,3}|x(?:iv|vi{1,3}|ix))\b")
@@ -22,6 +23,8 @@ SHORTEST_WORD, LONGEST_WORD = 3, 20
 MOST_CHANGED_WORDS = 8
 # A misspelt word has one wrong letter in four or fewer.
 LETTERS_AN_EDIT, MOST_EDITS = 4, 3
+# Misspellings of longer strings are not looked for: 16 strings of 8,000 letters would take a third of a second.
+LONGEST_COMPARED = 64
 
 
 def difference(one: str, other: str, *, numbers: bool = True, words: bool = True) -> Difference | None:
@@ -84,23 +87,18 @@ def _roman(numeral: str) -> int:
 
 
 def _alike(one: str, other: str) -> bool:
-    shared = _shared(one, other)
-    if shared == min(len(one), len(other)):
+    if one.startswith(other) or other.startswith(one):
         return True
     longest = max(len(one), len(other))
-    return _within(one[shared:], other[shared:], min(longest // LETTERS_AN_EDIT, MOST_EDITS))
+    return longest <= LONGEST_COMPARED and _within(one, other, min(longest // LETTERS_AN_EDIT, MOST_EDITS))
 
 
 def _within(one: str, other: str, edits: int) -> bool:
     """Return True if at most `edits` changes make one word the other: a letter more, less, another, or two swapped."""
-    shared = _shared(one, other)
+    both = zip(one, other, strict=False)
+    shared = next((at for at, (a, b) in enumerate(both) if a != b), min(len(one), len(other)))
     one, other = one[shared:], other[shared:]
     if not one or not other or not edits:
         return len(one) + len(other) <= edits
     swapped = one[:2] == other[1::-1] and _within(one[2:], other[2:], edits - 1)
     return swapped or any(_within(one[a:], other[b:], edits - 1) for a, b in ((1, 1), (1, 0), (0, 1)))
-
-
-def _shared(one: str, other: str) -> int:
-    """Return the number of letters with which both words begin."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
