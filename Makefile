@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test test-all fuzz test-stalls test-lowest test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train papers cards evaluate quality figures lock audit image-test clean
+.PHONY: help serve test test-all fuzz test-stalls test-lowest test-python test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train papers cards evaluate quality figures lock audit image-test clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -63,6 +63,16 @@ test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that
 		httpx hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium trustme
 	$(VENV)/lowest/bin/python -m pytest $(LOWEST_TESTS)
 
+# The server differs with the Python: from 3.12 on tasks begin at once, and uvloop makes them in another way from 3.13 on.
+OTHER_TESTS ?= tests/server
+OTHER = $(VENV)/$(notdir $(PYTHON))
+test-python:  ## the server's tests with another Python: make test-python PYTHON=python3.13 (three minutes)
+	test -x $(OTHER)/bin/python || $(PYTHON) -m venv $(OTHER)
+	$(OTHER)/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt \
+		-e '.[cpu,bulk,classify,match,search,static,tracing,hub]' \
+		httpx hypothesis onnx pytest pytest-timeout pytest-xdist schemathesis selenium trustme
+	$(OTHER)/bin/python -m pytest -n 2 --dist loadfile -m 'not packaging and not ray and not cuda' $(OTHER_TESTS)
+
 # pip prefers a CPU build of torch where one is kept beside the index, uv does not, and is ten times as fast for the rest.
 test-integrations: $(VENV)/.dev  ## gramvec.integrations and examples/ on the real libraries, in an environment of their own (3 GB)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
@@ -103,7 +113,6 @@ $(VENV)/.ray: $(VENV)/.dev
 test-ray: $(VENV)/.ray  ## install Ray and run a job on two workers, one of them killed (two minutes)
 	$(BIN)/python -m pytest -m ray tests/bulk/test_bulk_ray.py
 
-FUZZ_SECONDS ?= 600
 check: $(VENV)/.dev  ## lint, types, import contract, formatting, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -372,6 +373,8 @@ def wire_case(path: str, content: bytes, status: int, *words: str, headers: dict
 
 
 INVALID = (422, "validation")
+# From Python 3.12 on its parser takes as many levels as a request has values.
+NESTED = (400, "not JSON") if sys.version_info < (3, 12) else (422, "must be a JSON object")
 
 
 @pytest.mark.parametrize(
@@ -384,7 +387,7 @@ INVALID = (422, "validation")
         wire_case("/embed", b'{"inputs": "x", "dimensions": NaN}', 400, "not JSON"),
         wire_case("/embed", b'{"inputs": "\\ud800", "dimensions": NaN}', 400, "not JSON"),
         wire_case("/embed", b"[" * 50_000, 400, "not JSON"),
-        wire_case("/embed", b'["\\ud800",' + b"[" * 50_000, 400, "not JSON"),
+        wire_case("/embed", b'["\\ud800",' + b"[" * 50_000, *NESTED),
         wire_case("/similarity", b"nonsense", 400, "not JSON"),
         wire_case("/embed", b'{"inputs": "x"}', 415, "application/json", headers={"content-type": "text/plain"}),
         wire_case("/embed", b'{"inputs": "x"}', 415, "got none", headers={}),

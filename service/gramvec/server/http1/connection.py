@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import select
+import sys
 import time
 from collections.abc import Callable, Coroutine
 from email.utils import formatdate
@@ -35,6 +36,8 @@ REQUESTS_A_TURN = 16
 # 1,000 heads of 200 bytes, as most are; a client that numbers its requests fills this with heads that never come again.
 MOST_HEADS = 1_000
 LONGEST_HEAD = 2_048
+# A task that begins at once spares the event loop a turn; from Python 3.12 on.
+EAGER: dict[str, Any] = {"eager_start": True} if sys.version_info >= (3, 12) else {}
 
 
 class Connection(FlowControl):
@@ -395,8 +398,8 @@ class Connections:
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine as a task, which `tasks` keeps."""
-        task = asyncio.get_running_loop().create_task(work)
-        if not task.done():  # as an eager task may be
+        task = asyncio.Task(work, loop=asyncio.get_running_loop(), **EAGER)
+        if not task.done():  # as one that begins at once may be
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
 

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from multiprocessing.connection import Connection as Pipe
-from typing import Any
 
 import uvicorn
 from starlette.types import Message, Receive, Scope, Send
@@ -42,8 +41,6 @@ TURN_SECONDS = 0.01
 CANCELLED_SECONDS = 1.0
 # How long a retiring worker waits for idle clients to send the request whose answer closes their connection.
 RETIRE_SECONDS = 2.0
-# A task that begins at once spares the event loop a turn; from Python 3.12 on.
-EAGER_TASKS: Any = getattr(asyncio, "eager_task_factory", None)
 # Reference counts free what a request makes, so the collector finds next to nothing and may run seldom.
 YOUNG_OBJECTS = 5_000
 # Messages of the supervisor to a worker. The first is answered with True once the worker is ready to serve.
@@ -183,8 +180,6 @@ class Server:
 
     def _begin(self) -> None:
         loop = self.loop = asyncio.get_running_loop()
-        if EAGER_TASKS is not None:
-            loop.set_task_factory(EAGER_TASKS)
         self._service.memory.count_unsent = self.connections.unsent_bytes
         self._sweeping = loop.create_task(self._sweep())
         self.on_begin(loop)
