@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -508,6 +509,49 @@ def test_a_damaged_folder_is_one_sentence(path: Path, small: gramvec.Embedder, h
         gramvec.Index(path, model=small).search("bananas")
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_is_read_again_once_it_has_changed(
+    path: Path, small: gramvec.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    compare = folder_module._check_sum
+    monkeypatch.setattr(folder_module, "_check_sum", lambda path, file: (read.append(file.name), compare(path, file)))
+    assert len(gramvec.Index(path, model=small)) == 6
+    assert not read  # whoever built it has read them
+    letters = path / read_manifest(path).generation / "letters"
+    store = next(letters.glob("*.store"))
+    before = store.stat()
+    data = store.read_bytes()
+    store.write_bytes(data[:3] + b"?" + data[4:])
+    os.utime(store, ns=(before.st_atime_ns, before.st_mtime_ns))  # the file looks as it did, but to the file system
+    with pytest.raises(InputError, match="the checksum of .*store differs"):
+        gramvec.Index(path, model=small)
+    assert read == [store.name]
+    store.write_bytes(data)
+    copy = Path(shutil.copytree(path, path.parent / "copy"))
+    read.clear()
+    assert len(gramvec.Index(copy, model=small)) == 6
+    assert set(read) >= {one.name for one in letters.glob("*.store")}  # a copy's files are others
+
+
+@pytest.mark.parametrize("planted", ["link", "fifo", "large", "nonsense", "list"])
+def test_a_list_of_checked_files_that_is_not_one_is_no_list(path: Path, small: gramvec.Embedder, planted: str) -> None:
+    checked = path / read_manifest(path).generation / "checked.json"
+    kept = checked.read_bytes()
+    checked.unlink()
+    {
+        "link": lambda: checked.symlink_to(path / "manifest.json"),
+        "fifo": lambda: os.mkfifo(checked),
+        "large": lambda: checked.write_bytes(kept + b" " * (5 << 20)),
+        "nonsense": lambda: checked.write_bytes(b"\xff" + kept),
+        "list": lambda: checked.write_bytes(b"[1]"),
+    }[planted]()
+    before = (path / "manifest.json").read_bytes()
+    assert len(gramvec.Index(path, model=small)) == 6
+    assert (path / "manifest.json").read_bytes() == before
+    if planted in {"large", "nonsense", "list"}:
+        assert checked.read_bytes() == kept
 
 
 def test_another_model_is_refused(path: Path, embedder: gramvec.Embedder) -> None:

@@ -31,11 +31,11 @@ from gramvec.tables.staging import check_place, whole
 
 FORMAT = 2
 MANIFEST, JOURNAL, LOCK = "manifest.json", "building.json", ".lock"
-LETTERS, VECTORS, SIGNS = "letters", "vectors.bin", "signs.bin"
+LETTERS, VECTORS, SIGNS, CHECKED = "letters", "vectors.bin", "signs.bin", "checked.json"
 MOST_LABEL = 200
 MOST_ROWS = 2**31 - 1
-# Sizes that are read into memory: of a manifest, of tantivy's list of segments.
-MOST_MANIFEST, MOST_META = 1 << 16, 1 << 24
+# Sizes that are read into memory: of a manifest, of tantivy's list of segments, of the list of files that were checked.
+MOST_MANIFEST, MOST_META, MOST_CHECKED = 1 << 16, 1 << 24, 1 << 22
 MOST_FILES = 20_000
 # The end of a file of tantivy: JSON with the CRC-32 of what stands before it, the JSON's length, a magic number.
 MOST_FOOTER, FOOTER_MAGIC, CHUNK_BYTES = 1_000, 1337, 1 << 20
@@ -157,7 +157,20 @@ def open_letters(path: Path, manifest: IndexManifest, opened: Path | None = None
         opened: what `readable_letters` gives, to read only; None to write.
 
     Raises:
-        InputError: anything but regular files of tantivy is there, or the schema is not the manifest's.
+        InputError: `check_letters` refuses them, or the schema is not the manifest's.
+    """
+    check_letters(path, manifest)
+    with engine_errors(path):
+        engine = tantivy()
+        # Given a schema, tantivy refuses a folder of another one.
+        return engine.Index(schema_of(manifest), str(opened or path / manifest.generation / LETTERS), reuse=True)
+
+
+def check_letters(path: Path, manifest: IndexManifest) -> None:
+    """Check tantivy's files of an index at `path`, and take down which ones hold what their checksums say.
+
+    Raises:
+        InputError: anything but regular files of tantivy is there, or one of them is damaged.
     """
     folder = path / manifest.generation / LETTERS
     try:
@@ -168,21 +181,15 @@ def open_letters(path: Path, manifest: IndexManifest, opened: Path | None = None
         meta = orjson.loads(read_bounded(folder / "meta.json", MOST_META))
         segments = {name.split(".")[0] for name in names}
         held = {str(one["segment_id"]).replace("-", "") for one in meta["segments"]}
-        for name in names:
-            if name.split(".")[0] in held:
-                _check_sum(path, folder / name)
+        if not held <= segments:
+            raise damaged(path, "a segment is missing")
+        if not isinstance(meta.get("opstamp"), int):
+            raise damaged(path, "its list of segments is not valid")
+        _check_sums(path, folder, [name for name in names if name.split(".")[0] in held])
     except OSError as error:
         raise damaged(path, str(error.strerror)) from error
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(path, "its list of segments is not valid") from error
-    if not held <= segments:
-        raise damaged(path, "a segment is missing")
-    if not isinstance(meta.get("opstamp"), int):
-        raise damaged(path, "its list of segments is not valid")
-    with engine_errors(path):
-        engine = tantivy()
-        # Given a schema, tantivy refuses a folder of another one.
-        return engine.Index(schema_of(manifest), str(opened or folder), reuse=True)
 
 
 def rows_of(searcher: Any) -> int:
@@ -299,16 +306,39 @@ def _checked_files(path: Path, folder: Path) -> list[str]:
     return names
 
 
+def _check_sums(path: Path, folder: Path, names: list[str]) -> None:
+    """Check files that have changed since they were found to hold what their checksums say.
+
+    Files of gigabytes are read once, and not whenever an index is opened. As in git's index, a file is the one that was
+    read if its size, inode and times are: nobody sets the time of a file's last change, so a copy is read again.
+    """
+    checked = folder.parent / CHECKED
+    try:
+        known = orjson.loads(read_bounded(checked, MOST_CHECKED))
+    except (OSError, ValueError):
+        known = {}
+    found = {}
+    for name in names:
+        with suppress(FileNotFoundError):  # a writer has just merged it away: tantivy knows
+            state = (folder / name).lstat()
+            found[name] = [state.st_size, state.st_ino, state.st_mtime_ns, state.st_ctime_ns]
+            if not isinstance(known, dict) or known.get(name) != found[name]:
+                _check_sum(path, folder / name)
+    if found != known:
+        with suppress(OSError, InputError):  # not everybody may write here
+            write_whole(checked, orjson.dumps(found))
+
+
 def _check_sum(path: Path, file: Path) -> None:
     """Compare a file with the CRC-32 in its footer: tantivy ends the process over some damaged lengths.
 
-    Raises InputError where they differ. A file that a writer has just merged away is left to tantivy.
+    Raises InputError where they differ.
     """
 
     def to_read(name: str, flags: int) -> int:
         return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
-    with suppress(FileNotFoundError), open(file, "rb", opener=to_read) as opened:
+    with open(file, "rb", opener=to_read) as opened:
         size = opened.seek(0, os.SEEK_END)
         opened.seek(max(size - MOST_FOOTER, 0))
         end = opened.read(MOST_FOOTER)

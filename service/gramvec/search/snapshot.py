@@ -110,7 +110,7 @@ class Snapshot:
             raise damaged(self.path, "it has no document")
         with engine_errors(self.path):
             some = np.linspace(0, len(self.vectors) - 1, CHECKED_ROWS).astype(np.int64)
-            query = self._query.term_set_query(self._schema, "row", np.unique(some).tolist())
+            query = self._with_rows(np.unique(some).tolist())
             addresses = [one for _, one in self._searcher.search(query, CHECKED_ROWS, count=False).hits]
             rows = self._searcher.fast_field_values("row", addresses)
             expected = self._searcher.fast_field_values("checksum", addresses)

@@ -20,6 +20,7 @@ from gramvec.search.folder import (
     SIGNS,
     VECTORS,
     IndexManifest,
+    check_letters,
     engine_errors,
     open_letters,
     rows_of,
@@ -120,7 +121,7 @@ class IndexWriter:
             self._writer.commit()
 
     def close(self, *, undo: bool = False) -> None:
-        """Release the lock; wait for segments that are being merged."""
+        """Release the lock; wait for segments that are being merged. Raises InputError where the disk damaged one."""
         if undo:
             with suppress(Exception):
                 self._writer.rollback()
@@ -134,6 +135,8 @@ class IndexWriter:
         with suppress(OSError):
             self._vectors.close()
             self._signs.close()
+        if not undo:
+            check_letters(self._path, self._manifest)  # here, and not when the index is first opened
 
 
 class SeenIds:
