@@ -12,14 +12,9 @@ import numpy as np
 import pytest
 
 import gramvec
-from conftest import ROOT
+from bulk_support import gramvec_command as run
 
 pytestmark = pytest.mark.slow
-
-
-def run(*arguments: str, stdin: bytes = b"", cwd: Path = ROOT) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "gramvec.cli", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, cwd=cwd, check=False)
 
 
 def refused(done: subprocess.CompletedProcess[bytes], code: int) -> str:

@@ -110,7 +110,6 @@ def test_a_file_format(tmp_path: Path) -> None:
         "class CsvReader(LineReader):",
         "class MarkdownReader(LineReader):\n"
         '    """A line is an item of a list."""\n\n'
-        '    form: Form = "md"\n\n'
         "    def _line(self, line: bytes, block: Block) -> None:\n"
         '        text = line.decode("utf-8")\n'
         '        if text.startswith("- "):\n'

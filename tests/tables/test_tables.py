@@ -130,22 +130,15 @@ def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
     assert (table.values, table.numbers) == ({"a": ["1", "8"]}, [2, 6])
     assert [number for number, _ in table.bad.reasons] == [3, 4, 5]
     with TableRows(path) as rows:
-        assert [(one.number, one.why is None) for one in rows] == [
-            (2, True),
-            (3, False),
-            (4, False),
-            (5, True),
-            (6, True),
-        ]
+        assert [one.number for one in rows if one.why is None] == [2, 5, 6]
     with pytest.raises(InputError, match="has more than 1 rows"):
         read_columns(path, ["a"], on_error="skip", most=1)
 
 
-def naive_bounds(value: Any, depth: int = 1) -> tuple[int, int]:
+def naive_depth(value: Any) -> int:
     if not isinstance(value, list | dict):
-        return 0, 0
-    inner = [naive_bounds(one) for one in (value.values() if isinstance(value, dict) else value)]
-    return 1 + max((one[0] for one in inner), default=0), 0
+        return 0
+    return 1 + max(map(naive_depth, value.values() if isinstance(value, dict) else value), default=0)
 
 
 JSON = st.recursive(
@@ -161,7 +154,7 @@ def test_depth_is_counted_as_a_recursion_counts_it(value: Any, nested: int) -> N
     for _ in range(nested):
         value = [value]
     data = json.dumps(value).encode()
-    if naive_bounds(value)[0] > json_bounds.MAX_DEPTH:
+    if naive_depth(value) > json_bounds.MAX_DEPTH:
         with pytest.raises(json_bounds.TooLarge, match="deeper than 32"):
             json_bounds.parse(data)
     else:

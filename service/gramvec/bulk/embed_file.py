@@ -7,15 +7,15 @@ wait at a time, so that memory does not grow with the input.
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 import orjson
@@ -29,15 +29,16 @@ from gramvec.tables.batches import BLOCK_ROWS, START, BadLines, Block, Position,
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader
-from gramvec.tables.staging import JobSettings, Progress, Stage, open_stage
+from gramvec.tables.staging import JobSettings, Progress, Stage, open_stage, output_file
 from gramvec.tables.writers import JsonForm, NpyForm, OutputForm, Writes
 
 COLUMN = "text"
 EMBEDDING = "embedding"
-OUTPUT_FORMS: tuple[OutputForm, ...] = ("jsonl", "npy", "parquet")
+OUTPUT_FORMS: tuple[OutputForm, ...] = get_args(OutputForm)
 
 Watcher = Callable[[Reader, int], None]
 Run = Callable[[Position], Iterator["BlockPart"]]
+Made = TypeVar("Made")
 
 
 class BulkError(GramvecError):
@@ -124,9 +125,8 @@ class Options:
 
 
 class EmbeddedBlock(NamedTuple):
-    """Block with its vectors [n, k], zero for a row without one; `missing` bool[n] says which, `bad` why."""
+    """Vectors [n, k] of a block, zero for a row without one; `missing` bool[n] says which, `bad` why."""
 
-    block: Block
     vectors: NDArray[np.generic]
     missing: NDArray[np.bool_]
     bad: list[tuple[int, str]]
@@ -171,7 +171,7 @@ class Work:
         numbers = quantize(vectors, self.options.precision)
         if bad:
             numbers[missing] = 0
-        return EmbeddedBlock(block, numbers, missing, named)
+        return EmbeddedBlock(numbers, missing, named)
 
     def _refused(self, texts: list[str]) -> dict[int, str]:
         bad = {}
@@ -191,21 +191,22 @@ class Work:
 
 
 def pieces(reader: Reader, form: Writes, work: Work, threads: int, start: Position = START) -> Iterator[BlockPart]:
-    """Yield the pieces of an input in its order, `threads` at a time, while at most two more wait.
+    """Yield the pieces of an input in its order. The form must have begun unless `start` is the start."""
+    blocks = reader.blocks(start)
+    if start == START:
+        first = next(blocks, None)
+        yield BlockPart(form.begin(first, getattr(reader, "schema", None)), 0, [], START)
+        blocks = chain(() if first is None else (first,), blocks)
+    yield from in_order(blocks, partial(work.piece, form), threads)
 
-    The form must have begun unless `start` is the start.
-    """
+
+def in_order(blocks: Iterator[Block], work: Callable[[Block], Made], threads: int) -> Iterator[Made]:
+    """Yield what `work` makes of each block, in order, `threads` at a time, while at most two more wait."""
     with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-bulk") as pool:
-        waiting: deque[Future[BlockPart]] = deque()
+        waiting: deque[Future[Made]] = deque()
         try:
-            blocks = reader.blocks(start)
-            if start == START:
-                first = next(blocks, None)
-                yield BlockPart(form.begin(first, getattr(reader, "schema", None)), 0, [], START)
-                if first is not None:
-                    waiting.append(pool.submit(work.piece, form, first))
             for block in blocks:
-                waiting.append(pool.submit(work.piece, form, block))
+                waiting.append(pool.submit(work, block))
                 if len(waiting) > threads + 1:
                     yield waiting.popleft().result()
             while waiting:
@@ -293,7 +294,7 @@ def _job(reader: Reader, files: Files, embedder: Embedder, options: Options, row
     source = reader.source
     return {
         "input": [source.size, source.mtime_ns],
-        "input format": [reader.form, reader.format.delimiter, reader.format.encoding],
+        "input format": list(astuple(reader.format)),
         "column": files.column,
         "embedding column": files.embedding,
         "output format": files.output_form or output_form_of(files.output),
@@ -306,17 +307,12 @@ def _job(reader: Reader, files: Files, embedder: Embedder, options: Options, row
 
 def _streamed(reader: Reader, run: Run, output: Path, watch: Watcher | None) -> Done:
     progress = Progress()
-    file: BinaryIO = sys.stdout.buffer if output == STDIN else output.open("wb")
-    try:
+    with output_file(output) as file:
         for piece in run(START):
             file.write(piece.data)
             _count(progress, piece)
             if watch:
                 watch(reader, progress.rows)
-        file.flush()
-    finally:
-        if output != STDIN:
-            file.close()
     return Done(progress.rows, 0, progress.bad, reader.unit)
 
 

@@ -211,7 +211,8 @@ def embed_parquet(
     work = embed.open()
     options = {**options, "digest": work.embedder.digest}
     tasks = [{"source": str(one), "target": str(folder / one.name)} for one in sources]
-    wanted = {"gramvec.digest": work.embedder.digest, "gramvec.options": _options_of(embed)}
+    made = provenance(work.embedder, vars(work.options))
+    wanted = {key: made[key] for key in ("gramvec.digest", "gramvec.options")}
     left = [task for task in tasks if overwrite or not _is_done(Path(task["target"]), wanted)]
     counts = {"files": len(tasks), "rows": 0, "bad": 0, "skipped": len(tasks) - len(left)}
     if not left:
@@ -227,10 +228,6 @@ def embed_parquet(
         counts["rows"] += int(row["rows"])
         counts["bad"] += int(row["bad"])
     return counts
-
-
-def _options_of(embed: Embed) -> str:
-    return provenance(embed.open().embedder, vars(embed.options))["gramvec.options"]
 
 
 def _sources(path: Path) -> list[Path]:

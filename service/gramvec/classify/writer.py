@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gramvec.classify.head import Head
 from gramvec.tables.batches import Block
-from gramvec.tables.writers import Writes, json_line, records_of
+from gramvec.tables.writers import Writes, json_line, records_of, tsv_line
 
 UNKNOWN = "unknown"
 
@@ -57,7 +57,6 @@ class LabelForm(Writes):
                 lines.append(json_line(block.numbers[row], found))
             else:
                 score = "" if no_vector[row] else f"{best[row]:.4f}"
-                cells = [label, score, str(record.get(self._column) or "")]
-                line = "\t".join(self._shown(" ".join(one.split())) for one in cells)
-                lines.append(f"{line}\n".encode("utf-8", "replace"))
+                line = tsv_line([label, score, record.get(self._column) or ""], self._shown)
+                lines.append(line.encode("utf-8", "replace"))
         return b"".join(lines)

@@ -15,7 +15,6 @@ from gramvec.errors import InputError
 from gramvec.explain.contributions import MOST_PAIRS, TOP_K, Explanation, Feature, explain
 from gramvec.explain.neighbors import NEAREST, nearest_ngrams, nearest_words
 from gramvec.runtime.base import Device
-from gramvec.tables.batches import BLOCK_ROWS
 from gramvec.tables.inputs import read_lines
 
 
@@ -82,7 +81,8 @@ def neighbors_command(
     else:
         assert text is not None
         try:
-            found = nearest_words(embedder, text, _lines(words) if words else None, k=top_k)
+            given = filter(None, map(str.strip, read_lines(words))) if words else None
+            found = nearest_words(embedder, text, given, k=top_k)
         except InputError as error:
             if error.field != "words":
                 raise
@@ -93,11 +93,6 @@ def neighbors_command(
         for one in found:
             click.echo(f"{one.score:.4f}\t{_shown(one.text) if ngram is not None else one.text}")
     embedder.close()
-
-
-def _lines(file: BinaryIO) -> Iterator[str]:
-    for _, lines in read_lines(file, BLOCK_ROWS):
-        yield from filter(None, map(str.strip, lines))
 
 
 def _json(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import orjson
 
-from gramvec.bundle.bundle import DEFAULT_MODEL, Manifest, copy_bundle
+from gramvec.bundle.bundle import DEFAULT_MODEL, copy_bundle
 from gramvec.bundle.manifest import Precision
 from gramvec.cli.options import device_option, model_option, printable, space_option
 from gramvec.embed.embedder import Embedder
@@ -18,7 +18,6 @@ from gramvec.embed.vectors import Space
 from gramvec.embed.verify import compare, sample_texts
 from gramvec.errors import BackendError, GramvecError, InputError
 from gramvec.runtime.base import Device
-from gramvec.tables.batches import BLOCK_ROWS
 from gramvec.tables.inputs import read_lines
 
 
@@ -68,26 +67,23 @@ def _summary(embedder: Embedder) -> dict[str, str]:
     provenance = manifest.provenance
     rows = [f"{manifest.ngrams:,} n-grams of {', '.join(map(str, spec.orders))} characters"] if spec.orders else []
     rows += [f"{manifest.words:,} words"] if spec.words else []
+    lexical = "none"
+    if record := manifest.lexical:
+        orders = ", ".join(map(str, record.orders))
+        lexical = f"{record.columns} columns beside, of n-grams of {orders} characters"
     size = sum(record.bytes for record in manifest.files.values())
     return {
         "name": f"{embedder.name} ({embedder.kind})",
         "digest": embedder.digest,
         "folder": str(embedder.bundle.path),
         "dimension": str(embedder.dimension),
-        "lexical": _lexical(manifest),
+        "lexical": lexical,
         "features": " and ".join(rows),
         "graph": f"{manifest.graph.pooling}, {manifest.graph.activation}, table in {manifest.graph.precision}",
         "size": f"{size / 1e6:.1f} MB",
         "license": str(provenance.get("license", "not stated")),
         "trained on": ", ".join(str(one.get("name", one)) for one in _datasets(provenance)) or "not stated",
     }
-
-
-def _lexical(manifest: Manifest) -> str:
-    record = manifest.lexical
-    if record is None:
-        return "none"
-    return f"{record.columns} columns beside, of n-grams of {', '.join(map(str, record.orders))} characters"
 
 
 def _datasets(provenance: dict[str, Any]) -> list[dict[str, Any]]:
@@ -150,8 +146,7 @@ def _verified(model: str, texts: Path | None, device: Device) -> str:
 
 def _lines(path: Path) -> Iterator[str]:
     with path.open("rb") as file:
-        for _, lines in read_lines(file, BLOCK_ROWS):
-            yield from lines
+        yield from read_lines(file)
 
 
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace an existing model.")

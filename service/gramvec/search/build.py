@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from gramvec.bulk.embed_file import COLUMN, BulkError, Done, Interrupted, Watcher, cores
+from gramvec.bulk.embed_file import COLUMN, BulkError, Done, Interrupted, Watcher, cores, in_order
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
-from gramvec.search.documents import DocumentEncoder, Encoded, in_order
+from gramvec.search.documents import DocumentEncoder, Encoded
 from gramvec.search.filters import columns_of
 from gramvec.search.folder import (
     JOURNAL,
@@ -345,7 +345,7 @@ def _job(
     source = reader.source
     return {
         "input": [source.size, source.mtime_ns] if source.is_file and source.path != STDIN else None,
-        "input format": reader.form,
+        "input format": reader.format.form,
         "column": reader.column,
         "id": id_column,
         "filter": [*filters],

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,19 +134,3 @@ class DocumentEncoder:
                 f"{quoted(str(value)[:100])} in {quoted(column.name)} is not a {column.kind} to filter by; mend it, or"
                 f" build with --filter {column.name}:text"
             ) from None
-
-
-def in_order(blocks: Iterator[Block], encode: Callable[[Block], Encoded], threads: int) -> Iterator[Encoded]:
-    """Yield the encoded blocks in order; at most two more than `threads` wait."""
-    with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-bulk") as pool:
-        waiting: deque[Future[Encoded]] = deque()
-        try:
-            for block in blocks:
-                waiting.append(pool.submit(encode, block))
-                if len(waiting) > threads + 1:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from gramvec.tables.inputs import FileFormat, Form, Source
+from gramvec.tables.inputs import FileFormat, Source
 
 BLOCK_ROWS = 2048
 
@@ -61,7 +61,6 @@ class Reader(Protocol):
     """
 
     source: Source
-    form: Form
     format: FileFormat
     unit: str
     column: str | None

@@ -8,7 +8,7 @@ says which columns come in which order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -61,22 +61,17 @@ class TableRows:
         self.source = Source(path)
         self.name = self.source.name
         try:
-            self.reader, self.names = self._opened(given, tuple(positional))
+            header = not positional or given.form not in ("txt", "tsv") or self._names_one(given, positional)
+            self._split = [] if header else list(positional)
+            form = "txt" if self._split else "tsv" if given.form == "txt" and positional else given.form
+            self.reader = open_reader(self.source, replace(given, form=form), None, keep=True)
+            self.names = self._split or (["text"] if form == "txt" else self.reader.names)
         except BaseException:
             self.source.close()
             raise
         self.unit = self.reader.unit
-        self.has_header = self.reader.form != "txt"
 
-    def _opened(self, given: FileFormat, positional: tuple[str, ...]) -> tuple[Reader, list[str] | None]:
-        if given.form in ("txt", "tsv") and positional and not self._names_one(given, positional):
-            lines = FileFormat("txt", None, given.encoding)
-            return open_reader(self.source, lines, "", keep=True), list(positional)
-        form = "tsv" if given.form == "txt" and positional else given.form
-        reader = open_reader(self.source, FileFormat(form, given.delimiter, given.encoding), None, keep=True)
-        return reader, ["text"] if form == "txt" else reader.names
-
-    def _names_one(self, given: FileFormat, positional: tuple[str, ...]) -> bool:
+    def _names_one(self, given: FileFormat, positional: Sequence[str]) -> bool:
         """Return True if the first line names a column; do not consume the line."""
         first = self.source.peek().removeprefix(BOM).split(b"\n", 1)[0].decode(given.encoding, "replace")
         return any(name.strip().casefold() in positional for name in first.split("\t"))
@@ -90,15 +85,12 @@ class TableRows:
     def blocks(self) -> Iterator[Block]:
         """Yield blocks of rows with their records. Raises InputError for damaged bytes."""
         for block in self.reader.blocks():
-            if not self.has_header and self.names != ["text"]:
+            if names := self._split:
+                cells = (text.split("\t", len(names) - 1) for text in block.texts)
                 block.records = [
-                    {} if at in block.bad else self._split(text) for at, text in enumerate(block.texts)
-                ]  # fmt: skip
+                    {} if at in block.bad else dict(zip(names, row, strict=False)) for at, row in enumerate(cells)
+                ]
             yield block
-
-    def _split(self, text: str) -> dict[str, Any]:
-        names = self.names or []
-        return dict(zip(names, text.split("\t", len(names) - 1), strict=False))
 
     def __iter__(self) -> Iterator[TableRow]:
         for block in self.blocks():
@@ -120,13 +112,6 @@ class Columns:
     numbers: list[int] = field(default_factory=list)
     bad: BadLines = field(default_factory=BadLines)
     found: dict[str, None] = field(default_factory=dict)
-
-    def add(self, number: int, record: dict[str, Any]) -> None:
-        """Append a row."""
-        self.found.update(dict.fromkeys(record))
-        self.numbers.append(number)
-        for name, values in self.values.items():
-            values.append(text_of(record.get(name)))
 
 
 def read_columns(
@@ -169,7 +154,10 @@ def read_columns(
             for at, (number, record) in enumerate(zip(block.numbers, records_of(block), strict=True)):
                 why = block.bad.get(at) or (_unfilled(record, columns) if filled else None)
                 if why is None:
-                    table.add(number, record)
+                    table.found.update(dict.fromkeys(record))
+                    table.numbers.append(number)
+                    for name, values in table.values.items():
+                        values.append(text_of(record.get(name)))
                 elif on_error == "stop":
                     raise InputError(f"{rows.name}: {rows.unit} {number}: {why}")
                 else:

@@ -11,9 +11,8 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
@@ -66,7 +65,7 @@ def codec_name(encoding: str) -> str:
     try:
         usable = ascii_characters.encode(encoding) == ascii_characters.encode("ascii")
         name = codecs.lookup(encoding).name
-    except (LookupError, UnicodeError, ValueError, TypeError):
+    except (LookupError, ValueError, TypeError):
         usable, name = False, ""
     if not usable or name == "utf-7":
         raise InputError(
@@ -96,7 +95,9 @@ class Source:
         self.path = path
         self.name = "standard input" if path == STDIN else str(path)
         self._raw: BinaryIO = sys.stdin.buffer if path == STDIN else _opened(path)
-        status = os.fstat(self._raw.fileno()) if _has_number(self._raw) else None
+        status = None
+        with suppress(OSError):  # a test's standard input may be in memory
+            status = os.fstat(self._raw.fileno())
         self.is_file = status is not None and stat.S_ISREG(status.st_mode)
         self.size = status.st_size if status is not None and self.is_file else None
         self.mtime_ns = status.st_mtime_ns if status is not None else 0
@@ -155,14 +156,6 @@ def _opened(path: Path) -> BinaryIO:
         raise InputError(f"{path}: cannot be read ({error.strerror}); give a file, or - for standard input") from error
 
 
-def _has_number(file: BinaryIO) -> bool:
-    try:
-        file.fileno()
-    except OSError:  # a test's standard input may be in memory
-        return False
-    return True
-
-
 class Lines:
     """Lines of a stream, split at line feeds only. `offset` and `number` (from 1) are those of the next line."""
 
@@ -203,22 +196,16 @@ def readable(source: Source) -> Iterator[None]:
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def read_lines(source: BinaryIO, batch_size: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield batches of lines, split only at line feeds, each with the number of its first line, from 1.
+def read_lines(source: BinaryIO) -> Iterator[str]:
+    """Yield lines, split only at line feeds, without a carriage return at the end.
 
-    A carriage return at the end of a line is dropped. Raises InputError, with the line's number, for a line that is not
-    UTF-8.
+    Raises InputError, with the line's number, for a line that is not UTF-8.
     """
-    numbered = enumerate(source, start=1)
-    while batch := list(islice(numbered, batch_size)):
-        yield batch[0][0], [_decoded(number, line) for number, line in batch]
-
-
-def _decoded(number: int, line: bytes) -> str:
-    try:
-        return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"line {number}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv") from error
+    for number, line in enumerate(source, start=1):
+        try:
+            yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"line {number}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv") from error
 
 
 def why_not_written(error: OSError) -> str:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError, quoted
-from gramvec.tables.batches import BLOCK_ROWS, START, Block, Position
-from gramvec.tables.inputs import FileFormat, Form, Source
+from gramvec.tables.batches import START, Block, Position
+from gramvec.tables.inputs import FileFormat, Source
 from gramvec.tables.json_bounds import MAX_DEPTH, TOO_DEEP
 from gramvec.tables.writers import Writes
 
@@ -27,24 +27,15 @@ BUFFER_BYTES = 1 << 20
 class ParquetReader:
     """Reader of Parquet. A block does not cross the end of a row group."""
 
-    form: Form = "parquet"
     unit = "row"
     total_unit = " rows"
 
-    def __init__(
-        self,
-        source: Source,
-        column: str | None,
-        *,
-        keep: bool,
-        rows: int = BLOCK_ROWS,
-        format: FileFormat | None = None,  # noqa: A002 - the field's word
-    ) -> None:
+    def __init__(self, source: Source, given: FileFormat, column: str | None, *, keep: bool, rows: int) -> None:
         if not source.is_file or source.is_compressed:
             raise InputError(f"{source.name}: Parquet is read from a plain file, whose end comes first; save it to one")
         pq = pyarrow(module="pyarrow.parquet")
         self.source = source
-        self.format = format or FileFormat(self.form)
+        self.format = given
         with self._readable("not a whole Parquet file"):
             self.file = pq.ParquetFile(source.stream, pre_buffer=False, buffer_size=BUFFER_BYTES)
             self.schema = plain_schema(self.file.schema_arrow)
@@ -120,7 +111,7 @@ class ParquetForm(Writes):
         self.pa = pyarrow()
         self._column = column
         self._embedding = embedding
-        self._type = vector_type(dtype, width)
+        self._type = self.pa.list_(self.pa.from_numpy_dtype(dtype), width)
         self._metadata = metadata
         self.schema: Any = None
 
@@ -205,7 +196,7 @@ class ParquetForm(Writes):
         plain = [name for name in schema.names if name != self._embedding]
         # Vectors do not get smaller by snappy or dictionaries; texts do.
         options = {
-            "compression": {**dict.fromkeys(schema.names, "snappy"), self._leaf(): "none"},
+            "compression": {**dict.fromkeys(schema.names, "snappy"), f"{self._embedding}.list.element": "none"},
             "use_dictionary": plain,
             "write_statistics": plain,
         }
@@ -230,9 +221,6 @@ class ParquetForm(Writes):
             batch = ipc.read_record_batch(ipc.read_message(source), schema)
             rows -= batch.num_rows
             yield batch
-
-    def _leaf(self) -> str:
-        return f"{self._embedding}.list.element"
 
 
 MISSING = "{} needs pyarrow, which is not installed: pip install 'gramvec[bulk]'"
@@ -268,12 +256,6 @@ def without_size(vectors: Any) -> Any:
     ends = np.cumsum(present * vectors.type.list_size, dtype=np.int32)
     starts = pa.array(np.concatenate([np.zeros(1, np.int32), ends]))
     return pa.ListArray.from_arrays(starts, vectors.flatten(), mask=pa.array(~present))
-
-
-def vector_type(dtype: np.dtype[Any], columns: int) -> Any:
-    """Return the type of a `vector_column`."""
-    pa = pyarrow()
-    return pa.list_(pa.from_numpy_dtype(dtype), columns)
 
 
 def with_metadata(schema: Any, entries: dict[str, str]) -> Any:

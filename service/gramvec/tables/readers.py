@@ -47,25 +47,16 @@ def not_in_encoding(line: bytes, error: UnicodeDecodeError, *, marked: bool) -> 
 class LineReader:
     """Reader of text: a line is a row with one column."""
 
-    form: Form = "txt"
     unit = "line"
     total_unit = "B"
 
-    def __init__(
-        self,
-        source: Source,
-        column: str | None,
-        *,
-        keep: bool,
-        rows: int = BLOCK_ROWS,
-        format: FileFormat | None = None,  # noqa: A002 - the field's word
-    ) -> None:
+    def __init__(self, source: Source, given: FileFormat, column: str | None, *, keep: bool, rows: int) -> None:
         self.source = source
         self.column = column
         self.keep = keep
         self.rows = rows
-        self.format = format or FileFormat(self.form)
-        self.encoding = self.format.encoding
+        self.format = given
+        self.encoding = given.encoding
         self.marked = False
         self.total = source.size
 
@@ -144,8 +135,6 @@ class LineReader:
 class JsonReader(LineReader):
     """Reader of JSON lines: a line is an object, its members are the columns."""
 
-    form: Form = "jsonl"
-
     def _values(self, raw: bytes) -> int:
         return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
@@ -184,7 +173,6 @@ class CsvReader(LineReader):
     is the one of comma, semicolon, tab and pipe that makes the column, else the most columns, of the header.
     """
 
-    form: Form = "csv"
     delimiters = DELIMITERS
     dialect: dict[str, Any] = {"strict": True}  # noqa: RUF012 - never changed
 
@@ -254,17 +242,15 @@ class CsvReader(LineReader):
                 f"{self.source.name}: line 1 names {len(names):,} columns; the limit is {MAX_COLUMNS:,}, remove some"
             )
         if self.column is not None and self.column not in names:
+            more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
             raise InputError(
                 f"{self.source.name}: has no column {self.column!r}; its first line names "
-                f"{self._named(names)}: choose one with --column, or say what separates them with --delimiter"
+                f"{', '.join(map(_shown, names[:20])) or 'none'}{more}: choose one with --column, "
+                "or say what separates them with --delimiter"
             )
         if len(set(names)) < len(names):
             raise InputError(f"{self.source.name}: two columns have the same name; rename one of them")
         self._index = None if self.column is None else names.index(self.column)
-
-    def _named(self, names: list[str]) -> str:
-        more = f" and {len(names) - 20:,} more" if len(names) > 20 else ""
-        return (", ".join(map(_shown, names[:20])) or "none") + more
 
     def _decoded(self) -> str | None:
         line = self._lines.read()
@@ -324,7 +310,6 @@ def _shown(name: str) -> str:
 class TsvReader(CsvReader):
     """Reader of tab-separated values (IANA's text/tab-separated-values): no quotes, a row is a line."""
 
-    form: Form = "tsv"
     delimiters = "\t"
     dialect: dict[str, Any] = {"quoting": csv.QUOTE_NONE}  # noqa: RUF012 - never changed
 
@@ -356,5 +341,5 @@ def open_reader(
     if wanted.form == "parquet":
         from gramvec.tables.parquet import ParquetReader
 
-        return ParquetReader(source, column, keep=keep, rows=rows, format=wanted)
-    return READERS[wanted.form](source, column, keep=keep, rows=rows, format=wanted)
+        return ParquetReader(source, wanted, column, keep=keep, rows=rows)
+    return READERS[wanted.form](source, wanted, column, keep=keep, rows=rows)

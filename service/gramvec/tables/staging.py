@@ -14,6 +14,7 @@ import errno
 import fcntl
 import os
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -289,8 +290,12 @@ def check_outputs(*paths: Path | None) -> None:
 
 
 @contextmanager
-def output_file(path: Path) -> Iterator[BinaryIO]:
-    """Open what a command's option names: a file as `whole` does, a pipe or a device as it is."""
+def output_file(path: Path | None) -> Iterator[BinaryIO]:
+    """Open what a command's option names: a file as `whole` does, a pipe or a device as it is, None or - as stdout."""
+    if path is None or path == STDIN:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
     with path.open("wb") if _is_stream(path) else whole(path) as file:
         yield file
 

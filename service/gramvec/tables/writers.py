@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import csv
 import io
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -107,6 +109,18 @@ def json_line(number: int, record: dict[str, Any]) -> bytes:
         return orjson.dumps(record, _as_text, OPTIONS)
     except TypeError as error:
         raise InputError(f"line {number}: has no form in JSON ({error}); write .parquet instead") from error
+
+
+def tsv_line(cells: Iterable[object], shown: Callable[[str], str] = str) -> str:
+    """Return a line of TSV, which has no quotes: tabs and line feeds in a cell become spaces, then `shown` gets it."""
+    return "\t".join(shown(" ".join(str(cell).split())) for cell in cells) + "\n"
+
+
+def csv_line(cells: Iterable[str]) -> str:
+    """Return a line of CSV."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
 
 
 def _as_text(value: Any) -> str:

@@ -17,7 +17,7 @@ import orjson
 
 from gramvec.errors import InputError
 from gramvec.tables.inputs import Source, form_of
-from gramvec.tables.readers import CsvReader
+from gramvec.tables.readers import open_reader
 from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near, numbered_lines
 
 Names = frozenset[str]
@@ -72,7 +72,7 @@ def _csv_rows(path: Path) -> Iterator[FieldRow]:
     yield FieldRow(1, [name.strip() for name in names])
     source = Source(path)
     try:
-        for block in CsvReader(source, names[0], keep=True).blocks():
+        for block in open_reader(source, "csv", names[0], keep=True).blocks():
             for index, (number, record) in enumerate(zip(block.numbers, block.records or (), strict=True)):
                 why = block.bad.get(index)
                 yield FieldRow(number, [value.strip() for value in record.values()], why and why.split(";")[0])

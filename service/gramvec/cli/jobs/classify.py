@@ -28,7 +28,7 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.runtime.base import Device
 from gramvec.tables.columns import OnError, read_columns
-from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, Form, form_of
+from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, form_of
 from gramvec.tables.staging import check_place
 
 OUTPUTS = ("tsv", "jsonl")
@@ -130,7 +130,7 @@ def predict(
     source: Path,
     output: Path | None,
     form: LabelFormat | None,
-    input_format: Form | FileFormat | None,
+    input_format: FileFormat,
     column: str,
     model: str | None,
     device: Device,
@@ -156,15 +156,12 @@ def predict(
     form = form or ("jsonl" if form_of(output) == "jsonl" else "tsv")
     # On a terminal untrusted text must not move the cursor; a program gets it unchanged.
     shown = printable if output == STDIN and sys.stdout.isatty() else str
-    embedder = load(model or learned.model, device=device, max_characters=max_characters, threads=1)
-    try:
+    opened = load(model or learned.model, device=device, max_characters=max_characters, threads=1)
+    with closing(opened) as embedder, told_to_stop(), progress("labeling") as watch:
         learned.check_bundle(embedder.digest, embedder.dimension)
-        with told_to_stop(), progress("labeling") as watch:
-            done = embed_file(
-                embedder, Files(source, output, input_format, "jsonl", column), Options(truncate=truncate),
-                on_error=on_error, watch=watch, written=LabelForm(learned, form, column, shown, most=max_characters),
-            )  # fmt: skip
-    finally:
-        embedder.close()
+        done = embed_file(
+            embedder, Files(source, output, input_format, "jsonl", column), Options(truncate=truncate),
+            on_error=on_error, watch=watch, written=LabelForm(learned, form, column, shown, most=max_characters),
+        )  # fmt: skip
     for sentence in done.bad.report(done.rows, done.unit):
         click.echo(sentence, err=True)

@@ -31,8 +31,9 @@ from gramvec.dedupe.pairs import LEAST_THRESHOLD, similar_pairs
 from gramvec.dedupe.rows import DedupeResult, DedupeTexts, Known, known_rows, read_texts, spooled, write_kept
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError
-from gramvec.tables.inputs import STDIN, FileFormat, Form, form_of
+from gramvec.tables.inputs import STDIN, FileFormat
 from gramvec.tables.staging import check_outputs, output_file
+from gramvec.tables.writers import tsv_line
 from gramvec.text.arrays import Int64s
 
 THRESHOLD = 0.85
@@ -86,7 +87,7 @@ def dedupe(
     against: Path | None,
     texts: bool,
     as_json: bool,
-    input_format: Form | FileFormat | None,
+    input_format: FileFormat,
     column: str,
     on_error: OnError,
     max_pairs: int,
@@ -106,7 +107,6 @@ def dedupe(
       sort titles.txt | gramvec dedupe --keep - > unique.txt
       gramvec dedupe new.csv --against tickets.index --column subject --keep fresh.csv
     """  # noqa: D301 - click takes the character, not its escape
-    form = input_format or form_of(source)
     if against is not None and by_group:
         raise click.UsageError(
             "--against: lists lines beside documents of the index, which are not groups; leave out --groups"
@@ -117,7 +117,7 @@ def dedupe(
         index = Index(against, threads=threads) if against is not None else None
         file = spooled(sys.stdin.buffer, folder) if source == STDIN else source
         with progress("reading") as watch:
-            found = read_texts(file, form, column, on_error=on_error, watch=watch)
+            found = read_texts(file, input_format, column, on_error=on_error, watch=watch)
         if index is not None:
             with bar("comparing", len(found.different), " texts") as shown:
                 known = known_rows(found, index, threshold, numbers=numbers, words=words, watch=shown.update)
@@ -132,10 +132,11 @@ def dedupe(
             if keep is not None:
                 _warn(found, roots)
         if keep is None or output is not None:
-            _write(output, _lines(records, with_texts=texts, as_json=as_json))
+            with output_file(output) as out:
+                out.writelines(_lines(records, with_texts=texts, as_json=as_json))
         if keep is not None:
             target = folder / "kept" if keep == STDIN else keep
-            write_kept(file, form, column, np.asarray(found.numbers, np.int64)[dropped], target)
+            write_kept(file, input_format, column, np.asarray(found.numbers, np.int64)[dropped], target)
             if keep == STDIN:
                 sys.stdout.buffer.write(target.read_bytes())
             rows = len(found.numbers)
@@ -205,20 +206,7 @@ def _lines(records: Iterator[dict[str, Any]], *, with_texts: bool, as_json: bool
             yield orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
         elif "score" in record:
             both = record["lines"] if "lines" in record else [record["line"], record["id"]]
-            yield _tabbed([*both, f"{record['score']:.4f}", *texts])
+            yield tsv_line([*both, f"{record['score']:.4f}", *texts]).encode()
         else:
             for line, text in zip_longest(record["lines"], texts):
-                yield _tabbed([group, line, *([text] if with_texts else [])])
-
-
-def _tabbed(fields: list[Any]) -> bytes:
-    return ("\t".join(" ".join(str(field).split()) for field in fields) + "\n").encode()
-
-
-def _write(output: Path | None, lines: Iterator[bytes]) -> None:
-    if output is None:
-        sys.stdout.buffer.writelines(lines)
-        sys.stdout.buffer.flush()
-    else:
-        with output_file(output) as file:
-            file.writelines(lines)
+                yield tsv_line([group, line, *([text] if with_texts else [])]).encode()

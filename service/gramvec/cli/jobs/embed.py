@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
 from types import FrameType
@@ -56,9 +56,7 @@ def input_format_option(command: Callable[..., None]) -> Callable[..., None]:
     def with_format(
         *, source: Path, input_format: Form | None, delimiter: str | None, encoding: str, **options: Any
     ) -> None:
-        given: Form | FileFormat | None = input_format
-        if delimiter is not None or encoding != UTF_8:
-            given = FileFormat(input_format or form_of(source), delimiter, encoding)
+        given = FileFormat(input_format or form_of(source), delimiter, encoding)
         command(source=source, input_format=given, **options)
 
     return with_format
@@ -112,7 +110,7 @@ def embed(
     source: Path,
     output: Path | None,
     form: OutputForm | None,
-    input_format: Form | FileFormat | None,
+    input_format: FileFormat,
     column: str,
     embedding_column: str,
     model: str,
@@ -145,23 +143,13 @@ def embed(
         raise click.UsageError(f"{output}: vectors are written as .jsonl, .npy or .parquet; name one, or give --format")
     if output == STDIN and form in ("npy", "parquet"):
         raise click.UsageError(f"--format {form} needs --output FILE: its header or footer is written last")
-    embedder = load(model, device=device, max_characters=max_characters, threads=1, space=space)
+    opened = load(model, device=device, max_characters=max_characters, threads=1, space=space)
     files = Files(source, output, input_format, form, column, embedding_column)
     options = Options(normalize, dimensions, truncate, precision)
-    try:
-        with told_to_stop(), progress("embedding") as watch:
-            done = embed_file(
-                embedder,
-                files,
-                options,
-                on_error=on_error,
-                resume=resume,
-                rows=batch_size,
-                threads=threads,
-                watch=watch,
-            )
-    finally:
-        embedder.close()
+    with closing(opened) as embedder, told_to_stop(), progress("embedding") as watch:
+        done = embed_file(
+            embedder, files, options, on_error=on_error, resume=resume, rows=batch_size, threads=threads, watch=watch
+        )
     for sentence in done.bad.report(done.rows, done.unit):
         click.echo(sentence, err=True)
 

@@ -16,6 +16,7 @@ from gramvec.errors import InputError
 from gramvec.matching.fields import Field
 from gramvec.matching.inputs import read_table
 from gramvec.matching.matcher import LearnedMatcher
+from gramvec.matching.matcher_file import load_matcher
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FORMS, UTF_8, FileFormat, Form, form_of
 from gramvec.tables.staging import check_outputs
@@ -127,7 +128,7 @@ def match_command(
     asked = LabelOptions(labels, labels_delimiter, labels_encoding, matcher, save_matcher, review, review_pairs)
     asked.check((left, right, output))
     check_outputs(output)
-    known = asked.known()
+    known = load_matcher(matcher) if matcher else None
     columns = _columns(on, known)
     form = form or (form_of(output) if output is not None and form_of(output) in OUTPUTS else "csv")
     blocks = _names("--block", block) if block else None

@@ -16,7 +16,7 @@ from gramvec.matching.fields import Blocks, Field, Matched, choose, match_fields
 from gramvec.matching.fit_matcher import fit_matcher
 from gramvec.matching.inputs import MatchTable, read_labels
 from gramvec.matching.matcher import LearnedMatcher, PairLabels, score_candidates, uncertain
-from gramvec.matching.matcher_file import load_matcher, save_matcher
+from gramvec.matching.matcher_file import save_matcher
 from gramvec.matching.nearest import Matches
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import form_of
@@ -83,10 +83,6 @@ class LabelOptions:
         read = {path.resolve() for path in (*others, *self.labels) if path is not None}
         if any(path.resolve() in read for path in written) or len({path.resolve() for path in written}) < len(written):
             raise click.UsageError("--save-matcher and --review each need a file of their own")
-
-    def known(self) -> LearnedMatcher | None:
-        """Return the matcher that --matcher names."""
-        return load_matcher(self.matcher) if self.matcher else None
 
     def matches(
         self,

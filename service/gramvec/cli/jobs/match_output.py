@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from gramvec.matching.fields import Field
 from gramvec.matching.inputs import MatchTable
 from gramvec.matching.nearest import Matches
-from gramvec.tables.inputs import STDIN
 from gramvec.tables.staging import output_file
+from gramvec.tables.writers import csv_line, tsv_line
 from gramvec.text.characters import lower
 
 OUTPUTS = ("csv", "tsv", "jsonl")
@@ -87,31 +84,12 @@ def write(output: Path | None, form: str, names: Sequence[str], records: Iterato
         names: the names of the columns.
         records: the rows.
     """
-    if output is None or output == STDIN:
-        _put(sys.stdout.buffer, form, names, records)
-        sys.stdout.buffer.flush()
-    else:
-        with output_file(output) as file:
-            _put(file, form, names, records)
-
-
-def _put(file: BinaryIO, form: str, names: Sequence[str], records: Iterator[dict[str, Any]]) -> None:
-    if form == "jsonl":
-        file.writelines(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE) for record in records)
-        return
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n") if form == "csv" else None
-    _row(file, text, writer, {name: name for name in names})
-    for record in records:
-        _row(file, text, writer, record)
-
-
-def _row(file: BinaryIO, text: io.StringIO, writer: Any, record: dict[str, Any]) -> None:
-    values = [" | ".join(value) if isinstance(value, list) else str(value) for value in record.values()]
-    if writer is None:  # TSV has no quotes
-        file.write(("\t".join(" ".join(value.split()) for value in values) + "\n").encode())
-        return
-    writer.writerow(values)
-    file.write(text.getvalue().encode())
-    text.seek(0)
-    text.truncate()
+    with output_file(output) as file:
+        if form == "jsonl":
+            file.writelines(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE) for record in records)
+            return
+        row = csv_line if form == "csv" else tsv_line
+        file.write(row(names).encode())
+        for record in records:
+            values = [" | ".join(value) if isinstance(value, list) else str(value) for value in record.values()]
+            file.write(row(values).encode())

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import tee
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import click
 import orjson
 
-from gramvec.bulk.embed_file import Done, Watcher
+from gramvec.bulk.embed_file import Done
 from gramvec.cli.jobs.embed import (
     column_option,
     input_format_option,
@@ -32,9 +32,9 @@ from gramvec.search.build import add_to_index, build_index, remove_from_index
 from gramvec.search.filters import parsed, text_of
 from gramvec.search.index import MOST_HITS, Index
 from gramvec.search.snapshot import Hit, Only
-from gramvec.tables.batches import BLOCK_ROWS
 from gramvec.tables.columns import OnError
-from gramvec.tables.inputs import FileFormat, Form, read_lines
+from gramvec.tables.inputs import FileFormat, read_lines
+from gramvec.tables.writers import csv_line, tsv_line
 
 
 def gone_option(*names: str, said: str, is_flag: bool = False) -> Callable[..., Any]:
@@ -77,7 +77,7 @@ def index() -> None:
 def build(
     source: Path,
     output: Path,
-    input_format: Form | FileFormat | None,
+    input_format: FileFormat,
     column: str,
     id_column: str | None,
     filters: tuple[str, ...],
@@ -98,16 +98,12 @@ def build(
       gramvec index build titles.txt -o titles.index
       gramvec index build tickets.csv --column subject --id number --filter team -o tickets.index --resume
     """  # noqa: D301 - click takes the character, not its escape
-    embedder = load(model, device=device, max_characters=max_characters, threads=1)
-    try:
-        done = _watched(
-            lambda watch: build_index(
-                embedder, source, output, form=input_format, column=column, id_column=id_column, filters=filters,
-                truncate=truncate, on_error=on_error, resume=resume, threads=threads, watch=watch,
-            )
+    opened = load(model, device=device, max_characters=max_characters, threads=1)
+    with closing(opened) as embedder, told_to_stop(), progress("indexing") as watch:
+        done = build_index(
+            embedder, source, output, form=input_format, column=column, id_column=id_column, filters=filters,
+            truncate=truncate, on_error=on_error, resume=resume, threads=threads, watch=watch,
         )  # fmt: skip
-    finally:
-        embedder.close()
     _report(done, output)
 
 
@@ -125,7 +121,7 @@ def build(
 def add(
     index: Path,
     source: Path,
-    input_format: Form | FileFormat | None,
+    input_format: FileFormat,
     replace: bool,
     model: str | None,
     device: Device,
@@ -142,16 +138,12 @@ def add(
       gramvec index add tickets.index new-tickets.csv
       gramvec index add tickets.index changed-tickets.csv --replace
     """  # noqa: D301 - click takes the character, not its escape
-    embedder = Index(index, model=model, device=device).embedder
-    try:
-        done = _watched(
-            lambda watch: add_to_index(
-                embedder, index, source, form=input_format, replace=replace, truncate=truncate, on_error=on_error,
-                threads=threads, watch=watch,
-            )
+    opened = Index(index, model=model, device=device).embedder
+    with closing(opened) as embedder, told_to_stop(), progress("indexing") as watch:
+        done = add_to_index(
+            embedder, index, source, form=input_format, replace=replace, truncate=truncate, on_error=on_error,
+            threads=threads, watch=watch,
         )  # fmt: skip
-    finally:
-        embedder.close()
     _report(done, index)
 
 
@@ -169,7 +161,7 @@ def remove(index: Path, ids: tuple[str, ...], file: Path | None) -> None:
     wanted = list(ids)
     if file is not None:
         with file.open("rb") as lines:
-            wanted += [one for _, some in read_lines(lines, BLOCK_ROWS) for one in some if one]
+            wanted += filter(None, read_lines(lines))
     if not wanted:
         raise click.UsageError("no ids to remove; give ids, or a file of them with --ids")
     with told_to_stop():
@@ -201,11 +193,6 @@ def info(index: Path, as_json: bool) -> None:
     for name, value in values.items():
         shown = ", ".join(value) if isinstance(value, list) else "the lines' numbers" if value is None else str(value)
         click.echo(f"{name:<14}{printable(shown)}")
-
-
-def _watched(run: Callable[[Watcher], Done]) -> Done:
-    with told_to_stop(), progress("indexing") as watch:
-        return run(watch)
 
 
 def _report(done: Done, output: Path) -> None:
@@ -263,24 +250,16 @@ def search(
     found = Index(index, model=model, device=device, threads=threads)
     several = len(queries) > 1 or file is not None
     lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form](found.columns, several)
-    asked: list[str] = []
-    texts = _remembered(queries if file is None else _lines_of(file), asked)
+    asked, texts = tee(queries if file is None else _lines_of(file))
     for hits in found.stream(texts, k, where=parsed(where), only=only, truncate=truncate):
-        for line in lines(asked.pop(0), hits):
+        for line in lines(next(asked), hits):
             click.echo(line, nl=False)
-
-
-def _remembered(queries: Any, asked: list[str]) -> Iterator[str]:
-    for query in queries:
-        asked.append(query)
-        yield query
 
 
 def _lines_of(path: Path) -> Iterator[str]:
     with path.open("rb") as file:
         try:
-            for _, lines in read_lines(file, BLOCK_ROWS):
-                yield from lines
+            yield from read_lines(file)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
 
@@ -292,7 +271,7 @@ def _tsv(columns: list[str], several: bool) -> HitLines:
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:
         for hit in hits:
             cells = [f"{hit.score:.4f}", hit.id, *_cells(hit, columns)]
-            yield "\t".join(shown(" ".join(one.split())) for one in ([query, *cells] if several else cells)) + "\n"
+            yield tsv_line([query, *cells] if several else cells, shown)
 
     return lines
 
@@ -309,19 +288,13 @@ def _json(columns: list[str], several: bool) -> HitLines:
 
 
 def _csv(columns: list[str], several: bool) -> HitLines:
-    click.echo(_row(["query", "rank", "score", "id", *columns]), nl=False)
+    click.echo(csv_line(["query", "rank", "score", "id", *columns]), nl=False)
 
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:
         for rank, hit in enumerate(hits, start=1):
-            yield _row([query, str(rank), f"{hit.score:.6f}", hit.id, *_cells(hit, columns)])
+            yield csv_line([query, str(rank), f"{hit.score:.6f}", hit.id, *_cells(hit, columns)])
 
     return lines
-
-
-def _row(cells: list[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
 
 
 def _cells(hit: Hit, columns: list[str]) -> list[str]:
