@@ -210,8 +210,9 @@ def test_the_command() -> None:
         "1 pairs of which one word was replaced were left out; --ignore-words takes them\n",
     )
     assert run("--threshold", "0.5", "--ignore-words", text=both)[0].startswith("1\t2\t0.")
-    bare, _ = run("--threshold", "0.7", "--no-texts", text="\n".join(LINES))
-    assert bare.splitlines() == ["3\t5\t1.0000"]
+    for output in ((), ("--output", "-")):
+        bare, _ = run("--threshold", "0.7", "--no-texts", *output, text="\n".join(LINES))
+        assert bare.splitlines() == ["3\t5\t1.0000"]
 
 
 def test_what_is_kept_has_its_own_bytes_and_a_sample_is_shown(tmp_path: Path) -> None:
