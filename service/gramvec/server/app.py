@@ -175,10 +175,11 @@ class Application:
         metrics.observe_request(request.template, status, request.seconds, request.encode_seconds, request.usage)
         if reason is not None:
             metrics.reject(reason)
-        if self._log_all or request.error is not None or (reason is None and (status >= 500 or status == 424)):
-            log_request(request)
+        failed = request.error is not None or (reason is None and (status >= 500 or status == 424))
+        if failed or self._log_all:
+            log_request(request, failed=failed)
         if self._spans is not None:
-            record_span(self._spans, request)
+            record_span(self._spans, request, failed=failed)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         # The process may be another one than that which made the application.

@@ -120,7 +120,7 @@ class Cors:
         return origin if origin in self._origins else b""
 
 
-def log_request(request: Request) -> None:
+def log_request(request: Request, *, failed: bool) -> None:
     """Write one line: the route, the status, the reason of a refusal and the time, under the request's id.
 
     A line costs 8 us and a write to standard error, 3 % of a request of one text, so only failures have one by default.
@@ -147,13 +147,13 @@ def log_request(request: Request) -> None:
         }
     if request.reason is not None:
         fields["reason"] = request.reason
-    if _failed(request):
+    if failed:
         log.error("request %s failed", fields["request_id"], exc_info=request.error, extra={FIELDS: fields})
     else:
         log.info("request %s", "served" if request.reason is None else "refused", extra={FIELDS: fields})
 
 
-def record_span(spans: Spans, request: Request) -> None:
+def record_span(spans: Spans, request: Request, *, failed: bool) -> None:
     """Record one span by OpenTelemetry's conventions for HTTP servers (stable since 1.23).
 
     It holds no text, no query, no key and no address of a client.
@@ -189,13 +189,7 @@ def record_span(spans: Spans, request: Request) -> None:
             "gramvec.queue_seconds": queue_ms / 1e3,
             "gramvec.inference_seconds": inference_ms / 1e3,
         }
-    failed = _failed(request)
     if failed:
         error = request.error
         attributes["error.type"] = str(status) if error is None else type(error).__qualname__
     spans.record(name, request.age, request.headers, attributes, failed=failed)
-
-
-def _failed(request: Request) -> bool:
-    status = request.status
-    return request.error is not None or (request.reason is None and (status >= 500 or status == 424))
