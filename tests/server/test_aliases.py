@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from gramvec.errors import BundleError, InputError
 from gramvec.server.app import create_app
 from gramvec.server.settings import Settings, aliases_of, settings_from
 from gramvec.server.state.models import load_models, reopened
-from http_support import COMMAND, PATIENCE, RunningServer, running, served_process, until
+from http_support import PATIENCE, RunningServer, running
 
 ALIASES = ("text-embedding-3-small=gramvec-en", "BAAI/bge-small-en=gramvec-en")
 ALIAS = "text-embedding-3-small"
@@ -97,26 +96,6 @@ def test_an_alias_of_a_model_that_is_not_served_is_refused(given: str, said: str
         load_models(Settings(alias=(given,)))
     with pytest.raises(BundleError, match="the alias 'b' is of a model 'a' that is not served"):
         create_app(Settings(alias=("a=gramvec-en", "b=a")), embedder)
-
-
-def test_the_service_does_not_start_with_it() -> None:
-    for given, said in (("a=gpt", "is of a model 'gpt' that is not served"), ("sif=sif", "is an alias of itself")):
-        options = [*COMMAND, "--port", "0", "--model", "sif", "--alias", given]
-        result = subprocess.run(options, capture_output=True, text=True, timeout=PATIENCE)
-        assert result.returncode != 0
-        assert said in result.stderr.splitlines()[-1]
-        assert "Traceback" not in result.stderr
-
-
-def test_a_process_with_workers_takes_aliases_from_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRAMVEC_ALIAS", "one=sif two=sif")
-    with served_process("--workers", "2", "--model", "sif") as (_, port):
-        url = f"http://127.0.0.1:{port}/v1/embeddings"
-
-        def answered() -> bool:
-            return httpx.post(url, json={"input": "x", "model": "two"}, timeout=PATIENCE).status_code == 200
-
-        until(answered)
 
 
 def test_a_reload_that_would_leave_an_alias_without_its_model_changes_nothing(tmp_path: Path) -> None:

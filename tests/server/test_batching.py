@@ -233,56 +233,41 @@ def test_a_request_withdrawn_during_its_call_harms_nobody(model: WatchedModel, e
     assert same_bytes(with_batcher(model, work), embedder, ["next"])
 
 
-def test_the_queue_is_bounded_in_texts(model: WatchedModel) -> None:
+@pytest.mark.parametrize(
+    ("limit", "waits", "refused", "said", "fills", "larger"),
+    [
+        ("queue_texts", ["a", "b", "c", "d"], ["e", "f"], "4 texts are waiting and 2 more", ["g"], ["h"] * 101),
+        ("queue_characters", ["x" * 60, "y" * 20], ["z" * 21], "80 characters are waiting and 21 more", ["z" * 20],
+         ["x" * 101]),
+    ],
+)  # fmt: skip
+def test_the_queue_is_bounded_in_texts_and_in_characters(
+    model: WatchedModel, embedder: Embedder, limit: str, waits: list[str], refused: list[str], said: str,
+    fills: list[str], larger: list[str],
+) -> None:  # fmt: skip
+    size = 5 if limit == "queue_texts" else 100
+
     async def work(batcher: Batcher) -> None:
         held = batcher.submit([HELD])
         await in_thread(model.holding)
-        waiting = [batcher.submit(["a", "b"]), batcher.submit(["c", "d"])]
+        leaves = batcher.submit(waits)
+        assert batcher.waiting_characters == sum(map(len, waits))
         assert not batcher.full
-        with pytest.raises(Overloaded, match=r"4 texts are waiting and 2 more would exceed the queue's 5"):
-            batcher.submit(["e", "f"])
-        waiting.append(batcher.submit(["g"]))
-        assert batcher.full
-        with pytest.raises(Overloaded):
-            batcher.submit(["h"])
-        model.gate.set()
-        await asyncio.gather(held, *waiting)
-        await batcher.submit(["room again"])
-
-    with_batcher(model, work, queue_texts=5)
-    assert model.calls == [[HELD], ["a", "b", "c", "d", "g"], ["room again"]]
-
-
-def test_a_request_larger_than_the_queue_is_served_when_nothing_waits(model: WatchedModel, embedder: Embedder) -> None:
-    texts = [f"text {number}" for number in range(20)]
-
-    async def work(batcher: Batcher) -> Embedded:
-        return await batcher.submit(texts)
-
-    assert same_bytes(with_batcher(model, work, queue_texts=5), embedder, texts)
-
-
-def test_the_queue_is_bounded_in_characters(model: WatchedModel, embedder: Embedder) -> None:
-    async def work(batcher: Batcher) -> None:
-        held = batcher.submit([HELD])
-        await in_thread(model.holding)
-        waiting = [batcher.submit(["x" * 60, "y" * 20])]
-        assert batcher.waiting_characters == 80
-        assert not batcher.full
-        with pytest.raises(Overloaded, match=r"80 characters are waiting and 21 more would exceed the queue's 100"):
-            batcher.submit(["z" * 21])
-        waiting.append(batcher.submit(["z" * 20]))
+        with pytest.raises(Overloaded, match=f"{said} would exceed the queue's {size}"):
+            batcher.submit(refused)
+        stays = batcher.submit(fills)
         assert batcher.full
         with pytest.raises(Overloaded):
             batcher.submit(["a"])
-        waiting[0].cancel()
+        leaves.cancel()
         model.gate.set()
-        await asyncio.gather(held, waiting[1])
+        await asyncio.gather(held, stays)
         assert batcher.waiting_characters == 0
         # Nothing waits: a larger one than the queue is let in.
-        assert same_bytes(await batcher.submit(["x" * 101]), embedder, ["x" * 101])
+        assert same_bytes(await batcher.submit(larger), embedder, larger)
 
-    with_batcher(model, work, queue_characters=100)
+    with_batcher(model, work, **{limit: size})
+    assert model.calls == [[HELD], fills, larger]
 
 
 def test_what_waits_is_counted_through_every_cut(model: WatchedModel) -> None:
@@ -417,8 +402,9 @@ def test_close_finishes_what_was_admitted_and_refuses_the_rest(model: WatchedMod
         queued = batcher.submit(["queued"])
         closing = asyncio.create_task(batcher.close())
         await asyncio.sleep(0)
-        with pytest.raises(Overloaded, match="shutting down"):
+        with pytest.raises(Overloaded, match="shutting down") as refused:
             batcher.submit(["too late"])
+        assert refused.value.reason == "shutting_down"
         assert not closing.done()
         model.gate.set()
         await asyncio.wait_for(closing, PATIENCE)
@@ -430,14 +416,6 @@ def test_close_finishes_what_was_admitted_and_refuses_the_rest(model: WatchedMod
     assert same_bytes(held, embedder, [HELD])
     assert same_bytes(queued, embedder, ["queued"])
     until(lambda: not any(thread.name.startswith("gramvec-model") for thread in threading.enumerate()))
-
-
-def test_close_without_any_request(model: WatchedModel) -> None:
-    asyncio.run(asyncio.wait_for(_open_and_close(model), PATIENCE))
-
-
-async def _open_and_close(model: WatchedModel) -> None:
-    await Batcher(model, queue_texts=10).close()
 
 
 def test_no_texts_are_refused(model: WatchedModel) -> None:
@@ -573,16 +551,6 @@ def test_every_call_is_reported(model: WatchedModel) -> None:
     with_batcher(model, work, on_batch=records.append)
     assert [(one.texts, one.characters, one.empty) for one in records] == [(3, 18, 1), (3, 10, 0)]
     assert all(one.seconds > 0 for one in records)
-
-
-def test_a_closed_batcher_says_so(model: WatchedModel) -> None:
-    async def work(batcher: Batcher) -> None:
-        await batcher.close()
-        with pytest.raises(Overloaded) as refused:
-            batcher.submit(["x"])
-        assert refused.value.reason == "shutting_down"
-
-    with_batcher(model, work)
 
 
 def test_calls_grow_to_what_a_device_does_in_their_time() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from gramvec.server.errors import HttpError
 from gramvec.server.middleware import CORS_REQUEST_HEADERS, Auth, Cors
 from gramvec.server.processes import run as http_server
 from gramvec.server.settings import Settings, settings_from
-from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, until
+from http_support import PATIENCE, RunningServer, running
 
 PAGE = "https://page.example"
 KEY = {"authorization": "Bearer the-key"}
@@ -118,23 +117,6 @@ def test_a_page_can_read_what_went_wrong(
     assert {"retry-after", "x-request-id"} <= browser.readable(answer)
     vary = [one.strip().lower() for value in answer.headers.get_list("vary") for one in value.split(",")]
     assert ("origin" in vary) == (answer.headers["access-control-allow-origin"] != "*")
-
-
-def test_a_page_can_read_when_to_come_again(embedder: Embedder) -> None:
-    model = WatchedModel(embedder)
-    chosen = Settings(cors_origins=(PAGE,), max_texts=1, queue_texts=1)
-    headers = {"content-type": "application/json"}
-    with running(chosen, model) as server, ThreadPoolExecutor(2) as pool:
-        try:
-            pool.submit(httpx.post, f"{server.url}/embed", json={"inputs": HELD}, timeout=PATIENCE)
-            assert model.holding.wait(PATIENCE)
-            pool.submit(httpx.post, f"{server.url}/embed", json={"inputs": "waits"}, timeout=PATIENCE)
-            until(lambda: server.service.unready)
-            answer = Browser(server.url, PAGE).fetch("POST", "/embed", headers, json={"inputs": "b"})
-        finally:
-            model.gate.set()
-    assert answer.status_code == 429
-    assert int(answer.headers["retry-after"]) >= 1
 
 
 def test_pages_of_other_origins_are_told_nothing(embedder: Embedder) -> None:

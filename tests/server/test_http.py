@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-import base64
-import io
 import json
 import socket
 import sys
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -14,16 +11,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import gramvec
 from gramvec import Embedder
 from gramvec.bundle.bundle import DEFAULT_MODEL
-from gramvec.errors import InputError
 from gramvec.server.routes.embed import preferred
-from gramvec.server.settings import Settings, settings_from
-from gramvec.server.state import models as http_models
+from gramvec.server.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, until
 
 RAW = {"accept": "application/octet-stream"}
@@ -47,20 +40,6 @@ def server(model: WatchedModel) -> Iterator[RunningServer]:
 def client(server: RunningServer) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=server.url, timeout=PATIENCE) as opened:
         yield opened
-
-
-@pytest.fixture
-def busy(model: WatchedModel, server: RunningServer) -> Iterator[None]:
-    """The worker is held up by a request; whatever comes now has to wait."""
-    model.gate.clear()
-    model.holding.clear()
-    model.calls.clear()
-    with ThreadPoolExecutor(1) as pool:
-        held = pool.submit(httpx.post, f"{server.url}/embed", json={"inputs": HELD}, timeout=PATIENCE)
-        assert model.holding.wait(PATIENCE)
-        yield
-        model.gate.set()
-        assert held.result(PATIENCE).status_code == 200
 
 
 def rows(answer: httpx.Response) -> np.ndarray[Any, Any]:
@@ -112,31 +91,6 @@ def test_every_field_of_embed_has_its_effect(client: httpx.Client, embedder: Emb
         assert rows(answer).tobytes() == embedder.embed([kept]).tobytes()
 
 
-def test_raw_rows_and_npy_are_the_same_floats(client: httpx.Client, embedder: Embedder) -> None:
-    texts = ["one", "", "three \N{GRINNING FACE}"]
-    expected = embedder.embed(texts)
-    raw = client.post("/embed", json={"inputs": texts}, headers=RAW)
-    npy = client.post("/embed", json={"inputs": texts}, headers={"accept": "application/x-npy"})
-    assert raw.headers["content-type"] == "application/octet-stream"
-    assert npy.headers["content-type"] == "application/x-npy"
-    for answer in (raw, npy):
-        assert answer.headers["x-shape"] == f"3,{embedder.dimension}"
-        assert answer.headers["x-dtype"] == "float32"
-    assert raw.content == expected.astype("<f4").tobytes()
-    loaded = np.load(io.BytesIO(npy.content), allow_pickle=False)
-    assert loaded.dtype == np.float32
-    assert loaded.tobytes() == expected.tobytes()
-
-
-def test_base64_rows_are_the_same_floats(client: httpx.Client, embedder: Embedder) -> None:
-    texts = ["one", "", "three \N{GRINNING FACE}"]
-    answer = client.post("/embed", json={"inputs": texts}, headers={"accept": "application/json; encoding=base64"})
-    assert answer.headers["content-type"] == "application/json; encoding=base64"
-    assert answer.headers["x-shape"] == f"3,{embedder.dimension}"
-    decoded = [base64.b64decode(row, validate=True) for row in answer.json()]
-    assert decoded == [row.tobytes() for row in embedder.embed(texts).astype("<f4")]
-
-
 @pytest.mark.parametrize(
     ("accept", "chosen"),
     [
@@ -164,12 +118,6 @@ def test_accept_chooses_the_form(accept: str, chosen: str) -> None:
     assert preferred(accept) == chosen
 
 
-def test_the_empty_string_is_a_text(client: httpx.Client, embedder: Embedder) -> None:
-    vector = rows(client.post("/embed", json={"inputs": ["", "\n\t "]}))
-    assert np.isfinite(vector).all()
-    assert vector.tobytes() == embedder.embed(["", "\n\t "]).tobytes()
-
-
 def test_the_same_text_has_the_same_bytes_alone_in_a_batch_and_among_many_clients(
     server: RunningServer, client: httpx.Client, real_texts: list[str]
 ) -> None:
@@ -190,43 +138,19 @@ def test_the_same_text_has_the_same_bytes_alone_in_a_batch_and_among_many_client
             assert [content[i : i + size] for i in range(0, len(content), size)] == alone[start : start + 10]
 
 
-def test_concurrent_requests_share_a_call(server: RunningServer, model: WatchedModel, busy: None) -> None:
-    with ThreadPoolExecutor(12) as pool:
-        pending = [
-            pool.submit(httpx.post, f"{server.url}/embed", json={"inputs": f"text {number}"}, timeout=PATIENCE)
-            for number in range(12)
-        ]
-        until(lambda: waiting(server) == 12)
-        model.gate.set()
-        assert [answer.result(PATIENCE).status_code for answer in pending] == [200] * 12
-    assert model.calls[0] == [HELD]
-    assert sorted(model.calls[1]) == sorted(f"text {number}" for number in range(12))
-    assert len(model.calls) == 2
-
-
 # POST /similarity
 
 
-def test_similarity_of_one_text_with_many(client: httpx.Client, embedder: Embedder) -> None:
-    inputs = {"source_sentence": "vehicals", "sentences": ["vehicles", "cars", "bananas", "vehicals"]}
-    scores = rows(client.post("/similarity", json={"inputs": inputs}))
-    assert scores.tobytes() == embedder.similarity(["vehicals"], inputs["sentences"])[0].tobytes()
-    assert scores[3] == pytest.approx(1, abs=1e-6)
-    assert scores[0] > scores[2]
-
-
-def test_similarity_of_pairs(client: httpx.Client, embedder: Embedder) -> None:
-    pairs = [["a fast car", "a quick automobile"], ["a fast car", "ripe bananas"], ["same", "same"]]
-    scores = rows(client.post("/similarity", json={"inputs": {"pairs": pairs}}))
-    left, right = zip(*pairs, strict=True)
-    assert scores.tobytes() == embedder.pair_similarity(left, right).tobytes()
-
-
-def test_similarity_of_left_and_right(client: httpx.Client, embedder: Embedder) -> None:
-    left, right = ["vehicals", "fruit"], ["vehicles", "cars", "bananas"]
-    matrix = rows(client.post("/similarity", json={"inputs": {"left": left, "right": right}}))
-    assert matrix.shape == (2, 3)
-    assert matrix.tobytes() == embedder.similarity(left, right).tobytes()
+def test_similarity_in_its_three_shapes(client: httpx.Client, embedder: Embedder) -> None:
+    left, right = ["vehicals", "fruit"], ["vehicles", "cars", "vehicals"]
+    shapes: list[tuple[dict[str, Any], Any]] = [
+        ({"source_sentence": left[0], "sentences": right}, embedder.similarity(left[:1], right)[0]),
+        ({"pairs": [*map(list, zip(left, right[:2], strict=True))]}, embedder.pair_similarity(left, right[:2])),
+        ({"left": left, "right": right}, embedder.similarity(left, right)),
+    ]
+    for inputs, expected in shapes:
+        scores = rows(client.post("/similarity", json={"inputs": inputs}))
+        assert (scores.shape, scores.tobytes()) == (expected.shape, expected.tobytes())
 
 
 def test_top_k_keeps_the_best_in_order_and_ties_by_index(client: httpx.Client, embedder: Embedder) -> None:
@@ -243,18 +167,12 @@ def test_top_k_keeps_the_best_in_order_and_ties_by_index(client: httpx.Client, e
 
 
 def test_similarity_takes_the_parameters_of_tei(client: httpx.Client, embedder: Embedder) -> None:
-    inputs = {"source_sentence": "x" * 70_000 + "end", "sentences": ["x" * 65_536, "x" * 65_533 + "end"]}
+    source = "x" * 65_537 + "end"
+    inputs = {"source_sentence": source, "sentences": ["end"]}
     nulls = {"truncate": None, "truncation_direction": None, "prompt_name": None}
-    refused = client.post("/similarity", json={"inputs": inputs, "parameters": nulls})
-    assert refused.status_code == 413  # three such texts are over this server's limit of the body
-    short = {"source_sentence": "x" * 65_537 + "end", "sentences": ["end"]}
-    refused = client.post("/similarity", json={"inputs": short, "parameters": nulls})
-    assert refused.status_code == 422
-    scores = [
-        rows(client.post("/similarity", json={"inputs": short, "parameters": {"truncate": True, **direction}}))[0]
-        for direction in ({"truncation_direction": "right"}, {"truncation_direction": "left"})
-    ]
-    source = short["source_sentence"]
+    assert client.post("/similarity", json={"inputs": inputs, "parameters": nulls}).status_code == 422
+    cut = [{"truncate": True, "truncation_direction": direction} for direction in ("right", "left")]
+    scores = [rows(client.post("/similarity", json={"inputs": inputs, "parameters": one}))[0] for one in cut]
     expected = [embedder.similarity([cut], ["end"])[0] for cut in (source[:65_536], source[-65_536:])]
     assert [score.tobytes() for score in scores] == [score.tobytes() for score in expected]
     assert scores[0] != scores[1]
@@ -287,15 +205,12 @@ def test_texts_without_a_known_feature_score_zero_and_are_named(client: httpx.Cl
     assert "x-empty-inputs" not in client.post("/similarity", json={"inputs": {"pairs": [["car", "cat"]]}}).headers
 
 
-def test_a_matrix_too_large_for_the_loop_and_a_long_list_of_empty_inputs(embedder: Embedder) -> None:
-    left, right = [f"left {number}" for number in range(120)], [""] * 100 + [f"right {number}" for number in range(20)]
+def test_a_long_list_of_empty_inputs_is_cut(embedder: Embedder) -> None:
     with running(Settings(), embedder) as server:
-        answer = httpx.post(f"{server.url}/similarity", json={"inputs": {"left": left, "right": right}})
-    assert rows(answer).tobytes() == embedder.similarity(left, right).tobytes()
-    assert answer.headers["x-empty-inputs"].endswith("inputs.right[99]")
-    with running(Settings(), embedder) as server:
-        answer = httpx.post(f"{server.url}/similarity", json={"inputs": {"left": ["a"], "right": [""] * 101}})
-    assert answer.headers["x-empty-inputs"].endswith("inputs.right[99], ...")
+        for count, end in ((100, "inputs.right[99]"), (101, "inputs.right[99], ...")):
+            inputs = {"left": ["a"], "right": [""] * count}
+            answer = httpx.post(f"{server.url}/similarity", json={"inputs": inputs})
+            assert answer.headers["x-empty-inputs"].endswith(end)
 
 
 # Operations
@@ -337,11 +252,12 @@ def test_every_answer_has_the_headers(client: httpx.Client, embedder: Embedder) 
     answers = [
         client.post("/embed", json={"inputs": ["four", "five!"]}),
         client.post("/similarity", json={"inputs": {"pairs": [["four", "five!"]]}}),
+        client.post("/v1/embeddings", json={"input": ["four", "five!"]}),
         client.post("/embed", json={"inputs": []}),
         client.get("/nowhere"),
         client.get("/health"),
     ]
-    for answer, characters in zip(answers, ["9", "9", "0", "0", "0"], strict=True):
+    for answer, characters in zip(answers, ["9", "9", "9", "0", "0", "0"], strict=True):
         assert answer.headers["x-model"] == label
         assert answer.headers["x-compute-characters"] == characters
         assert answer.headers["x-request-id"]
@@ -381,32 +297,24 @@ NESTED = (400, "not JSON") if sys.version_info < (3, 12) else (422, "must be a J
     ("method", "path", "content", "headers", "status", "kind", "words"),
     [
         wire_case("/embed", b"", 400, "not JSON"),
-        wire_case("/embed", b"{'inputs': 'x'}", 400, "not JSON"),
         wire_case("/embed", b'{"inputs": "x"', 400, "not JSON"),
         wire_case("/embed", b'{"inputs": "\xff"}', 400, "UTF-8"),
         wire_case("/embed", b'{"inputs": "x", "dimensions": NaN}', 400, "not JSON"),
         wire_case("/embed", b'{"inputs": "\\ud800", "dimensions": NaN}', 400, "not JSON"),
         wire_case("/embed", b"[" * 50_000, 400, "not JSON"),
         wire_case("/embed", b'["\\ud800",' + b"[" * 50_000, *NESTED),
-        wire_case("/similarity", b"nonsense", 400, "not JSON"),
         wire_case("/embed", b'{"inputs": "x"}', 415, "application/json", headers={"content-type": "text/plain"}),
         wire_case("/embed", b'{"inputs": "x"}', 415, "got none", headers={}),
-        wire_case("/embed", b"\x1f\x8b", 415, "gzip", headers={**JSON_TYPE, "content-encoding": "gzip"}),
         pytest.param("GET", "/nowhere", b"", {}, 404, "not_found", ("/nowhere", "/docs")),
         pytest.param("POST", "/embed/", b"{}", JSON_TYPE, 404, "not_found", ("/embed/",)),
         pytest.param("GET", "/embed", b"", {}, 405, "not_found", ("GET", "POST")),
         pytest.param("DELETE", "/info", b"", {}, 405, "not_found", ("DELETE", "GET")),
         embed_case({"inputs": "x", "model": "other"}, 404, "not_found", "'other'", f"'{DEFAULT_MODEL}'"),
-        embed_case({"inputs": ["x"] * 51}, 413, "too_large", "51 texts", "50"),
         embed_case({"inputs": []}, 422, "empty", "inputs"),
         embed_case({}, *INVALID, "inputs is missing"),
-        embed_case([], *INVALID, "the body: must be a JSON object, got a list"),
         embed_case(None, *INVALID, "the body: must be a JSON object, got null"),
         embed_case({"inputs": None}, *INVALID, "inputs: must be a string or a list of strings, got null"),
-        embed_case({"inputs": 5}, *INVALID, "inputs: must be a string or a list of strings, got a number"),
-        embed_case({"inputs": {}}, *INVALID, "inputs: must be a string or a list of strings, got an object"),
         embed_case({"inputs": ["a", "b", 3]}, *INVALID, "inputs[2]: must be a string, got a number"),
-        embed_case({"inputs": ["a", None]}, *INVALID, "inputs[1]: must be a string, got null"),
         embed_case({"inputs": [["a"]]}, *INVALID, "inputs[0]: must be a string, got a list"),
         embed_case(
             {"inputs": "a", "normalizes": True}, *INVALID, "normalizes is not a known field; did you mean normalize?"
@@ -416,30 +324,24 @@ NESTED = (400, "not JSON") if sys.version_info < (3, 12) else (422, "must be a J
         embed_case({"inputs": "a", "\ud800": 1}, *INVALID, "the body has a lone surrogate"),
         embed_case({"inputs": "a", "{path}": 1}, *INVALID, "{path} is not a known field"),
         embed_case({"inputs": "a", "normalize": "yes"}, *INVALID, "normalize: must be true or false, got a string"),
-        embed_case({"inputs": "a", "truncate": 1}, *INVALID, "truncate: must be true or false"),
         embed_case({"inputs": "a", "truncation_direction": "up"}, *INVALID, "truncation_direction", "'left'"),
         embed_case({"inputs": "a", "dimensions": 0}, *INVALID, "dimensions: must be at least 1, got 0"),
         embed_case({"inputs": "a", "dimensions": 301}, *INVALID, "dimensions", "300", "301"),
         embed_case({"inputs": "a", "dimensions": 1.5}, *INVALID, "dimensions: must be a whole number"),
-        embed_case({"inputs": "a", "dimensions": True}, *INVALID, "dimensions: must be a whole number"),
         embed_case({"inputs": "a", "precision": "int4"}, *INVALID, "precision: must be 'float32', 'int8'"),
         embed_case({"inputs": "a", "precision": "int8", "normalize": False}, *INVALID, "int8", "normalize"),
         embed_case({"inputs": "a", "prompt_name": "query"}, *INVALID, "prompt_name: must be null"),
         embed_case({"inputs": ["a", "x" * 65_537]}, *INVALID, "inputs[1] has 65537 characters", "65536"),
         embed_case({"inputs": "x" * 65_537}, *INVALID, "inputs has 65537 characters", "truncate"),
         embed_case({"inputs": ["a", "b\ud800"]}, *INVALID, "inputs[1] has a lone surrogate"),
-        embed_case({"inputs": "\udfff"}, *INVALID, "inputs has a lone surrogate"),
         similarity_case({"inputs": ["a"]}, *INVALID, "inputs: must be an object with source_sentence"),
-        similarity_case({"inputs": {}}, *INVALID, "inputs: must be an object with source_sentence"),
         similarity_case({"inputs": {"source_sentence": "a"}}, *INVALID, "inputs.sentences is missing"),
-        similarity_case({"inputs": {"source_sentence": "a", "sentences": []}}, 422, "empty", "inputs.sentences"),
         similarity_case(
             {"inputs": {"source_sentence": "a", "sentences": "b"}}, *INVALID, "inputs.sentences: must be a"
         ),
         similarity_case({"inputs": {"pairs": []}}, 422, "empty", "inputs.pairs"),
         similarity_case({"inputs": {"pairs": [["a", "b"], ["a"]]}}, *INVALID, "inputs.pairs[1]: must hold two texts"),
         similarity_case({"inputs": {"pairs": [["a", "b", "c"]]}}, *INVALID, "inputs.pairs[0]", "two texts, got 3"),
-        similarity_case({"inputs": {"pairs": [[]]}}, *INVALID, "inputs.pairs[0]: must hold two texts, got 0"),
         similarity_case({"inputs": {"pairs": [["a", 1]]}}, *INVALID, "inputs.pairs[0][1]: must be a string"),
         similarity_case({"inputs": {"left": [], "right": ["a"]}}, 422, "empty", "inputs.left"),
         similarity_case({"inputs": {"left": ["a"]}}, *INVALID, "inputs.right is missing"),
@@ -457,7 +359,6 @@ NESTED = (400, "not JSON") if sys.version_info < (3, 12) else (422, "must be a J
         similarity_case(
             {"inputs": {"pairs": [["a", "b"]]}, "parameters": {"dims": 1}}, *INVALID, "parameters.dims is not a known"
         ),
-        similarity_case({"inputs": {"pairs": [["a", "b"]]}, "model": "x"}, 404, "not_found", "'x'"),
     ],
 )
 def test_errors(
@@ -480,35 +381,6 @@ def test_errors(
     assert client.get("/health").status_code == 200
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
-    max_leaves=10,
-)
-FIELDS = ["inputs", "normalize", "truncate", "truncation_direction", "dimensions", "precision", "model", "top_k"]
-PARTS = ["source_sentence", "sentences", "pairs", "left", "right"]
-bodies = st.one_of(
-    json_values,
-    st.dictionaries(st.sampled_from(FIELDS), json_values, max_size=4),
-    st.fixed_dictionaries({"inputs": st.dictionaries(st.sampled_from(PARTS), json_values, max_size=3)}),
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(path=st.sampled_from(["/embed", "/similarity"]), body=bodies)
-def test_no_json_whatever_is_a_500(client: httpx.Client, path: str, body: Any) -> None:
-    answer = client.post(path, content=json.dumps(body), headers=JSON_TYPE)
-    assert answer.status_code in (200, 404, 413, 422), answer.text
-    if answer.status_code != 200:
-        assert answer.json().keys() == {"error", "error_type"}
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(content=st.binary(max_size=100) | st.text(st.characters(exclude_categories=["Cs"])).map(str.encode))
-def test_no_bytes_whatever_are_a_500(client: httpx.Client, content: bytes) -> None:
-    assert client.post("/embed", content=content, headers=JSON_TYPE).status_code in (400, 422)
-
-
 def test_what_can_be_refused_at_once_does_not_reach_the_model(client: httpx.Client, model: WatchedModel) -> None:
     model.calls.clear()
     for fields in ({"dimensions": 301}, {"model": "other"}, {"inputs": ["good", "\ud800"]}, {"inputs": ["x"] * 51}):
@@ -516,10 +388,6 @@ def test_what_can_be_refused_at_once_does_not_reach_the_model(client: httpx.Clie
             client.post("/embed", content=json.dumps({"inputs": "x", **fields}), headers=JSON_TYPE).status_code >= 400
         )
     assert model.calls == []
-
-
-def test_wrong_method_names_the_right_one(client: httpx.Client) -> None:
-    assert client.get("/embed").headers["allow"] == "POST"
 
 
 def test_a_body_over_the_limit_is_refused_and_the_connection_closed(server: RunningServer) -> None:
@@ -567,27 +435,6 @@ def test_a_body_at_the_limit_is_read(client: httpx.Client) -> None:
     assert client.post("/embed", content=padded + b" ", headers=JSON_TYPE).status_code == 413
 
 
-def test_a_full_queue_is_429_with_retry_after(
-    server: RunningServer, client: httpx.Client, model: WatchedModel, busy: None
-) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        batches = [["x"] * 40, ["y"] * 20]
-        pending = []
-        for batch in batches:
-            pending.append(pool.submit(httpx.post, f"{server.url}/embed", json={"inputs": batch}, timeout=PATIENCE))
-            until(lambda: waiting(server) == sum(len(one) for one in batches[: len(pending)]))
-        answer = client.post("/embed", json={"inputs": "one more"})
-        assert (answer.status_code, answer.json()["error_type"]) == (429, "overloaded")
-        assert int(answer.headers["retry-after"]) >= 1
-        not_ready = client.get("/ready")
-        assert (not_ready.status_code, not_ready.json()["error"]) == (503, f"the queue of {DEFAULT_MODEL} is full")
-        assert client.get("/health").status_code == 200
-        model.gate.set()
-        assert [one.result(PATIENCE).status_code for one in pending] == [200, 200]
-    assert client.post("/embed", json={"inputs": "one more"}).status_code == 200
-    assert client.get("/ready").status_code == 200
-
-
 def test_a_queue_full_of_characters_is_429_too(embedder: Embedder) -> None:
     model = WatchedModel(embedder)
     chosen = Settings(queue_characters=30_000, max_characters=30_000)
@@ -608,134 +455,10 @@ def test_a_queue_full_of_characters_is_429_too(embedder: Embedder) -> None:
         assert [one.result(PATIENCE).status_code for one in (held, waits)] == [200, 200]
 
 
-def test_a_queue_too_small_for_the_longest_text_is_refused() -> None:
-    with pytest.raises(InputError, match=r"queue_characters \(100\) must be at least max_characters \(65536\)"):
-        settings_from({"queue_characters": 100})
-
-
 def test_the_runtime_that_is_asked_for_is_the_one_in_use() -> None:
     with running(Settings(runtime="onnx", device="cpu")) as server:
         until(lambda: httpx.get(f"{server.url}/ready").status_code == 200)
         assert httpx.get(f"{server.url}/info").json()["device"]["runtime"] == "onnx"
-
-
-def test_a_failing_text_is_424_for_its_request_alone(
-    server: RunningServer, model: WatchedModel, embedder: Embedder, busy: None
-) -> None:
-    with ThreadPoolExecutor(3) as pool:
-        pending = {
-            text: pool.submit(httpx.post, f"{server.url}/embed", json={"inputs": text}, timeout=PATIENCE)
-            for text in ("before", "poison", "after")
-        }
-        until(lambda: waiting(server) == 3)
-        model.gate.set()
-        answers = {text: one.result(PATIENCE) for text, one in pending.items()}
-    # They were in one call, which failed; then each was alone.
-    assert sorted(model.calls[1]) == ["after", "before", "poison"]
-    assert answers["poison"].status_code == 424
-    assert answers["poison"].json()["error_type"] == "backend"
-    for text in ("before", "after"):
-        assert rows(answers[text]).tobytes() == embedder.embed([text]).tobytes()
-
-
-def test_a_client_that_went_away_is_dropped_before_the_model_works_for_it(
-    server: RunningServer, model: WatchedModel, busy: None
-) -> None:
-    before = server.connections
-    with server.connect() as gone:
-        gone.sendall(post_bytes(b'{"inputs": ["nobody waits for this"]}'))
-        until(lambda: waiting(server) == 1)
-    # It might have closed its own side alone: whether it is there yet is looked at now and then.
-    until(lambda: server.connections == before)
-    stay = ["stays", "stays, too"]
-    with ThreadPoolExecutor(1) as pool:
-        stays = pool.submit(httpx.post, f"{server.url}/embed", json={"inputs": stay}, timeout=PATIENCE)
-        # 3 or 2: the line lets go of the one that left when it next looks for requests past their deadline.
-        until(lambda: waiting(server) >= len(stay))
-        model.gate.set()
-        assert stays.result(PATIENCE).status_code == 200
-    assert model.calls == [[HELD], stay]
-    assert waiting(server) == 0
-
-
-def test_a_bug_is_500_in_the_same_shape_and_the_server_lives_on(
-    embedder: Embedder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def broken(*_: object, **__: object) -> list[str]:
-        raise ZeroDivisionError
-
-    watched = WatchedModel(embedder)
-    watched.columns = broken  # type: ignore[attr-defined]
-    with running(Settings(), watched) as server:
-        answer = httpx.post(f"{server.url}/embed", json={"inputs": ["x"]}, headers={"x-request-id": "broken-1"})
-        assert (answer.status_code, answer.json()["error_type"]) == (500, "backend")
-        assert httpx.get(f"{server.url}/ready").status_code == 200
-    assert "request broken-1 failed" in caplog.text
-    assert "ZeroDivisionError" in caplog.text
-
-
-# API keys
-
-
-@pytest.fixture(scope="module")
-def guarded(embedder: Embedder) -> Iterator[RunningServer]:
-    with running(Settings.model_validate({"api_key": ["first-key", "second-key"]}), embedder) as started:
-        yield started
-
-
-@pytest.mark.parametrize(
-    "authorization",
-    [None, "", "Bearer", "Bearer wrong", "Bearer first-ke", "Basic first-key", "first-key", "Bearer \xe9"],
-)
-def test_without_the_key_nothing_is_served(guarded: RunningServer, authorization: str | None) -> None:
-    headers = {} if authorization is None else {"authorization": authorization.encode("latin-1")}
-    for method, path in [("POST", "/embed"), ("POST", "/similarity"), ("GET", "/info"), ("GET", "/nowhere")]:
-        answer = httpx.request(method, guarded.url + path, headers=headers)
-        assert (answer.status_code, answer.json()["error_type"]) == (401, "unauthorized")
-        assert answer.headers["www-authenticate"] == "Bearer"
-        assert "first-key" not in answer.text
-
-
-@pytest.mark.parametrize("authorization", ["Bearer first-key", "Bearer second-key", "bearer first-key"])
-def test_any_of_the_keys_opens(guarded: RunningServer, authorization: str) -> None:
-    headers = {"authorization": authorization}
-    assert httpx.post(f"{guarded.url}/embed", json={"inputs": "x"}, headers=headers).status_code == 200
-    assert httpx.get(f"{guarded.url}/info", headers=headers).status_code == 200
-
-
-def test_probes_and_docs_need_no_key(guarded: RunningServer) -> None:
-    for path in ("/health", "/ready", "/docs", "/openapi.json"):
-        assert httpx.get(guarded.url + path).status_code == 200
-    assert httpx.get(f"{guarded.url}/openapi.json").json()["security"] == [{"bearer": []}]
-
-
-# Before and after
-
-
-def test_alive_but_not_ready_while_the_model_loads(monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on = threading.Event()
-    load = http_models.load_model
-
-    def slow(chosen: Settings, source: str) -> Embedder:
-        assert go_on.wait(PATIENCE)
-        return load(chosen, source)
-
-    monkeypatch.setattr(http_models, "load_model", slow)
-    with running(Settings(model=DEFAULT_MODEL)) as server, httpx.Client(base_url=server.url) as client:
-        assert client.get("/health").status_code == 200
-        for answer in (
-            client.get("/ready"),
-            client.get("/info"),
-            client.post("/embed", json={"inputs": "x"}),
-            client.post("/similarity", json={}),
-        ):
-            assert (answer.status_code, answer.json()["error_type"]) == (503, "unhealthy")
-            assert answer.json()["error"] == f"the model {DEFAULT_MODEL} is being loaded"
-            assert answer.headers["retry-after"] == "1"
-            assert "x-model" not in answer.headers
-        go_on.set()
-        until(lambda: client.get("/ready").status_code == 200)
-        assert client.post("/embed", json={"inputs": "x"}).status_code == 200
 
 
 def test_texts_are_cut_where_nobody_says_if_the_service_is_set_so() -> None:

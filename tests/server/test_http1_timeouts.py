@@ -96,14 +96,6 @@ class Drip:
         self._thread.join()
 
 
-def test_a_slow_but_steady_client_is_served(patient: RunningServer) -> None:
-    with patient.connect() as connection:
-        for number in range(len(post_bytes(BODY))):
-            connection.sendall(post_bytes(BODY)[number : number + 1])
-            time.sleep(0.002)
-        assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
-
-
 def test_a_second_request_may_be_slow_too(server: RunningServer) -> None:
     with server.connect() as connection:
         connection.sendall(post_bytes(BODY))

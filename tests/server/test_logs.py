@@ -213,6 +213,7 @@ def test_every_line_of_a_process_is_in_the_chosen_form(workers: str) -> None:
         assert process.stderr is not None
         lines = [json.loads(line) for line in process.stderr.read().splitlines()]
     assert [line["status"] for line in lines if line.get("request_id") == "of-mine"] == [200]
+    assert "gramvec-en is ready on cpu" in {line["message"] for line in lines}
     assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 
-import gramvec
-from conftest import MODELS
 from gramvec import Embedder
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.server.settings import Settings
@@ -99,13 +96,6 @@ def test_token_ids_are_refused_with_what_to_do(client: httpx.Client, ids: Any) -
     assert (error["type"], error["param"], error["code"]) == ("invalid_request_error", "input", "token_ids")
 
 
-def test_headers_are_those_of_every_answer(client: httpx.Client, embedder: Embedder) -> None:
-    answer = client.post("/v1/embeddings", json={"input": ["four", "five!"]})
-    assert answer.headers["x-model"] == f"{DEFAULT_MODEL}@{embedder.digest[:12]}"
-    assert answer.headers["x-compute-characters"] == "9"
-    assert int(answer.headers["content-length"]) == len(answer.content)
-
-
 def test_models_are_listed_and_found(client: httpx.Client) -> None:
     one = {"id": DEFAULT_MODEL, "object": "model", "created": 0, "owned_by": "gramvec"}
     assert client.get("/v1/models").json() == {"object": "list", "data": [one]}
@@ -170,18 +160,3 @@ def test_every_error_has_the_envelope(
 def test_other_paths_keep_their_own_shape(client: httpx.Client) -> None:
     for path in ("/v1x", "/nowhere", "/V1/models"):
         assert client.get(path).json().keys() == {"error", "error_type"}
-
-
-def test_several_models_are_listed_and_chosen_by_name(embedder: Embedder) -> None:
-    with (
-        closing(gramvec.load(MODELS / "paragram-phrase", device="cpu")) as other,
-        running(Settings(), [embedder, other]) as server,
-        httpx.Client(base_url=server.url, timeout=PATIENCE) as client,
-    ):
-        assert [model["id"] for model in client.get("/v1/models").json()["data"]] == [DEFAULT_MODEL, "paragram-phrase"]
-        assert client.get("/v1/models/paragram-phrase").json()["id"] == "paragram-phrase"
-        for name, model in ((None, embedder), (DEFAULT_MODEL, embedder), ("paragram-phrase", other)):
-            answer = create(client, input=["vehicles"], model=name)
-            assert answer["model"] == model.name
-            assert vectors(answer).tobytes() == model.embed(["vehicles"]).tobytes()
-        assert client.get("/v1/models/third").status_code == 404

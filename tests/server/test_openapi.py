@@ -76,7 +76,7 @@ def near(value: Any) -> Any:
 
 
 def test_every_example_works_as_it_stands(client: httpx.Client, document: dict[str, Any]) -> None:
-    tried: list[str] = []
+    tried: set[str] = set()
     for method, path, operation in operations(document):
         media = operation.get("requestBody", {}).get("content", {}).get("application/json")
         if media is None:
@@ -87,34 +87,18 @@ def test_every_example_works_as_it_stands(client: httpx.Client, document: dict[s
             answer = client.request(method, path, json=example["value"])
             assert answer.status_code == 200, (path, example, answer.text)
             assert place or answer.json() == near(shown), path
-            tried.append(path)
-    assert {
-        "/embed",
-        "/similarity",
-        "/v1/embeddings",
-        "/",
-        "/explain",
-        "/rerank",
-        "/v1/rerank",
-        "/search",
-        "/predict",
-        "/embed_sparse",
-        "/match",
-    } <= set(tried)
+        tried.add(path)
+    assert tried == {path for method, path, _ in operations(document) if method == "post"} - {"/admin/reload"}
 
 
 def test_every_route_without_a_body_answers_what_it_documents(client: httpx.Client, document: dict[str, Any]) -> None:
-    asked = set()
     for method, path, operation in operations(document):
         if method == "get":
             answer = client.get(path.replace("{model}", "gramvec-en"))
-            assert str(answer.status_code) in operation["responses"], (path, answer.text)
             assert answer.status_code == 200, (path, answer.text)
-            asked.add(path)
             if answer.headers["content-type"] == "application/json" and path != "/info":
                 shown = operation["responses"]["200"]["content"]["application/json"]["example"]
                 assert answer.json() == shown
-    assert {"/health", "/ready", "/info", "/metrics", "/v1/models", "/v1/models/{model}"} <= asked
 
 
 def test_the_command_serves_the_same_document(document: dict[str, Any], client: httpx.Client) -> None:
@@ -126,23 +110,11 @@ def test_the_command_serves_the_same_document(document: dict[str, Any], client: 
 
 def test_every_route_is_there(document: dict[str, Any]) -> None:
     found = {f"{method} {path}" for method, path, _ in operations(document)}
+    posts = "/ /embed /embed_sparse /similarity /explain /match /search /predict /admin/reload /v1/embeddings"
+    gets = "/ /health /ready /info /metrics /v1/models /v1/models/{model}"
     assert found == {
-        *(
-            "post /embed",
-            "post /similarity",
-            "post /rerank",
-            "post /v1/rerank",
-            "post /v2/rerank",
-            "post /search",
-            "post /predict",
-            "post /embed_sparse",
-            "post /match",
-            "post /explain",
-            "post /",
-            "get /",
-        ),
-        *("post /v1/embeddings", "get /v1/models", "get /v1/models/{model}"),
-        *("get /health", "get /ready", "get /info", "get /metrics", "post /admin/reload"),
+        *(f"post {path}" for path in f"{posts} /rerank /v1/rerank /v2/rerank".split()),
+        *(f"get {path}" for path in gets.split()),
     }
 
 
@@ -205,7 +177,7 @@ def test_the_key_is_asked_for_where_it_is_needed(client: httpx.Client, document:
         is_open = path in OPEN and method == "get"
         assert operation.get("security") == ([] if keyed and is_open else None), (method, path)
     if keyed:
-        for path in OPEN:
+        for path in OPEN | {"/openapi.json"}:
             assert httpx.get(client.base_url.join(path), timeout=PATIENCE).status_code == 200, path
         assert httpx.post(client.base_url.join("/"), json={"inputs": "a"}).status_code == 401
 

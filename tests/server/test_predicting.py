@@ -137,12 +137,6 @@ def test_a_head_whose_dimensions_lie_is_refused_at_the_start(tmp_path: Path, emb
         create_app(Settings(head=(f"x={tmp_path / 'x.head'}",)), embedder)
 
 
-def test_without_a_head_it_is_404(embedder: gramvec.Embedder) -> None:
-    with running(Settings(), embedder) as server:
-        answer = httpx.post(f"{server.url}/predict", json={"inputs": "x"}, timeout=PATIENCE)
-        assert (answer.status_code, "--head NAME=FILE" in answer.json()["error"]) == (404, True)
-
-
 def test_a_reload_says_that_a_file_was_cut(tmp_path: Path, small: gramvec.Embedder) -> None:
     path = tmp_path / "x.head"
     saved(path, small)

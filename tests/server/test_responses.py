@@ -1,4 +1,4 @@
-"""Large responses, the last resort for failures, and the late import of FastAPI."""
+"""Responses of every form and size, and what is imported only when it is asked for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import base64
 import io
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,59 +20,23 @@ from gramvec.server import responses
 from gramvec.server.app import Application, create_app
 from gramvec.server.routes import embed
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, post_bytes, read_all, running, running_app
+from http_support import PATIENCE, post_bytes, read_all, running
 
 
-def test_a_bug_is_answered_and_logged(embedder: Embedder, caplog: pytest.LogCaptureFixture) -> None:
-    class Broken:
-        def columns(self, *_: object, **__: object) -> list[str]:
-            raise ZeroDivisionError
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(embedder, name)
-
-    app = create_app(Settings(), Broken())  # type: ignore[arg-type]
-    with running_app(app) as server:
-        found = httpx.post(f"{server.url}/embed", json={"inputs": ["x"]}, headers={"x-request-id": "bug"})
-        again = httpx.post(f"{server.url}/similarity", json={"inputs": {"pairs": [["x", "y"]]}})
-    assert (found.status_code, found.json()["error_type"]) == (500, "backend")
-    assert again.status_code == 200
-    assert caplog.text.count("request bug failed") == 1
-
-
-def test_fastapi_is_imported_by_the_first_request_for_the_document() -> None:
-    script = (
-        "import sys, httpx\n"
-        "from gramvec.server.app import create_app\n"
-        "import gramvec\n"
-        "from http_support import running_app\n"
-        "from concurrent.futures import ThreadPoolExecutor\n"
-        "def loaded(): return 'fastapi' in sys.modules\n"
-        "with running_app(create_app(embedder=gramvec.load('sif'))) as server:\n"
-        "    found = [httpx.get(server.url + path).status_code for path in ('/health', '/ready')]\n"
-        "    found += [httpx.post(server.url + '/embed', json={'inputs': 'x'}).status_code, loaded()]\n"
-        "    with ThreadPoolExecutor(8) as pool:\n"
-        "        found += pool.map(lambda _: httpx.get(server.url + '/openapi.json').status_code, range(8))\n"
-        "    print(found, loaded())\n"
-    )
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{[200, 200, 200, False] + 8 * [200]} True\n"
-
-
-def test_large_answers_are_the_same_bytes_in_every_form(embedder: Embedder) -> None:
-    texts = [f"text number {number}" for number in range(700)]
+@pytest.mark.parametrize("count", [3, 700])
+def test_answers_are_the_same_bytes_in_every_form(embedder: Embedder, count: int) -> None:
+    texts = ["", "\n\t \N{GRINNING FACE}", *(f"text number {number}" for number in range(2, count))]
     expected = embedder.embed(texts, dimensions=200).astype("<f4")
-    assert expected.size > responses.PIECE_NUMBERS
+    assert (expected.size > responses.PIECE_NUMBERS) == (count == 700)
     forms = ["application/json", "application/octet-stream", "application/x-npy", "application/json; encoding=base64"]
     with running(Settings(), embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
         found = [client.post("/embed", json={"inputs": texts, "dimensions": 200}, headers={"accept": a}) for a in forms]
     as_json, raw, npy, in_base64 = found
-    for answer in found:
-        assert answer.status_code == 200
+    for answer, form in zip(found, forms, strict=True):
+        assert (answer.status_code, answer.headers["content-type"]) == (200, form)
         assert int(answer.headers["content-length"]) == len(answer.content)
     for answer in (raw, npy, in_base64):
-        assert answer.headers["x-shape"] == "700,200"
+        assert (answer.headers["x-shape"], answer.headers["x-dtype"]) == (f"{count},200", "float32")
     assert np.array(as_json.json(), "<f4").tobytes() == expected.tobytes()
     assert raw.content == expected.tobytes()
     assert np.load(io.BytesIO(npy.content), allow_pickle=False).tobytes() == expected.tobytes()
@@ -90,6 +53,30 @@ def test_a_large_matrix_and_its_best_are_the_same_in_pieces(embedder: Embedder) 
     assert np.array(matrix, np.float32).tobytes() == scores.tobytes()
     assert [row[0]["index"] for row in best] == scores.argmax(axis=1).tolist()
     assert all(len(row) == 2 for row in best)
+
+
+def test_what_is_not_asked_for_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FastAPI by the first request for the document, Prometheus's library by that for metrics, OpenTelemetry never."""
+    script = """
+import sys, httpx
+from concurrent.futures import ThreadPoolExecutor
+import gramvec
+from gramvec.server.app import create_app
+from http_support import running_app
+def told(*paths):
+    with ThreadPoolExecutor(8) as pool:
+        statuses = set(pool.map(lambda path: httpx.get(server.url + path).status_code, paths))
+    late = {"fastapi", "opentelemetry.sdk", "prometheus_client", "twisted", "aiohttp", "django"}
+    print(*statuses, *sorted(late & sys.modules.keys()))
+with running_app(create_app(embedder=gramvec.load("sif"))) as server:
+    print(httpx.post(server.url + "/embed", json={"inputs": "x"}).status_code)
+    told("/health", "/ready")
+    told("/metrics")
+    told(*["/openapi.json"] * 8)
+"""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["200", "200", "200 prometheus_client", "200 fastapi prometheus_client"]
 
 
 async def request_in_process(app: Application, path: str, body: Any) -> int:

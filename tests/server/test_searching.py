@@ -129,13 +129,6 @@ def test_bad_requests_are_one_sentence(client: httpx.Client, body: Any, status: 
     assert (answer.status_code, sentence in answer.json()["error"]) == (status, True), answer.text
 
 
-def test_without_an_index_it_is_404(embedder: gramvec.Embedder) -> None:
-    with running(Settings(), embedder) as server:
-        answer = httpx.post(f"{server.url}/search", json={"queries": "x"}, timeout=PATIENCE)
-        assert answer.status_code == 404
-        assert "start the service with --index NAME=FILE" in answer.json()["error"]
-
-
 def test_many_queries_leave_others_their_turn(
     server: RunningServer, index: gramvec.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,14 +176,6 @@ def test_many_queries_leave_others_their_turn(
     assert queue._present == 0
 
 
-def test_who_waited_beyond_the_deadline_is_refused(
-    server: RunningServer, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server.service.work_queue("searches"), "_deadline_seconds", -1.0)
-    answer = client.post("/search", json={"queries": QUERY})
-    assert (answer.status_code, answer.json()["error_type"]) == (429, "overloaded")
-
-
 def test_what_cannot_be_asked_for_does_not_wait(server: RunningServer, index: gramvec.Index) -> None:
     """It is refused before it is admitted."""
     queue = server.service.work_queue("searches")
@@ -205,15 +190,6 @@ def test_what_cannot_be_asked_for_does_not_wait(server: RunningServer, index: gr
         assert list(pool.map(ask, bodies)) == [422] * 24
         assert ask(b'{"queries": "parcel"}') == 200
     assert queue._present == 0
-
-
-def test_what_fails_in_the_thread_is_500_and_the_next_is_served(
-    server: RunningServer, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(Snapshot, "find", lambda *_: 1 / 0)
-        assert client.post("/search", json={"queries": QUERY}).status_code == 500
-    assert client.post("/search", json={"queries": QUERY}).status_code == 200
 
 
 def test_a_new_file_is_served_after_a_reload(tmp_path: Path, small: gramvec.Embedder) -> None:

@@ -13,12 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from conftest import ROOT
-from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.cli.serve import serve
 from gramvec.errors import InputError
 from gramvec.server.processes import run as http_server
 from gramvec.server.settings import Settings, settings_from
-from http_support import COMMAND, PATIENCE, post_bytes, read_all, served_process, until
+from http_support import COMMAND, PATIENCE, served_process, until
 
 pytestmark = pytest.mark.slow
 
@@ -73,37 +72,24 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(given: list[Set
     assert [key.get_secret_value() for key in settings.api_key] == ["a", "b"]
 
 
-def test_several_keys_come_from_one_variable(given: list[Settings]) -> None:
-    CliRunner().invoke(serve, [], env={"GRAMVEC_API_KEY": "first second"})
-    assert [key.get_secret_value() for key in given[0].api_key] == ["first", "second"]
-    assert "first" not in repr(given[0])
-
-
 @pytest.mark.parametrize(
-    ("arguments", "variable", "content"),
+    ("arguments", "variable", "content", "models"),
     [
-        (["--model", "sif", "--model", "gramvec-en"], "", ""),
-        ([], "sif gramvec-en", ""),
-        ([], "", 'model = ["sif", "gramvec-en"]'),
+        (["--model", "sif", "--model", "gramvec-en"], "", "", ("sif", "gramvec-en")),
+        ([], "sif gramvec-en", "", ("sif", "gramvec-en")),
+        ([], "", 'model = ["sif", "gramvec-en"]', ("sif", "gramvec-en")),
+        ([], "", 'model = "a model"', ("a model",)),
     ],
 )
-def test_several_models_by_flags_variable_or_file(
-    given: list[Settings], tmp_path: Path, arguments: list[str], variable: str, content: str
+def test_models_by_flags_variable_or_file(
+    given: list[Settings], tmp_path: Path, arguments: list[str], variable: str, content: str, models: tuple[str, ...]
 ) -> None:
     config = tmp_path / "gramvec.toml"
     config.write_text(content)
     environment = {"GRAMVEC_MODEL": variable} if variable else {}
     result = CliRunner().invoke(serve, ["--config", str(config), *arguments], env=environment)
     assert result.exit_code == 0, result.output
-    assert given[0].model == ("sif", "gramvec-en")
-
-
-def test_one_model_in_a_file_is_a_string_or_a_list(given: list[Settings], tmp_path: Path) -> None:
-    for content in ('model = "a model"', 'model = ["a model"]'):
-        config = tmp_path / "gramvec.toml"
-        config.write_text(content)
-        assert CliRunner().invoke(serve, ["--config", str(config)]).exit_code == 0
-    assert [one.model for one in given] == [("a model",), ("a model",)]
+    assert given[0].model == models
 
 
 @pytest.mark.parametrize(
@@ -115,6 +101,7 @@ def test_one_model_in_a_file_is_a_string_or_a_list(given: list[Settings], tmp_pa
         (["--device", "tpu"], ["--device", "tpu", "cuda"]),
         (["--host", ""], ["host"]),
         (["--queue-texts", "100"], ["queue_texts (100)", "max_texts (2048)"]),
+        (["--queue-characters", "100"], ["queue_characters (100) must be at least max_characters (65536)"]),
         (["--graceful-shutdown-seconds", "-1"], ["graceful_shutdown_seconds"]),
         (["--graceful-shutdown-seconds", "nan"], ["graceful_shutdown_seconds"]),
         (["--api-key", "with space"], ["api_key", "spaces"]),
@@ -170,10 +157,10 @@ def test_settings_refuse_what_they_do_not_know() -> None:
         settings_from({"ports": 1})
 
 
-def test_a_model_that_is_not_there_stops_the_start() -> None:
-    result = subprocess.run(
-        [*COMMAND, "--port", "0", "--model", "no-such-model"], capture_output=True, text=True, timeout=PATIENCE
-    )
+@pytest.mark.parametrize("options", [[], ["--model", "sif"], ["--workers", "2"]])
+def test_a_model_that_is_not_there_stops_the_start(options: list[str]) -> None:
+    command = [*COMMAND, "--port", "0", *options, "--model", "no-such-model"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 1
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
@@ -206,65 +193,6 @@ def test_a_signal_ends_an_idle_server_with_exit_code_0(sent: signal.Signals) -> 
         process.send_signal(sent)
         # Long before the grace time is over, or this would raise.
         assert process.wait(timeout=15) == 0
-
-
-def test_requests_in_flight_are_finished_while_new_ones_are_sent_away() -> None:
-    body = b'{"inputs": "slow to arrive"}'
-    with served_process("--graceful-shutdown-seconds", "60") as (process, port):
-        until(lambda: ready(port))
-        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as slow:
-            slow.sendall(post_bytes(body)[:-10])
-            # Answered on another connection, so the first part of the slow one has been read.
-            assert ready(port)
-            process.send_signal(signal.SIGTERM)
-            until(lambda: not ready(port))
-            base = f"http://127.0.0.1:{port}"
-            for answer in (httpx.get(f"{base}/ready"), httpx.post(f"{base}/embed", json={"inputs": "new"})):
-                assert (answer.status_code, answer.json()["error_type"]) == (503, "unhealthy")
-                assert answer.json()["error"] == "the service is shutting down"
-                assert answer.headers["retry-after"]
-                assert answer.headers["connection"] == "close"
-            assert httpx.get(f"{base}/health").status_code == 200
-            slow.sendall(body[-10:])
-            answer_bytes = read_all(slow)
-        assert answer_bytes.startswith(b"HTTP/1.1 200 ")
-        assert len(json.loads(answer_bytes.partition(b"\r\n\r\n")[2])[0]) == 300
-        assert process.wait(timeout=PATIENCE) == 0
-
-
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_sigterm_ends_in_the_grace_time_despite_stalled_clients(workers: str) -> None:
-    with served_process("--graceful-shutdown-seconds", "1", "--workers", workers) as (process, port):
-        until(lambda: ready(port))
-        address = ("127.0.0.1", port)
-        with (
-            socket.create_connection(address, timeout=PATIENCE) as half_a_body,
-            socket.create_connection(address, timeout=PATIENCE) as half_a_head,
-            socket.create_connection(address, timeout=PATIENCE) as silent,
-            socket.create_connection(address, timeout=PATIENCE) as never_reads,
-        ):
-            half_a_body.sendall(post_bytes(b'{"inputs": "x', length=1_000))
-            half_a_head.sendall(b"POST /embed HTTP/1.1\r\nhost: te")
-            never_reads.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-            never_reads.sendall(post_bytes(json.dumps({"inputs": ["x"] * 2_000}).encode()) * 3)
-            until(lambda: ready(port))
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=PATIENCE) == 0
-            assert b"shutting down" in read_all(half_a_body)
-            assert read_all(silent) == b""
-        assert process.stderr is not None
-        assert "Traceback" not in process.stderr.read()
-
-
-def test_log_lines_can_be_json() -> None:
-    with served_process("--log-format", "json") as (process, port):
-        until(lambda: ready(port))
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=PATIENCE) == 0
-        assert process.stderr is not None
-        lines = [json.loads(line) for line in process.stderr.read().splitlines()]
-    assert [line["message"] for line in lines if "ready" in line["message"]] == [f"{DEFAULT_MODEL} is ready on cpu"]
-    assert all({"time", "level", "logger", "message"} <= line.keys() for line in lines)
 
 
 def test_why_it_does_not_start_is_json_where_the_lines_are() -> None:

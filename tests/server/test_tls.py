@@ -157,25 +157,6 @@ def test_what_is_no_handshake_is_left(files: Files, embedder: Embedder) -> None:
         until(lambda: server.connections == 0)
 
 
-def test_clients_without_a_certificate_are_turned_away(files: Files, embedder: Embedder) -> None:
-    with running(files, embedder, tls_client_ca=files.ca) as server:
-        with pytest.raises(httpx.TransportError), asks(server.port, files.client()) as client:
-            client.get("/health")
-        other = Files(files.folder)
-        stranger = ssl.create_default_context(cafile=files.folder / "ca.pem")
-        other.authority.issue_cert("client@example.org").configure_cert(stranger)
-        stranger.check_hostname, stranger.verify_mode = False, ssl.CERT_NONE
-        with pytest.raises(httpx.TransportError), asks(server.port, stranger) as client:
-            client.get("/health")
-        until(lambda: server.connections == 0)
-
-
-def test_a_client_with_a_certificate_is_served(files: Files, embedder: Embedder) -> None:
-    context = files.client(known=True)
-    with running(files, embedder, tls_client_ca=files.ca) as server, asks(server.port, context) as client:
-        assert client.post("/embed", json={"inputs": "a"}).status_code == 200
-
-
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_other_authorities_of_clients_are_taken_by_new_workers_and_refused_by_one_process(
     files: Files, workers: str

@@ -22,7 +22,7 @@ from gramvec import Embedder, native
 from gramvec.cli.serve import serve
 from gramvec.runtime.ort import why_no_cuda
 from gramvec.server.settings import Settings
-from http_support import COMMAND, PATIENCE, children, post_bytes, read_all, served_process, serves, until
+from http_support import PATIENCE, children, post_bytes, read_all, served_process, serves, until
 
 pytestmark = pytest.mark.slow
 
@@ -66,33 +66,6 @@ def test_workers_give_the_same_bytes_and_ids_of_their_own(embedder: Embedder) ->
     assert len(set(ids)) == len(ids)
 
 
-def test_a_killed_worker_is_replaced_and_requests_go_on() -> None:
-    with served_process("--workers", "2") as (process, port):
-        until(lambda: len(children(process)) == 2)
-        before = children(process)
-        killed = min(before)
-        until(lambda: running_workers(port) == 2)
-        expected = embedded(port, "text").content
-        os.kill(killed, signal.SIGKILL)
-        until(lambda: killed not in children(process))
-        (survivor,) = before - {killed}
-        assert all(embedded(port, "text").content == expected for _ in range(10))
-        until(lambda: len(children(process)) == 2)
-        until(lambda: len({process_of(embedded(port, "text")) for _ in range(10)}) == 2)
-        os.kill(survivor, signal.SIGKILL)
-        until(lambda: not children(process) & before)
-        # Only the replacement is left to answer.
-        assert all(embedded(port, "text").content == expected for _ in range(10))
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=PATIENCE) == 0
-        assert process.stderr is not None
-        log = process.stderr.read()
-    assert (
-        len(re.findall(rf"a worker \(process ({killed}|{survivor})\) was ended by SIGKILL and is replaced", log)) == 2
-    )
-    assert "Traceback" not in log
-
-
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_all_workers_after_the_requests_in_flight(sent: signal.Signals) -> None:
     body = b'{"inputs": "slow to arrive"}'
@@ -130,19 +103,6 @@ def running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def test_a_model_that_is_not_there_is_one_sentence() -> None:
-    result = subprocess.run(
-        [*COMMAND, "--port", "0", "--workers", "2", "--model", "no-such-model"],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert result.returncode == 1
-    assert result.stderr.splitlines()[-1].startswith("Error: ")
-    assert "no-such-model" in result.stderr.splitlines()[-1]
-    assert "Traceback" not in result.stderr
 
 
 def test_cuda_is_refused_with_workers(monkeypatch: pytest.MonkeyPatch) -> None:
