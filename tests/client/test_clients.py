@@ -105,23 +105,6 @@ def test_openai_with_one_text_nulls_and_other_dialects_of_null(client: Any, embe
         assert same([answer.data[0].embedding], embedder.embed(["vehicals"]))
 
 
-def test_openai_with_as_many_texts_as_it_may_send(client: Any, embedder: Embedder) -> None:
-    texts = [f"text number {number}" for number in range(2_048)]
-    answer = client.embeddings.create(model=DEFAULT_MODEL, input=texts)
-    assert same([one.embedding for one in answer.data], embedder.embed(texts))
-
-
-def test_the_asynchronous_openai_client(server: RunningServer, embedder: Embedder) -> None:
-    async def ask() -> list[Any]:
-        async with openai.AsyncOpenAI(
-            base_url=f"{server.url}/v1", api_key=KEY, http_client=httpx2.AsyncClient(trust_env=False, timeout=PATIENCE)
-        ) as client:
-            asked = [client.embeddings.create(model=DEFAULT_MODEL, input=text) for text in TEXTS]
-            return list(await asyncio.gather(*asked))
-
-    assert same([answer.data[0].embedding for answer in asyncio.run(ask())], embedder.embed(TEXTS))
-
-
 def test_openai_lists_and_retrieves_models(client: Any) -> None:
     assert [model.id for model in client.models.list()] == [DEFAULT_MODEL]
     model = client.models.retrieve(DEFAULT_MODEL)
@@ -220,14 +203,6 @@ def test_hugging_face_shows_what_was_wrong(server: RunningServer) -> None:
         stranger.feature_extraction("a")
 
 
-def test_the_asynchronous_hugging_face_client(server: RunningServer, embedder: Embedder) -> None:
-    async def ask() -> Any:
-        async with huggingface_hub.AsyncInferenceClient(model=f"{server.url}/embed", token=KEY) as client:
-            return await client.feature_extraction(TEXTS)
-
-    assert same(asyncio.run(ask()), embedder.embed(TEXTS))
-
-
 # langchain
 
 
@@ -262,23 +237,6 @@ def test_langchain_embeds(server: RunningServer, embedder: Embedder, synchronous
             return await asynchronous.aembed_documents(TEXTS)
 
     assert same(asyncio.run(ask()), expected)
-
-
-def test_langchain_is_told_which_setting_to_change(server: RunningServer, synchronous: Any) -> None:
-    class Words:
-        """Stands for tiktoken's encoding, which would be fetched from the network."""
-
-        def encode_ordinary(self, text: str) -> list[int]:
-            return [len(word) for word in text.split()]
-
-        def encode(self, text: str, **_: Any) -> list[int]:
-            return self.encode_ordinary(text)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tiktoken.encoding_for_model", lambda _: Words())
-        patch.setattr("tiktoken.get_encoding", lambda _: Words())
-        with pytest.raises(openai.BadRequestError, match="check_embedding_ctx_length=False"):
-            chain(server, http_client=synchronous).embed_documents(["a fast car"])
 
 
 # llama-index: 210 MB, so not among what `make test` installs

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import gramvec
-from conftest import MODELS, SHIPPED
 from gramvec.errors import BundleError
 from gramvec_training.export.bundle import ChosenChunks
 from reliability.support import SAMPLES, small_bundle
@@ -72,16 +71,9 @@ def flip(file: Path, place: float) -> None:
         opened.write(bytes([byte ^ 0x10]))
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("name", [name for name in FILES if name != "manifest.json"])
-def test_a_flipped_bit_anywhere_is_refused(bundle: Path, name: str, place: str) -> None:
-    flip(bundle / name, PLACES[place])
-    assert str(bundle / name) in refusal(bundle)
-
-
-@pytest.mark.parametrize("precision", ["float16", "int8"])
-def test_a_flipped_bit_in_any_file_of_another_precision_is_refused(tmp_path: Path, precision: str) -> None:
-    """These may have files of their own."""
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+def test_a_flipped_bit_in_any_file_is_refused(tmp_path: Path, precision: str) -> None:
+    """A precision may have files of its own."""
     bundle = small_bundle(tmp_path / "small", memo=ChosenChunks(["fast", "car"], ["t c"]), precision=precision)
     gramvec.load(bundle, device="cpu").close()
     for file in bundle.iterdir():
@@ -113,25 +105,6 @@ def test_a_flipped_bit_in_the_manifest_is_refused_or_seen_in_the_digest(bundle: 
         opened.close()
     before.close()
     assert refused > len(places) / 2
-
-
-def shipped_files() -> list[tuple[str, str]]:
-    # The default model is 100 MB; its files are of the same kinds.
-    name = min(SHIPPED, key=lambda one: (MODELS / one / "model.onnx.data").stat().st_size)
-    return [(name, file.name) for file in sorted((MODELS / name).iterdir())]
-
-
-@pytest.mark.parametrize(("model", "name"), shipped_files())
-def test_a_flipped_bit_in_a_shipped_model_is_refused(tmp_path: Path, model: str, name: str) -> None:
-    copy = tmp_path / model
-    copy.mkdir()
-    for file in (MODELS / model).iterdir():
-        if file.name == name:
-            shutil.copy(file, copy)
-        else:
-            (copy / file.name).symlink_to(file)
-    flip(copy / name, 0.0 if name == "manifest.json" else 0.7)
-    assert str(copy / name) in refusal(copy)
 
 
 def with_matching_digests(bundle: Path, change: Callable[[dict[str, Any]], None] = lambda _: None) -> None:

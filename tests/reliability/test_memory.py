@@ -105,12 +105,6 @@ def test_ten_bodies_of_a_gigabyte_at_once(server: Server) -> None:
         connection.close()
 
 
-def test_a_text_of_ten_megabytes_is_refused(server: Server) -> None:
-    body = json.dumps({"inputs": "long text " * 1_000_000}).encode()
-    (answer,) = ask(server.at, closing(post_bytes(body)))
-    assert (answer.status, answer.error_type) == (413, "too_large")
-
-
 def test_a_text_over_its_limit_in_a_body_within_it_is_refused_again_and_again(server: Server) -> None:
     body = json.dumps({"inputs": "long text " * 800_000}).encode()
     with httpx.Client(base_url=server.at.url, timeout=PATIENCE) as client:

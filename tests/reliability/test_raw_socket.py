@@ -343,13 +343,3 @@ def test_requests_with_pieces_lost_doubled_and_changed(
         assert answer.status < 500
         assert is_ours(answer)
     assert is_normal(ask(held.server, LAST)[0])
-
-
-@pytest.mark.parametrize("first", [40, 5_000, 60_000, 69_000])
-def test_a_large_head_is_refused_wherever_it_is_cut(held: Watched, first: int) -> None:
-    sent = GET + b"x: " + b"a" * 70_000 + b"\r\n\r\n"
-    with held.server.connect() as connection:
-        connection.sendall(sent[:first])
-        time.sleep(0.05)  # or the pieces arrive as one
-        connection.sendall(sent[first:])
-        assert [answer.status for answer in answers(received(connection))] == [431]

@@ -88,12 +88,11 @@ def test_nothing_accepted_is_lost(workers: str, stalled: bool) -> None:
             half = post_bytes(body).replace(b"host: test", b"host: test\r\nexpect: 100-continue")[: -len(body)]
             connection.sendall(half)
             assert connection.recv(1_000).startswith(b"HTTP/1.1 100 ")  # it is being read
+        unread = post_bytes(json.dumps({"inputs": ["x"] * 2_000}).encode()) * 2
+        parts = [post_bytes(body, length=1_000), post_bytes(body)[:40], unread]
         for number, connection in enumerate(asleep):
-            if number % 2:
-                connection.sendall(post_bytes(body, length=1_000))
-            else:
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-                connection.sendall(post_bytes(json.dumps({"inputs": ["x"] * 2_000}).encode()) * 2)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            connection.sendall(parts[number % 3])
 
         async def load_and_stop() -> None:
             clients = [asyncio.create_task(outcomes.client(port, number)) for number in range(CLIENTS)]
@@ -111,6 +110,8 @@ def test_nothing_accepted_is_lost(workers: str, stalled: bool) -> None:
             assert answer.status == 200
             assert np.array(json.loads(answer.body), np.float32).tobytes() == expected.tobytes()
         assert process.wait(timeout=PATIENCE) == 0
+        for connection in asleep[::3]:
+            assert b"shutting down" in received(connection)
         for connection in [*accepted, *asleep]:
             connection.close()
         assert process.stderr is not None
