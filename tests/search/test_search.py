@@ -285,6 +285,14 @@ def test_a_value_of_another_kind_is_named(tmp_path: Path, small: gramvec.Embedde
         gramvec.Index.build(tmp_path / "y", rows, model=small, filters=["m"])
 
 
+@pytest.mark.parametrize("name", ["", "\udcff", "x" * 201])
+def test_a_name_that_a_manifest_cannot_hold_is_refused(tmp_path: Path, small: gramvec.Embedder, name: str) -> None:
+    for where in ({"column": name}, {"id_column": name}, {"filters": [f"{name}:number"]}):
+        with pytest.raises(InputError, match="a column's name"):
+            gramvec.Index.build(tmp_path / "x", [], model=small, **where)  # type: ignore[arg-type]
+        assert not (tmp_path / "x").exists()
+
+
 def test_rows_are_added_removed_and_replaced(records: gramvec.Index, small: gramvec.Embedder) -> None:
     before = records.digest
     assert records.add([{"key": "e", "text": "new shoes", "price": 7}]) == 5

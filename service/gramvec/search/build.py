@@ -16,13 +16,12 @@ from gramvec.bulk.embed_file import COLUMN, BulkError, Done, Interrupted, Watche
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
 from gramvec.search.documents import DocumentEncoder, Encoded
-from gramvec.search.filters import columns_of
+from gramvec.search.filters import check_name, columns_of
 from gramvec.search.folder import (
     JOURNAL,
     LETTERS,
     LOCK,
     MANIFEST,
-    MOST_LABEL,
     MOST_MANIFEST,
     VECTORS,
     FilterColumn,
@@ -99,9 +98,9 @@ def build_index(
     tantivy()  # raises InputError where it is missing, before the work
     if embedder.space != "semantic":
         raise InputError("an index compares meaning and letters by itself; leave out space")
-    for name in (column, id_column or "", *filters):
-        if len(name) > MOST_LABEL:
-            raise InputError(f"a column's name of over {MOST_LABEL} characters cannot be kept; give it a shorter one")
+    check_name(column)
+    if id_column is not None:
+        check_name(id_column)
     if resume and source == STDIN:
         raise InputError("--resume needs a file to read from: a pipe cannot be read twice")
     made = _make_folder(output)

@@ -14,8 +14,10 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from gramvec.errors import InputError, quoted
+from gramvec.text.inputs import has_surrogate
 
 MOST_COLUMNS = 16
+MOST_NAME = 200
 MOST_WANTED = 1_000
 MOST_VALUE_BYTES = 1024
 # Whole numbers up to here are exact as float64, which numbers are compared as.
@@ -72,6 +74,7 @@ def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> li
         name, colon, kind = one.rpartition(":")
         if not colon or kind not in KINDS:
             name, kind = one, ""
+        check_name(name)
         values = [record[name] for record in records if record.get(name) not in (None, "")]
         if records and not values:
             raise InputError(f"no row has a value in {quoted(name)}; name a column of the input with --filter")
@@ -81,6 +84,14 @@ def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> li
     if len(found) > MOST_COLUMNS:
         raise InputError(f"{len(found)} columns to filter by; an index takes {MOST_COLUMNS}: leave some out")
     return found
+
+
+def check_name(name: str) -> None:
+    """Raise InputError for a column's name that the manifest of an index cannot hold."""
+    if len(name) > MOST_NAME:
+        raise InputError(f"a column's name of over {MOST_NAME} characters cannot be kept; give it a shorter one")
+    if not name or has_surrogate(name):
+        raise InputError(f"a column's name: must be text that is not empty, got {name!r}; rename the column")
 
 
 def _guessed(values: Sequence[Any]) -> FieldKind:

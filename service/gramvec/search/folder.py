@@ -26,13 +26,12 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gramvec.errors import InputError
-from gramvec.search.filters import MOST_COLUMNS, Column, FieldKind
+from gramvec.search.filters import MOST_COLUMNS, MOST_NAME, Column, FieldKind
 from gramvec.tables.staging import check_place, whole
 
 FORMAT = 2
 MANIFEST, JOURNAL, LOCK = "manifest.json", "building.json", ".lock"
 LETTERS, VECTORS, SIGNS, CHECKED = "letters", "vectors.bin", "signs.bin", "checked.json"
-MOST_LABEL = 200
 MOST_ROWS = 2**31 - 1
 # Sizes that are read into memory: of a manifest, of tantivy's list of segments, of the list of files that were checked.
 MOST_MANIFEST, MOST_META, MOST_CHECKED = 1 << 16, 1 << 24, 1 << 22
@@ -45,7 +44,7 @@ _GENERATION = re.compile(r"[0-9a-f]{16}")
 _FILE = re.compile(r"[0-9a-f]{32}(\.\d+)?\.\w{1,20}|meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|\.tmp\w*")
 _DIGEST = r"[0-9a-f]{64}"
 
-Label = Annotated[str, Field(min_length=1, max_length=MOST_LABEL)]
+Label = Annotated[str, Field(min_length=1, max_length=MOST_NAME)]
 
 
 class FilterColumn(BaseModel):
