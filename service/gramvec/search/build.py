@@ -24,7 +24,6 @@ from gramvec.search.folder import (
     MANIFEST,
     MOST_MANIFEST,
     VECTORS,
-    FilterColumn,
     IndexManifest,
     engine_errors,
     read_bounded,
@@ -117,11 +116,10 @@ def build_index(
                 first = next(blocks, None)
                 if first is not None:
                     blocks = chain([first], blocks)
-                found = columns_of(filters, records_of(first) if first is not None else [])
                 manifest = IndexManifest(
                     generation=secrets.token_hex(8), model=embedder.name, digest=embedder.digest,
                     dimensions=embedder.dimension, column=column, id=id_column,
-                    filters=tuple(FilterColumn(column=one.name, kind=one.kind) for one in found),
+                    filters=columns_of(filters, records_of(first) if first is not None else []),
                 )  # fmt: skip
                 left = manifest, []
             build = _Build(output, job, *left)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
 from gramvec.lexical.letters import tokens
-from gramvec.search.filters import Column, value_of
+from gramvec.search.filters import FilterColumn, value_of
 from gramvec.search.folder import IndexManifest
 from gramvec.search.signs import signs_of
 from gramvec.search.vectors import Bytes, checksums, quantize_rows, unit_vectors
@@ -50,7 +50,6 @@ class DocumentEncoder:
     ) -> None:
         self._embedder, self._manifest, self._unit = embedder, manifest, unit
         self._truncate, self._on_error = truncate, on_error
-        self._columns = manifest.columns
 
     def encode(self, block: Block) -> Encoded:
         """Return the rows of a block.
@@ -105,9 +104,8 @@ class DocumentEncoder:
             raise InputError(str(error)) from None
         except InputError as error:
             raise InputError(str(error).removeprefix(f"line {number}: ")) from None
-        return RawDocument(
-            self._id(number, record), line, tokens(text), [self._value(column, record) for column in self._columns]
-        )
+        values = [self._value(by, record) for by in self._manifest.filters]
+        return RawDocument(self._id(number, record), line, tokens(text), values)
 
     def _id(self, number: int, record: dict[str, Any]) -> str:
         name = self._manifest.id
@@ -123,14 +121,14 @@ class DocumentEncoder:
             )
         return str(value)
 
-    def _value(self, column: Column, record: dict[str, Any]) -> Any:
-        value = record.get(column.name)
+    def _value(self, by: FilterColumn, record: dict[str, Any]) -> Any:
+        value = record.get(by.column)
         if value is None or value == "":
             return None
         try:
-            return value_of(column.kind, value)
+            return value_of(by.kind, value)
         except (ValueError, TypeError, OverflowError):
             raise InputError(
-                f"{quoted(str(value)[:100])} in {quoted(column.name)} is not a {column.kind} to filter by; mend it, or"
-                f" build with --filter {column.name}:text"
+                f"{quoted(str(value)[:100])} in {quoted(by.column)} is not a {by.kind} to filter by; mend it, or"
+                f" build with --filter {by.column}:text"
             ) from None

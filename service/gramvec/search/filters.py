@@ -9,9 +9,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import orjson
+from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.errors import InputError, quoted
 from gramvec.text.inputs import has_surrogate
@@ -24,11 +25,11 @@ MOST_VALUE_BYTES = 1024
 MOST_EXACT = 1 << 53
 
 FieldKind = Literal["text", "number", "date"]
-KINDS: tuple[FieldKind, ...] = ("text", "number", "date")
 Scalar = str | int | float | bool
 # A column -> a value, a list of values one of which a row has, or bounds as in {"gte": 10, "lt": 20}.
 Where = Mapping[str, Scalar | Sequence[Scalar] | Mapping[str, Scalar]]
 FilterValue = str | float | datetime
+Label = Annotated[str, Field(min_length=1, max_length=MOST_NAME)]
 
 BOUNDS = {"gt": False, "gte": True, "lt": False, "lte": True}
 _OPERATORS = {">=": "gte", "<=": "lte", ">": "gt", "<": "lt"}
@@ -36,10 +37,12 @@ _CONDITION = re.compile(r"(.+?)(>=|<=|>|<|=|:)(.*)", re.DOTALL)
 _RANGE = re.compile(r"([\[{])\s*(\S.*?)\s+TO\s+(.*?\S)\s*([\]}])", re.DOTALL)
 
 
-class Column(NamedTuple):
+class FilterColumn(BaseModel):
     """A column that searches can be narrowed by, and the kind of its values."""
 
-    name: str
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    column: Label
     kind: FieldKind
 
 
@@ -52,8 +55,8 @@ class Range(NamedTuple):
     with_upper: bool
 
 
-# Name and kind of a column, with its values, sorted and each once, or its bounds: equal for conditions of one meaning.
-Conditions = tuple[tuple[Column, tuple[FilterValue, ...] | Range], ...]
+# A column, with its values, sorted and each once, or its bounds: equal for conditions of one meaning.
+Conditions = tuple[tuple[FilterColumn, tuple[FilterValue, ...] | Range], ...]
 
 
 def text_of(value: Any) -> str:
@@ -63,27 +66,27 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> list[Column]:
+def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> tuple[FilterColumn, ...]:
     """Return the columns of `NAME` or `NAME:KIND`; a kind that is not given follows from the first records.
 
     Raises:
         InputError: a column is named twice, there are too many, or no record has a value in one.
     """
-    found: list[Column] = []
+    found: list[FilterColumn] = []
     for one in named:
         name, colon, kind = one.rpartition(":")
-        if not colon or kind not in KINDS:
+        if not colon or kind not in get_args(FieldKind):
             name, kind = one, ""
         check_name(name)
         values = [record[name] for record in records if record.get(name) not in (None, "")]
         if records and not values:
             raise InputError(f"no row has a value in {quoted(name)}; name a column of the input with --filter")
-        found.append(Column(name, kind if kind else _guessed(values)))  # type: ignore[arg-type]
-    if len({column.name for column in found}) < len(found):
+        found.append(FilterColumn(column=name, kind=kind or _guessed(values)))  # type: ignore[arg-type]
+    if len({one.column for one in found}) < len(found):
         raise InputError("a column to filter by is named twice; leave one out")
     if len(found) > MOST_COLUMNS:
         raise InputError(f"{len(found)} columns to filter by; an index takes {MOST_COLUMNS}: leave some out")
-    return found
+    return tuple(found)
 
 
 def check_name(name: str) -> None:
@@ -162,7 +165,7 @@ def parsed(conditions: Iterable[str]) -> dict[str, Any]:
     return where
 
 
-def conditions_of(columns: Collection[Column], where: Where | None) -> Conditions:
+def conditions_of(columns: Collection[FilterColumn], where: Where | None) -> Conditions:
     """Return the checked conditions of `where`, equal for what means the same: 9 and "9" do.
 
     Raises:
@@ -172,7 +175,7 @@ def conditions_of(columns: Collection[Column], where: Where | None) -> Condition
         return ()
     if not isinstance(where, Mapping):
         raise InputError('where: must be columns with their values, as in {"team": "post"}', field="where")
-    known = {column.name: column for column in columns}
+    known = {one.column: one for one in columns}
     found = []
     for name, given in where.items():
         if name not in known:
@@ -184,46 +187,46 @@ def conditions_of(columns: Collection[Column], where: Where | None) -> Condition
             )
         column = known[name]
         found.append((column, _bounds(column, given) if isinstance(given, Mapping) else _values(column, given)))
-    return tuple(sorted(found, key=lambda one: one[0].name))
+    return tuple(sorted(found, key=lambda one: one[0].column))
 
 
-def _values(column: Column, given: Any) -> tuple[FilterValue, ...]:
+def _values(by: FilterColumn, given: Any) -> tuple[FilterValue, ...]:
     values = [given] if isinstance(given, Scalar) else given
     if not isinstance(values, list | tuple) or not all(isinstance(one, Scalar) for one in values):
         raise InputError(
-            f"{quoted(column.name)} is to be equal to a text, a number, true or false, one of a list of them, or within"
+            f"{quoted(by.column)} is to be equal to a text, a number, true or false, one of a list of them, or within"
             ' bounds as in {"gte": 10}',
             field="where",
         )
     if len(values) > MOST_WANTED:
-        raise InputError(f"{len(values)} values of {quoted(column.name)}; give at most {MOST_WANTED}", field="where")
-    return tuple(sorted({_wanted(column, one) for one in values}))
+        raise InputError(f"{len(values)} values of {quoted(by.column)}; give at most {MOST_WANTED}", field="where")
+    return tuple(sorted({_wanted(by, one) for one in values}))
 
 
-def _bounds(column: Column, given: Mapping[Any, Any]) -> Range:
+def _bounds(by: FilterColumn, given: Mapping[Any, Any]) -> Range:
     if not given or not given.keys() <= BOUNDS.keys():
-        raise InputError(f'bounds of {quoted(column.name)} are gt, gte, lt and lte, as in {{"gte": 10}}', field="where")
-    if column.kind == "text":
-        raise InputError(f"{quoted(column.name)} holds text, which has no bounds; give values", field="where")
+        raise InputError(f'bounds of {quoted(by.column)} are gt, gte, lt and lte, as in {{"gte": 10}}', field="where")
+    if by.kind == "text":
+        raise InputError(f"{quoted(by.column)} holds text, which has no bounds; give values", field="where")
     if {"gt", "gte"} <= given.keys() or {"lt", "lte"} <= given.keys():
-        raise InputError(f"two bounds of {quoted(column.name)} on one side; give one", field="where")
+        raise InputError(f"two bounds of {quoted(by.column)} on one side; give one", field="where")
     ends: list[tuple[FilterValue | None, bool]] = []
     for names in (("gt", "gte"), ("lt", "lte")):
         name = next((one for one in names if one in given), None)
-        ends.append((None, True) if name is None else (_wanted(column, given[name]), BOUNDS[name]))
+        ends.append((None, True) if name is None else (_wanted(by, given[name]), BOUNDS[name]))
     return Range(ends[0][0], ends[1][0], ends[0][1], ends[1][1])
 
 
-def _wanted(column: Column, value: Any) -> FilterValue:
+def _wanted(by: FilterColumn, value: Any) -> FilterValue:
     try:
-        return value_of(column.kind, value)
+        return value_of(by.kind, value)
     except (ValueError, TypeError, OverflowError):
         raise InputError(
-            f"{quoted(column.name)} holds {column.kind}s, and {quoted(text_of(value)[:100])} is not one", field="where"
+            f"{quoted(by.column)} holds {by.kind}s, and {quoted(text_of(value)[:100])} is not one", field="where"
         ) from None
 
 
-def query_of(tantivy: Any, schema: Any, fields: Mapping[Column, str], conditions: Conditions) -> Any:
+def query_of(tantivy: Any, schema: Any, fields: Mapping[FilterColumn, str], conditions: Conditions) -> Any:
     """Return the query of tantivy that the rows within all conditions match."""
     kinds = {"number": tantivy.FieldType.Float, "date": tantivy.FieldType.Date}
     every = []

@@ -26,7 +26,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gramvec.errors import InputError
-from gramvec.search.filters import MOST_COLUMNS, MOST_NAME, Column, FieldKind
+from gramvec.search.filters import MOST_COLUMNS, FilterColumn, Label
 from gramvec.tables.staging import check_place, whole
 
 FORMAT = 2
@@ -43,17 +43,6 @@ BUILD = "build one with gramvec index build"
 _GENERATION = re.compile(r"[0-9a-f]{16}")
 _FILE = re.compile(r"[0-9a-f]{32}(\.\d+)?\.\w{1,20}|meta\.json|\.managed\.json|\.tantivy-(writer|meta)\.lock|\.tmp\w*")
 _DIGEST = r"[0-9a-f]{64}"
-
-Label = Annotated[str, Field(min_length=1, max_length=MOST_NAME)]
-
-
-class FilterColumn(BaseModel):
-    """A column that searches can be narrowed by."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-    column: Label
-    kind: FieldKind
 
 
 class IndexManifest(BaseModel):
@@ -77,14 +66,9 @@ class IndexManifest(BaseModel):
     next_id: Annotated[int, Field(ge=0, le=1 << 62)] = 0
 
     @property
-    def columns(self) -> list[Column]:
-        """The columns that searches can be narrowed by."""
-        return [Column(one.column, one.kind) for one in self.filters]
-
-    @property
-    def fields(self) -> dict[Column, str]:
-        """The names of tantivy's fields of these columns."""
-        return {column: f"filter{at}" for at, column in enumerate(self.columns)}
+    def fields(self) -> dict[FilterColumn, str]:
+        """The names of tantivy's fields of the columns that searches can be narrowed by."""
+        return {column: f"filter{at}" for at, column in enumerate(self.filters)}
 
 
 def tantivy() -> Any:

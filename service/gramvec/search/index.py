@@ -7,6 +7,8 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
@@ -20,10 +22,7 @@ from gramvec.errors import InputError
 from gramvec.runtime.base import Device
 from gramvec.search.build import add_to_index, build_index, check_model, remove_from_index
 from gramvec.search.filters import Where, conditions_of
-from gramvec.search.folder import (
-    IndexManifest,
-    size_of,
-)
+from gramvec.search.folder import IndexManifest, size_of
 from gramvec.search.snapshot import Hit, Only, Record, Snapshot
 from gramvec.search.vectors import unit_vectors
 from gramvec.text.inputs import iterated, no_text
@@ -75,7 +74,7 @@ class Index:
             self._embedder = model
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _opened_again, (self.path, self._model, self._device, self.threads)
+        return partial(Index, model=self._model, device=self._device, threads=self.threads), (self.path,)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], **options: Any) -> Index:
@@ -192,14 +191,13 @@ class Index:
         """Yield what `search` returns for each of any number of queries, in bounded memory."""
         snapshot = self.snapshot()
         check_k(k)
-        check_only(only)
-        conditions = conditions_of(self.manifest.columns, where)
+        if only is not None and only not in get_args(Only):
+            raise InputError(f"only: must be 'letters' or 'meaning', got {only!r}; leave it out for both", field="only")
+        conditions = conditions_of(self.manifest.filters, where)
         waiting = iterated(queries)
         while texts := list(islice(waiting, TOGETHER)):
             prepared = self.embedder.prepare(texts, truncate=truncate)
-            units = None
-            if only != "letters":
-                units = unit_vectors(self.embedder, prepared)
+            units = None if only == "letters" else unit_vectors(self.embedder, prepared)
             for found in snapshot.find(prepared, units, k, conditions, only):
                 yield snapshot.hits(found)
 
@@ -235,20 +233,10 @@ class Index:
         return len(self)
 
 
-def _opened_again(path: Path, model: Any, device: Device, threads: int) -> Index:
-    return Index(path, model=model, device=device, threads=threads)
-
-
 def check_k(k: int) -> None:
     """Raise InputError if k is not a whole number from 1 to 10,000."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_HITS:
         raise InputError(f"k: must be a whole number from 1 to {MOST_HITS:,}, got {k!r}", field="k")
-
-
-def check_only(only: object) -> None:
-    """Raise InputError if `only` is not a part of a score."""
-    if only is not None and only not in get_args(Only):
-        raise InputError(f"only: must be 'letters' or 'meaning', got {only!r}; leave it out for both", field="only")
 
 
 def records_in(records: Any) -> Iterable[Any]:
@@ -268,34 +256,23 @@ def records_in(records: Any) -> Iterable[Any]:
     return iterated(records)
 
 
-class spooled:  # noqa: N801 - read as a function
-    """A file of JSON lines with these records, which lies beside nothing and is gone afterwards."""
+@contextmanager
+def spooled(records: Any, column: str) -> Iterator[Path]:
+    """Give a file of JSON lines with these records, which is gone afterwards."""
+    given = records_in(records)
+    with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
+        path = Path(folder) / "records.jsonl"
+        with path.open("wb") as file:
+            file.writelines(_line(place, one, column) for place, one in enumerate(given))
+        yield path
 
-    def __init__(self, records: Any, column: str) -> None:
-        self._records = records_in(records)
-        self._column = column
 
-    def __enter__(self) -> Path:
-        self._folder = tempfile.TemporaryDirectory(prefix="gramvec-")
-        path = Path(self._folder.name) / "records.jsonl"
-        try:
-            with path.open("wb") as file:
-                for place, one in enumerate(self._records):
-                    file.write(self._line(place, one))
-        except BaseException:
-            self._folder.cleanup()
-            raise
-        return path
-
-    def _line(self, place: int, one: object) -> bytes:
-        record = {self._column: str(one)} if isinstance(one, str) else one
-        if not isinstance(record, dict):
-            said = str(no_text(place, one)).replace("text", "record", 1).replace("give str", "give a text or a dict")
-            raise InputError(said, index=place)
-        try:
-            return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
-        except TypeError as error:
-            raise InputError(f"record {place} has no form in JSON ({error})", index=place) from error
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+def _line(place: int, one: object, column: str) -> bytes:
+    record = {column: str(one)} if isinstance(one, str) else one
+    if not isinstance(record, dict):
+        said = str(no_text(place, one)).replace("text", "record", 1).replace("give str", "give a text or a dict")
+        raise InputError(said, index=place)
+    try:
+        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError as error:
+        raise InputError(f"record {place} has no form in JSON ({error})", index=place) from error

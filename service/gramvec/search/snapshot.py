@@ -191,13 +191,12 @@ class Snapshot:
         """Return the rows within conditions, ascending."""
         found = self._allowed.get(conditions)
         if found is None:
-            with engine_errors(self.path):
-                query = query_of(self._engine, self._schema, self._fields, conditions)
-                order = self._engine.Order.Asc
-                # Tantivy takes memory for as many documents as are asked for.
-                number = max(int(self._searcher.search(query, 1).count), 1)
-                hits = self._searcher.search(query, number, count=False, order_by_field="row", order=order)
-                found = np.fromiter((row for row, _ in hits.hits), np.int64)
+            query = query_of(self._engine, self._schema, self._fields, conditions)
+            # Tantivy takes memory for as many documents as are asked for.
+            number = max(int(self._searcher.search(query, 1).count), 1)
+            order = self._engine.Order.Asc
+            hits = self._searcher.search(query, number, count=False, order_by_field="row", order=order).hits
+            found = np.fromiter((row for row, _ in hits), np.int64)
             with self._keeping:
                 self._allowed[conditions] = found
                 while len(self._allowed) > 1 and (
@@ -213,13 +212,13 @@ class Snapshot:
 
     def _of_rows(self, rows: Int64s, cosines: Floats) -> Found:
         """Return the documents of rows, in that order."""
-        places = {row: at for at, row in enumerate(rows.tolist())}
-        hits = self._searcher.search(self._with_rows(places), max(len(places), 1), count=False).hits if places else []
+        if not len(rows):
+            return Found([], [])
+        hits = self._searcher.search(self._with_rows(rows.tolist()), len(rows), count=False).hits
         addresses = [one for _, one in hits]
-        order = sorted(
-            zip((places[row] for row in self._rows(addresses)), addresses, strict=True), key=lambda one: one[0]
-        )
-        return Found([one for _, one in order], [float(cosines[at]) for at, _ in order])
+        by_row = dict(zip(self._rows(addresses), addresses, strict=True))
+        there = [row in by_row for row in rows.tolist()]  # a removed document's row may be among them
+        return Found([by_row[row] for row in rows[there].tolist()], cosines[there].tolist())
 
     def _by_both(self, text: str, unit: Floats, among: Int64s | None, conditions: Conditions, k: int) -> Found:
         """Return the best of the union of what letters and meaning propose, by the sum of both scores."""

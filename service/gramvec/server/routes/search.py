@@ -100,7 +100,7 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
         raise too_large(
             f"{len(given)} queries with {looked} documents each are more than {MOST_HITS} documents at once; ask less"
         )
-    conditions = conditions_of(held.manifest.columns, body.where)
+    conditions = conditions_of(held.manifest.filters, body.where)
     served = service.admit(index.model)
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(given) * k * ENTRY_BYTES)
