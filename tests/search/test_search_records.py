@@ -59,11 +59,3 @@ def test_what_is_no_record_is_named_and_nothing_is_written(
     with pytest.raises(InputError, match=said):
         gramvec.Index.build(tmp_path / "a.index", given, model=embedder)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_query_that_is_no_text_is_named(embedder: Embedder, tmp_path: Path) -> None:
-    index = gramvec.Index.build(tmp_path / "a.index", TEXTS, model=embedder)
-    with pytest.raises(InputError, match="text 1 is missing"):
-        index.search(["a", None])  # type: ignore[list-item]
-    with pytest.raises(InputError, match="a mapping"):
-        index.search({"a": "b"})
