@@ -12,7 +12,13 @@ from benchmarks.measure import Setting, interleaved, rates
 from benchmarks.peers import peers
 from benchmarks.results import Group, Part
 from gramvec.bundle.bundle import open_bundle
+from gramvec.native import loops
 from gramvec.runtime.native import NativeRuntime
+
+WIDTHS = {512: "all that the processor has", 256: "vectors of 256 bits, or NEON", 0: "the plain loop"}
+# A large table with n-grams, a small one, and one of words.
+WIDTH_MODELS = ("gramvec-en", "charagram-phrase", "paragram-phrase")
+FLOAT_COLUMNS = 300
 
 
 def run(setting: Setting) -> Part:
@@ -33,7 +39,10 @@ def run(setting: Setting) -> Part:
     title = "latency: one text a call, one thread"
     part.add("latency", percentiles(title, singles, setting.texts, setting.rounds, against))
     part.add("threads", _threads(setting))
-    part.add("widths", _widths(setting))
+    for name in WIDTH_MODELS:
+        part.add(f"widths_{name}", _widths(setting, name))
+    for kind in (np.float16, np.float32):
+        part.add(f"widths_{kind.__name__}", _float_widths(setting, kind))
     native.close()
     onnx.close()
     return part
@@ -78,14 +87,33 @@ def _threads(setting: Setting) -> Group:
     return rates("threads: all texts in one call, by the wall clock", "texts", timings, "1 thread", by="per_second")
 
 
-def _widths(setting: Setting) -> Group:
+def _widths(setting: Setting, model: str) -> Group:
     """Measure the loops by hand for AVX-512, AVX2 or NEON against the plain loop, which the compiler made of C."""
-    bundle = open_bundle(setting.model)
-    names = {512: "all that the processor has", 256: "vectors of 256 bits, or NEON", 0: "the plain loop"}
-    runtimes = {name: NativeRuntime(bundle, width=width) for width, name in names.items()}
+    bundle = open_bundle(model)
+    runtimes = {name: NativeRuntime(bundle, width=width) for width, name in WIDTHS.items()}
     blocks = setting.blocks()
     tasks = {
         name: lambda one=one: [one.embed(bundle.memoised, block) for block in blocks] for name, one in runtimes.items()
     }
     timings = interleaved(tasks, len(setting.texts), setting.rounds)
-    return rates("loops in C: texts to sums, 512 a call, one thread", "texts", timings, names[512])
+    return rates(f"loops in C, {model}: texts to sums, 512 a call, one thread", "texts", timings, WIDTHS[512])
+
+
+def _float_widths(setting: Setting, kind: type[np.floating]) -> Group:
+    """Measure the loop by hand for tables of floats, which is for AVX-512, against the plain one, over random rows."""
+    bundle = open_bundle(setting.model)
+    assert bundle.weights is not None
+    featurizer, rows = bundle.memoised, len(bundle.weights.table)
+    table = np.random.default_rng(0).standard_normal((rows, FLOAT_COLUMNS), np.float32).astype(kind)
+    sums = np.empty((len(setting.texts), FLOAT_COLUMNS), np.float32)
+
+    def embed(width: int) -> Callable[[], object]:
+        shape = (rows, FLOAT_COLUMNS, FLOAT_COLUMNS * table.itemsize, table.itemsize)
+        loop = loops.Table(memoryview(table).cast("B"), *shape, None, None, 1.0, True, None, None, width)
+        memoised = featurizer.memo is not None
+        return lambda: [loop.embed(featurizer.loops, one, memoised, sums[: len(one)]) for one in setting.blocks()]
+
+    tasks = {WIDTHS[width]: embed(width) for width in (512, 0)}
+    timings = interleaved(tasks, len(setting.texts), setting.rounds)
+    title = f"loops in C, a table of {kind.__name__}, {FLOAT_COLUMNS} columns: texts to sums, 512 a call, one thread"
+    return rates(title, "texts", timings, WIDTHS[512])
