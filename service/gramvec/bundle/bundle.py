@@ -149,8 +149,13 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
         spec = kind.from_dict(manifest.features)
     except InputError as error:
         raise BundleError(f"{path / MANIFEST}: {error}") from error
+    if spec.digest != manifest.features_digest:
+        raise BundleError(f"{path / MANIFEST}: features and features_digest disagree; export the model again")
+    memoised: Featurizer
     if isinstance(spec, TokenSpec):
-        memoised = _tokens(path, manifest, files, spec)
+        tokens = TokenVocabulary(path / TOKENIZER, files.contents[TOKENIZER], manifest.rows)
+        _check_counts(path / TOKENIZER, manifest, tokens)
+        memoised = TokenFeaturizer(spec, tokens)
     else:
         memoised = _features(path, manifest, files, spec, compiled)
     bundle = Bundle(path, manifest, digest, memoised, weights, _lexical(path, manifest, files))
@@ -158,27 +163,14 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
     return bundle
 
 
-def _tokens(path: Path, manifest: Manifest, files: VerifiedFiles, spec: TokenSpec) -> Featurizer:
-    vocabulary = TokenVocabulary(path / TOKENIZER, files.contents[TOKENIZER], manifest.rows)
-    _check_counts(path, path / TOKENIZER, manifest, vocabulary)
-    _check_spec(path, manifest, spec)
-    return TokenFeaturizer(spec, vocabulary)
-
-
-def _check_spec(path: Path, manifest: Manifest, spec: FeatureSpec) -> None:
-    if spec.digest != manifest.features_digest:
-        raise BundleError(f"{path / MANIFEST}: features and features_digest disagree; export the model again")
-
-
 def _features(
     path: Path, manifest: Manifest, files: VerifiedFiles, spec: FeatureSpec, compiled: bool | None
 ) -> Featurizer:
     vocabulary = Vocabulary.read(path / VOCABULARY, files.contents[VOCABULARY])
-    _check_counts(path, path / VOCABULARY, manifest, vocabulary)
+    _check_counts(path / VOCABULARY, manifest, vocabulary)
     memo = Memo.read(path / MEMO, files.contents[MEMO], vocabulary) if MEMO in manifest.files else None
     if (0 if memo is None else len(memo)) != manifest.memo:
         raise BundleError(f"{path / MEMO}: not the {manifest.memo} rows of the manifest; export the model again")
-    _check_spec(path, manifest, spec)
     try:
         return Featurizer(spec, vocabulary, compiled=compiled, memo=memo)
     except InputError as error:
@@ -205,7 +197,7 @@ def _lexical(path: Path, manifest: Manifest, files: VerifiedFiles) -> LexicalSke
         raise BundleError(f"{path / MANIFEST}: lexical: {error}; export the model again") from error
 
 
-def _check_counts(path: Path, file: Path, manifest: Manifest, vocabulary: Vocabulary) -> None:
+def _check_counts(file: Path, manifest: Manifest, vocabulary: Vocabulary) -> None:
     for name, found, said in (
         ("rows", len(vocabulary), manifest.rows),
         ("n-grams", vocabulary.n_ngrams, manifest.ngrams),
@@ -218,8 +210,8 @@ def _check_counts(path: Path, file: Path, manifest: Manifest, vocabulary: Vocabu
 def _check_golden_ids(path: Path, manifest: Manifest, featurizer: Featurizer) -> None:
     file = TOKENIZER if isinstance(featurizer, TokenFeaturizer) else VOCABULARY
     batch = featurizer([golden.text for golden in manifest.golden])
-    for index, golden in enumerate(manifest.golden):
-        ids = batch.ids[batch.offsets[index] : batch.offsets[index + 1]]
+    rows = np.split(batch.ids, batch.offsets[1:-1])
+    for index, (golden, ids) in enumerate(zip(manifest.golden, rows, strict=False)):
         if not np.array_equal(ids, np.array(golden.ids, np.int64)):
             raise BundleError(
                 f"{path / file}: golden text {index} has other features than when the bundle was made; "
@@ -253,9 +245,9 @@ def made_golden(
 ) -> list[Golden]:
     """Return golden texts: each with the rows of its features and the vector that a runtime's `run` computes."""
     batch, vectors = featurizer(texts), run(memoised(texts))
-    rows = [batch.ids[first:last].tolist() for first, last in zip(batch.offsets[:-1], batch.offsets[1:], strict=True)]
+    rows = np.split(batch.ids, batch.offsets[1:-1])
     return [
-        Golden(text=text, ids=ids, vector=vector.tolist())
+        Golden(text=text, ids=ids.tolist(), vector=vector.tolist())
         for text, ids, vector in zip(texts, rows, vectors, strict=True)
     ]
 

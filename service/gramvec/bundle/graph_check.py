@@ -10,7 +10,9 @@ refused, because the check cannot judge it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from math import prod
 from pathlib import Path
 
@@ -104,7 +106,9 @@ class _Graph:
     def check(self, model: memoryview) -> None:
         fields = self._read("the model", model, _MODEL)
         opsets = [self._read("opset_import", _bytes(one), _OPSET) for one in fields["opset_import"]]
-        _demand(len(opsets) == 1 and _domain(opsets[0]) in DOMAINS, "operators of one domain alone, ONNX's own")
+        _demand(
+            len(opsets) == 1 and _string(opsets[0], "domain") in DOMAINS, "operators of one domain alone, ONNX's own"
+        )
         version = _number(opsets[0], "version")
         _demand(version in OPSETS and version == self._manifest.graph.opset, "the opset that the manifest names")
         _demand(len(fields["graph"]) == 1, "one graph")
@@ -124,7 +128,7 @@ class _Graph:
             self._define(*self._check_tensor(_bytes(tensor), may_be_external=True))
         for node in fields["node"]:
             self._check_node(_bytes(node))
-        outputs = self._value_infos(fields["output"])
+        outputs = list(self._value_infos(fields["output"]))
         vectors, d = self._manifest.graph.output, self._manifest.dimension
         alike = all((kind, extents) == (_FLOAT, [None, d]) for _, kind, extents in outputs)
         fits = 0 < len(outputs) <= MOST_OUTPUTS and alike and outputs[0][0] == vectors
@@ -138,7 +142,7 @@ class _Graph:
     def _check_node(self, node: memoryview) -> None:
         fields = self._read("a node", node, _NODE)
         operator = _string(fields, "op_type")
-        if operator not in self._operators or _domain(fields) not in DOMAINS:
+        if operator not in self._operators or _string(fields, "domain") not in DOMAINS:
             raise MalformedError(f"operator {quoted(operator)} is none that bundles may use")
         inner = [self._read(f"an attribute of {operator}", _bytes(one), _ATTRIBUTE) for one in fields["attribute"]]
         tensors = [self._check_tensor(_bytes(one), may_be_external=False) for own in inner for one in own["t"]]
@@ -156,21 +160,16 @@ class _Graph:
         for name in map(_text, fields["output"]):
             self._define(name, constant)
 
-    def _value_infos(self, values: list[FieldValue]) -> list[tuple[str, int, list[int | None]]]:
-        return [self._value_info(_bytes(one)) for one in values]
-
-    def _value_info(self, value: memoryview) -> tuple[str, int, list[int | None]]:
-        """Name, type and extents of an input or output, None for an extent that a call gives."""
-        fields = self._read("an input or output", value, _VALUE_INFO)
-        kind = self._inner("its type", fields, "type", _TYPE)
-        tensor = self._inner("its type", kind, "tensor_type", _TENSOR_TYPE)
-        shape = self._inner("its shape", tensor, "shape", _SHAPE)
-        extents = [self._read("its shape", _bytes(one), _DIMENSION) for one in shape["dim"]]
-        return (
-            _string(fields, "name"),
-            _number(tensor, "elem_type"),
-            [_number(one, "dim_value") if one["dim_value"] else None for one in extents],
-        )
+    def _value_infos(self, values: list[FieldValue]) -> Iterator[tuple[str, int, list[int | None]]]:
+        """Yield name, type and extents of inputs or outputs, None for an extent that a call gives."""
+        for value in values:
+            fields = self._read("an input or output", _bytes(value), _VALUE_INFO)
+            kind = self._inner("its type", fields, "type", _TYPE)
+            tensor = self._inner("its type", kind, "tensor_type", _TENSOR_TYPE)
+            shape = self._inner("its shape", tensor, "shape", _SHAPE)
+            sizes = [self._read("its shape", _bytes(one), _DIMENSION) for one in shape["dim"]]
+            extents = [_number(one, "dim_value") if one["dim_value"] else None for one in sizes]
+            yield _string(fields, "name"), _number(tensor, "elem_type"), extents
 
     def _check_tensor(self, tensor: memoryview, *, may_be_external: bool) -> tuple[str, int]:
         """Check a tensor; return its name and the number of its elements."""
@@ -179,7 +178,8 @@ class _Graph:
         if kind not in _SIZES:
             raise MalformedError(f"tensor {quoted(name)} is of type {kind}, and not of numbers")
         _demand(_varints(fields["dims"]) <= MOST_EXTENTS, f"at most {MOST_EXTENTS} extents of a tensor")
-        extents = [signed(extent) for one in fields["dims"] for extent in _unpacked(one)]
+        dims = chain.from_iterable([one] if isinstance(one, int) else packed(one) for one in fields["dims"])
+        extents = [signed(one) for one in dims]
         _demand(all(one >= 0 for one in extents), f"extents of tensor {quoted(name)} that are not negative")
         numbers = prod(extents)
         if _number(fields, "data_location") == _EXTERNAL or fields["external_data"]:
@@ -205,7 +205,7 @@ class _Graph:
         record = self._manifest.files.get(where["location"])
         if record is None:
             raise MalformedError(f"tensor {quoted(name)} lies in {quoted(where['location'])}, which is not listed")
-        if not all(_is_decimal(where[one]) for one in ("offset", "length")):
+        if not all(re.fullmatch(r"[0-9]{1,19}", where[one]) for one in ("offset", "length")):
             raise MalformedError(f"tensor {quoted(name)} lies at no location, offset and length")
         if int(where["length"]) != length or int(where["offset"]) + length > record.bytes:
             raise MalformedError(f"tensor {quoted(name)} does not lie inside of {where['location']}")
@@ -252,10 +252,6 @@ def _varints(values: list[FieldValue]) -> int:
     return sum(1 if isinstance(value, int) else count_packed(value) for value in values)
 
 
-def _unpacked(value: FieldValue) -> Iterable[int]:
-    return [value] if isinstance(value, int) else packed(value)
-
-
 def _string(fields: Fields, name: str) -> str:
     return _text(fields[name][0]) if fields[name] else ""
 
@@ -268,11 +264,3 @@ def _text(value: FieldValue) -> str:
         return str(data, "utf-8")
     except UnicodeDecodeError as error:
         raise MalformedError("a name is not UTF-8") from error
-
-
-def _domain(fields: Fields) -> str:
-    return _string(fields, "domain")
-
-
-def _is_decimal(text: str) -> bool:
-    return 0 < len(text) <= 19 and text.isascii() and text.isdigit()

@@ -15,15 +15,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import orjson
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from gramvec.bundle.resolve import MANIFEST
 from gramvec.errors import BundleError, quoted
@@ -254,7 +246,7 @@ def read_manifest(path: Path, data: bytes) -> tuple[Manifest, str]:
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise BundleError(f"{path}: not the manifest of a gramvec bundle; give a folder that gramvec-train wrote")
     version = values.get("format_version")
-    if version != FORMAT_VERSION or isinstance(version, bool):
+    if version != FORMAT_VERSION:
         raise BundleError(
             f"{path}: format version {quoted(version)}, but this gramvec reads version {FORMAT_VERSION}; "
             "convert it with gramvec-train convert, or export the model again"
@@ -285,9 +277,12 @@ def _first(error: ValidationError) -> str:
 def _contradiction(manifest: Manifest) -> str | None:
     """Return the first contradiction that the manifest shows by itself, or None."""
     graph, stored, d = manifest.graph, manifest.graph.stored, manifest.dimension
-    if not _are_inputs(graph.inputs) or graph.output != OUTPUT:
+    inputs = {*graph.inputs}
+    if "ids" not in inputs or not inputs <= {*INPUTS} or len(inputs) < len(graph.inputs) or graph.output != OUTPUT:
         return f"graph.inputs and graph.output must be some of {', '.join(INPUTS)}, and {OUTPUT}"
-    for name in _files_read(manifest):
+    read = [GRAPH, TOKENIZER if "tokenizer" in manifest.features else VOCABULARY]
+    read += [LEXICAL] * (manifest.lexical is not None) + [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu
+    for name in read + ([] if stored is None else [stored.file]):
         if name not in manifest.files:
             return f"files: {name} is not listed, and nothing is read that has no digest"
     if MANIFEST in manifest.files:
@@ -302,17 +297,6 @@ def _contradiction(manifest: Manifest) -> str | None:
         if not _are_columns(golden.vector, d):
             return f"golden.{index}.vector: not {d} float32 numbers"
     return None if stored is None else _contradiction_of(stored, manifest)
-
-
-def _are_inputs(names: list[str]) -> bool:
-    return "ids" in names and {*names} <= {*INPUTS} and len({*names}) == len(names)
-
-
-def _files_read(manifest: Manifest) -> list[str]:
-    graph, stored = manifest.graph, manifest.graph.stored
-    found = [GRAPH, TOKENIZER if "tokenizer" in manifest.features else VOCABULARY]
-    found += [LEXICAL] * (manifest.lexical is not None) + [MEMO] * (manifest.memo > 0) + [CPU_GRAPH] * graph.cpu
-    return found + ([] if stored is None else [stored.file])
 
 
 def _contradiction_of_composition(manifest: Manifest) -> str | None:

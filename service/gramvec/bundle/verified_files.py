@@ -17,6 +17,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gramvec.bundle.manifest import (
@@ -27,7 +28,6 @@ from gramvec.bundle.manifest import (
     MOST_BYTES,
     TOKENIZER,
     VOCABULARY,
-    FileRecord,
     Manifest,
     read_manifest,
 )
@@ -44,12 +44,12 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # neither wai
 _PIECE = 2**18
 
 
+@dataclass
 class VerifiedFiles:
-    """Result of `verify_files`: `contents` of the files that are used whole, and memory-mapped `weights` or None."""
+    """Result of `Folder.verify`: `contents` of the files that are used whole, and memory-mapped `weights` or None."""
 
-    def __init__(self, contents: dict[str, bytes], weights: mmap.mmap | None) -> None:
-        self.contents = contents
-        self.weights = weights
+    contents: dict[str, bytes] = field(default_factory=dict)
+    weights: mmap.mmap | None = None
 
 
 class Folder:
@@ -79,9 +79,11 @@ class Folder:
     def verify(self, manifest: Manifest) -> VerifiedFiles:
         """Verify every listed file, at 1 ms a megabyte, without the interpreter's lock. Raises BundleError."""
         stored = manifest.graph.stored
-        found = VerifiedFiles({}, None)
+        found = VerifiedFiles()
         for name, record in manifest.files.items():
-            with self._checked(name, record) as file:
+            with self._file(name) as (file, size):
+                if size != record.bytes:
+                    raise BundleError(f"{self.path / name}: {size} bytes, the manifest says {record.bytes}; {REMEDY}")
                 if (most := MOST_BYTES_IN_MEMORY.get(name)) is not None:
                     if record.bytes > most:
                         raise BundleError(f"{self.path / name}: {record.bytes} bytes, and may have {most}; {REMEDY}")
@@ -94,13 +96,6 @@ class Folder:
                 if stored is not None and name == stored.file:
                     found.weights = _mapped(self.path / name, file, record.bytes)
         return found
-
-    @contextmanager
-    def _checked(self, name: str, record: FileRecord) -> Iterator[int]:
-        with self._file(name) as (file, size):
-            if size != record.bytes:
-                raise BundleError(f"{self.path / name}: {size} bytes, the manifest says {record.bytes}; {REMEDY}")
-            yield file
 
     @contextmanager
     def _file(self, name: str) -> Iterator[tuple[int, int]]:

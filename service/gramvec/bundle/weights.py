@@ -34,7 +34,6 @@ class MappedWeights(NamedTuple):
     scales: Floats | None
     columns: Floats | None
     bias: Floats | None
-    mapping: mmap.mmap
 
 
 def mapped_weights(path: Path, data: mmap.mmap, stored: Stored, manifest: Manifest) -> MappedWeights:
@@ -64,7 +63,6 @@ def mapped_weights(path: Path, data: mmap.mmap, stored: Stored, manifest: Manife
         None if stored.scales is None else np.frombuffer(data, "<f4", rows, stored.scales),
         None if stored.columns is None else np.array(stored.columns, np.float32),
         None if stored.bias is None else np.array(stored.bias, np.float32),
-        data,
     )
 
 
