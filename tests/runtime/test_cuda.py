@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from batches import batch_of
 
 import gramvec
 from conftest import ROOT, SHIPPED
@@ -29,7 +30,6 @@ from gramvec.runtime.cuda import MOST_TEXTS, CudaRuntime, rows_a_call
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.ort import CPU, CUDA, cuda_session, import_onnxruntime, why_no_cuda
 from gramvec.runtime.select import golden_difference
-from gramvec.text.arrays import FeatureBatch
 
 pytestmark = [pytest.mark.cuda, pytest.mark.timeout(300)]
 
@@ -79,11 +79,6 @@ def traced() -> Iterator[list[str]]:
     with TRACE.open() as file:
         file.seek(before)
         lines += file.read().splitlines()
-
-
-def batch_of(*texts: Any) -> FeatureBatch:
-    offsets = np.cumsum([0, *map(len, texts)]).astype(np.int64)
-    return FeatureBatch(np.concatenate([np.zeros(0, np.int32), *map(np.asarray, texts)]).astype(np.int32), offsets)
 
 
 def heaviest(bundle: Bundle) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from batches import batch_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +29,6 @@ from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.onnx_graph import quantised
 from gramvec.runtime.ort import cpu_session
 from gramvec.runtime.select import open_runtime
-from gramvec.text.arrays import FeatureBatch
 from gramvec.text.vocabulary import Entry, Vocabulary
 from training_support import export_table
 
@@ -60,11 +60,6 @@ def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """The graph for CUDA in a session on the CPU, whose sums are made in order."""
     monkeypatch.setattr(cuda, "cuda_session", cpu_session)
     monkeypatch.setattr(cuda, "_cudart", lambda _: None)
-
-
-def batch_of(*texts: Any) -> FeatureBatch:
-    offsets = np.cumsum([0, *map(len, texts)]).astype(np.int64)
-    return FeatureBatch(np.concatenate([np.zeros(0, np.int32), *map(np.asarray, texts)]).astype(np.int32), offsets)
 
 
 # ---- The arithmetic ----

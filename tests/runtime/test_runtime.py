@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from batches import batch_of
 
 import gramvec
 from conftest import MODELS, ROOT
@@ -16,7 +17,6 @@ from gramvec import native
 from gramvec.errors import BackendError, BundleError, DeviceError
 from gramvec.runtime.ort import CPU, CPU_BUILD, CUDA, OnnxRuntime, cause_of, cuda_session, why_no_cuda
 from gramvec.runtime.select import RuntimeName
-from gramvec.text.arrays import FeatureBatch
 
 GRAPH = MODELS / "charagram-phrase" / "model.onnx"
 
@@ -24,11 +24,6 @@ GRAPH = MODELS / "charagram-phrase" / "model.onnx"
 @pytest.fixture
 def runtime() -> OnnxRuntime:
     return OnnxRuntime(GRAPH, 300)
-
-
-def batch_of(*texts: list[int]) -> FeatureBatch:
-    offsets = np.cumsum([0, *map(len, texts)]).astype(np.int64)
-    return FeatureBatch(np.array([one for text in texts for one in text], np.int32), offsets)
 
 
 def test_a_vector_is_the_same_to_the_bit_in_any_batch(runtime: OnnxRuntime) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,35 +40,27 @@ class Batching(NamedTuple):
     long_text_factor: int = 1
 
 
-class Runtime(Protocol):
-    """Sums the rows of a table for each text of a batch."""
+class Runtime(ABC):
+    """Sums of the rows of a table for each text of a batch.
 
-    @property
-    def name(self) -> str:
-        """Which runtime it is: "onnx" or "native"."""
-        ...
+    Attributes:
+        name: "onnx" or "native".
+        device: the one in use, "cpu" or "cuda", as read back from what was opened.
+        provider: the device's name in the library that runs it.
+        batching: the one that suits the runtime; any other gives the same bytes.
+    """
 
-    @property
-    def device(self) -> str:
-        """The device in use, "cpu" or "cuda", as read back from what was opened."""
-        ...
+    name: str
+    device: str
+    provider: str
+    batching: Batching
 
-    @property
-    def provider(self) -> str:
-        """The device's name in the library that runs it."""
-        ...
-
-    @property
-    def batching(self) -> Batching:
-        """Return the batching that suits the runtime; any other batching gives the same bytes."""
-        ...
-
+    @abstractmethod
     def run(self, batch: FeatureBatch) -> NDArray[np.float32]:
         """Return a vector for each text, float32[n, d], with the same bytes in any batch.
 
         It may be called from several threads. Raises BackendError if the device fails.
         """
-        ...
 
     def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
         """Featurize texts and return the same bits as `run` for their features.
@@ -75,16 +68,11 @@ class Runtime(Protocol):
         Raises InputError for a text that the featurizer refuses, BackendError if the device fails. May be called
         from several threads.
         """
-        ...
+        began = time.perf_counter()
+        batch = featurizer(texts)
+        seconds = time.perf_counter() - began
+        return Sums(self.run(batch), batch.counts, batch.unknown, seconds)
 
+    @abstractmethod
     def close(self) -> None:
-        """Release the table and the device."""
-        ...
-
-
-def features_then_sums(runtime: Runtime, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
-    """Run `Runtime.embed` for a runtime that takes only features."""
-    began = time.perf_counter()
-    batch = featurizer(texts)
-    seconds = time.perf_counter() - began
-    return Sums(runtime.run(batch), batch.counts, batch.unknown, seconds)
+        """Release the table and the device; later calls raise BackendError."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import math
 import weakref
-from collections.abc import Iterator, Sequence
 from queue import LifoQueue
 from types import ModuleType
 from typing import Any
@@ -20,10 +19,9 @@ from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, DeviceError
-from gramvec.features.featurizer import Featurizer
-from gramvec.runtime.base import Batching, Sums, features_then_sums
+from gramvec.runtime.base import Batching, Runtime
 from gramvec.runtime.int8 import ExactTable, added, cut
-from gramvec.runtime.ort import CUDA, cause_of, check_rows, cuda_session, import_onnxruntime
+from gramvec.runtime.ort import CUDA, calls_by_rows, cause_of, check_rows, cuda_session, import_onnxruntime
 from gramvec.text.arrays import FeatureBatch, Floats, Int64s
 
 # Rows a call, at 300 columns: the most whose copies, of 9 bytes a number, fit half a gigabyte on the device.
@@ -36,8 +34,8 @@ MOST_SUMS = 2**24
 AT_A_TIME = 2
 
 
-class CudaRuntime:
-    """A Runtime (see gramvec.runtime) over a bundle's model.onnx, for tables whose sums are exact.
+class CudaRuntime(Runtime):
+    """Runtime over a bundle's model.onnx, for tables whose sums are exact.
 
     Raises DeviceError, with the cause, if CUDA is unavailable or the model's sums would depend on the order of their
     additions; BundleError if the table cannot be read.
@@ -66,28 +64,24 @@ class CudaRuntime:
             self._lanes.put(_Lane(cudart, self._rows, self._texts, exact.dimension))
 
     def run(self, batch: FeatureBatch) -> Floats:
-        """Sum rows on the device in exact pieces, as Runtime.run asks."""
+        """Sum rows on the device in exact pieces."""
         ids, exact = batch.ids, self._exact
         check_rows(batch, exact.rows)
         vectors = np.empty((len(batch), exact.dimension), np.float32)
         counts = batch.counts
         bounds, firsts = cut(batch.offsets, min(exact.most, self._rows))
         if firsts is None:
-            for calls in _calls(bounds, self._rows, self._texts):
+            for calls in calls_by_rows(bounds, self._rows, self._texts):
                 self._sums(ids, bounds[calls.start : calls.stop + 1], counts[calls], vectors[calls])
             return vectors
         pieces = np.empty((len(bounds) - 1, exact.dimension), np.float32)
-        for calls in _calls(bounds, self._rows, self._texts):
+        for calls in calls_by_rows(bounds, self._rows, self._texts):
             self._sums(ids, bounds[calls.start : calls.stop + 1], None, pieces[calls])
         exact.finish(added(pieces, firsts), counts, vectors)
         return vectors
 
-    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
-        """Featurize on the CPU, then sum on the device, as Runtime.embed asks."""
-        return features_then_sums(self, featurizer, texts)
-
     def close(self) -> None:
-        """Drop the session; later calls raise BackendError."""
+        """Drop the session."""
         self._session = None
 
     def _sums(self, ids: NDArray[np.int32], bounds: Int64s, counts: Int64s | None, out: Floats) -> None:
@@ -145,16 +139,6 @@ def rows_a_call(dimension: int) -> int:
     largest power of two in `dimension` is a factor, is not a float32.
     """
     return max(1, min(MOST_NUMBERS, 2**24 * (dimension & -dimension)) // dimension)
-
-
-def _calls(bounds: Int64s, rows: int, texts: int) -> Iterator[slice]:
-    """Yield slices of as many consecutive pieces as fit one call; no piece may have more rows than fit one call."""
-    start = 0
-    while start < len(bounds) - 1:
-        stop = int(np.searchsorted(bounds, bounds[start] + rows, side="right")) - 1
-        stop = min(stop, start + texts, len(bounds) - 1)
-        yield slice(start, stop)
-        start = stop
 
 
 def _cudart(onnxruntime: ModuleType) -> Any:

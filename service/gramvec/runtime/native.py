@@ -17,7 +17,7 @@ from gramvec import native
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec.runtime.base import Batching, Sums, features_then_sums
+from gramvec.runtime.base import Batching, Runtime, Sums
 from gramvec.text.arrays import FeatureBatch, Floats
 from gramvec.text.inputs import code_points
 
@@ -25,8 +25,8 @@ from gramvec.text.inputs import code_points
 MOST_WEIGHT = 128
 
 
-class NativeRuntime:
-    """A Runtime (see gramvec.runtime) over the table of a bundle, mapped from its file.
+class NativeRuntime(Runtime):
+    """Runtime over the table of a bundle, mapped from its file.
 
     width: the most bits of a processor's vectors that the loops may use, 512, 256 or 0; sums are the same to the bit.
     Raises DeviceError if the loops were not built or the model is more than a sum of rows, BundleError if the bundle
@@ -76,7 +76,7 @@ class NativeRuntime:
         )
 
     def run(self, batch: FeatureBatch) -> Floats:
-        """Sum rows in C, as Runtime.run asks."""
+        """Sum rows in C."""
         table = self._open_table()
         vectors = np.empty((len(batch), self._dimension), np.float32)
         wrong = table(batch.ids, batch.offsets, vectors)
@@ -85,9 +85,9 @@ class NativeRuntime:
         return self._activated(vectors)
 
     def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
-        """Featurize and sum, as Runtime.embed asks; C reads a text while memory fetches the last text's rows."""
+        """Featurize and sum; C reads a text while memory fetches the last text's rows."""
         if featurizer.loops is None:
-            return features_then_sums(self, featurizer, texts)
+            return super().embed(featurizer, texts)
         table = self._open_table()
         began = time.perf_counter()
         vectors = np.empty((len(texts), self._dimension), np.float32)
@@ -115,7 +115,7 @@ class NativeRuntime:
         return np.tanh(vectors, out=vectors) if self._tanh else vectors
 
     def close(self) -> None:
-        """Let go of the table; later calls raise BackendError."""
+        """Let go of the table."""
         self._table = None
 
 

@@ -11,7 +11,7 @@ import io
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, quoted
-from gramvec.features.featurizer import Featurizer
-from gramvec.runtime.base import Batching, Sums, features_then_sums
+from gramvec.runtime.base import Batching, Runtime
 from gramvec.text.arrays import FeatureBatch, Floats, Int64s
 
 log = logging.getLogger("gramvec.runtime")
@@ -76,7 +75,7 @@ INPUTS: dict[str, Callable[[FeatureBatch], NDArray[Any]]] = {
 }
 
 
-class OnnxRuntime:
+class OnnxRuntime(Runtime):
     """Runtime over a model.onnx, on a CPU or on CUDA.
 
     The vectors of bags have the same bytes in any batch. Those of encoders that read rows in order have a cosine within
@@ -116,7 +115,7 @@ class OnnxRuntime:
         self._rows = rows
         open_session = cpu_session if device == "cpu" else cuda_session
         self._session: Any = _checked(open_session(onnxruntime, cpu_graph or graph), cpu_graph or graph)
-        self.provider: str = self._session.get_providers()[0]
+        self.provider = self._session.get_providers()[0]
         self._integers = cpu_graph is not None
         self._for_long_texts: Any = None
         self._shrink = onnxruntime.RunOptions()
@@ -136,7 +135,7 @@ class OnnxRuntime:
         )
 
     def run(self, batch: FeatureBatch) -> Floats:
-        """Return the vectors of a batch; see Runtime.run."""
+        """Return the vectors of a batch."""
         if self._rows is not None:
             check_rows(batch, self._rows)
         vectors = np.empty((len(batch), self._dimension), np.float32)
@@ -146,24 +145,10 @@ class OnnxRuntime:
             for start, stop in _calls_by_places(ordered.counts):
                 vectors[order[start:stop]] = self._call(ordered.part(start, stop))
             return vectors
-        for start, stop in self._calls_by_rows(batch.offsets):
-            vectors[start:stop] = self._call(batch.part(start, stop))
+        rows, texts = (INTEGER_ROWS, INTEGER_TEXTS) if self._integers else (ROWS_A_CALL, len(batch))
+        for calls in calls_by_rows(batch.offsets, rows, texts):
+            vectors[calls] = self._call(batch.part(calls.start, calls.stop))
         return vectors
-
-    def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
-        """Return the sums of texts; see Runtime.embed."""
-        return features_then_sums(self, featurizer, texts)
-
-    def _calls_by_rows(self, offsets: Int64s) -> Iterator[tuple[int, int]]:
-        """Yield the first text and the end of each call; a long text has a call of its own."""
-        texts = len(offsets) - 1
-        rows, most = (INTEGER_ROWS, INTEGER_TEXTS) if self._integers else (ROWS_A_CALL, texts)
-        start = 0
-        while start < texts:
-            stop = max(start + 1, int(np.searchsorted(offsets, offsets[start] + rows, side="right")) - 1)
-            stop = min(stop, start + most)
-            yield start, stop
-            start = stop
 
     def _call(self, part: FeatureBatch) -> Floats:
         options = self._shrink if len(part.ids) > ROWS_TO_SHRINK and self.device == "cpu" else None
@@ -185,7 +170,7 @@ class OnnxRuntime:
         return found
 
     def close(self) -> None:
-        """Release the session; later calls raise BackendError."""
+        """Release the session."""
         self._session = self._for_long_texts = None
 
 
@@ -324,6 +309,16 @@ def check_rows(batch: FeatureBatch, rows: int) -> None:
     ids = batch.ids
     if len(ids) and not (0 <= (low := int(ids.min())) <= (high := int(ids.max())) < rows):
         raise BackendError(f"row {low if low < 0 else high} is not in the table of {rows} rows; load the model again")
+
+
+def calls_by_rows(offsets: Int64s, rows: int, texts: int) -> Iterator[slice]:
+    """Yield a slice of the texts of each call: as many as have `rows` rows, at most `texts`, or one long text."""
+    start = 0
+    while start < len(offsets) - 1:
+        stop = int(np.searchsorted(offsets, offsets[start] + rows, side="right")) - 1
+        stop = min(max(stop, start + 1), start + texts)
+        yield slice(start, stop)
+        start = stop
 
 
 def taken(batch: FeatureBatch, texts: Int64s) -> FeatureBatch:
