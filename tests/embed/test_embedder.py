@@ -171,12 +171,6 @@ def test_truncation(embedder: gramvec.Embedder) -> None:
         gramvec.Embedder(embedder.bundle, embedder._runtime, max_characters=0)
 
 
-@pytest.mark.parametrize("bad", ["one text", b"bytes"])
-def test_a_bare_text_is_refused(embedder: gramvec.Embedder, bad: str) -> None:
-    with pytest.raises(InputError, match="wrap it in a list"):
-        embedder.embed(bad)
-
-
 def test_bad_texts_are_refused_with_their_index(embedder: gramvec.Embedder) -> None:
     for bad, message in ((None, "is missing"), (b"x", "type bytes"), ("\ud800", "lone surrogate")):
         with pytest.raises(InputError, match=f"text 1 .*{message}") as caught:

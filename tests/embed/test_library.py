@@ -232,23 +232,6 @@ def test_sparse_vectors_take_what_dense_ones_do(made: Callable[[list[str]], Iter
     assert again.embed(TEXTS).values.tobytes() == expected.values.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["a", float("nan")], r"text 1 is missing \(nan\); leave it out"),
-        (pa.array(["a", "b", None]), "text 2 is missing"),
-        (np.array([["a"]]), "give one column"),
-        ({"a": 1}, "a mapping; give its keys"),
-        (5, "an iterable of str, got int"),
-    ],
-)
-def test_what_is_no_texts_for_sparse_vectors_is_one_sentence(given: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        gramvec.lexical.fit(given)
-    with pytest.raises(InputError, match=said):
-        gramvec.lexical.fit(["a"]).embed(given)
-
-
 def test_joblib_takes_a_model_to_its_processes(embedder: gramvec.Embedder) -> None:
     joblib = pytest.importorskip("joblib", reason="joblib is not installed")
     found = joblib.Parallel(n_jobs=2)(joblib.delayed(embedder.embed)([text]) for text in TEXTS)

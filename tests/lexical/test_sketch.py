@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import pickle
 import random
+import shutil
 from pathlib import Path
 
 import httpx
 import numpy as np
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -227,11 +229,15 @@ def test_the_loops_take_nothing_that_does_not_fit() -> None:
         )
 
 
+def opened(path: Path) -> NgramWeights:
+    return NgramWeights.read(path, path.read_bytes())
+
+
 class TestFile:
     def test_read_as_it_was_written(self, tmp_path: Path) -> None:
         weights, count = NgramWeights.of_texts(TEXTS, (3,))
         weights.save(tmp_path / "lexical.safetensors")
-        again = NgramWeights.open(tmp_path / "lexical.safetensors")
+        again = opened(tmp_path / "lexical.safetensors")
         assert count == 4 and np.array_equal(again.weights, weights.weights)
         assert np.array_equal(again.letters, weights.letters)
 
@@ -267,13 +273,9 @@ class TestFile:
         arrays = {"weights": weights.weights, "letters": weights.letters, name: array}
         NgramWeights(arrays["weights"].copy(), arrays["letters"].copy()).save(tmp_path / "lexical.safetensors")
         with pytest.raises(BundleError, match=sentence):
-            NgramWeights.open(tmp_path / "lexical.safetensors")
+            opened(tmp_path / "lexical.safetensors")
 
     def test_a_manifest_that_asks_for_what_cannot_be(self, both: Path, tmp_path: Path) -> None:
-        import shutil
-
-        import orjson
-
         for field, value, sentence in [
             ("columns", 100, "power of 2"), ("orders", [9], "orders: must ascend"), ("scale", -1, "scale"),
             ("columns", 2**40, "columns"),

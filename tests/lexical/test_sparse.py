@@ -144,6 +144,9 @@ def test_products_are_those_of_scipy(real_texts: list[str], monkeypatch: pytest.
 def test_what_cannot_be_is_one_sentence(texts: list[str], options: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         gramvec.lexical.fit(texts, **options)  # type: ignore[arg-type]
+    if not options:
+        with pytest.raises(InputError, match=said):
+            gramvec.lexical.fit(["a"]).embed(texts)
 
 
 def test_no_texts_and_no_features() -> None:

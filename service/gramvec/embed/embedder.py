@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -360,17 +361,10 @@ class Embedder(Encodes):
 
         batch_size is None for as many as the runtime takes at once; the other arguments are those of `embed`.
         """
-
-        def embed(batch: list[str]) -> Vectors:
-            return self.embed(
-                batch,
-                normalize=normalize,
-                dimensions=dimensions,
-                truncate=truncate,
-                truncation_direction=truncation_direction,
-                space=space,
-            )
-
+        embed = partial(
+            self.embed, normalize=normalize, dimensions=dimensions, truncate=truncate,
+            truncation_direction=truncation_direction, space=space,
+        )  # fmt: skip
         return in_batches(texts, self.batching.texts if batch_size is None else batch_size, embed)
 
     def close(self) -> None:

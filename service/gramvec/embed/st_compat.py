@@ -82,20 +82,16 @@ class Encodes(ABC):
         return _as_wanted(found[0] if isinstance(sentences, str) else found, convert_to_numpy, convert_to_tensor)
 
     def encode_query(self, sentences: str | Iterable[str], **options: Any) -> Any:
-        """Encode queries as `encode` does, with its options: the models have no prompts."""
+        """Encode queries or documents as `encode` does, with its options: the models have no prompts."""
         return self.encode(sentences, **options)
 
-    def encode_document(self, sentences: str | Iterable[str], **options: Any) -> Any:
-        """Encode documents as `encode` does, with its options: the models have no prompts."""
-        return self.encode(sentences, **options)
+    encode_document = encode_query
 
     def get_sentence_embedding_dimension(self) -> int:
         """Return the number of columns of a vector."""
         return self.dimension
 
-    def get_embedding_dimension(self) -> int:
-        """Return the number of columns of a vector."""
-        return self.dimension
+    get_embedding_dimension = get_sentence_embedding_dimension
 
     @property
     def similarity_fn_name(self) -> str:

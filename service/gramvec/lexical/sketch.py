@@ -134,7 +134,8 @@ class LexicalSketch:
         found = hashed_features(given, chars, self.letter, self.orders)
         vectors = np.zeros((len(found.hash), self.columns))
         columns, values = self._signed(found.hash)
-        np.put_along_axis(vectors, columns, values * self._factor(len(found.hash)), axis=1)
+        factor = self.scale / (FULL_WEIGHT * np.sqrt(float(SIGNS)) * np.sqrt(float(max(len(found.hash), 1))))
+        np.put_along_axis(vectors, columns, values * factor, axis=1)
         letters = np.where(chars.source < 0, BLANK, self.letter(given.points[np.maximum(chars.source, 0)]))
         # In the order of `hashed_features`: all n-grams of an order, then those of the next.
         lengths = np.repeat(self.orders, [max(0, len(letters) - order + 1) for order in self.orders])
@@ -164,9 +165,6 @@ class LexicalSketch:
             joined[block, : vectors.shape[1]] = vectors[block]
             joined[block, vectors.shape[1] :] = sums * factors[:, None]
         return joined, counts
-
-    def _factor(self, ngrams: int) -> float:
-        return self.scale / (FULL_WEIGHT * float(np.sqrt(float(SIGNS))) * float(np.sqrt(float(max(ngrams, 1)))))
 
     def _signed(self, hashes: NDArray[np.uint64]) -> tuple[Int64s, NDArray[np.float64]]:
         """Return the columns int64[m, 8] to which each n-gram adds, and what it adds, float64[m, 8]."""

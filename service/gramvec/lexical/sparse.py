@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gramvec.errors import InputError
 from gramvec.lexical.hashing import COLUMNS, counted
 from gramvec.lexical.sparse_vectors import SparseVectors
-from gramvec.text.inputs import iterated, no_text
+from gramvec.text.inputs import has_surrogate, iterated, no_text
 
 Weighting = Literal["sif", "idf"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
@@ -141,11 +141,9 @@ def _length(text: object, index: int) -> int:
         raise no_text(index, text)
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"text {index} has {len(text):,} characters; at most {MAX_CHARACTERS:,}: cut it", index=index)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+    if has_surrogate(text):
         raise InputError(
             f"text {index} has a lone surrogate, which is no character; remove it or decode the text properly",
             index=index,
-        ) from None
+        )
     return len(text)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gramvec.errors import BundleError, InputError
 from gramvec.lexical.hashing import lower_table
 from gramvec.lexical.sparse import SIF_A, held_by
-from gramvec.text.array_file import file_bytes, read_arrays, write_arrays
+from gramvec.text.array_file import read_arrays, write_arrays
 from gramvec.text.characters import CODE_POINTS
 
 KIND, VERSION = "lexical weights", 2
@@ -72,11 +72,6 @@ class NgramWeights:
         """Write lexical.safetensors."""
         arrays: dict[str, NDArray[Any]] = {"letters": self.letters.ravel(), "weights": self.weights}
         write_arrays(path, KIND, VERSION, {name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
-
-    @classmethod
-    def open(cls, path: Path) -> NgramWeights:
-        """Read an lexical.safetensors; see `read`."""
-        return cls.read(Path(path), file_bytes(path))
 
     @classmethod
     def read(cls, path: Path, data: bytes) -> NgramWeights:
