@@ -11,7 +11,8 @@ GramvecError
 
 from __future__ import annotations
 
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
 MOST_QUOTED, MOST_OF_ERROR = 100, 400
 
@@ -83,6 +84,18 @@ def check_space_name(value: object) -> object:
 
 
 _SPACES_OF_0_1 = {"meaning": "semantic", "identity": "lexical"}
+
+
+def import_extra(module: str, extra: str, purpose: str) -> Any:
+    """Return an imported module of a library that an extra of gramvec installs.
+
+    Raises:
+        InputError: it is not installed; the message says what needs it, and how to install it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise InputError(f"{purpose} needs {error.name}; install it with: pip install 'gramvec[{extra}]'") from error
 
 
 def quoted(value: object) -> str:

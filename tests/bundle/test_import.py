@@ -163,7 +163,7 @@ def test_a_library_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.
     import_static(folder, tmp_path / "b")
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     for call in (lambda: import_static(folder, tmp_path / "c"), lambda: open_bundle(tmp_path / "b")):
-        with pytest.raises(BundleError, match=r"pip install 'gramvec\[static\]'"):
+        with pytest.raises(InputError, match=r"pip install 'gramvec\[static\]'"):
             call()
 
 

@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 from gramvec.bulk.embed_file import COLUMN, EMBEDDING, Files, Options, Work, embed_file, provenance
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
-from gramvec.errors import InputError
+from gramvec.errors import InputError, import_extra
 from gramvec.tables.batches import START, Block
 from gramvec.tables.columns import OnError
 from gramvec.tables.parquet import pyarrow, texts_of, vector_column, with_metadata
 
-MISSING = "Ray Data is not installed: pip install 'gramvec[ray]'"
 SPARK_TYPES = {"float32": "FloatType", "int8": "ByteType", "binary": "ByteType"}
 
 
@@ -200,10 +199,7 @@ def embed_parquet(
     Raises:
         InputError: there is nothing to read, or Ray is not installed.
     """
-    try:
-        data = import_module("ray.data")
-    except ImportError as error:
-        raise InputError(MISSING) from error
+    data = import_extra("ray.data", "ray", "this")
     sources = _sources(Path(source))
     folder = Path(output).absolute()
     folder.mkdir(parents=True, exist_ok=True)

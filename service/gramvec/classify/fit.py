@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from gramvec.classify.head import MOST_LABELS, Head, HeadWeights, softmax
 from gramvec.classify.ngrams import WORDS, NgramColumns, blocks
-from gramvec.errors import InputError
+from gramvec.errors import InputError, import_extra
 from gramvec.lexical.hashing import COLUMN_BITS
 from gramvec.text.arrays import Doubles, Floats, Int64s
 
+PURPOSE = "learning a head"
 PARTS = ("meaning", "characters", "words")
 KEPT = 0.95  # of the right answers, those that the default threshold accepts
 # Held out: each text once in ten parts of few texts or in five; of many texts a fifth.
@@ -120,11 +121,7 @@ def fit_head(
 
 
 def _one_blas_thread() -> Any:
-    try:
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-    except ModuleNotFoundError as error:
-        raise InputError("scikit-learn learns the head: pip install 'gramvec[classify]'") from error
-    return threadpool_limits(1)
+    return import_extra("threadpoolctl", "classify", PURPOSE).threadpool_limits(1)
 
 
 def _fitted(
@@ -183,10 +180,7 @@ def _fitted(
 
 def _rows(vocabulary: NgramColumns, texts: Sequence[str]) -> Any:
     """Return scipy.sparse.csr_matrix float32[n, k] with int32 indices, which scikit-learn asks for."""
-    try:
-        from scipy import sparse
-    except ModuleNotFoundError as error:
-        raise InputError("scikit-learn learns the head: pip install 'gramvec[classify]'") from error
+    sparse = import_extra("scipy.sparse", "classify", PURPOSE)
     found = []
     for _, block in blocks(texts):
         weighed = vocabulary.weighed(block)

@@ -16,7 +16,7 @@ from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import Space
 from gramvec.embed.verify import compare, sample_texts
-from gramvec.errors import BackendError, GramvecError, InputError
+from gramvec.errors import BackendError, GramvecError, InputError, import_extra
 from gramvec.runtime.base import Device
 from gramvec.tables.inputs import read_lines
 
@@ -228,11 +228,8 @@ def import_model(folder: Path, out: Path, name: str | None, precision: Precision
     Example:
       gramvec import potion-base-8M -o models/potion
     """  # noqa: D301 - click takes the character, not its escape
-    try:
-        from gramvec.hub.static_models import import_static
-    except ImportError as error:
-        raise InputError(f"this needs {error.name}; install it with: pip install 'gramvec[static]'") from error
-    manifest, _ = import_static(folder, out, name=name, precision=precision, overwrite=overwrite)
+    static_models = import_extra("gramvec.hub.static_models", "static", "this")
+    manifest, _ = static_models.import_static(folder, out, name=name, precision=precision, overwrite=overwrite)
     click.echo(
         f"{out}: {manifest.rows:,} tokens of {manifest.dimension} columns in {manifest.graph.precision}, "
         f"which costs a golden text at most {manifest.provenance['parity']['stored_vs_float32']:.1e} of cosine"

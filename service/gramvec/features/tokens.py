@@ -13,7 +13,6 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import orjson
 
-from gramvec.errors import BundleError, InputError, quoted
+from gramvec.errors import BundleError, InputError, import_extra, quoted
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spans import Located
 from gramvec.features.spec import FeatureSpec
@@ -114,10 +113,7 @@ class TokenVocabulary(Vocabulary):
 
     def __init__(self, path: Path, data: bytes, rows: int) -> None:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads are the embedder's, and workers fork
-        try:
-            library = import_module("tokenizers")
-        except ImportError as error:
-            raise BundleError(f"{path}: needs tokenizers; install it with: pip install 'gramvec[static]'") from error
+        library = import_extra("tokenizers", "static", str(path))
         try:
             values, self.longest = _checked(data)
             self.tokenizer: Any = library.Tokenizer.from_str(orjson.dumps(values).decode())

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import orjson
 
-from gramvec.errors import BundleError, GramvecError, InputError, ServiceError, quoted
+from gramvec.errors import BundleError, GramvecError, InputError, ServiceError, import_extra, quoted
 
 TOKEN = "set HF_TOKEN, or log in with: hf auth login"  # noqa: S105 - says where one goes
 # Seconds for the questions before the first file, and for each byte of the files: 200 kB a second.
@@ -35,10 +35,7 @@ Fetched = TypeVar("Fetched")
 
 def library() -> Any:
     """Return the module huggingface_hub. Raises InputError that says how to install it."""
-    try:
-        return import_module("huggingface_hub")
-    except ImportError as error:
-        raise InputError("this needs huggingface_hub; install it with: pip install 'gramvec[hub]'") from error
+    return import_extra("huggingface_hub", "hub", "this")
 
 
 class Download:

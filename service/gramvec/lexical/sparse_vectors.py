@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.errors import InputError
+from gramvec.errors import InputError, import_extra
 
 # Pairs or rows that are read together, and their entries: some 15 MB.
 BLOCK, BLOCK_ENTRIES = 4096, 250_000
@@ -38,10 +37,7 @@ class SparseVectors:
 
     def to_scipy(self) -> Any:
         """Return scipy.sparse.csr_array (n, columns) over the same memory. Raises InputError without SciPy."""
-        try:
-            sparse = import_module("scipy.sparse")
-        except ImportError as error:
-            raise InputError("to_scipy needs SciPy, which is not installed: pip install 'gramvec[match]'") from error
+        sparse = import_extra("scipy.sparse", "match", "to_scipy")
         return sparse.csr_array((self.values, self.indices, self.indptr), shape=(len(self), self.columns))
 
     def rows(self, places: NDArray[np.int64]) -> SparseVectors:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.errors import InputError
+from gramvec.errors import InputError, import_extra
 from gramvec.matching.features import PairFeatures, PairValues, TablePair
 from gramvec.matching.fields import MatchWatch, unwatched
 from gramvec.matching.matcher import (
@@ -116,12 +116,7 @@ def check_enough(labels: PairLabels) -> None:
 
 def scikit_learn(module: str) -> Any:
     """Import a module of scikit-learn. Raises InputError, with what to install, if it is not installed."""
-    try:
-        return import_module(f"sklearn.{module}")
-    except ImportError as error:
-        raise InputError(
-            "learning from labels needs scikit-learn, which is not installed: pip install 'gramvec[labels]'"
-        ) from error
+    return import_extra(f"sklearn.{module}", "labels", "learning from labels")
 
 
 def best_threshold(scores: PairValues, match: NDArray[np.bool_]) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.errors import InputError
+from gramvec.errors import import_extra
 from gramvec.lexical.sparse_vectors import SparseVectors, ranges
 
 RowIds = NDArray[np.int64]
@@ -48,13 +48,8 @@ class Matches(NamedTuple):
 
 def scipy_sparse() -> Any:
     """Return scipy.sparse. Raises InputError, with what to install, if it or sparse_dot_topn is not installed."""
-    try:
-        import_module("sparse_dot_topn")
-        return import_module("scipy.sparse")
-    except ImportError as error:
-        raise InputError(
-            "matching needs SciPy and sparse_dot_topn, which are not installed: pip install 'gramvec[match]'"
-        ) from error
+    import_extra("sparse_dot_topn", "match", "matching")
+    return import_extra("scipy.sparse", "match", "matching")
 
 
 def nearest(

@@ -17,7 +17,6 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -25,7 +24,7 @@ from typing import Annotated, Any
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gramvec.errors import InputError
+from gramvec.errors import InputError, import_extra
 from gramvec.search.filters import MOST_COLUMNS, FilterColumn, Label
 from gramvec.tables.staging import check_place, whole
 
@@ -73,10 +72,7 @@ class IndexManifest(BaseModel):
 
 def tantivy() -> Any:
     """Return the module tantivy. Raises InputError where it is not installed."""
-    try:
-        return import_module("tantivy")
-    except ImportError as error:
-        raise InputError("searching needs tantivy: pip install 'gramvec[search]'") from error
+    return import_extra("tantivy", "search", "searching")
 
 
 def schema_of(manifest: IndexManifest) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -13,7 +12,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, import_extra, quoted
 from gramvec.tables.batches import START, Block, Position
 from gramvec.tables.inputs import FileFormat, Source
 from gramvec.tables.json_bounds import MAX_DEPTH, TOO_DEEP
@@ -223,15 +222,9 @@ class ParquetForm(Writes):
             yield batch
 
 
-MISSING = "{} needs pyarrow, which is not installed: pip install 'gramvec[bulk]'"
-
-
 def pyarrow(what: str = "Parquet", module: str = "pyarrow") -> Any:
     """Import and return a module of pyarrow. Raises InputError, with what to install, if it is not installed."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise InputError(MISSING.format(what)) from error
+    return import_extra(module, "bulk", what)
 
 
 def zstd_stream(raw: BinaryIO) -> BinaryIO:
