@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,43 +78,9 @@ Truth = npt.NDArray[np.float64]
 Figures = dict[str, float | None]
 
 
-class Answers(ABC):
-    """Rows -> a head's targets, and its probabilities float32[n, classes] -> figures and what is written."""
-
-    @property
-    @abstractmethod
-    def classes(self) -> int:
-        """Of the head."""
-
-    @property
-    @abstractmethod
-    def record(self) -> dict[str, Any]:
-        """JSON types, from which `recorded` makes the same again."""
-
-    @abstractmethod
-    def truth(self, rows: Sequence[Labeled | Scored]) -> Truth:
-        """float64[n]: what the rows say."""
-
-    @abstractmethod
-    def targets(self, truth: Truth) -> Floats:
-        """float32[n, classes]: the distributions that are learned."""
-
-    @abstractmethod
-    def figures(self, said: Floats, truth: Truth) -> Figures:
-        """How good the probabilities of some rows are."""
-
-    @abstractmethod
-    def simplest(self, learned: Truth, truth: Truth) -> Figures:
-        """The figures of one answer for all rows, from those that are learned from."""
-
-    @abstractmethod
-    def told(self, said: Floats) -> list[tuple[str, ...]]:
-        """The columns of each row's answer."""
-
-
 @dataclass(frozen=True)
-class LabelAnswers(Answers):
-    """names: of the classes, by number."""
+class LabelAnswers:
+    """Labels of texts or pairs. names: of the classes, by number."""
 
     names: tuple[str, ...]
 
@@ -135,41 +100,41 @@ class LabelAnswers(Answers):
 
     @property
     def classes(self) -> int:
-        """See Answers."""
+        """Return the number of the head's classes."""
         return len(self.names)
 
     @property
     def record(self) -> dict[str, Any]:
-        """See Answers."""
+        """Return JSON types, from which `recorded` makes the same again."""
         return {"labels": list(self.names)}
 
     def truth(self, rows: Sequence[Labeled | Scored]) -> Truth:
-        """See Answers; the number of each one's class."""
+        """Return float64[n], the number of each row's class."""
         numbers = {name: number for number, name in enumerate(self.names)}
         return np.array([numbers[str(row[0])] for row in rows], np.float64)
 
     def targets(self, truth: Truth) -> Floats:
-        """See Answers; 1 for the class, 0 for others."""
+        """Return float32[n, classes], the distributions that are learned: 1 for the class, 0 for others."""
         targets = np.zeros((len(truth), self.classes), np.float32)
         targets[np.arange(len(truth)), truth.astype(np.int64)] = 1
         return targets
 
     def figures(self, said: Floats, truth: Truth) -> Figures:
-        """accuracy: times 100."""
+        """Return how good the probabilities float32[n, classes] of some rows are. accuracy: times 100."""
         return {"accuracy": 100 * float(np.mean(said.argmax(axis=1) == truth))}
 
     def simplest(self, learned: Truth, truth: Truth) -> Figures:
-        """commonest: the accuracy, times 100, of the label that most rows have."""
+        """Return the figures of one answer for all. commonest: of the label that most rows have, times 100."""
         return {"commonest": 100 * float(np.mean(truth == np.bincount(learned.astype(np.int64)).argmax()))}
 
     def told(self, said: Floats) -> list[tuple[str, ...]]:
-        """The likeliest label and its probability."""
+        """Return the columns of each row's answer: the likeliest label and its probability."""
         best = said.argmax(axis=1).tolist()
         return [(self.names[at], f"{row[at]:.{_DECIMALS}f}") for row, at in zip(said.tolist(), best, strict=True)]
 
 
 @dataclass(frozen=True)
-class ScoreAnswers(Answers):
+class ScoreAnswers:
     """Scores from `least` to `most` as distributions over five classes, whose mean they are (Tai et al., 2015).
 
     A score s is class 1 + 4 (s - least) / (most - least), between two classes a share of each.
@@ -189,39 +154,42 @@ class ScoreAnswers(Answers):
 
     @property
     def classes(self) -> int:
-        """See Answers."""
+        """Return the number of the head's classes."""
         return CLASSES
 
     @property
     def record(self) -> dict[str, Any]:
-        """See Answers."""
+        """Return JSON types, from which `recorded` makes the same again."""
         return {"scores": [self.least, self.most]}
 
     def truth(self, rows: Sequence[Labeled | Scored]) -> Truth:
-        """See Answers; the scores."""
+        """Return float64[n], the score of each row."""
         return np.array([float(row[0]) for row in rows], np.float64)
 
     def targets(self, truth: Truth) -> Floats:
-        """See Answers; p of the class above and 1 - p of the one below."""
+        """Return float32[n, classes]: p of the class above and 1 - p of the one below."""
         return score_targets(1 + (CLASSES - 1) * (truth - self.least) / (self.most - self.least), CLASSES)
 
     def expected(self, said: Floats) -> Truth:
-        """float64[n]: the mean score of each distribution."""
+        """Return float64[n], the mean score of each distribution."""
         share = said.astype(np.float64) @ np.arange(CLASSES) / (CLASSES - 1)
         return self.least + (self.most - self.least) * share
 
     def figures(self, said: Floats, truth: Truth) -> Figures:
-        """pearson: times 100, None where it is undefined. error: the mean absolute one, in scores."""
+        """Return pearson, times 100, None where it is undefined, and error, the mean absolute one, in scores."""
         scores = self.expected(said)
         return {"pearson": pearson(scores, truth), "error": float(np.mean(np.abs(scores - truth)))}
 
     def simplest(self, learned: Truth, truth: Truth) -> Figures:
-        """error of the mean: that of the mean score of the rows that are learned from."""
+        """Return the error of the mean score of the rows that are learned from."""
         return {"error of the mean": float(np.mean(np.abs(truth - learned.mean())))}
 
     def told(self, said: Floats) -> list[tuple[str, ...]]:
-        """The mean score."""
+        """Return the columns of each row's answer: its mean score."""
         return [(f"{score:.{_DECIMALS}f}",) for score in self.expected(said).tolist()]
+
+
+Answers = LabelAnswers | ScoreAnswers
 
 
 def recorded(record: Mapping[str, Any]) -> Answers:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ import gramvec
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.neighbors import nearest_ngrams, nearest_words_of
-from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable, learned, tasks_of
-from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES
+from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable, learned, listed, tasks_of
+from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, orders_spelt
 from gramvec_research.systems import COMPARED, LENGTHS, binned, longest, models_of
 from gramvec_training.encoders.build import build_encoder
 from gramvec_training.evaluate.backend import ScoredModel
@@ -66,7 +65,7 @@ def word_curves(inputs: ExperimentInputs) -> ResultTable:
     ]
     others = {name: float(found[name][_LATE][1]) for name in ("charCNN", "charLSTM")}
     first = float(found["CHARAGRAM"][_EARLY][1])
-    seen = f"CHARAGRAM {first:.1f}; " + ", ".join(f"{name} {score:.1f}" for name, score in others.items())
+    seen = f"CHARAGRAM {first:.1f}; {listed(others)}"
     claim = "CHARAGRAM after half an epoch is above the others after one"
     return ResultTable(tuple(rows), (Finding(claim, first > max(others.values()), seen),))
 
@@ -84,23 +83,20 @@ def word_similarity(inputs: ExperimentInputs) -> ResultTable:
                 row[which] = round(float(np.mean([one[task]["sets"][which]["spearman"] or 0 for one in sets])), 1)
         mean[name] = float(np.mean([list(tasks_of(one, "spearman").values()) for one in records]))
         rows.append({**row, "SL999, paper": _PAPER[name][0], "WS353, paper": _PAPER[name][1]})
-    seen = ", ".join(f"{name} {score:.1f}" for name, score in mean.items())
-    return ResultTable(
-        tuple(rows),
-        (
-            Finding(
-                "CHARAGRAM is above charLSTM and charCNN", max(mean, key=lambda one: mean[one]) == "CHARAGRAM", seen
-            ),
-            Finding("charLSTM is above charCNN", mean["charLSTM"] > mean["charCNN"], seen),
-        ),
-    )
+    best = max(mean, key=lambda one: mean[one])
+    claims = {
+        "CHARAGRAM is above charLSTM and charCNN": best == "CHARAGRAM",
+        "charLSTM is above charCNN": mean["charLSTM"] > mean["charCNN"],
+    }
+    return ResultTable(tuple(rows), tuple(Finding(claim, holds, listed(mean)) for claim, holds in claims.items()))
 
 
 def filters(inputs: ExperimentInputs) -> ResultTable:
     """Section 4.1: charCNN with so many times the filters, Spearman over the sets of words, mean over seeds."""
     found = {}
     for scale in _SCALES:
-        records = [_learned(inputs, "charCNN", seed, {} if scale == 1 else {"scale": scale}) for seed in inputs.seeds]
+        changes = {} if scale == 1 else {"scale": scale}
+        records = [_learned(inputs, "charCNN", seed, **changes) for seed in inputs.seeds]
         found[scale] = float(np.mean([list(tasks_of(one, "spearman").values()) for one in records]))
     rows: tuple[ResultRow, ...] = tuple(
         {"filters": round(_FILTERS * scale), "spearman": round(score, 1)} for scale, score in found.items()
@@ -110,11 +106,7 @@ def filters(inputs: ExperimentInputs) -> ResultTable:
     return ResultTable(rows, (Finding("more filters are better", rising, seen),))
 
 
-def _learned(
-    inputs: ExperimentInputs, name: str, seed: int, changes_of_encoder: Mapping[str, float] = MappingProxyType({})
-) -> dict[str, Any]:
-    if not inputs.word_sets:
-        raise InputError("this experiment scores single words: give --word-sets, a folder or file of such pairs")
+def _learned(inputs: ExperimentInputs, name: str, seed: int, **changes_of_encoder: float) -> dict[str, Any]:
     kind, features, encoder, changes = _SYSTEMS[name]
     initial = "glorot" if kind == "charagram-phrase" else "rows"
     settings = {
@@ -123,9 +115,15 @@ def _learned(
         "encoder": {**encoder, **changes_of_encoder},
         "training": {**_TRAINING, **changes},
         "data": WORDS,
-        "dev": {"sets": [str(path.resolve()) for path in inputs.word_sets], "every": "quarter"},
+        "dev": {"sets": _word_sets(inputs), "every": "quarter"},
     }
     return learned(inputs, f"words-{name.lower()}", settings, seed)[1]
+
+
+def _word_sets(inputs: ExperimentInputs) -> list[str]:
+    if not inputs.word_sets:
+        raise InputError("this experiment scores single words: give --word-sets, a folder or file of such pairs")
+    return [str(path.resolve()) for path in inputs.word_sets]
 
 
 def _curve(inputs: ExperimentInputs, name: str, seed: int) -> list[tuple[int, float]]:
@@ -338,15 +336,13 @@ _LONG = (2, 3, 4, 5, 6)
 
 def word_sizes(inputs: ExperimentInputs) -> ResultTable:
     """Spearman on the first set of words, mean over seeds, for the k most frequent n-grams of each order."""
-    if not inputs.word_sets:
-        raise InputError("this experiment scores single words: give --word-sets, a folder or file of such pairs")
     scores = {(size, orders): _score(inputs, size, orders) for size in TABLE_5_SIZES for orders in TABLE_5_ORDERS}
     rows: list[ResultRow] = []
     for size in TABLE_5_SIZES:
         row: dict[str, str | float | None] = {"n-grams of each order": size}
-        row |= {f"{_named(orders)}": round(scores[size, orders], 1) for orders in TABLE_5_ORDERS}
-        row |= {f"{_named(one)}, paper": value for one, value in zip(TABLE_5_ORDERS, _PAPER_SIZES[size], strict=True)}
-        rows.append(row)
+        row |= {orders_spelt(orders): round(scores[size, orders], 1) for orders in TABLE_5_ORDERS}
+        paper = zip(TABLE_5_ORDERS, _PAPER_SIZES[size], strict=True)
+        rows.append(row | {f"{orders_spelt(orders)}, paper": value for orders, value in paper})
     small, middle, large = ([scores[size, orders] for orders in TABLE_5_ORDERS[1:]] for size in TABLE_5_SIZES)
     most = scores[TABLE_5_SIZES[-1], _LONG]
     usual = scores[TABLE_5_SIZES[-1], (2, 3, 4)]
@@ -360,14 +356,10 @@ def word_sizes(inputs: ExperimentInputs) -> ResultTable:
             Finding(
                 "the best is 50,000 of orders 2 to 6",
                 best == (TABLE_5_SIZES[-1], _LONG),
-                f"best {best[0]:,} of {_named(best[1])}",
+                f"best {best[0]:,} of {orders_spelt(best[1])}",
             ),
         ),
     )
-
-
-def _named(orders: tuple[int, ...]) -> str:
-    return "2" if orders == (2,) else f"2-{orders[-1]}"
 
 
 def _score(inputs: ExperimentInputs, size: int, orders: tuple[int, ...]) -> float:
@@ -377,7 +369,7 @@ def _score(inputs: ExperimentInputs, size: int, orders: tuple[int, ...]) -> floa
         "vocabulary": {"max_ngrams_each": size},
         "training": _TRAINING_SIZES,
         "data": WORDS,
-        "dev": {"sets": [str(inputs.word_sets[0].resolve())]},
+        "dev": {"sets": _word_sets(inputs)[:1]},
     }
     name = f"ngrams-{size}-{orders[-1]}"
     found = [learned(inputs, name, settings, seed)[1]["scores"]["tasks"] for seed in inputs.seeds]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -59,19 +58,11 @@ _CHUNK = 512  # texts that are encoded at a time
 _LAYERS = 3  # of JoinedHead
 
 
-class PaperHead(nn.Module, ABC):
-    """The vectors float32[n, d] of each side, one or two, to the logits float32[n, classes] of what they are together.
+class TextHead(nn.Module):
+    """sigmoid(x W + b) W_p + b_p: the logits of a text's classes (Wieting et al., 2016b, section 4.4).
 
     Matrices begin as Glorot and Bengio's uniform, biases at zero.
     """
-
-    @abstractmethod
-    def forward(self, sides: tuple[Tensor, ...]) -> Tensor:
-        """Logits float32[n, classes]."""
-
-
-class TextHead(PaperHead):
-    """sigmoid(x W + b) W_p + b_p: the logits of a text's classes (Wieting et al., 2016b, section 4.4)."""
 
     def __init__(self, dimension: int, hidden: int, classes: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -81,7 +72,7 @@ class TextHead(PaperHead):
         self.outer_bias = nn.Parameter(torch.zeros(classes))  # [classes]
 
     def forward(self, sides: tuple[Tensor, ...]) -> Tensor:
-        """See Head."""
+        """Return the logits float32[n, classes] of the vectors float32[n, d] of each side."""
         return torch.sigmoid(self.of_sides(sides) + self.bias) @ self.outer + self.outer_bias
 
     def of_sides(self, sides: tuple[Tensor, ...]) -> Tensor:
@@ -106,7 +97,7 @@ class PairHead(TextHead):
         return (x * y) @ self.inner + (x - y).abs() @ self.apart
 
 
-class JoinedHead(PaperHead):
+class JoinedHead(nn.Module):
     """z_0 = [tanh(x W_x + b_x); tanh(y W_x + b_x)], z_l = tanh(z_(l-1) W_l + b_l) for three l, z_3 W_p + b_p: the
     logits of an ordered pair, premise and hypothesis (Bowman et al., 2015; Arora et al., 2017, section A.3).
 
@@ -126,11 +117,14 @@ class JoinedHead(PaperHead):
         self.outer_bias = nn.Parameter(torch.zeros(classes))  # [classes]
 
     def forward(self, sides: tuple[Tensor, ...]) -> Tensor:
-        """See Head; the vectors of both texts."""
+        """Return the logits float32[n, classes] of the vectors float32[n, d] of both texts."""
         x = torch.cat([torch.tanh(one @ self.side + self.side_bias) for one in sides], dim=1)  # [n, 2 narrow]
         for matrix, bias in zip(self.matrices, self.biases, strict=True):
             x = torch.tanh(x @ matrix + bias)  # [n, hidden]
         return x @ self.outer + self.outer_bias
+
+
+PaperHead = TextHead | JoinedHead
 
 
 def new_head(sides: int, dimension: int, classes: int, settings: Supervision) -> PaperHead:
@@ -146,35 +140,45 @@ def new_head(sides: int, dimension: int, classes: int, settings: Supervision) ->
     return (TextHead if sides == 1 else PairHead)(dimension, settings.hidden, classes, generator)
 
 
-class HeadObjective(Objective):
+class ShuffledObjective(Objective):
+    """An objective whose epochs go through all of so many examples, each epoch in a new order."""
+
+    def __init__(self, schedule: Schedule, examples: int, l2_own: float) -> None:
+        self.schedule = schedule
+        self.steps_per_epoch = -(-examples // schedule.batch)
+        self.steps = schedule.steps or (schedule.epochs or 1) * self.steps_per_epoch
+        self.l2_own = l2_own
+        self._epoch = -1
+        self._order: Ints = np.arange(examples)
+
+    def numbers_at(self, step: int) -> Ints:
+        """Return the numbers of a step's examples."""
+        epoch, position = divmod(step, self.steps_per_epoch)
+        if epoch != self._epoch:
+            rng = np.random.default_rng([self.schedule.seed, epoch])
+            self._epoch, self._order = epoch, rng.permutation(len(self._order))
+        start = position * self.schedule.batch
+        return self._order[start : start + self.schedule.batch]
+
+
+class HeadObjective(ShuffledObjective):
     """The KL divergence of a head's classes from targets; of targets that are sure it is the cross-entropy.
 
     examples int64[n, 1 or 2]: the numbers of each one's texts in the corpus. targets float32[n, classes]: their
-    distributions. The papers' code divides the divergence by the number of classes, which is a smaller rate. Each epoch
-    goes through all examples in a new order.
+    distributions. The papers' code divides the divergence by the number of classes, which is a smaller rate.
     """
 
     def __init__(
         self, corpus: Corpus, examples: Ints, targets: Floats, head: PaperHead, settings: Supervision
     ) -> None:  # fmt: skip
-        self.schedule = self.settings = settings
-        self.steps_per_epoch = -(-len(examples) // settings.batch)
-        self.steps = settings.steps or (settings.epochs or 1) * self.steps_per_epoch
-        self.l2_own = settings.l2_head
+        super().__init__(settings, len(examples), settings.l2_head)
         self.head = head
         self._corpus = corpus
         self._texts, self._targets = examples, targets
-        self._epoch = -1
-        self._order = np.arange(len(examples))
 
     def examples_at(self, step: int) -> Examples:
         """The texts of a step, all first ones and then all second ones, and their targets."""
-        epoch, position = divmod(step, self.steps_per_epoch)
-        if epoch != self._epoch:
-            rng = np.random.default_rng([self.settings.seed, epoch])
-            self._epoch, self._order = epoch, rng.permutation(len(self._texts))
-        start = position * self.settings.batch
-        chosen = self._order[start : start + self.settings.batch]
+        chosen = self.numbers_at(step)
         texts = self._texts[chosen].T.reshape(-1)
         return Examples(step, self._corpus.batch(texts), len(chosen), self._targets[chosen])
 
@@ -309,7 +313,7 @@ def learn_head(
     folder.mkdir(parents=True, exist_ok=True)
     checkpoint = folder / CHECKPOINT
     history = fit(
-        Trainer(encoder, objective, device), checkpoint, identity=_hashed(identity),
+        Trainer(encoder, objective, device), checkpoint, identity=hashlib.sha256(identity).hexdigest(),
         resume=checkpoint.is_file(),
         selection=Selection(
             lambda one: likelihood(objective.probabilities(one, numbers[parts.chosen_by]), wanted),
@@ -317,7 +321,8 @@ def learn_head(
         ),
     )  # fmt: skip
     record = {
-        "command": command, "model": _place(model), "digest": origin.digest, **answers.record,
+        "command": command, "model": str(Path(model).resolve()) if Path(model).exists() else model,
+        "digest": origin.digest, **answers.record,
         "sides": len(rows[0].texts), "frozen": settings.fixed_table, "dimension": encoder.dimension,
         "settings": settings.model_dump(mode="json"), "rows": {name: len(part) for name, part in asdict(parts).items()},
         **figures(parts.scored), **before,
@@ -396,18 +401,18 @@ def _start(origin: Origin, texts: HeadTexts, *, frozen: bool) -> tuple[Encoder, 
     flat = [text for one in texts for text in one]
     if not frozen:
         return origin.encoder, Corpus.of(flat, origin.featurizer, len(origin.encoder.table))
-    vectors = torch.from_numpy(encoder_function(origin.encoder, origin.featurizer)(flat))
-    corpus = Corpus(np.arange(len(flat), dtype=np.int32), np.arange(len(flat) + 1), len(flat))
-    return Bag(vectors, BagSettings(activation="linear", bias=False)), corpus
+    return fixed_encoder(encoder_function(origin.encoder, origin.featurizer)(flat)), one_row_each(len(flat))
+
+
+def fixed_encoder(vectors: Floats) -> Bag:
+    """Return an encoder whose rows are the vectors float32[n, d] of so many texts, see `one_row_each`."""
+    return Bag(torch.from_numpy(vectors), BagSettings(activation="linear", bias=False))
+
+
+def one_row_each(texts: int) -> Corpus:
+    """Return a corpus of so many texts, of which each has a row of its own."""
+    return Corpus(np.arange(texts, dtype=np.int32), np.arange(texts + 1), texts)
 
 
 def _below(arrays: dict[str, Floats], start: str) -> dict[str, torch.Tensor]:
     return {name[len(start) :]: torch.from_numpy(value) for name, value in arrays.items() if name.startswith(start)}
-
-
-def _place(model: str) -> str:
-    return str(Path(model).resolve()) if Path(model).exists() else model
-
-
-def _hashed(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

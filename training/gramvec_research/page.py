@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import itertools
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import orjson
 
 from gramvec.errors import InputError
 from gramvec_research.catalog import EXPERIMENTS, PAPERS, Item, experiment_named
-from gramvec_research.shared import Experiment, ExperimentInputs, Finding, ResultTable, raw_texts
+from gramvec_research.shared import Experiment, ExperimentInputs, Finding, ResultTable, raw_texts, write_packed
+from gramvec_research.vectors import save_vectors
 from gramvec_training.evaluate.report import markdown_table, plot_curves
 from gramvec_training.readers.lines import numbered_lines
 from gramvec_training.readers.vectors import read_vectors, vectors_at
@@ -26,17 +25,13 @@ _SHOWN = 16  # hex digits of a SHA-256
 _BUNDLES = ("charagram-phrase", "paragram-phrase")
 
 
-def digests_of(
-    inputs: ExperimentInputs, *, learns: bool, labels: bool = False, tags: bool = False, raw: bool = False
-) -> dict[str, str]:
-    """The first 16 hex digits of the SHA-256 of the vectors, frequencies, sets and, where it learns, training files;
-    with `labels` of the labeled texts, too. With `tags` that of the treebank alone; with `raw` raw texts are what it
-    learns from, in place of the training files.
+def digests_of(experiment: Experiment, inputs: ExperimentInputs) -> dict[str, str]:
+    """Return the first 16 hex digits of the SHA-256 of what an experiment reads, by name.
 
     Of a folder they are those of its files' names and contents. What is not there is left out: the experiment that
     needs it says so.
     """
-    if tags:
+    if experiment.tags:
         return _shown({"treebank": inputs.tagged})
     named: dict[str, Path | None] = {
         "vectors": vectors_at(inputs.vectors),
@@ -45,22 +40,19 @@ def digests_of(
         **{f"set {path.name}": path for path in (*inputs.sets, *inputs.word_sets)},
         **{f"model {name}": inputs.models / name for name in _BUNDLES},
     }
-    if raw:
+    if experiment.raw:
         named |= {f"raw {path.name}": path for path in raw_texts(inputs)}
-    elif learns:
+    elif experiment.learns:
         named |= {"pairs of phrases": inputs.in_domain}
-        named |= {f"data {path.name}": path for path in _files(inputs.data, "*.tsv.gz")}
-    if labels:
+        if inputs.data is not None:
+            named |= {f"data {path.name}": path for path in sorted(inputs.data.glob("*.tsv.gz"))}
+    if experiment.labels:
         named |= {"labeled texts": inputs.labeled}
     return _shown(named)
 
 
 def _shown(named: Mapping[str, Path | None]) -> dict[str, str]:
     return {name: digest(path.resolve())[:_SHOWN] for name, path in named.items() if path is not None and path.exists()}
-
-
-def _files(folder: Path | None, pattern: str) -> Iterable[Path]:
-    return sorted(folder.glob(pattern)) if folder is not None else ()
 
 
 @functools.cache  # what runs is what was there when it began
@@ -133,21 +125,13 @@ def _folder(path: Path, out: Path) -> Path:
 
 def _rows(path: Path, out: Path, number: int) -> Path:
     lines = [line.rstrip(b"\r\n") + b"\n" for _, line in numbered_lines(path)]
-    return _written(_spread(lines, number), out)
+    return write_packed(out, _spread(lines, number))
 
 
 def _sentences(path: Path, out: Path, number: int) -> Path:
     lines = [line.rstrip(b"\r\n") for _, line in numbered_lines(path)]
     sentences = (b"\n".join(part) for empty, part in itertools.groupby(lines, lambda line: not line) if not empty)
-    return _written(_spread([sentence + b"\n\n" for sentence in sentences], number), out)
-
-
-def _written(parts: Iterable[bytes], out: Path) -> Path:
-    data = b"".join(parts)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    packed = gzip.compress(data, mtime=0) if out.suffix == ".gz" else data
-    write_atomically(out, lambda handle: handle.write(packed))
-    return out
+    return write_packed(out, _spread([sentence + b"\n\n" for sentence in sentences], number))
 
 
 def _spread(lines: list[bytes], number: int) -> list[bytes]:
@@ -158,9 +142,7 @@ def _spread(lines: list[bytes], number: int) -> list[bytes]:
 def _vectors(place: Path, out: Path) -> Path:
     words, vectors = read_vectors(vectors_at(place))
     out.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(f"{word}\n" for word in words[:_WORDS])
-    write_atomically(out.with_suffix(".txt"), lambda handle: handle.write(text.encode()))
-    write_atomically(out, lambda handle: np.save(handle, vectors[:_WORDS], allow_pickle=False))
+    save_vectors(out, words[:_WORDS], vectors[:_WORDS])
     return out
 
 
@@ -191,9 +173,7 @@ def perform(
     A new one is written to folder / NAME.json. Raises what the experiment raises, InputError for a damaged file, and
     OSError where nothing can be written.
     """
-    digests = digests_of(
-        inputs, learns=experiment.learns, labels=experiment.labels, tags=experiment.tags, raw=experiment.raw
-    )
+    digests = digests_of(experiment, inputs)
     seeds = inputs.seeds if experiment.learns else ()
     path = folder / f"{experiment.name}.json"
     if path.is_file() and not again:
@@ -205,8 +185,7 @@ def perform(
     seconds = round(time.perf_counter() - begin, 1)
     result = Result(experiment.name, quick, begun_at, seeds, seconds, digests, outcome)
     folder.mkdir(parents=True, exist_ok=True)
-    values = {**asdict(result), "outcome": outcome.to_dict()}
-    data = orjson.dumps(values, option=orjson.OPT_INDENT_2) + b"\n"
+    data = orjson.dumps(asdict(result), option=orjson.OPT_INDENT_2) + b"\n"
     write_atomically(path, lambda handle: handle.write(data))
     return result, False
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -21,19 +20,22 @@ from gramvec_research.shared import (
     SetWords,
     common_vectors,
     learned,
+    listed,
     means,
     tasks_of,
+    training_data,
     vectors_of,
+    write_packed,
 )
-from gramvec_research.supervised import LSTM, OPEN_LSTM, Regime, listed, mean_score, similarity
-from gramvec_research.systems import LENGTHS, binned, learned_system, longest, official_75, settings_of
+from gramvec_research.supervised import LSTM, OPEN_LSTM, Regime, mean_score, similarity
+from gramvec_research.systems import LENGTHS, binned, learned_system, longest, models_of, official_75, settings_of
 from gramvec_training.data.corpus import Featurize
 from gramvec_training.evaluate.similarity import correlations, find_sets
 from gramvec_training.readers.lines import numbered_lines
 from gramvec_training.readers.vectors import read_frequencies
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.train import run_model
-from gramvec_training.shared import Floats, write_atomically
+from gramvec_training.shared import Floats
 
 _FILE = "mined_phrases.pairs.tsv.gz"  # the most frequent pairs first, as PPDB has the surest first
 _PART, _SMALLEST = 4, 60  # of the data, until so few pairs are left
@@ -45,9 +47,7 @@ _BETTER = 1.0
 
 def scores_by_amount(inputs: ExperimentInputs) -> ResultTable:
     """The mean over tasks for the first 1 / 4^i of the pairs, in the file's order and permuted; ten epochs each."""
-    if inputs.data is None:
-        raise InputError("this experiment learns models: give --data, the folder of the training files")
-    lines = [line for _, line in numbered_lines(inputs.data / _FILE)]
+    lines = [line for _, line in numbered_lines(training_data(inputs) / _FILE)]
     permuted = [lines[index] for index in np.random.default_rng(1).permutation(len(lines))]
     sizes = [len(lines)]
     while sizes[-1] // _PART >= _SMALLEST:
@@ -58,10 +58,9 @@ def scores_by_amount(inputs: ExperimentInputs) -> ResultTable:
     for name, ordered in zip(found, (lines, permuted), strict=True):
         for size in sizes[::-1]:
             # All pairs are the same in any order but that of the batches.
-            data = _written(
-                inputs.work / f"{'first' if ordered is lines else 'permuted'}-{size}.tsv.gz", ordered[:size]
-            )
-            found[name].append(_score(inputs, data))
+            data = inputs.work / f"{'first' if ordered is lines else 'permuted'}-{size}.tsv.gz"
+            write_packed(data, (line.rstrip(b"\n") + b"\n" for line in ordered[:size]))
+            found[name].append(_score(inputs, data.resolve()))
     rows: list[ResultRow] = [
         {"pairs": size, **{name: round(scores[index], 1) for name, scores in found.items()}}
         for index, size in enumerate(sizes[::-1])
@@ -110,13 +109,6 @@ def _score(inputs: ExperimentInputs, data: Path) -> float:
     mean = means(scores)
     tasks = [path.resolve().name for path in inputs.sets]
     return float(np.mean([mean[task] for task in tasks]))
-
-
-def _written(path: Path, lines: list[bytes]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = gzip.compress(b"".join(line.rstrip(b"\n") + b"\n" for line in lines), mtime=0)
-    write_atomically(path, lambda handle: handle.write(data))
-    return path.resolve()
 
 
 _AVERAGES, _LSTMS = ("PP", "PP-proj"), ("LSTM, no output gate", "LSTM")
@@ -170,7 +162,7 @@ def norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
     ]
     mean = {system: float(np.mean(list(found.values()))) for system, found in scores.items()}
     known = sorted((word for word in words.words if word in norms), key=lambda word: (-norms[word], word))
-    seen = ", ".join(f"{system} {value:.1f}" for system, value in mean.items())
+    seen = listed(mean)
     ends = f"longest {', '.join(known[:_SHOWN])}; shortest {', '.join(known[-_SHOWN:])}"
     tenth = max(1, len(known) // 10)
     common = set(sorted(frequencies, key=lambda one: -frequencies[one])[:tenth])
@@ -234,9 +226,9 @@ def supervised_regimes(inputs: ExperimentInputs) -> ResultTable:
         tuple(rows),
         (
             Finding(f"universal parameters are at least {_AHEAD:g} point above training from word vectors, for all",
-                    min(above.values()) >= _AHEAD, listed(above, signed=True)),
+                    min(above.values()) >= _AHEAD, listed(above, "+.1f")),
             Finding(f"fixed features are at least {_AHEAD:g} point below training, for all",
-                    min(below.values()) >= _AHEAD, listed(below, signed=True)),
+                    min(below.values()) >= _AHEAD, listed(below, "+.1f")),
             Finding("from universal parameters PP-proj is the best", best == "PP-proj",
                     listed({system: scores["universal"] for system, scores in found.items()})),
         ),
@@ -266,7 +258,7 @@ def learned_scalars(inputs: ExperimentInputs) -> ResultTable:
         for system, found in scores.items()
     ]
     mean = {system: float(np.mean([found[task] for task in tasks])) for system, found in scores.items()}
-    seen = ", ".join(f"{system} {value:.1f}" for system, value in mean.items())
+    seen = listed(mean)
     run = load_run(folders[0])
     numbers = run.encoder.arrays()["table"][:, -1].tolist()
     # The most frequent are first; a word that does not stand in the pairs keeps the number 1.
@@ -306,16 +298,13 @@ _ALIKE = 0.1
 
 def separation_of_pairs(inputs: ExperimentInputs) -> ResultTable:
     """The mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over pairs (g1, g2), with n the nearest of the others."""
-    if inputs.data is None:
-        raise InputError("this experiment learns models: give --data, the folder of the training files")
-    lines = [line.decode().rstrip("\r\n").split("\t") for _, line in numbered_lines(inputs.data / _FILE)]
+    lines = [line.decode().rstrip("\r\n").split("\t") for _, line in numbered_lines(training_data(inputs) / _FILE)]
     drawn = np.random.default_rng(1).permutation(len(lines))[:_PAIRS]
     left, right = [lines[index][0] for index in drawn], [lines[index][1] for index in drawn]
-    found: dict[str, float] = {}
-    for system in _PAPER_SEPARATION:
-        models = [run_model(load_run(learned_system(inputs, system, seed)[0])) for seed in inputs.seeds]
-        apart = [separation(model.encode(left), model.encode(right)) for model in models]
-        found[system] = float(np.mean(apart))
+    found = {
+        system: float(np.mean([separation(model.encode(left), model.encode(right)) for model in models]))
+        for system, models in models_of(inputs, list(_PAPER_SEPARATION)).items()
+    }
     rows: tuple[ResultRow, ...] = tuple(
         {"system": system, "separation": round(value, 3), "paper": _PAPER_SEPARATION[system]}
         for system, value in found.items()
@@ -355,10 +344,8 @@ def _unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     return np.asarray(vectors / lengths, dtype=np.float64)
 
 
-_PAPER_UNDERTRAINED, _HERE = (
-    100,
-    10,
-)  # occurrences in training, below which a word is undertrained: the pairs here are a thirtieth
+# Occurrences in training, below which a word is undertrained: the pairs here are a thirtieth.
+_PAPER_UNDERTRAINED, _HERE = 100, 10
 _FALLS = -0.3  # of a correlation over sets
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,8 +19,8 @@ from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.arrays import FeatureBatch
-from gramvec_research.vectors import Counting, SquaredNorm, learn_word_vectors, treebank_tokens
-from gramvec_training.config import Config, How, parse_config
+from gramvec_research.vectors import Counting, SquaredNorm, learn_word_vectors, save_vectors, treebank_tokens
+from gramvec_training.config import How, parse_config
 from gramvec_training.data.vocabulary import count_documents
 from gramvec_training.encoders.bag import bag_of
 from gramvec_training.encoders.build import cosines, encoder_function
@@ -80,10 +81,6 @@ class ResultTable:
 
     rows: tuple[ResultRow, ...]
     findings: tuple[Finding, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON types."""
-        return {"rows": [dict(row) for row in self.rows], "findings": [asdict(one) for one in self.findings]}
 
 
 @dataclass(frozen=True)
@@ -185,8 +182,7 @@ def learned(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: in
     settings: a config's sections, `training` without its seed; without `dev` the sets of the inputs are scored. Raises
     InputError where the inputs name no data, and Interrupted where it is stopped, with a checkpoint to go on from.
     """
-    if inputs.data is None:
-        raise InputError("this experiment learns models: give --data, the folder of the training files")
+    data = training_data(inputs)
     scored = (*inputs.sets, *([inputs.in_domain] if inputs.in_domain is not None else []))
     values = {
         **settings,
@@ -195,22 +191,50 @@ def learned(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: in
     }
     values["model"] = {"name": name, **settings["model"]}
     config = parse_config(values, source=f"the experiment's {name}")
-    folder = inputs.work / f"{name}-{seed}-{_key(config, inputs.data)}"
+    read = [*(one.path for one in config.data), *config.dev.sets]
+    read += [config.model.vectors] if config.model.vectors is not None else []
+    values = {"config": config.public(), "read": [digest((data / path).resolve()) for path in read]}
+    key = key_of(values, orjson.OPT_SORT_KEYS)
+    folder = inputs.work / f"{name}-{seed}-{key}"
     if not is_finished(folder):
         resume = is_begun(folder) and (folder / CHECKPOINT).is_file()
         if not resume:
             make_way(folder, overwrite=True)
-            begin_run(folder, config, inputs.data, command=f"python -m gramvec_research run ({name}, seed {seed})")
+            begin_run(folder, config, data, command=f"python -m gramvec_research run ({name}, seed {seed})")
         carry_out(begun_run(folder), folder, How(resume=resume))
     return folder, read_record(folder)
 
 
-def _key(config: Config, data: Path) -> str:
-    """8 hex digits over a config and all that it reads: another run than this has others."""
-    read = [*(one.path for one in config.data), *config.dev.sets]
-    read += [config.model.vectors] if config.model.vectors is not None else []
-    values = {"config": config.public(), "read": [digest((data / path).resolve()) for path in read]}
-    return hashlib.sha256(orjson.dumps(values, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
+def training_data(inputs: ExperimentInputs) -> Path:
+    """Return the folder of the training files. Raises InputError where the inputs name none."""
+    if inputs.data is None:
+        raise InputError("this experiment learns models: give --data, the folder of the training files")
+    return inputs.data
+
+
+def key_of(values: Any, option: int = 0) -> str:
+    """Return 8 hex digits over JSON types, which name what was learned from them."""
+    return hashlib.sha256(orjson.dumps(values, option=option)).hexdigest()[:8]
+
+
+def slug_of(name: str) -> str:
+    """Return the name of a system as files have it."""
+    return name.lower().replace(",", "").replace(" ", "-")
+
+
+def listed(values: Mapping[str, float], form: str = ".1f") -> str:
+    """Return names and values, with one decimal if the format says nothing else."""
+    return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
+
+
+def write_packed(path: Path, parts: Iterable[bytes]) -> Path:
+    """Write a file, packed where its name ends in .gz, into a folder that is made if need be; return its path."""
+    data = b"".join(parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Without a time stamp the same parts give the same bytes.
+    packed = gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
+    write_atomically(path, lambda handle: handle.write(packed))
+    return path
 
 
 def tasks_of(record: Mapping[str, Any], measure: str = "pearson") -> dict[str, float]:
@@ -234,9 +258,7 @@ def common_vectors(inputs: ExperimentInputs) -> tuple[Path, int]:
     inputs.work.mkdir(parents=True, exist_ok=True)
     path = (inputs.work / f"vectors-{digest(vectors_at(inputs.vectors).resolve())[:8]}.npy").resolve()
     if not path.is_file():
-        text = "".join(f"{word}\n" for word in words[:_COMMONEST])
-        write_atomically(path.with_suffix(".txt"), lambda handle: handle.write(text.encode()))
-        write_atomically(path, lambda handle: np.save(handle, vectors[:_COMMONEST], allow_pickle=False))
+        save_vectors(path, words[:_COMMONEST], vectors[:_COMMONEST])
     return path, int(vectors.shape[1])
 
 
@@ -269,8 +291,9 @@ def _learned(inputs: ExperimentInputs) -> Path:
     paths = raw_texts(inputs)
     settings = SquaredNorm(dimension=_DIMENSION, epochs=_EPOCHS, seed=inputs.seeds[0])
     values = [*(digest(path.resolve()) for path in paths), asdict(_COUNTING), asdict(settings)]
-    path = (inputs.work / f"sn-{hashlib.sha256(orjson.dumps(values)).hexdigest()[:8]}.npy").resolve()
+    path = (inputs.work / f"sn-{key_of(values)}.npy").resolve()
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        learn_word_vectors(paths, _COUNTING, settings).save(path)
+        found = learn_word_vectors(paths, _COUNTING, settings)
+        save_vectors(path, found.words, found.vectors)
     return path

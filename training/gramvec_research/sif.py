@@ -8,7 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec_research.shared import GIVEN, ExperimentInputs, Finding, ResultRow, ResultTable, SetWords, kinds_of_vectors
+from gramvec_research.shared import (
+    GIVEN,
+    ExperimentInputs,
+    Finding,
+    ResultRow,
+    ResultTable,
+    SetWords,
+    kinds_of_vectors,
+    listed,
+)
 from gramvec_research.supervised import (
     LSTM,
     OPEN_LSTM,
@@ -17,7 +26,6 @@ from gramvec_research.supervised import (
     SupervisedTask,
     entailment,
     inference,
-    listed,
     mean_score,
     nb_svm_accuracy,
     regime_of,
@@ -26,6 +34,7 @@ from gramvec_research.supervised import (
     sentiment,
     similarity,
 )
+from gramvec_research.sweep import FIGURE_2A
 from gramvec_training.evaluate.similarity import find_sets
 from gramvec_training.fit.sif import common_components
 from gramvec_training.readers.vectors import read_frequencies
@@ -46,7 +55,7 @@ def ablation_of_given(inputs: ExperimentInputs) -> ResultTable:
         for system, found in scores.items()
     )
     mean = {system: _mean(found) for system, found in scores.items()}
-    seen = _listed(mean)
+    seen = listed(mean)
     return ResultTable(
         rows,
         (
@@ -86,15 +95,11 @@ def _ablated(inputs: ExperimentInputs, vectors: Path) -> dict[str, dict[str, flo
 
 
 def _orders(mean: Mapping[str, float], over: str = "") -> tuple[Finding, Finding]:
-    seen, given = _listed(mean), not over
+    seen, given = listed(mean), not over
     return (
         Finding(f"{over}avg < W < WR on the mean of the tasks", mean["avg"] < mean["W"] < mean["WR"], seen),
         Finding(f"{over}avg < R < WR on the mean of the tasks", mean["avg"] < mean["R"] < mean["WR"], seen, sure=given),
     )
-
-
-def _listed(mean: Mapping[str, float]) -> str:
-    return ", ".join(f"{system} {value:.1f}" for system, value in mean.items())
 
 
 def _mean(scores: Mapping[str, float]) -> float:
@@ -199,9 +204,6 @@ def _inferences(inputs: ExperimentInputs, *, joined: bool) -> ResultTable:
     )  # fmt: skip
 
 
-_A = tuple(float(f"{m}e-{i}") for i in range(1, 6) for m in (3, 1))
-
-
 def parameter_curves(inputs: ExperimentInputs) -> ResultTable:
     """WR on the first task for a from 3e-1 to 1e-5, over each kind of vectors."""
     frequencies = read_frequencies(inputs.frequencies[0])
@@ -209,9 +211,9 @@ def parameter_curves(inputs: ExperimentInputs) -> ResultTable:
     scores: dict[str, dict[float, float]] = {}
     for kind, place in kinds_of_vectors(inputs).items():
         words = SetWords(place, inputs.sets[:1])
-        plain[kind] = _mean_parameter(words.score())
-        scores[kind] = {a: _mean_parameter(words.score(words.sif(frequencies, a), 1)) for a in _A}
-    rows: list[ResultRow] = [{"a": a} | {kind: round(found[a], 2) for kind, found in scores.items()} for a in _A]
+        plain[kind] = _mean(words.score())
+        scores[kind] = {a: _mean(words.score(words.sif(frequencies, a), 1)) for a in FIGURE_2A}
+    rows: list[ResultRow] = [{"a": a} | {kind: round(found[a], 2) for kind, found in scores.items()} for a in FIGURE_2A]
     rows.append({"a": "none (avg)"} | {kind: round(score, 2) for kind, score in plain.items()})
     findings = [one for kind, found in scores.items() for one in _curve_findings(kind, found, plain[kind])]
     return ResultTable(tuple(rows), tuple(findings))
@@ -220,7 +222,7 @@ def parameter_curves(inputs: ExperimentInputs) -> ResultTable:
 def _curve_findings(kind: str, scores: Mapping[float, float], plain: float) -> tuple[Finding, ...]:
     best, top = max(scores.items(), key=lambda pair: pair[1])
     within = [score for a, score in scores.items() if 1e-4 <= a <= 1e-2]
-    first, last = scores[_A[0]], scores[_A[-1]]
+    first, last = scores[FIGURE_2A[0]], scores[FIGURE_2A[-1]]
     return (
         Finding(f"{kind}: the best a is between 1e-4 and 1e-2", 1e-4 <= best <= 1e-2, f"best {best:g}: {top:.1f}"),
         Finding(
@@ -231,13 +233,9 @@ def _curve_findings(kind: str, scores: Mapping[float, float], plain: float) -> t
         Finding(
             f"{kind}: both ends are worse",
             max(first, last) < top,
-            f"{first:.1f} at {_A[0]:g}, {last:.1f} at {_A[-1]:g}",
+            f"{first:.1f} at {FIGURE_2A[0]:g}, {last:.1f} at {FIGURE_2A[-1]:g}",
         ),
     )
-
-
-def _mean_parameter(scores: Mapping[str, float]) -> float:
-    return float(np.mean(list(scores.values())))
 
 
 _RECURRENT = ("RNN", OPEN_LSTM, LSTM)
@@ -282,8 +280,7 @@ def frequency_sources(inputs: ExperimentInputs) -> ResultTable:
     """WR on the first task with each file of frequencies."""
     words = SetWords(inputs.vectors, inputs.sets[:1])
     scores = {
-        path.name.split(".")[0]: _mean_sources(words.score(words.sif(read_frequencies(path)), 1))
-        for path in inputs.frequencies
+        path.name.split(".")[0]: _mean(words.score(words.sif(read_frequencies(path)), 1)) for path in inputs.frequencies
     }
     apart = max(scores.values()) - min(scores.values())
     rows: tuple[ResultRow, ...] = tuple(
@@ -292,10 +289,6 @@ def frequency_sources(inputs: ExperimentInputs) -> ResultTable:
     seen = f"{apart:.2f} between the best and the worst of {len(scores)}"
     claim = f"the source of p(w) hardly matters (at most {_SMALL_RANGE:g} apart)"
     return ResultTable(rows, (Finding(claim, len(scores) > 1 and apart <= _SMALL_RANGE, seen),))
-
-
-def _mean_sources(scores: Mapping[str, float]) -> float:
-    return float(np.mean(list(scores.values())))
 
 
 _SAMPLING = 1e-5  # word2vec's threshold

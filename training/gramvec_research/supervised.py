@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,12 +20,12 @@ from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec_research.answers import score_targets
-from gramvec_research.heads import HeadObjective, Supervision, new_head
-from gramvec_research.shared import ExperimentInputs, vectors_of
+from gramvec_research.heads import HeadObjective, Supervision, fixed_encoder, new_head, one_row_each
+from gramvec_research.shared import ExperimentInputs, key_of, slug_of, training_data, vectors_of
 from gramvec_research.systems import learned_system
 from gramvec_research.vectors import treebank_tokens
 from gramvec_training.data.corpus import Corpus
-from gramvec_training.encoders.bag import Average, Bag, bag_of
+from gramvec_training.encoders.bag import Average, bag_of
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import encoder_function
 from gramvec_training.fit.loop import Selection, fit
@@ -36,7 +36,7 @@ from gramvec_training.readers.vectors import read_frequencies, vectors_at
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.train import run_model
 from gramvec_training.runs.warm_start import begun_encoder
-from gramvec_training.sections import BagSettings, ProjectionSettings
+from gramvec_training.sections import ProjectionSettings
 from gramvec_training.shared import Doubles, Floats, Ints, digest, write_atomically
 
 SCORES = 5  # of similarity, 1 to 5
@@ -230,14 +230,6 @@ _LARGE = 10_000  # examples, above which there are fewer epochs of larger batche
 _OF_LARGE = {"batch": 50, "epochs": 4}
 
 
-@dataclass(frozen=True)
-class _Start:
-    """What is learned on: the encoder as it begins, and the texts of a task in the order of `_texts`."""
-
-    encoder: Encoder
-    corpus: Corpus
-
-
 def scored_head(
     inputs: ExperimentInputs, task: SupervisedTask, system: str, regime: Regime, seed: int, *, joined: bool = False
 ) -> float:
@@ -248,25 +240,24 @@ def scored_head(
     settings = _settings(task, system, regime, seed, joined=joined)
     origin = _origin(inputs, system, seed)
     values = [task.digest, origin, regime, settings.model_dump(mode="json")]
-    key = hashlib.sha256(orjson.dumps(values)).hexdigest()[:8]
-    slug = system.lower().replace(",", "").replace(" ", "-")
-    path = inputs.work / "heads" / f"{task.name}-{slug}-{regime}-{seed}-{key}.json"
+    key = key_of(values)
+    path = inputs.work / "heads" / f"{task.name}-{slug_of(system)}-{regime}-{seed}-{key}.json"
     if path.is_file():
         return float(orjson.loads(path.read_bytes())["score"])
     path.parent.mkdir(parents=True, exist_ok=True)
-    start = _start(inputs, task, system, regime, seed)
+    encoder, corpus = _start(inputs, task, system, regime, seed)
     checkpoint = path.with_suffix(".pt")
     learned, held_out, scored = _examples(task)
-    head = new_head(task.sides, start.encoder.dimension, task.width, settings)
-    objective = HeadObjective(start.corpus, learned, task.targets(task.learned), head, settings)
+    head = new_head(task.sides, encoder.dimension, task.width, settings)
+    objective = HeadObjective(corpus, learned, task.targets(task.learned), head, settings)
     selection = Selection(
         lambda encoder: task.score(objective.probabilities(encoder, held_out), task.held_out), objective.steps_per_epoch
     )
-    trainer = Trainer(start.encoder, objective, choose_device("cpu"))
+    trainer = Trainer(encoder, objective, choose_device("cpu"))
     fit(trainer, checkpoint, identity=key, resume=checkpoint.is_file(), selection=selection)
     found = {
-        "score": task.score(objective.probabilities(trainer.encoder, scored), task.scored),
-        "held out": task.score(objective.probabilities(trainer.encoder, held_out), task.held_out),
+        "score": task.score(objective.probabilities(encoder, scored), task.scored),
+        "held out": task.score(objective.probabilities(encoder, held_out), task.held_out),
     }
     write_atomically(path, lambda handle: handle.write(orjson.dumps(found)))
     checkpoint.unlink(missing_ok=True)
@@ -307,35 +298,29 @@ def _origin(inputs: ExperimentInputs, system: str, seed: int) -> str:
     return learned_system(inputs, system, seed)[0].name  # which has a digest of all that it was learned from
 
 
-def _start(inputs: ExperimentInputs, task: SupervisedTask, system: str, regime: Regime, seed: int) -> _Start:
-    texts = _texts(task)
+def _start(
+    inputs: ExperimentInputs, task: SupervisedTask, system: str, regime: Regime, seed: int
+) -> tuple[Encoder, Corpus]:
+    """Return the encoder as it begins, and the texts of all parts of a task, in the order of `_examples`."""
+    parts = (task.learned, task.held_out, task.scored)
+    texts = [text for part in parts for sides in part.texts for text in sides]
     if system == SIF:
         table = torch.from_numpy(averages(inputs, texts))
         generator = torch.Generator().manual_seed(seed)
-        encoder: Encoder = Average(table, ProjectionSettings(kind="projection"), _PROJECTION, generator)
-        return _Start(encoder, _one_row_each(len(texts)))
+        projection = ProjectionSettings(kind="projection")
+        return Average(table, projection, _PROJECTION, generator), one_row_each(len(texts))
     run = load_run(learned_system(inputs, system, seed)[0])
     model = run_model(run)
     if regime == "features":
-        table = torch.from_numpy(model.encode(texts))
-        return _Start(Bag(table, BagSettings(activation="linear", bias=False)), _one_row_each(len(texts)))
+        return fixed_encoder(model.encode(texts)), one_row_each(len(texts))
     corpus = Corpus.of(texts, model.featurizer, len(run.vocabulary))
-    assert inputs.data is not None
-    fresh = regime == "trained"
-    return _Start(begun_encoder(run.config, None, seed, run.vocabulary, inputs.data) if fresh else run.encoder, corpus)
-
-
-def _one_row_each(texts: int) -> Corpus:
-    return Corpus(np.arange(texts, dtype=np.int32), np.arange(texts + 1), texts)
-
-
-def _texts(task: SupervisedTask) -> list[str]:
-    parts = (task.learned, task.held_out, task.scored)
-    return [text for part in parts for sides in part.texts for text in sides]
+    if regime == "universal":
+        return run.encoder, corpus
+    return begun_encoder(run.config, None, seed, run.vocabulary, training_data(inputs)), corpus
 
 
 def _examples(task: SupervisedTask) -> tuple[Ints, Ints, Ints]:
-    """int64[n, sides] of each part: the numbers of its texts among `_texts`."""
+    """Return int64[n, sides] of each part: the numbers of its texts among all."""
     ends = np.cumsum([len(task.learned), len(task.held_out), len(task.scored)])
     numbers = np.arange(ends[-1] * task.sides).reshape(-1, task.sides)
     learned, held_out, scored = np.split(numbers, ends[:-1])
@@ -362,11 +347,6 @@ def nb_svm_accuracy(task: SupervisedTask) -> float:
     """Of NB-SVM, times 100, on a task of two classes."""
     learned, scored = ([text for (text,) in part.texts] for part in (task.learned, task.scored))
     return 100 * float(np.mean(nb_svm(learned, task.learned.truth > 0, scored) == (task.scored.truth > 0)))
-
-
-def listed(values: Mapping[str, float], *, signed: bool = False) -> str:
-    """Names and values to one decimal."""
-    return ", ".join(f"{name} {value:{'+' if signed else ''}.1f}" for name, value in values.items())
 
 
 _ALPHA, _BETA, _C = 1.0, 0.25, 1.0  # smoothing, the share of the SVM's own weights, and its cost: the paper's

@@ -21,6 +21,11 @@ TABLE_5_SIZES = (100, 1_000, 50_000)
 FIGURE_2A = tuple(float(f"{m}e-{i}") for i in range(1, 6) for m in (3, 1))
 
 
+def orders_spelt(orders: tuple[int, ...]) -> str:
+    """Return a set of orders that begins with 2 as a range, "2-4"."""
+    return "2" if orders == (2,) else f"2-{orders[-1]}"
+
+
 @dataclass(frozen=True)
 class SweepCell:
     """One run of a sweep: its place in the table, its folder's name, and its config."""

@@ -19,7 +19,9 @@ from gramvec_research.shared import (
     SetWords,
     common_vectors,
     learned,
+    listed,
     means,
+    slug_of,
     spread,
     tasks_of,
 )
@@ -88,8 +90,7 @@ def settings_of(system: str, inputs: ExperimentInputs) -> RunSettings:
 
 def learned_system(inputs: ExperimentInputs, system: str, seed: int) -> tuple[Path, dict[str, Any]]:
     """The run of a system with a seed, and its record."""
-    name = system.lower().replace(",", "").replace(" ", "-")
-    return learned(inputs, name, settings_of(system, inputs), seed)
+    return learned(inputs, slug_of(system), settings_of(system, inputs), seed)
 
 
 # STS 2012 and SICK's test part: SIF's Table 1; of the character models the means of the supplement's Table 1.
@@ -136,8 +137,8 @@ def _findings(
     def over(system: str, which: Sequence[str] = tasks) -> float:
         return float(np.mean([mean[system][task] for task in which]))
 
-    def listed(systems: Sequence[str], which: Sequence[str] = tasks) -> str:
-        return ", ".join(f"{system} {over(system, which):.1f}" for system in systems)
+    def seen(systems: Sequence[str], which: Sequence[str] = tasks) -> str:
+        return listed({system: over(system, which) for system in systems})
 
     def gap(task: str) -> float:
         return max(mean[one][task] for one in _AVERAGES) - max(mean[one][task] for one in _LSTMS)
@@ -148,39 +149,37 @@ def _findings(
         Finding(
             f"PARAGRAM-PHRASE is at least {_TOGETHER:g} points above the average that it starts from",
             over("PP") >= over(START) + _TOGETHER,
-            listed(("PP", START)),
+            seen(("PP", START)),
             sure=True,
         ),
         Finding(
             f"the best of PP, PP-proj, DAN and iRNN is at least {_AHEAD:g} points above the better LSTM on every task",
             min(gaps.values()) >= _AHEAD,
-            ", ".join(f"{task} {value:+.1f}" for task, value in gaps.items()),
+            listed(gaps, "+.1f"),
         ),
-        Finding("plain PP is above both LSTMs", over("PP") > max(map(over, _LSTMS)), listed(("PP", *_LSTMS))),
-        Finding("RNN is the worst of the models of words", min(OF_WORDS, key=over) == "RNN", listed(tuple(OF_WORDS))),
+        Finding("plain PP is above both LSTMs", over("PP") > max(map(over, _LSTMS)), seen(("PP", *_LSTMS))),
+        Finding("RNN is the worst of the models of words", min(OF_WORDS, key=over) == "RNN", seen(tuple(OF_WORDS))),
         Finding(
             "the LSTM without output gate is above the one with",
             over(_LSTMS[0]) > over(_LSTMS[1]),
-            listed(_LSTMS),
+            seen(_LSTMS),
         ),
         Finding(
             "CHARAGRAM > PP > charCNN > charLSTM",
             all(over(one) > over(other) for one, other in pairwise(ladder)),
-            listed(ladder),
+            seen(ladder),
         ),
-        Finding(
-            "CHARAGRAM is the best of all", max(SYSTEMS, key=over) == "CHARAGRAM", listed(("CHARAGRAM", "PP-proj"))
-        ),
+        Finding("CHARAGRAM is the best of all", max(SYSTEMS, key=over) == "CHARAGRAM", seen(("CHARAGRAM", "PP-proj"))),
         Finding(
             "a second layer makes CHARAGRAM worse",
             over("CHARAGRAM, 2 layers") < over("CHARAGRAM"),
-            listed(("CHARAGRAM", "CHARAGRAM, 2 layers")),
+            seen(("CHARAGRAM", "CHARAGRAM, 2 layers")),
         ),
     ]
     if inside:
         same = ("PP", "PP-proj", "DAN", *_LSTMS)
         scores = [over(system, inside) for system in same]
-        apart = f"{max(scores) - min(scores):.1f} apart: {listed(same, inside)}"
+        apart = f"{max(scores) - min(scores):.1f} apart: {seen(same, inside)}"
         claim = f"on pairs like those of training averages and LSTMs are within {_TOGETHER:g} points"
         findings.append(Finding(claim, max(scores) - min(scores) <= _TOGETHER, apart))
     return tuple(findings)

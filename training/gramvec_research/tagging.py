@@ -21,8 +21,9 @@ from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.arrays import FeatureBatch
-from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable
-from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES
+from gramvec_research.heads import ShuffledObjective
+from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable, key_of, listed, slug_of
+from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, orders_spelt
 from gramvec_training.data.corpus import Corpus, Featurize, TrainingBatch
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.base import Encoder, Steps, glorot, normal, projected
@@ -30,7 +31,7 @@ from gramvec_training.encoders.build import build_encoder
 from gramvec_training.encoders.recurrent import lstm
 from gramvec_training.fit.loop import Selection, fit
 from gramvec_training.fit.trainer import Trainer, choose_device, settle
-from gramvec_training.objectives.base import Examples, Objective, moved
+from gramvec_training.objectives.base import Examples, moved
 from gramvec_training.readers.lines import near, numbered_lines
 from gramvec_training.sections import Decay, EncoderSettings, Optimizer, Penalty, Positive, PositiveCount, Schedule
 from gramvec_training.shared import Ids, Ints, write_atomically
@@ -89,16 +90,12 @@ def read_tagged(path: Path, *, column: TagColumn = "xpos") -> list[TaggedSentenc
             raise InputError(f"{near(path)} line {number}: not UTF-8; save the file as UTF-8") from None
         if fields == [""]:
             end()
-        elif not _is_comment(fields):
+        elif len(fields) > 1 or not fields[0].startswith("#"):
             pairs += _tagged(fields, _COLUMNS[column], near(path), number)
     end()
     if not sentences:
         raise InputError(f"{near(path)}: no sentence; give CoNLL-U, or a word, a tab and a tag a line")
     return sentences
-
-
-def _is_comment(fields: list[str]) -> bool:
-    return fields[0].startswith("#") and len(fields) == 1
 
 
 def _tagged(fields: list[str], column: int, path: Path, number: int) -> list[tuple[str, str]]:
@@ -169,33 +166,23 @@ class Tagger(nn.Module):
         return states.new_zeros(len(words), states.shape[1]).index_copy(0, steps.places, states)
 
 
-class TaggingObjective(Objective):
+class TaggingObjective(ShuffledObjective):
     """The cross-entropy of a tagger's tags, mean over the words of a batch of sentences.
 
     corpus: the distinct words of all sentences by number, as features. Of a batch each distinct word is encoded once.
     A step updates the whole table, as dense SGD does: with a momentum of 0.95 a row that is touched once moves twenty
-    times as far in the steps after as in that one. Each epoch goes through all sentences in a new order.
+    times as far in the steps after as in that one.
     """
 
     def __init__(self, corpus: Corpus, learned: Sentences, tagger: Tagger, settings: Tagging, rows: int) -> None:
-        self.schedule = self.settings = settings
-        self.steps_per_epoch = -(-len(learned.words) // settings.batch)
-        self.steps = settings.steps or (settings.epochs or 1) * self.steps_per_epoch
-        self.l2_own = settings.l2_head
+        super().__init__(settings, len(learned.words), settings.l2_head)
         self.tagger = tagger
         self._corpus, self._learned = corpus, learned
         self._rows = np.arange(rows)
-        self._epoch = -1
-        self._order: Ints = np.arange(len(learned.words))
 
     def examples_at(self, step: int) -> TaggedExamples:
         """The sentences of a step, and their distinct words with all rows of the table."""
-        epoch, position = divmod(step, self.steps_per_epoch)
-        if epoch != self._epoch:
-            rng = np.random.default_rng([self.settings.seed, epoch])
-            self._epoch, self._order = epoch, rng.permutation(len(self._learned.words))
-        start = position * self.settings.batch
-        chosen = self._order[start : start + self.settings.batch]
+        chosen = self.numbers_at(step)
         sentences = self._learned.words.batch(chosen)
         ids, offsets = self._corpus.cut(sentences.rows)
         batch = TrainingBatch(self._rows, ids, offsets, sentences.rows)
@@ -324,7 +311,7 @@ class Accuracies:
     curve: list[float]
     scored: float
     other: float | None
-    parameters: int = field(default=0)  # of encoder and tagger, table included
+    parameters: int  # of encoder and tagger, table included
 
 
 _BAG = {"kind": "bag", "activation": "relu"}
@@ -344,13 +331,9 @@ def sized(each: int, orders: tuple[int, ...]) -> WordEncoding:
 def learned_tagger(inputs: ExperimentInputs, name: str, encoding: WordEncoding, epochs: int, seed: int) -> Accuracies:
     """What a tagger comes to that learns for so many epochs. It is kept in the folder `work`."""
     trees = tagged(inputs)
-    settings = Tagging(
-        epochs=epochs, seed=seed, l2=encoding.l2, l2_composition=encoding.l2, l2_head=encoding.l2
-    )  # fmt: skip
-    values = [trees.digest, asdict(encoding), settings.model_dump(mode="json")]
-    key = hashlib.sha256(orjson.dumps(values)).hexdigest()[:8]
-    slug = name.lower().replace(",", "").replace(" ", "-")
-    path = inputs.work / "taggers" / f"{slug}-{seed}-{key}.json"
+    settings = Tagging(epochs=epochs, seed=seed, l2=encoding.l2, l2_composition=encoding.l2, l2_head=encoding.l2)
+    key = key_of([trees.digest, asdict(encoding), settings.model_dump(mode="json")])
+    path = inputs.work / "taggers" / f"{slug_of(name)}-{seed}-{key}.json"
     if path.is_file():
         return Accuracies(**orjson.loads(path.read_bytes()))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -496,7 +479,7 @@ def _mean(values: list[float]) -> float:
 
 
 def _listed(values: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
+    return listed(values, ".2f")
 
 
 _EPOCHS_TAGGING_SIZES = 2
@@ -519,8 +502,8 @@ def tagging_by_ngrams(inputs: ExperimentInputs) -> ResultTable:
             some = [
                 learned_tagger(inputs, name, sized(size, orders), _EPOCHS_TAGGING_SIZES, seed) for seed in inputs.seeds
             ]
-            scores[size].append(_mean_tagging_sizes([one.curve[-1] for one in some]))
-    named = ["2" if orders == (2,) else f"2-{orders[-1]}" for orders in TABLE_5_ORDERS]
+            scores[size].append(_mean([one.curve[-1] for one in some]))
+    named = list(map(orders_spelt, TABLE_5_ORDERS))
     rows: tuple[ResultRow, ...] = tuple(
         {"n-grams of each order": size}
         | {name: round(score, 2) for name, score in zip(named, some, strict=True)}
@@ -541,7 +524,3 @@ def tagging_by_ngrams(inputs: ExperimentInputs) -> ResultTable:
                     ", ".join(f"{some[-1] - some[0]:+.2f}" for some in scores.values())),
         ),
     )  # fmt: skip
-
-
-def _mean_tagging_sizes(values: list[float]) -> float:
-    return float(np.mean(values))

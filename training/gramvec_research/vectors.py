@@ -232,11 +232,12 @@ class WordVectors:
     vectors: Floats
     losses: list[float]
 
-    def save(self, path: Path) -> None:
-        """Write an array of NumPy, and its words, one a line, into the file of the same name ending in .txt."""
-        text = "".join(f"{word}\n" for word in self.words)
-        write_atomically(path.with_suffix(".txt"), lambda handle: handle.write(text.encode()))
-        write_atomically(path, lambda handle: np.save(handle, self.vectors, allow_pickle=False))
+
+def save_vectors(path: Path, words: Sequence[str], vectors: Floats) -> None:
+    """Write an array of NumPy, and its words, one a line, into the file of the same name ending in .txt."""
+    text = "".join(f"{word}\n" for word in words)
+    write_atomically(path.with_suffix(".txt"), lambda handle: handle.write(text.encode()))
+    write_atomically(path, lambda handle: np.save(handle, vectors, allow_pickle=False))
 
 
 def learn_word_vectors(paths: Sequence[Path], counting: Counting, settings: SquaredNorm) -> WordVectors:

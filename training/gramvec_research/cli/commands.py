@@ -121,7 +121,7 @@ def parameters(config: Path, rows: int) -> None:
     click.echo(f"{'in all':<24}{total:>12,}")
 
 
-_MOST_WORDS = 30_000  # as in data/cooccurrence.py, which imports numpy
+_MOST_WORDS = 30_000  # as MOST_WORDS of vectors.py, which imports torch
 
 
 @click.command()
@@ -155,7 +155,7 @@ def vectors(
     """
     if out.suffix != ".npy":
         raise click.UsageError(f"--out ends in .npy: {out.with_suffix('.npy')}")
-    from gramvec_research.vectors import Counting, SquaredNorm, learn_word_vectors
+    from gramvec_research.vectors import Counting, SquaredNorm, learn_word_vectors, save_vectors
 
     found = learn_word_vectors(
         texts,
@@ -163,7 +163,7 @@ def vectors(
         SquaredNorm(dimension=dimension, epochs=epochs, rate=rate, seed=seed),
     )
     out.parent.mkdir(parents=True, exist_ok=True)
-    found.save(out)
+    save_vectors(out, found.words, found.vectors)
     click.echo(
         f"{out}: {len(found.words):,} words of {dimension} dimensions, {int(found.counts.sum()):,} counted, "
         f"loss {found.losses[0]:.3f} -> {found.losses[-1]:.3f}"
