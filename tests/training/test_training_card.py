@@ -21,7 +21,7 @@ from gramvec_training.evaluate.backend import Typos, evaluate_models, served_mod
 from gramvec_training.evaluate.card import Candidates, assess, renew
 from gramvec_training.evaluate.similarity import candidate_words, find_sets, listed_words
 from gramvec_training.export.adapt import add_lexical
-from training_support import call, export_table
+from training_support import call, export_table, sentence
 
 WORDS = ["east", "north", "west", "northeast", "not", "able"]
 TABLE = np.array([[1, 0], [0, 1], [-1, 0.1], [1, 1], [0.2, 0.1], [0.5, 0.4], [3, 3]], np.float32)
@@ -183,18 +183,12 @@ def test_a_card_leaves_the_identity_where_it_is(bundle: Path, sets: Path, tmp_pa
 
 
 def test_what_has_no_card_is_refused_in_one_sentence(bundle: Path, sets: Path, tmp_path: Path) -> None:
-    def sentence(*arguments: str | Path) -> str:
-        result = call(*arguments)
-        assert (result.exit_code, result.stdout) == (1, "")
-        (line,) = result.stderr.strip().split("\n")
-        return line
-
     bare = export(tmp_path / "models" / "bare", {"seed": 1})
-    assert "no record of how it was made" in sentence("card", bare, "--sets", sets)
-    assert "no model" in sentence("card", tmp_path / "nowhere", "--sets", sets)
-    assert "no such folder" in sentence("card", bundle, "--sets", tmp_path / "nowhere")
+    assert "no record of how it was made" in sentence(call("card", bare, "--sets", sets))
+    assert "no model" in sentence(call("card", tmp_path / "nowhere", "--sets", sets))
+    assert "no such folder" in sentence(call("card", bundle, "--sets", tmp_path / "nowhere"))
     (bundle / "notes.txt").write_text("mine")
-    assert "notes.txt: not a file of the bundle; move it elsewhere" in sentence("card", bundle, "--sets", sets)
+    assert "notes.txt: not a file of the bundle; move it elsewhere" in sentence(call("card", bundle, "--sets", sets))
     assert (bundle / "notes.txt").read_text() == "mine"
 
 
@@ -222,26 +216,3 @@ def test_bad_percentages_exit_with_2(typos: str) -> None:
     result = call("evaluate", "x", "--sets", "y", "--typos", typos)
     assert result.exit_code == 2
     assert "give percentages from 1 to 100" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["evaluate", "x", "--sets", "y", "--misspellings", "z"], "belongs to --typos"),
-        (["evaluate", "x", "--sets", "y", "--json", "-", "--markdown", "-"], "different places"),
-        (["card", "x"], "--sets"),
-        (["report"], "RUN"),
-        (["report", "x", "--no-plot", "-o", "y"], "not both"),
-    ],
-)
-def test_bad_calls_exit_with_2(arguments: list[str], message: str) -> None:
-    result = call(*arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-
-
-@pytest.mark.parametrize("command", ["evaluate", "report", "card"])
-def test_help_has_an_example(command: str) -> None:
-    result = call(command, "--help")
-    assert result.exit_code == 0
-    assert f"\n  gramvec-train {command} " in result.stdout

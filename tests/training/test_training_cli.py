@@ -251,7 +251,19 @@ def test_resuming_a_finished_run_says_so(folder: Path, words_run: Path) -> None:
         (["export", "x"], "--out"),
         (["export", "x", "-o", "y", "--precision", "int4"], "--precision"),
         (["evaluate", "--sets", "x"], "MODELS"),
-        (["evaluate", "x"], "--sets"),
+        (["evaluate", "x"], "name what to score on: --sets, --matching"),
+        (["evaluate", "x", "--sets", "y", "--misspellings", "z"], "belongs to --typos"),
+        (["evaluate", "x", "--sets", "y", "--json", "-", "--markdown", "-"], "different places"),
+        (["evaluate", "--matching", "y"], "name MODELS, or a rival with --peer"),
+        (["evaluate", "x", "--spelling", "y"], "--spelling and --words belong together"),
+        (["evaluate", "x", "--words", "y", "--matching", "z"], "--spelling and --words belong together"),
+        (["evaluate", "x", "--sets", "y", "--columns", "a=b"], "--columns belongs to --matching"),
+        (["evaluate", "x", "--matching", "y", "--plot", "z.png"], "--plot draws the scores of --sets"),
+        (["card", "x"], "--sets"),
+        (["report"], "RUN"),
+        (["report", "x", "--no-plot", "-o", "y"], "not both"),
+        (["fit", "--labeled", "x.tsv", "--layout", "groups"], "--layout goes with --pairs"),
+        (["fit", "--labeled", "x.tsv", "--pairs", "y.tsv"], "not both"),
         (["train"], "No such command"),
     ],
 )
@@ -282,7 +294,7 @@ def test_failures_exit_with_1_and_one_sentence(folder: Path, words_run: Path) ->
     assert again.exit_code == 0, again.output
 
 
-@pytest.mark.parametrize("command", [[], ["fit"], ["sif"], ["export"], ["evaluate"]])
+@pytest.mark.parametrize("command", [[], *([one] for one in ["fit", "sif", "export", "evaluate", "report", "card"])])
 def test_help_has_an_example(command: list[str]) -> None:
     result = call(*command, "--help")
     assert result.exit_code == 0

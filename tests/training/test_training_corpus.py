@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gramvec.errors import InputError
 from gramvec.text.arrays import FeatureBatch
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import Mixture, SourceGroups
@@ -103,8 +102,3 @@ def test_the_seed_decides_the_epochs() -> None:
     assert Mixture(sources, 1).epoch(3).tolist() == Mixture(sources, 1).epoch(3).tolist()
     assert Mixture(sources, 1).epoch(3).tolist() != Mixture(sources, 2).epoch(3).tolist()
     assert Mixture(sources, 1).epoch(3).tolist() != Mixture(sources, 1).epoch(4).tolist()
-
-
-def test_a_mixture_of_nothing_is_refused() -> None:
-    with pytest.raises(InputError, match="give no pair with known features"):
-        Mixture([source([])], seed=1)

@@ -122,8 +122,6 @@ def test_raw_text_leaves_out_blank_and_undecodable_lines(tmp_path: Path) -> None
 @pytest.mark.parametrize("header", [b"", b"3 2\n"])
 def test_vectors_with_and_without_a_header(tmp_path: Path, header: bytes) -> None:
     path = write(tmp_path / "v.txt.gz", header + b"cat 1 -2\nnew york 0.5 3e-1\ncat 9 9\n")
-    if not header:  # without a header the first line sets the dimension
-        assert read_vectors(path)[0] == ["cat", "new york"]
     words, vectors = read_vectors(path)
     assert words == ["cat", "new york"]
     assert vectors.dtype == np.float32

@@ -17,7 +17,7 @@ from gramvec_training.export.bundle import NO_MEMO
 from gramvec_training.objectives.distillation import TeacherObjective, distillation_loss
 from gramvec_training.sections import TextSource
 from gramvec_training.teachers import TransformerTeacher, keys_of, principal_projection, projected
-from training_support import call, export_table
+from training_support import call, export_table, words_teach
 
 
 def test_the_loss_by_hand() -> None:
@@ -197,46 +197,13 @@ def test_a_bundle_goes_on_as_its_own_teacher(tmp_path: Path) -> None:
     stems = ["garden", "winter", "butter", "castle", "market", "silver", "planet", "bridge"]
     texts = [f"{a}{b} {c}" for a in stems for b in ("", "er", "ing") for c in stems]
     (tmp_path / "texts.txt").write_text("\n".join(texts))
-    spec = FeatureSpec(orders=(2, 3), words=True)
-    vocabulary = build_vocabulary(texts, spec)
-    random = np.random.default_rng(0)
-    # Words alone say what the first model knows of a text; its n-grams say nothing of a misspelt one.
-    table = random.normal(0, 1, (len(vocabulary), 16)).astype(np.float32)
-    table[[entry.kind == "ngram" for entry in vocabulary.entries()]] *= 0.05
-    export_table(
-        tmp_path / "first", name="first", kind="gramvec", spec=spec, vocabulary=vocabulary, table=table, bias=None,
-        pooling="sum", activation="linear", precision="float32", golden_texts=texts[:3], parity_texts=texts[:9],
-        memo=NO_MEMO, provenance={"license": "ours"}, card="",
-    )  # fmt: skip
-    (tmp_path / "second.toml").write_text(f"""
-        [model]
-        name = "second"
-        kind = "gramvec"
-        dimension = 16
-        activation = "linear"
-        bias = false
-        [features]
-        orders = [2, 3]
-        words = true
-        [start]
-        bundle = "{tmp_path / "first"}"
-        max_ngrams = 0
-        max_words = 0
-        [distillation]
-        teacher = "{tmp_path / "first"}"
-        batch = 64
-        rate = 0.01
-        epochs = 40
-        misspelt = 1.0
-        spans = 0
-        [export]
-        precision = "float32"
-        [[texts]]
-        path = "texts.txt"
-    """)
+    # Of a misspelt text the n-grams of the first model say nothing.
+    config = words_teach(tmp_path, texts)
+    with config.open("a") as file:
+        file.write("batch = 64\nrate = 0.01\nepochs = 40\nmisspelt = 1.0\nspans = 0\n")
     run = tmp_path / "run"
     options = ["--data", tmp_path, "--cache", tmp_path / "cache", "--out", run]
-    result = call("distill", tmp_path / "second.toml", *options)
+    result = call("distill", config, *options)
     assert result.exit_code == 0, result.output
     result = call("export", run, "-o", tmp_path / "second")
     assert result.exit_code == 0, result.output

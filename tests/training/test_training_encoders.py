@@ -74,15 +74,6 @@ def test_a_vector_does_not_depend_on_its_batch(folder: Path) -> None:
     embedder.close()
 
 
-def test_a_stopped_run_is_the_same_as_one_that_was_not(folder: Path) -> None:
-    again = call("fit", folder / "two.toml", "--data", folder, "--out", folder / "again")
-    assert again.exit_code == 0, again.output
-    first, second = (load_run(folder / name).encoder.arrays() for name in ("run", "again"))
-    assert {name: array.tobytes() for name, array in first.items()} == {
-        name: array.tobytes() for name, array in second.items()
-    }
-
-
 def test_what_it_cannot_do_is_said(folder: Path) -> None:
     with pytest.raises((BundleError, DeviceError), match="runtime onnx"):
         gramvec.load(folder / "two", device="cpu", runtime="native")

@@ -77,14 +77,18 @@ def test_a_prediction_that_is_not_a_number_is_undefined() -> None:
     assert all(math.isnan(value) for value in correlations(np.array([1.0, np.nan, 2.0]), np.array([1.0, 2.0, 3.0])))
 
 
-def test_the_table_sets_models_side_by_side(folder: Path) -> None:
+def test_models_stand_side_by_side_in_text_and_markdown_with_their_wins(folder: Path) -> None:
     sets, _ = find_sets([folder / "one"])
-    good = score_sets(sets, by_right_text)
-    bad = score_sets(sets, lambda left, right: -by_right_text(left, right))
-    lines = table({"good": good, "bad": bad}).split("\n")
-    assert lines[1].split() == ["good", "bad"]
-    assert lines[2].split() == ["one/a", "100.0/100.0", "-100.0/-100.0"]
-    assert lines[4].split() == ["one", "mean", "0.0/0.0", "0.0/0.0"]
+    good, bad = (score_sets(sets, lambda a, b, sign=sign: sign * by_right_text(a, b)) for sign in (1, -1))
+    lines = [line.split() for line in table({"good": good, "bad": bad}).split("\n")]
+    assert lines[1:3] == [["good", "bad"], ["one/a", "100.0/100.0", "-100.0/-100.0"]]
+    assert lines[4] == ["one", "mean", "0.0/0.0", "0.0/0.0"]
+    title, *rows = table({"good": good, "bad": bad}).split("\n\n")[1].split("\n")
+    assert title == "On how many of 2 sets a row's model has a higher Pearson than a column's"
+    assert [row.split() for row in rows] == [["good", "bad"], ["good", "-", "1"], ["bad", "1", "-"]]
+    assert "On how many" not in table({"good": good})
+    marked = markdown({"good": good, "b|d": bad}).split("\n")
+    assert marked[2:5] == ["|  | good | b\\|d |", "| --- | ---: | ---: |", "| one/a | 100.0/100.0 | -100.0/-100.0 |"]
 
 
 @pytest.mark.parametrize(
@@ -108,14 +112,6 @@ def test_missing_and_empty_folders_are_named(tmp_path: Path) -> None:
         find_sets([tmp_path])
 
 
-def test_markdown_sets_models_side_by_side(folder: Path) -> None:
-    sets, _ = find_sets([folder / "one"])
-    good = score_sets(sets, by_right_text)
-    bad = score_sets(sets, lambda left, right: -by_right_text(left, right))
-    lines = markdown({"good": good, "b|d": bad}).split("\n")
-    assert lines[2:5] == ["|  | good | b\\|d |", "| --- | ---: | ---: |", "| one/a | 100.0/100.0 | -100.0/-100.0 |"]
-
-
 def test_wins_by_hand() -> None:
     """Of four sets: both have one, one is equal, and one has no score of the second."""
     scores = {"first": (0.5, 0.2, 0.3, 0.1), "second": (0.4, 0.3, 0.3, None)}
@@ -124,15 +120,6 @@ def test_wins_by_hand() -> None:
         for name, some in scores.items()
     }
     assert win_rows(reports) == [["", "first", "second"], ["first", "-", "1"], ["second", "1", "-"]]
-
-
-def test_a_table_of_several_models_counts_their_wins(folder: Path) -> None:
-    sets, _ = find_sets([folder / "one"])
-    good, bad = (score_sets(sets, lambda a, b, sign=sign: sign * by_right_text(a, b)) for sign in (1, -1))
-    title, *rows = table({"good": good, "bad": bad}).split("\n\n")[1].split("\n")
-    assert title == "On how many of 2 sets a row's model has a higher Pearson than a column's"
-    assert [row.split() for row in rows] == [["good", "bad"], ["good", "-", "1"], ["bad", "1", "-"]]
-    assert "On how many" not in table({"good": good})
 
 
 def test_coverage_by_hand() -> None:

@@ -180,8 +180,6 @@ def test_unusable_matching_sets_are_refused(tmp_path: Path, file: str, rows: str
 
 
 def test_missing_files_of_matching_sets_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no matching set"):
-        find_matching_sets(tmp_path)
     (matching(tmp_path) / "valid.csv").unlink()
     with pytest.raises(InputError, match="valid.csv: no such file"):
         find_matching_sets(tmp_path)
@@ -237,11 +235,6 @@ def test_unusable_retrieval_sets_are_refused(tmp_path: Path, file: str, rows: st
     put(retrieval(tmp_path) / f"{file}.tsv", rows)
     with pytest.raises(InputError, match=message):
         read_retrieval_set(tmp_path)
-
-
-def test_a_folder_without_a_retrieval_set_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no retrieval set"):
-        find_retrieval_sets(tmp_path)
 
 
 # Classification

@@ -164,20 +164,3 @@ def test_two_sets_of_one_name_are_refused(bundle: Path, data: Path) -> None:
     put(data / "other/classes.tsv", (data / "classes.tsv").read_text())
     words = ["--classification", data / "classes.tsv", "--classification", data / "other/classes.tsv"]
     assert "two sets for classification are called 'classes'" in sentence(call("evaluate", bundle, *words))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["x"], "name what to score on: --sets, --matching"),
-        (["--matching", "y"], "name MODELS, or a rival with --peer"),
-        (["x", "--spelling", "y"], "--spelling and --words belong together"),
-        (["x", "--words", "y", "--matching", "z"], "--spelling and --words belong together"),
-        (["x", "--sets", "y", "--columns", "a=b"], "--columns belongs to --matching"),
-        (["x", "--matching", "y", "--plot", "z.png"], "--plot draws the scores of --sets"),
-    ],
-)
-def test_bad_calls_exit_with_2(arguments: list[str], message: str) -> None:
-    result = call("evaluate", *arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr

@@ -17,7 +17,7 @@ from gramvec_training.config import Training
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import Mixture, SourceGroups
 from gramvec_training.encoders.bag import Bag
-from gramvec_training.fit.loop import History, Log, TrainingInterrupted, fit
+from gramvec_training.fit.loop import Log, TrainingInterrupted, fit
 from gramvec_training.fit.trainer import Trainer, choose_device
 from gramvec_training.objectives.base import Examples
 from gramvec_training.objectives.pairs import PairObjective
@@ -183,8 +183,3 @@ def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_device("auto").type == "cpu"
     with pytest.raises(DeviceError, match="finds no CUDA device"):
         choose_device("cuda")
-
-
-def test_history_survives_as_plain_values() -> None:
-    history = History(steps=3, losses=[(3, 0.5)])
-    assert History(**history.__dict__) == history

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +15,13 @@ import gramvec
 from gramvec.errors import InputError
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.config import parse_config
-from gramvec_training.data.sampling import LabelGroups, LabelSplit, LabelTexts, Mixture, split_labels
+from gramvec_training.data.sampling import LabelGroups, LabelTexts, Mixture, split_labels
 from gramvec_training.evaluate.classification import label_accuracies, label_cosines, label_report, label_score
 from gramvec_training.objectives.pairs import choose_negatives
 from gramvec_training.readers.labels import Labeled, read_label_texts
 from gramvec_training.readers.pairs import read_pairs
 from gramvec_training.runs.run_dir import load_run
-from training_support import call, sentence
+from training_support import call, refused_before_torch, sentence
 
 pytestmark = pytest.mark.slow
 
@@ -277,15 +275,7 @@ def test_what_cannot_be_learned_from_is_one_sentence_before_torch_is_loaded(
 ) -> None:
     if text is not None:
         (tmp_path / "my.tsv").write_text(text)
-    program = (
-        "import sys\nfrom gramvec_training.cli import main\n"
-        "try:\n    main(sys.argv[1:])\nfinally:\n    assert not {'torch', 'scipy', 'onnx'} & sys.modules.keys()\n"
-    )
-    words = [sys.executable, "-c", program, "fit", "--labeled", "my.tsv"]
-    done = subprocess.run(words, cwd=tmp_path, text=True, capture_output=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert said in refused_before_torch(tmp_path, "fit", "--labeled", "my.tsv")
     assert not (tmp_path / "runs").exists()
 
 
@@ -304,17 +294,6 @@ def test_a_labeled_file_stands_alone_in_a_config() -> None:
         parse_config({**start, "data": [one, {"path": "b.tsv"}]}, source="c")
     with pytest.raises(InputError, match=r"data\.layout belongs to paraphrases"):
         parse_config({**start, "data": [{**one, "layout": "pairs"}]}, source="c")
-
-
-def test_layouts_are_of_pairs() -> None:
-    assert "--layout goes with --pairs" in call("fit", "--labeled", "x.tsv", "--layout", "groups").output
-    assert "not both" in call("fit", "--labeled", "x.tsv", "--pairs", "y.tsv").output
-
-
-def test_a_split_of_few_texts_is_all_for_training() -> None:
-    split = split_labels(ROWS[:9], 0.2, 1)
-    assert isinstance(split, LabelSplit)
-    assert len(split.train) == 9
 
 
 def test_cosines_within_a_label_and_with_others_by_hand() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +28,7 @@ from gramvec_training.evaluate.tasks import report, retrieval
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.warm_start import begin_from, continued_encoder, read_start, started_table
 from gramvec_training.sections import DataSet
-from training_support import call, export_table, sentence
+from training_support import call, export_table, refused_before_torch, sentence
 
 BOTH = FeatureSpec(orders=(2, 3), words=True)
 WORDS = FeatureSpec(orders=(), words=True, unknown_words="row")
@@ -392,14 +390,5 @@ def test_without_holding_out_there_is_no_report(pairs: Path, tmp_path: Path) -> 
 def test_bad_input_is_refused_before_torch_is_loaded(tmp_path: Path, options: list[str], said: str) -> None:
     (tmp_path / "one.tsv").write_text("alone\n")
     (tmp_path / "mixed.tsv").write_text("a man\ta human\nalone\n")
-    program = (
-        "import sys\nfrom gramvec_training.cli import main\n"
-        "try:\n    main(sys.argv[1:])\nfinally:\n    assert not {'torch', 'scipy', 'onnx'} & sys.modules.keys()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, "fit", *options], cwd=tmp_path, text=True, capture_output=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert said in refused_before_torch(tmp_path, "fit", *options)
     assert not (tmp_path / "runs").exists()

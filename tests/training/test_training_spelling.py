@@ -10,12 +10,9 @@ import pytest
 import torch
 
 import gramvec
-from gramvec.features.spec import FeatureSpec
 from gramvec_training.data.misspelling import SOUNDS, copies_of, misspelt_word, spelt_alike
-from gramvec_training.data.vocabulary import build_vocabulary
-from gramvec_training.export.bundle import NO_MEMO
 from gramvec_training.objectives.distillation import spelling_loss
-from training_support import call, export_table
+from training_support import call, words_teach
 
 STEMS = ["garden", "winter", "butter", "castle", "market", "silver", "planet", "bridge", "harbour", "lantern"]
 WORDS = [f"{stem}{ending}" for stem in STEMS for ending in ("", "ed", "er", "ing")]
@@ -62,15 +59,7 @@ def test_errors_are_real_ones_edits_and_spellings_that_sound_alike() -> None:
 @pytest.fixture
 def first(tmp_path: Path) -> Path:
     """A model whose words say everything and whose n-grams say next to nothing."""
-    spec = FeatureSpec(orders=(2, 3), words=True)
-    vocabulary = build_vocabulary(WORDS, spec)
-    table = np.random.default_rng(0).normal(0, 1, (len(vocabulary), 16)).astype(np.float32)
-    table[[entry.kind == "ngram" for entry in vocabulary.entries()]] *= 0.05
-    export_table(
-        tmp_path / "first", name="first", kind="gramvec", spec=spec, vocabulary=vocabulary, table=table, bias=None,
-        pooling="sum", activation="linear", precision="float32", golden_texts=WORDS[:3], parity_texts=WORDS[:9],
-        memo=NO_MEMO, provenance={"license": "ours"}, card="",
-    )  # fmt: skip
+    words_teach(tmp_path, WORDS)
     (tmp_path / "texts.txt").write_text("\n".join(f"{one} {other}" for one in WORDS for other in STEMS))
     (tmp_path / "words.txt").write_text("\n".join(f"{word} {100 - place}" for place, word in enumerate(WORDS)))
     return tmp_path
@@ -78,36 +67,11 @@ def first(tmp_path: Path) -> Path:
 
 def config(folder: Path, words: str) -> Path:
     path = folder / "second.toml"
-    path.write_text(f"""
-        [model]
-        name = "second"
-        kind = "gramvec"
-        dimension = 16
-        activation = "linear"
-        bias = false
-        [features]
-        orders = [2, 3]
-        words = true
-        [start]
-        bundle = "{folder / "first"}"
-        max_ngrams = 0
-        max_words = 0
-        [distillation]
-        teacher = "{folder / "first"}"
-        batch = 32
-        rate = 0.01
-        steps = 120
-        misspelt = 0.0
-        [distillation.spelling]
-        words = "{words}"
-        groups = 4
-        near = 4
-        weight = 1.0
-        [export]
-        precision = "float32"
-        [[texts]]
-        path = "texts.txt"
-    """)
+    with path.open("a") as file:
+        file.write(
+            "batch = 32\nrate = 0.01\nsteps = 120\nmisspelt = 0.0\n"
+            f'[distillation.spelling]\nwords = "{words}"\ngroups = 4\nnear = 4\nweight = 1.0\n'
+        )
     return path
 
 
