@@ -97,6 +97,16 @@ def running(settings: Settings, embedder: Any = None) -> Iterator[RunningServer]
 
 
 @contextmanager
+def asking(settings: Settings, embedder: Any = None, **options: Any) -> Iterator[httpx.Client]:
+    """A client, with these options, of such a server."""
+    with (
+        running(settings, embedder) as server,
+        httpx.Client(base_url=server.url, timeout=PATIENCE, **options) as client,
+    ):
+        yield client
+
+
+@contextmanager
 def running_app(app: Application) -> Iterator[RunningServer]:
     """The same with an application that exists."""
     listener = socket.create_server(("127.0.0.1", 0))

@@ -16,7 +16,7 @@ import gramvec
 from gramvec import Embedder
 from gramvec.classify.head import Head
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running
+from http_support import asking
 
 for _module in ("tantivy", "scipy"):
     pytest.importorskip(_module, reason="the extras are not installed: pip install '.[search,match]'")
@@ -80,7 +80,7 @@ def client(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iter
             **{"index": [f"it={folder / 'it.index'}"], "head": [f"it={folder / 'it.head'}"]},
         }
     )
-    with running(chosen, embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as opened:
+    with asking(chosen, embedder) as opened:
         yield opened
 
 

@@ -16,17 +16,14 @@ import gramvec
 from conftest import ROOT
 from gramvec.explain.contributions import explain
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running, until
+from http_support import PATIENCE, asking, running, until
 
 TEXTS = {"source_sentence": "cheap flihgts\u0301 \U0001f642", "target_sentence": "low-cost  air fares"}
 
 
 @pytest.fixture(scope="module")
 def client(embedder: gramvec.Embedder) -> Iterator[httpx.Client]:
-    with (
-        running(Settings(), embedder) as server,
-        httpx.Client(base_url=server.url, timeout=PATIENCE) as client,
-    ):
+    with asking(Settings(), embedder) as client:
         yield client
 
 

@@ -12,7 +12,7 @@ import pytest
 import gramvec
 from gramvec.server.routes import compare as route
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running
+from http_support import asking
 
 pytest.importorskip("sparse_dot_topn", reason="SciPy is not installed: pip install '.[match]'")
 
@@ -22,10 +22,7 @@ RIGHT = ["Nikon S-8100 black", "powershot sd1100", "nikon s8100"]
 
 @pytest.fixture(scope="module")
 def client(embedder: gramvec.Embedder) -> Iterator[httpx.Client]:
-    with (
-        running(Settings(max_texts=300), embedder) as server,
-        httpx.Client(base_url=server.url, timeout=PATIENCE) as client,
-    ):
+    with asking(Settings(max_texts=300), embedder) as client:
         yield client
 
 

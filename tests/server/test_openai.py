@@ -14,14 +14,14 @@ import pytest
 from gramvec import Embedder
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running
+from http_support import asking
 
 ENVELOPE = {"message", "type", "param", "code"}
 
 
 @pytest.fixture(scope="module")
 def client(embedder: Embedder) -> Iterator[httpx.Client]:
-    with running(Settings(), embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as opened:
+    with asking(Settings(), embedder) as opened:
         yield opened
 
 

@@ -17,7 +17,7 @@ from gramvec import Embedder
 from gramvec.classify.head import Head
 from gramvec.server.routes.pages import DOCS_ASSETS
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running, served_process
+from http_support import PATIENCE, asking, served_process
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 
@@ -46,10 +46,7 @@ def client(
     served = {"index": [f"tickets={index.path}"], "head": [f"intents={head}"]}
     chosen = Settings.model_validate({"api_key": keys, **served})
     headers = BEARER if request.param else {}
-    with (
-        running(chosen, embedder) as server,
-        httpx.Client(base_url=server.url, timeout=PATIENCE, headers=headers) as opened,
-    ):
+    with asking(chosen, embedder, headers=headers) as opened:
         yield opened
 
 

@@ -23,7 +23,7 @@ from gramvec.server.app import create_app
 from gramvec.server.routes import classify as predicting
 from gramvec.server.settings import Settings
 from gramvec_training.export.adapt import adapt, add_lexical
-from http_support import PATIENCE, running, served_process, until
+from http_support import PATIENCE, asking, running, served_process, until
 
 LABELS = ("card", "exchange", "other")
 TEXTS = ["my card is gone", "dollars for a euro", "", "hello"]
@@ -50,10 +50,7 @@ def head(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -> t
 @pytest.fixture(scope="module")
 def client(head: tuple[Path, Head], small: gramvec.Embedder, embedder: gramvec.Embedder) -> Iterator[httpx.Client]:
     # The head's model is not the default one.
-    with (
-        running(Settings(head=(f"intents={head[0]}",), max_texts=300), [embedder, small]) as server,
-        httpx.Client(base_url=server.url, timeout=PATIENCE) as client,
-    ):
+    with asking(Settings(head=(f"intents={head[0]}",), max_texts=300), [embedder, small]) as client:
         yield client
 
 

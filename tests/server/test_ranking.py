@@ -10,7 +10,7 @@ import pytest
 
 import gramvec
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running
+from http_support import asking
 
 QUERY = "vehicals"
 TEXTS = ["bananas", "vehicles", "", "cars", "vehicles", "ripe bananas"]
@@ -18,10 +18,7 @@ TEXTS = ["bananas", "vehicles", "", "cars", "vehicles", "ripe bananas"]
 
 @pytest.fixture(scope="module")
 def client(embedder: gramvec.Embedder) -> Iterator[httpx.Client]:
-    with (
-        running(Settings(max_texts=3_000), embedder) as server,
-        httpx.Client(base_url=server.url, timeout=PATIENCE) as client,
-    ):
+    with asking(Settings(max_texts=3_000), embedder) as client:
         yield client
 
 

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 
@@ -20,7 +19,7 @@ from gramvec.server import responses
 from gramvec.server.app import Application, create_app
 from gramvec.server.routes import embed
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, post_bytes, read_all, running
+from http_support import PATIENCE, asking, post_bytes, read_all, running
 
 
 @pytest.mark.parametrize("count", [3, 700])
@@ -29,7 +28,7 @@ def test_answers_are_the_same_bytes_in_every_form(embedder: Embedder, count: int
     expected = embedder.embed(texts, dimensions=200).astype("<f4")
     assert (expected.size > responses.PIECE_NUMBERS) == (count == 700)
     forms = ["application/json", "application/octet-stream", "application/x-npy", "application/json; encoding=base64"]
-    with running(Settings(), embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
+    with asking(Settings(), embedder) as client:
         found = [client.post("/embed", json={"inputs": texts, "dimensions": 200}, headers={"accept": a}) for a in forms]
     as_json, raw, npy, in_base64 = found
     for answer, form in zip(found, forms, strict=True):
@@ -46,7 +45,7 @@ def test_answers_are_the_same_bytes_in_every_form(embedder: Embedder, count: int
 def test_a_large_matrix_and_its_best_are_the_same_in_pieces(embedder: Embedder) -> None:
     left, right = [f"left {number}" for number in range(350)], [f"right {number}" for number in range(320)]
     assert len(left) * len(right) > responses.PIECE_NUMBERS
-    with running(Settings(), embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
+    with asking(Settings(), embedder) as client:
         matrix = client.post("/similarity", json={"inputs": {"left": left, "right": right}}).json()
         best = client.post("/similarity", json={"inputs": {"left": left, "right": right}, "top_k": 2}).json()
     scores = embedder.similarity(left, right)

@@ -12,17 +12,14 @@ import pytest
 import gramvec
 from gramvec.server.routes import embed as route
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running
+from http_support import asking
 
 TEXTS = ["canon sd1100", "", "Canon  SD1100", "aaaaaa \U0001f642"]
 
 
 @pytest.fixture(scope="module")
 def client(embedder: gramvec.Embedder) -> Iterator[httpx.Client]:
-    with (
-        running(Settings(max_texts=300), embedder) as server,
-        httpx.Client(base_url=server.url, timeout=PATIENCE) as client,
-    ):
+    with asking(Settings(max_texts=300), embedder) as client:
         yield client
 
 

@@ -18,7 +18,7 @@ from gramvec import Embedder
 from gramvec.errors import GramvecError, InputError
 from gramvec.server.settings import settings_from
 from gramvec.server.state.token_ids import Encoding
-from http_support import COMMAND, PATIENCE, running
+from http_support import COMMAND, PATIENCE, asking, running
 
 tiktoken = pytest.importorskip("tiktoken", reason="needs the extra `clients`")
 langchain_openai = pytest.importorskip("langchain_openai", reason="needs the extra `clients`")
@@ -57,7 +57,7 @@ def no_cache_outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 @pytest.fixture(scope="module")
 def client(embedder: Embedder, path: Path) -> Iterator[httpx.Client]:
     settings = settings_from({"token_ids": (str(path),), "max_texts": 50})
-    with running(settings, embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as opened:
+    with asking(settings, embedder) as opened:
         yield opened
 
 
@@ -140,12 +140,12 @@ def test_a_name_may_have_another_encoding(embedder: Embedder, path: Path, tmp_pa
     other = tmp_path / "o200k_base.tiktoken"
     other.write_bytes(b"%b 0\n" % base64.b64encode(b"vehicles"))
     settings = settings_from({"alias": ("new=gramvec-en",), "token_ids": (f"new={other}", str(path))})
-    with running(settings, embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
+    with asking(settings, embedder) as client:
         assert vectors(asked(client, [0], model="new")) == embedder.embed(["vehicles"]).tobytes()
         assert vectors(asked(client, [97])) == embedder.embed(["a"]).tobytes()
         assert "o200k_base" in asked(client, [97], model="new").json()["error"]["message"]
     settings = settings_from({"alias": ("new=gramvec-en",), "token_ids": (f"new={other}",)})
-    with running(settings, embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
+    with asking(settings, embedder) as client:
         answer = asked(client, [0])
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, "token_ids")
         assert "no encoding is served for this model's name" in answer.json()["error"]["message"]

@@ -22,7 +22,7 @@ from gramvec import Embedder
 from gramvec.errors import GramvecError
 from gramvec.server.settings import Settings
 from gramvec.server.telemetry import tracing
-from http_support import COMMAND, PATIENCE, WatchedModel, running, served_process, until
+from http_support import COMMAND, PATIENCE, WatchedModel, asking, served_process, until
 
 pytestmark = pytest.mark.slow
 
@@ -50,10 +50,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @contextmanager
 def asked(embedder: Any, **settings: Any) -> Iterator[httpx.Client]:
-    with (
-        running(Settings(tracing="on", **settings), embedder) as server,
-        httpx.Client(base_url=server.url, timeout=PATIENCE) as client,
-    ):
+    with asking(Settings(tracing="on", **settings), embedder) as client:
         yield client
 
 
