@@ -69,5 +69,5 @@ cat "$folder/there.txt"
 exec "$emulated" -m pytest -p no:cacheprovider -o timeout=1200 --hypothesis-profile=ci \
     --deselect tests/bundle/test_bundle.py::test_finding_a_bundle \
     --deselect tests/bundle/test_bundle.py::test_the_variables_folders_come_first_then_models_then_the_checkouts \
-    tests/features/test_loops.py tests/features/test_features.py tests/text/test_vocab.py tests/text/test_memo.py tests/deploy/test_compose.py \
+    tests/features/test_loops.py tests/features/test_features.py tests/text/test_vocab.py tests/text/test_memo.py tests/text/test_compose.py \
     tests/embed/test_embedder.py tests/bundle/test_bundle.py tests/embed/test_precision.py "$@"
