@@ -54,14 +54,18 @@ def newcomer(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
 
 
-def shell(script: str, cwd: Path) -> str:
+def ran(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     command = ["bash", "-euo", "pipefail", "-c", script]
     done = subprocess.run(
         command, cwd=cwd, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    return done
+
+
+def shell(script: str, cwd: Path) -> str:
+    return ran(script, cwd).stdout
 
 
 def test_the_shell_examples_of_the_quickstart_run(newcomer: Path) -> None:

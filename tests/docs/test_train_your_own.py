@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
+from test_docs import ran, shell
 
 from conftest import MODELS, ROOT
 from gramvec_training.config import Start
@@ -25,16 +23,6 @@ COMMANDS = [
     for command in re.split(r"(?<!\\)\n", block)
 ]  # fmt: skip
 BAD = b"only one column\nsame\tsame\ncaf\xe9\tcoffee shop\n\tempty\n"
-
-
-def shell(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", command], cwd=cwd, env={**os.environ, "PATH": path}, text=True,
-        capture_output=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done
 
 
 @pytest.fixture
@@ -53,7 +41,7 @@ def newcomer(tmp_path: Path) -> Path:
 
 def test_the_commands_of_the_page_do_what_it_says(newcomer: Path) -> None:
     fit, serve, curl, similarity, _, _, _, fresh, export = COMMANDS
-    done = shell(fit, newcomer)
+    done = ran(fit, newcomer)
     assert done.stderr == (
         "my.tsv: 4 rows skipped: 1 an empty side (line 52), 1 identical sides (line 50), 1 not UTF-8 (line 51), "
         "1 one column (line 49)\n"
@@ -72,15 +60,15 @@ def test_the_commands_of_the_page_do_what_it_says(newcomer: Path) -> None:
     assert manifest["provenance"]["held_out"] == found
 
     assert serve == "gramvec serve --model mine"
-    answers = shell(similarity, newcomer).stdout.splitlines()
+    answers = shell(similarity, newcomer).splitlines()
     with served_process("--model", str(newcomer / "models" / "mine")) as (_, port):
         until(lambda: httpx.get(f"http://127.0.0.1:{port}/ready").is_success)
-        served = json.loads(shell(curl.replace(":8000", f":{port}"), newcomer).stdout)
+        served = json.loads(shell(curl.replace(":8000", f":{port}"), newcomer))
     by_text = {line.split("\t")[1]: float(line.split("\t")[0]) for line in answers}
     assert [by_text["track a parcel"], by_text["cancel my plan"]] == pytest.approx(served, abs=1e-4)
 
-    assert "before" not in shell(fresh, newcomer).stdout
-    assert "models/fresh" in shell(export, newcomer).stdout
+    assert "before" not in shell(fresh, newcomer)
+    assert "models/fresh" in shell(export, newcomer)
 
 
 def test_the_commands_for_labels_do_what_the_page_says(newcomer: Path) -> None:
@@ -91,7 +79,7 @@ def test_the_commands_for_labels_do_what_the_page_says(newcomer: Path) -> None:
     (newcomer / "intents.tsv").write_text("\n".join(lines))
     (newcomer / "messages.txt").write_text("my cousin buys a car\n")
 
-    printed = shell(fit, newcomer).stdout.splitlines()
+    printed = shell(fit, newcomer).splitlines()
     shown = PAGE.split("held-out texts  ")[1].split("\n```")[0].splitlines()
     assert printed[0].split() == ["5", "held-out", "texts", "before", "after"]
     assert [re.split(r"\s{2,}", line)[0] for line in printed[1:4]] == [
@@ -101,14 +89,14 @@ def test_the_commands_for_labels_do_what_the_page_says(newcomer: Path) -> None:
     assert printed[5].startswith("models/intents: ")
     assert len(printed) == len(shown) == 6
 
-    assert shell(head, newcomer).stdout.splitlines()[-1].startswith("intents.head: 4 labels of intents, ")
-    assert re.fullmatch(r"(buying|unknown)\t[01]\.\d{4}\tmy cousin buys a car\n", shell(predict, newcomer).stdout)
+    assert shell(head, newcomer).splitlines()[-1].startswith("intents.head: 4 labels of intents, ")
+    assert re.fullmatch(r"(buying|unknown)\t[01]\.\d{4}\tmy cousin buys a car\n", shell(predict, newcomer))
 
 
 def test_refused_rows_read_as_the_page_shows(newcomer: Path) -> None:
     command = "gramvec-train fit --pairs my.tsv --bad-rows refuse --out runs/x 2>&1 || true"
     shown = re.findall(r"^gramvec-train: my\.tsv line 1001: .*$", PAGE, re.MULTILINE)[0]
-    assert shell(command, newcomer).stdout.strip() == shown.replace("1001", "49")
+    assert shell(command, newcomer).strip() == shown.replace("1001", "49")
 
 
 def test_the_limits_that_the_page_states_are_the_defaults() -> None:

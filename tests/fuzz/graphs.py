@@ -80,9 +80,7 @@ def judge(path: Path, data: bytes, manifest: Manifest) -> None:
     try:
         check_graph(path, data, manifest)
     except BundleError as error:
-        assert str(error).startswith(str(path))
-        assert str(error).isprintable()
-        assert len(str(error)) < 1_000
+        mutate.check_sentence(error, path)
         return
     try:
         model = onnx.ModelProto.FromString(data)
@@ -94,7 +92,7 @@ def judge(path: Path, data: bytes, manifest: Manifest) -> None:
     assert not graph.sparse_initializer
     assert len(model.opset_import) == 1
     assert model.opset_import[0].domain in ("", "ai.onnx")
-    allowed = operators(manifest)
+    allowed = OPERATORS_IN_ORDER if manifest.graph.composition == "sequence" else OPERATORS
     for node in graph.node:
         assert node.op_type in allowed
         assert node.domain in ("", "ai.onnx")
@@ -110,11 +108,6 @@ def judge(path: Path, data: bytes, manifest: Manifest) -> None:
             assert set(where) == {"location", "offset", "length"}
             assert 0 <= int(where["offset"]) <= int(where["offset"]) + int(where["length"])
             assert int(where["offset"]) + int(where["length"]) <= manifest.files[where["location"]].bytes
-
-
-def operators(manifest: Manifest) -> frozenset[str]:
-    """Return the operators that a graph of this bundle may have."""
-    return OPERATORS_IN_ORDER if manifest.graph.composition == "sequence" else OPERATORS
 
 
 def change(numbers: random.Random, model: Any) -> None:

@@ -51,7 +51,8 @@ def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
     (folder / "texts").write_text(repr(texts))
     try:
         vocabulary = Vocabulary.open(folder / "vocabulary.safetensors")
-        memo = Memo.open(folder / "memo.safetensors", vocabulary) if "memo.safetensors" in files else None
+        path = folder / "memo.safetensors"
+        memo = Memo.read(path, path.read_bytes(), vocabulary) if path.name in files else None
         compiled = Featurizer(spec, vocabulary, memo=memo, compiled=True)
     except (BundleError, InputError):
         search(numbers, spec, files, texts)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gramvec.errors import BundleError, InputError
-from gramvec.text.array_file import file_bytes, pack_arrays, read_arrays, read_tensors, write_arrays
+from gramvec.text.array_file import file_bytes, pack_arrays, read_arrays, read_tensors
 
 ARRAYS = {
     "small": np.array([1, 2, 3], np.uint8),
@@ -60,7 +60,7 @@ def test_the_data_begin_at_a_multiple_of_64_bytes() -> None:
 
 def test_the_library_reads_our_files_and_we_read_the_librarys(tmp_path: Path) -> None:
     library = pytest.importorskip("safetensors.numpy")
-    write_arrays(tmp_path / "ours", "test", 1, ARRAYS)
+    (tmp_path / "ours").write_bytes(pack_arrays("test", 1, ARRAYS))
     for name, array in library.load_file(tmp_path / "ours").items():
         assert np.array_equal(array, ARRAYS[name])
     library.save_file(ARRAYS, tmp_path / "theirs", {"format": "gramvec test", "version": "1"})

@@ -123,21 +123,25 @@ def test_an_edge_takes_the_place_of_what_crosses() -> None:
     assert rows_of(featurizer(["the end", "the e"])) == [[7, 3, 4, 6, 5], [3, 1]]
 
 
+def opened(path: Path, vocabulary: Vocabulary) -> Memo:
+    return Memo.read(path, path.read_bytes(), vocabulary)
+
+
 def test_the_memo_is_read_back_and_a_foreign_file_refused(tmp_path: Path) -> None:
     vocabulary = build_vocabulary(CORPUS, FeatureSpec())
     memo = Memo.build(["the", "quick"], vocabulary)
     memo.save(tmp_path / "memo.safetensors")
-    found = Memo.open(tmp_path / "memo.safetensors", vocabulary)
+    found = opened(tmp_path / "memo.safetensors", vocabulary)
     assert (len(found), found.longest, found.first_row, found.reach) == (2, 5, len(vocabulary), 0)
     assert np.array_equal(found.chars, memo.chars)
     both = Memo.build(["quick", "the"], vocabulary, edges=["he qu", "e l"], reach=2)
     assert both.decoded(vocabulary) == (["quick", "the"], ["he qu", "e l"])
     vocabulary.save(tmp_path / "vocabulary.safetensors")
     with pytest.raises(BundleError, match=r"vocabulary\.safetensors"):
-        Memo.open(tmp_path / "vocabulary.safetensors", vocabulary)
+        opened(tmp_path / "vocabulary.safetensors", vocabulary)
     other = build_vocabulary(CORPUS[:1], FeatureSpec())
     with pytest.raises(BundleError, match=r"memo\.safetensors: its arrays do not fit together: its rows begin at"):
-        Memo.open(tmp_path / "memo.safetensors", other)
+        opened(tmp_path / "memo.safetensors", other)
 
 
 @pytest.mark.parametrize("chunks", [[""], ["the quick"], ["the "], ["ʘ"], ["the", "The"]])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gramvec.errors import BundleError, InputError
 from gramvec.lexical.hashing import lower_table
 from gramvec.lexical.sparse import SIF_A, held_by
-from gramvec.text.array_file import read_arrays, write_arrays
+from gramvec.text.array_file import pack_arrays, read_arrays
 from gramvec.text.characters import CODE_POINTS
 
 KIND, VERSION = "lexical weights", 2
@@ -70,8 +70,8 @@ class NgramWeights:
 
     def save(self, path: Path) -> None:
         """Write lexical.safetensors."""
-        arrays: dict[str, NDArray[Any]] = {"letters": self.letters.ravel(), "weights": self.weights}
-        write_arrays(path, KIND, VERSION, {name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
+        arrays = {"letters": self.letters.ravel().astype("<u4"), "weights": self.weights}
+        path.write_bytes(pack_arrays(KIND, VERSION, arrays))
 
     @classmethod
     def read(cls, path: Path, data: bytes) -> NgramWeights:

@@ -92,13 +92,6 @@ def pack_arrays(
     return len(text).to_bytes(_LENGTH_BYTES, "little") + text + data
 
 
-def write_arrays(
-    path: Path, kind: str, version: int, arrays: Mapping[str, Array], *, values: Mapping[str, str] | None = None
-) -> None:
-    """Write a file of arrays; see `pack_arrays`."""
-    path.write_bytes(pack_arrays(kind, version, arrays, values=values))
-
-
 def file_bytes(path: Path) -> bytes:
     """Return the bytes of a bundle's file. Raises BundleError, naming it, if it cannot be read."""
     try:
@@ -227,16 +220,15 @@ def _entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], tuple[int, int]
     dtype, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _DTYPES:
         raise _DamagedError(f"array {quoted(name)} is of the unknown type {quoted(dtype)}")
-    for numbers in (shape, span):
-        if not isinstance(numbers, list) or len(numbers) > MOST_EXTENTS or not all(map(_is_size, numbers)):
-            raise _DamagedError(f"the shape or place of array {quoted(name)} is not a list of sizes")
-    if len(span) != 2:
+    if not (_are_sizes(shape) and _are_sizes(span) and len(span) == 2):
         raise _DamagedError(f"the shape or place of array {quoted(name)} is not a list of sizes")
     return dtype, tuple(shape), (span[0], span[1])
 
 
-def _is_size(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= MOST_NUMBERS
+def _are_sizes(values: Any) -> bool:
+    if not isinstance(values, list) or len(values) > MOST_EXTENTS:
+        return False
+    return all(type(value) is int and 0 <= value <= MOST_NUMBERS for value in values)
 
 
 def _check_specs(found: Mapping[str, Array], wanted: Mapping[str, ArraySpec]) -> None:

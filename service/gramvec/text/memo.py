@@ -16,7 +16,6 @@ rows of n-grams hold their suffixes, see gramvec.text.suffixes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from gramvec.errors import BundleError, InputError
 from gramvec.text import hashing
-from gramvec.text.array_file import file_bytes, read_arrays, write_arrays
+from gramvec.text.array_file import pack_arrays, read_arrays
 from gramvec.text.characters import ID_MASK
 from gramvec.text.checks import check_memo
 from gramvec.text.vocabulary import Vocabulary
@@ -72,7 +71,7 @@ def longest_reach(orders: Sequence[int], bits: int) -> int:
 
 
 class Memo:
-    """Which chunk and which edge own which row. Make one with `build`, at export, or `open`; the arrays are read-only.
+    """Which chunk and which edge own which row. Make one with `build`, at export, or `read`; the arrays are read-only.
 
     `starts`, `chars` and `rows` are to chunks what a vocabulary's are to words, `edge_keys` and `edge_rows` to edges
     what a vocabulary's are to n-grams. `longest` chunk in characters; `reach` of the edges, 0 without any. The rows of
@@ -125,37 +124,25 @@ class Memo:
 
     def decoded(self, vocabulary: Vocabulary) -> tuple[list[str], list[str]]:
         """Return the chunks and the edges, in the order of their rows."""
-        characters = ["", *map(chr, vocabulary.alphabet.tolist())]
-        chars, starts = self.chars.tolist(), self.starts.tolist()
-        chunks = ["".join(characters[one] for one in chars[first:last]) for first, last in pairwise(starts)]
-        edges = [hashing.unpack(key, vocabulary.bits) for key in self.edge_keys.tolist()]
-        return chunks, ["".join(characters[one] for one in edge) for edge in edges]
+        edges = hashing.unpacked(self.edge_keys, vocabulary.bits)
+        return list(vocabulary.spelt(self.chars, self.starts)), list(vocabulary.spelt(*edges))
 
     def save(self, path: Path) -> None:
         """Write memo.safetensors."""
-        write_arrays(path, KIND, VERSION, self._arrays)
-
-    @classmethod
-    def open(cls, path: Path, vocabulary: Vocabulary) -> Memo:
-        """Read the memo of a vocabulary from its file.
-
-        Raises:
-            BundleError: the file is missing, damaged, or the memo of another vocabulary.
-        """
-        return cls.read(Path(path), file_bytes(path), vocabulary)
+        path.write_bytes(pack_arrays(KIND, VERSION, self._arrays))
 
     @classmethod
     def read(cls, path: Path, data: bytes, vocabulary: Vocabulary) -> Memo:
-        """Return the memo in the bytes of its file, without a copy; `path` is for messages. Raises BundleError."""
+        """Return the memo in the bytes of its file, without a copy; `path` is for messages.
+
+        Raises BundleError for a file that is damaged, or the memo of another vocabulary.
+        """
         arrays = read_arrays(path, data, KIND, VERSION, _DTYPES).arrays
         try:
             check_memo(
-                arrays,
-                rows=len(vocabulary),
-                bits=vocabulary.bits,
-                alphabet=len(vocabulary.alphabet),
+                arrays, rows=len(vocabulary), bits=vocabulary.bits, alphabet=len(vocabulary.alphabet),
                 space=int(vocabulary.table[ord(" ")]) & ID_MASK,
-            )
+            )  # fmt: skip
         except ValueError as error:
             raise BundleError(f"{path}: its arrays do not fit together: {error}; export the bundle again") from error
         return cls(arrays)

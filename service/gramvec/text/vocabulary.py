@@ -14,16 +14,8 @@ from numpy.typing import NDArray
 
 from gramvec.errors import BundleError, InputError
 from gramvec.text import hashing
-from gramvec.text.array_file import file_bytes, read_arrays, write_arrays
-from gramvec.text.characters import (
-    MAX_ALPHABET,
-    SYMBOL,
-    WORD,
-    CharacterTable,
-    class_ranges,
-    lower,
-    lower_case_pairs,
-)
+from gramvec.text.array_file import file_bytes, pack_arrays, read_arrays
+from gramvec.text.characters import MAX_ALPHABET, SYMBOL, WORD, CharacterTable, class_ranges, lower, lower_case_pairs
 from gramvec.text.checks import check_vocabulary
 
 KIND, VERSION = "vocabulary", 3
@@ -165,7 +157,7 @@ class Vocabulary:
 
     def save(self, path: Path) -> None:
         """Write vocabulary.safetensors."""
-        write_arrays(path, KIND, VERSION, self._arrays)
+        path.write_bytes(pack_arrays(KIND, VERSION, self._arrays))
 
     @classmethod
     def open(cls, path: Path) -> Vocabulary:
@@ -189,12 +181,12 @@ class Vocabulary:
     @cached_property
     def ngram_texts(self) -> tuple[str, ...]:
         """The n-grams by ascending row: a tenth of what all `entries` take."""
-        return self._texts(*hashing.unpacked(self.ngram_keys, self.bits))
+        return self.spelt(*hashing.unpacked(self.ngram_keys, self.bits))
 
     @cached_property
     def word_texts(self) -> tuple[str, ...]:
         """The words by ascending row."""
-        return self._texts(self.word_chars, self.word_starts)
+        return self.spelt(self.word_chars, self.word_starts)
 
     def entries(self) -> list[Entry]:
         """Return the entry of every row, decoded from the arrays."""
@@ -211,8 +203,8 @@ class Vocabulary:
             found[row] = Entry("word", text, counts[row])
         return found
 
-    def _texts(self, ids: NDArray[np.uint16], starts: NDArray[Any]) -> tuple[str, ...]:
-        # Text i is of the characters ids[starts[i] : starts[i + 1]]. One string is decoded, and cut.
+    def spelt(self, ids: NDArray[np.uint16], starts: NDArray[Any]) -> tuple[str, ...]:
+        """Return the texts of character ids: text i is of ids[starts[i] : starts[i + 1]]."""
         whole = self.alphabet[ids - 1].astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
         return tuple(whole[a:b] for a, b in pairwise(starts.tolist()))
 

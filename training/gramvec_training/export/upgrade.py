@@ -19,7 +19,7 @@ from gramvec.errors import BundleError
 from gramvec.features.spec import FeatureSpec
 from gramvec.lexical import weights
 from gramvec.text import memo, vocabulary
-from gramvec.text.array_file import write_arrays
+from gramvec.text.array_file import pack_arrays
 
 # Old file -> new file, kind and version.
 _FILES = {
@@ -60,7 +60,7 @@ def upgrade(source: str | Path, path: Path, *, name: str | None = None) -> None:
                 raise BundleError(f"{folder / file}: its SHA-256 is not the manifest's; copy the bundle again")
             if file in _FILES:
                 target, kind, version = _FILES[file]
-                write_arrays(stage / target, kind, version, _arrays(folder / file))
+                (stage / target).write_bytes(pack_arrays(kind, version, _arrays(folder / file)))
             else:
                 shutil.copyfile(folder / file, stage / file)
         features = values["features"]
