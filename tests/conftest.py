@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from packaging.utils import canonicalize_name
 
 import gramvec
 from gramvec.bundle.bundle import DEFAULT_MODEL
@@ -21,6 +23,15 @@ settings.register_profile("dev", max_examples=25, deadline=None)
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("nightly", max_examples=500, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+def pinned(name: str) -> dict[str, set[str]]:
+    """The versions of each package that a file of requirements/ pins."""
+    found: dict[str, set[str]] = {}
+    lines = (ROOT / "requirements" / name).read_text()
+    for package, version in re.findall(r"^([A-Za-z0-9._-]+)==([^\s;]+)", lines, re.MULTILINE):
+        found.setdefault(canonicalize_name(package), set()).add(version)
+    return found
 
 
 @pytest.fixture(scope="session")

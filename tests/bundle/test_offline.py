@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from conftest import ROOT
+from conftest import ROOT, pinned
 from http_support import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -128,14 +127,6 @@ def test_fastapi_tells_nobody() -> None:
     assert not any(telemetry[name] for name in ("tracing", "metrics", "logs", "operation_spans", "auto_configure"))
 
 
-def pinned() -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for line in (ROOT / "requirements" / "constraints.txt").read_text().splitlines():
-        if match := re.match(r"([A-Za-z0-9._-]+)==([^\s;]+)", line):
-            found.setdefault(canonicalize_name(match[1]), set()).add(match[2])
-    return found
-
-
 def needed() -> dict[str, str]:
     """What pyproject.toml asks for, all extras, and what that asks for in turn: the versions installed here."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -161,7 +152,7 @@ def needed() -> dict[str, str]:
 
 
 def test_every_package_that_is_needed_is_pinned() -> None:
-    known, versions = pinned(), needed()
+    known, versions = pinned("constraints.txt"), needed()
     assert {"fastapi", "pydantic-core", "numpy", "hypothesis"} <= versions.keys()
     wrong = {
         name: (version, known.get(name)) for name, version in versions.items() if version not in known.get(name, ())

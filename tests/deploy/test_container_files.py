@@ -6,44 +6,34 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import gramvec
-from conftest import ROOT
+from conftest import ROOT, pinned
 from gramvec.server.settings import Settings
 from http_support import running
 
 HEALTHY = ROOT / "docker" / "healthy.py"
 
 
-def pinned(path: Path) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for line in path.read_text().splitlines():
-        if match := re.match(r"([A-Za-z0-9._-]+)==([^\s;]+)", line):
-            found.setdefault(canonicalize_name(match[1]), set()).add(match[2])
-    return found
-
-
 @pytest.mark.parametrize("runtime", ["cpu", "gpu"])
 def test_the_image_has_the_pinned_versions(runtime: str) -> None:
-    path = ROOT / "requirements" / f"image-{runtime}.txt"
-    image, everywhere = pinned(path), pinned(ROOT / "requirements" / "constraints.txt")
+    image, everywhere = pinned(f"image-{runtime}.txt"), pinned("constraints.txt")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"][runtime]]
     assert {canonicalize_name(Requirement(one).name) for one in wanted} <= image.keys(), "run make lock"
     assert {name: versions for name, versions in image.items() if versions != everywhere.get(name)} == {}
     assert "torch" not in image
     # Each with the digests that pip is told to require.
-    entries = re.split(r"\n(?=\S)", path.read_text())
+    entries = re.split(r"\n(?=\S)", (ROOT / "requirements" / f"image-{runtime}.txt").read_text())
     assert all("--hash=sha256:" in entry for entry in entries if not entry.startswith("#"))
 
 
 def test_the_image_is_built_with_what_pyproject_names() -> None:
-    build = pinned(ROOT / "requirements" / "image-build.txt")
+    build = pinned("image-build.txt")
     for one in map(Requirement, tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]):
         (version,) = build[canonicalize_name(one.name)]
         assert one.specifier.contains(version), f"{one}: run make lock"

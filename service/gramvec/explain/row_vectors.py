@@ -42,21 +42,18 @@ class Weights:
         If the table's rows hold suffixes (see gramvec.text.suffixes), they are subtracted again.
         """
         if isinstance(ids, slice):
-            return self._many(np.arange(*ids.indices(len(self._table))))
+            every = np.arange(*ids.indices(len(self._table)))
+            whole: Floats = np.empty((len(every), self._table.shape[1]), np.float32)
+            # By parts: each step of a whole table's arithmetic would take another 300 MB from the system.
+            for begin in range(0, len(every), _PART_ROWS):
+                whole[begin : begin + _PART_ROWS] = self.rows(every[begin : begin + _PART_ROWS])
+            return whole
         found = self._stored(ids)
         if self._vocabulary is None:
             return found
         parents = self._parents[ids]
         own: Floats = np.subtract(found, self._stored(parents) * (parents >= 0)[:, None], dtype=np.float32)
         return own
-
-    def _many(self, ids: NDArray[np.int64]) -> Floats:
-        # By parts: each step of a whole table's arithmetic would take another 300 MB from the system.
-        found: Floats = np.empty((len(ids), self._table.shape[1]), np.float32)
-        for begin in range(0, len(ids), _PART_ROWS):
-            part = slice(begin, begin + _PART_ROWS)
-            found[part] = self.rows(ids[part])
-        return found
 
     @cached_property
     def _parents(self) -> NDArray[np.int32]:

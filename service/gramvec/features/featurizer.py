@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
@@ -58,10 +58,8 @@ class Featurizer:
         self.compiled = native.loops is not None if compiled is None else compiled
         self.memo = memo
         self.loops: Any = None
-        self._featurize: Callable[[Sequence[str], bool], FeatureBatch] = self._plainly
         if self.compiled:
-            self._featurize = compiled_pass = NativeFeaturizer(spec, vocabulary, memo)
-            self.loops = compiled_pass.loops
+            self.loops = _loops(spec, vocabulary, memo)
         else:
             _ = vocabulary.ngram_index, vocabulary.word_index  # what is wrong with them is said now
 
@@ -70,7 +68,17 @@ class Featurizer:
 
         Raises InputError with the text's index for a lone surrogate or anything but str.
         """
-        return self._featurize(texts, self.memo is not None)
+        sums = self.memo is not None
+        if self.loops is None:
+            return plain.featurize(code_points(texts), self.spec, self.vocabulary, sums=sums)
+        try:
+            ids, offsets, unknown = self.loops(texts, sums)
+        except OverflowError as error:
+            raise InputError(str(error)) from None
+        except (TypeError, ValueError):
+            code_points(texts)  # raises an error that names the text
+            raise
+        return FeatureBatch(np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64), unknown)
 
     def without_memo(self) -> Featurizer:
         """Return a featurizer whose rows are each a feature's own; it shares the vocabulary with this one."""
@@ -79,9 +87,6 @@ class Featurizer:
         other = copy(self)
         other.memo = None
         return other
-
-    def _plainly(self, texts: Sequence[str], sums: bool) -> FeatureBatch:
-        return plain.featurize(code_points(texts), self.spec, self.vocabulary, sums=sums)
 
 
 def _fits(memo: Memo, spec: FeatureSpec, vocabulary: Vocabulary) -> bool:
@@ -99,8 +104,8 @@ _NO_CHUNKS = (np.zeros(1, np.uint32), np.zeros(0, np.uint16), np.zeros(0, np.int
 _NO_EDGES = (np.zeros(0, np.uint64), np.zeros(0, np.int32))
 
 
-class NativeFeaturizer:
-    """The compiled pass with its constants prepared.
+def _loops(spec: FeatureSpec, vocabulary: Vocabulary, memo: Memo | None) -> Any:
+    """Return the pass in C with its constants prepared.
 
     A chunk (what stands between two spaces) that the memo knows is one row, and so are the n-grams that cross from one
     chunk into the next, if the memo knows their edge. Order of a text's ids where rows are sums: for each chunk from
@@ -108,38 +113,25 @@ class NativeFeaturizer:
 
     Raises InputError where the loops are missing, or the arrays are such that a search would not end.
     """
-
-    def __init__(self, spec: FeatureSpec, vocabulary: Vocabulary, memo: Memo | None = None) -> None:
-        if native.loops is None:
-            raise InputError(native.MISSING)
-        try:
-            self.loops = native.loops.Featurizer(
-                compose,
-                vocabulary.table.pages,
-                vocabulary.table.entries,
-                spec.orders,
-                vocabulary.bits,
-                vocabulary.ngram_keys,
-                vocabulary.ngram_rows,
-                spec.words,
-                (vocabulary.word_starts, vocabulary.word_chars, vocabulary.word_rows),
-                vocabulary.longest_word,
-                vocabulary.unknown_row if spec.unknown_words == "row" else -1,
-                _NO_CHUNKS if memo is None else (memo.starts, memo.chars, memo.rows),
-                0 if memo is None else memo.longest,
-                0 if memo is None else memo.reach,
-                *(_NO_EDGES if memo is None else (memo.edge_keys, memo.edge_rows)),
-            )
-        except ValueError as error:
-            raise InputError(f"the vocabulary or the memo is damaged ({error}); export the bundle again") from error
-
-    def __call__(self, texts: Sequence[str], sums: bool) -> FeatureBatch:
-        """Return the batch of plain.featurize for the same texts or, with `sums`, fewer rows with the same sum."""
-        try:
-            ids, offsets, unknown = self.loops(texts, sums)
-        except OverflowError as error:
-            raise InputError(str(error)) from None
-        except (TypeError, ValueError):
-            code_points(texts)  # raises an error that names the text
-            raise
-        return FeatureBatch(np.frombuffer(ids, np.int32), np.frombuffer(offsets, np.int64), unknown)
+    if native.loops is None:
+        raise InputError(native.MISSING)
+    try:
+        return native.loops.Featurizer(
+            compose,
+            vocabulary.table.pages,
+            vocabulary.table.entries,
+            spec.orders,
+            vocabulary.bits,
+            vocabulary.ngram_keys,
+            vocabulary.ngram_rows,
+            spec.words,
+            (vocabulary.word_starts, vocabulary.word_chars, vocabulary.word_rows),
+            vocabulary.longest_word,
+            vocabulary.unknown_row if spec.unknown_words == "row" else -1,
+            _NO_CHUNKS if memo is None else (memo.starts, memo.chars, memo.rows),
+            0 if memo is None else memo.longest,
+            0 if memo is None else memo.reach,
+            *(_NO_EDGES if memo is None else (memo.edge_keys, memo.edge_rows)),
+        )
+    except ValueError as error:
+        raise InputError(f"the vocabulary or the memo is damaged ({error}); export the bundle again") from error

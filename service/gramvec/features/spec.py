@@ -70,11 +70,6 @@ class FeatureSpec:
                 raise InputError(f"{name} {_shown(getattr(self, name))} is not known; this gramvec reads {known}")
 
     @property
-    def kind(self) -> str:
-        """Return the kind of features: "ngrams", "words" or "ngrams+words"."""
-        return "+".join(name for name, used in (("ngrams", self.orders), ("words", self.words)) if used)
-
-    @property
     def has_symbols(self) -> bool:
         """Return True if a character other than a letter or its like is a word by itself; Vocabulary.build takes it."""
         return self.word_rule == "runs-and-symbols/1"
