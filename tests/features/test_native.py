@@ -141,17 +141,6 @@ def test_only_int8_sums_have_a_graph_of_integers(make: Make) -> None:
     assert make(precision="int8", memo=False).cpu_graph_path is not None
 
 
-def test_a_vector_is_the_same_to_the_bit_in_any_batch(make: Make) -> None:
-    bundle = make(activation="tanh", bias=True, precision="int8")
-    native = NativeRuntime(bundle)
-    random = np.random.default_rng(1)
-    alone = np.concatenate([native.run(bundle.memoised([text])) for text in TEXTS])
-    for _ in range(20):
-        order = random.permutation(len(TEXTS))
-        together = native.run(bundle.memoised([TEXTS[i] for i in order]))
-        assert together.tobytes() == alone[order].tobytes()
-
-
 def assert_alike(native: NativeRuntime, featurizer: Featurizer, texts: list[str]) -> None:
     """From texts, the runtime gives what it gives from their features."""
     batch = featurizer(texts)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from gramvec.errors import BundleError, InputError
 from gramvec.features.spec import FeatureSpec
 from gramvec.text import hashing
-from gramvec.text.characters import CODE_POINTS, character_class, class_ranges, lower, lower_case_pairs
+from gramvec.text.characters import CODE_POINTS, SPACE, SYMBOL, WORD, class_ranges, lower, lower_case_pairs
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.vocabulary import build_vocabulary
+from reference import is_word_character
 
 ENTRIES = [
     Entry("ngram", "th", 9),
@@ -82,7 +83,6 @@ def test_words_have_the_hashes_of_the_definition(words: list[list[int]]) -> None
 def test_lower_case_keeps_the_length() -> None:
     assert lower("\u0130") == "i"
     assert "".join(map(lower, "ΟΔΟΣ")) == "οδοσ"
-    assert [character_class(c) for c in "a_é9\u0301 \n.\x00🙂"] == [1, 1, 1, 1, 1, 2, 2, 0, 0, 0]
 
 
 def test_upper_case_and_white_space_share_ids() -> None:
@@ -158,5 +158,6 @@ def test_classes_and_lower_case_of_all_code_points_are_those_of_each() -> None:
     characters = [chr(cp) for cp in range(CODE_POINTS)]
     assert lower_case_pairs() == tuple((ord(one), ord(lower(one))) for one in characters if lower(one) != one)
     firsts, classes = class_ranges()
-    lengths = np.diff(firsts, append=np.uint32(CODE_POINTS))
-    assert np.repeat(classes, lengths).tolist() == [character_class(one) for one in characters]
+    found = np.repeat(classes, np.diff(firsts, append=np.uint32(CODE_POINTS))).tolist()
+    assert found == [SPACE if one.isspace() else WORD if is_word_character(one) else SYMBOL for one in characters]
+    assert [found[ord(one)] for one in "a_é9\u0301 \n.\x00🙂"] == [1, 1, 1, 1, 1, 2, 2, 0, 0, 0]

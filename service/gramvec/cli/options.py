@@ -40,10 +40,6 @@ space_option = click.option(
     "--space", type=SpaceChoice(SPACES), default="semantic", show_default=True,
     help="Columns for what a text means (semantic), for the n-grams in it (lexical), or both.",
 )  # fmt: skip
-weights_option = click.option(
-    "--weights", type=click.Choice(["texts", "model"]), default="texts", show_default=True,
-    help="What n-grams are weighed by: the texts of INPUT, where they can be read twice, or what the model ships with.",
-)  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
 
 

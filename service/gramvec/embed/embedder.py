@@ -275,7 +275,7 @@ class Embedder(Encodes):
             truncation_direction: see prepare.
 
         Raises:
-            InputError: `prepare` or `finish` refuses an argument.
+            InputError: `prepare` or `columns` refuses an argument.
             BackendError: the runtime fails.
         """
         prepared = self.prepare(texts, truncate=truncate, truncation_direction=truncation_direction)

@@ -94,16 +94,12 @@ def finish(vectors: Vectors, *, normalize: bool, dimensions: int | None, out: Ve
     Args:
         vectors: float32[n, d].
         normalize: scale each row to length 1.
-        dimensions: number of columns k, 1 to d; None for all.
+        dimensions: number of columns k, which `check_dimensions` has accepted; None for all.
         out: float32[n, k], C-contiguous, to be filled and returned; None for a new array.
 
     Returns:
         float32[n, k].
-
-    Raises:
-        InputError: `dimensions` is not 1 to d.
     """
-    check_dimensions(dimensions, vectors.shape[1])
     vectors = vectors[:, :dimensions]
     if normalize:
         return unit(vectors, out)

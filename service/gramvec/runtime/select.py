@@ -103,7 +103,8 @@ def _checked(bundle: Bundle, runtime: Runtime) -> Runtime:
     """
     try:
         difference = golden_difference(bundle, runtime)
-        if difference <= tolerance(bundle):
+        without_memo = bundle.manifest.memo and not bundle.memoised.compiled
+        if difference <= (AGREEMENT_WITHOUT_MEMO if without_memo else AGREEMENT):
             return runtime
         why = f"have other vectors than when the bundle was made, by {difference:.1e}"
     except BackendError as error:
@@ -127,12 +128,6 @@ def golden_difference(bundle: Bundle, runtime: Runtime) -> float:
     expected = np.array([one.vector for one in golden], np.float32).reshape(len(golden), bundle.manifest.dimension)
     found = runtime.embed(bundle.memoised, [one.text for one in golden]).vectors
     return float(differences(found, expected).max(initial=0.0))
-
-
-def tolerance(bundle: Bundle) -> float:
-    """Return the largest difference from the golden vectors that a runtime may have."""
-    without_memo = bundle.manifest.memo and not bundle.memoised.compiled
-    return AGREEMENT_WITHOUT_MEMO if without_memo else AGREEMENT
 
 
 def differences(found: Floats, expected: Floats) -> NDArray[np.float64]:

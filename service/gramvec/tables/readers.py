@@ -193,7 +193,8 @@ class CsvReader(LineReader):
         if self._header is None:
             self._read_header()
         if start != START:
-            self.source.skip_to(start.offset - (0 if self._seeks else self._lines.offset))
+            seeks = self.source.is_file and not self.source.is_compressed
+            self.source.skip_to(start.offset - (0 if seeks else self._lines.offset))
             self._lines.offset, self._lines.number = start
         return self._lines
 
@@ -227,10 +228,6 @@ class CsvReader(LineReader):
                 names = []
             found.append((self.column in names, len(names), delimiter))
         return max(found, key=lambda one: one[:2])[2]
-
-    @property
-    def _seeks(self) -> bool:
-        return self.source.is_file and not self.source.is_compressed
 
     def _check_header(self, names: list[str]) -> None:
         if self._wrong is not None:

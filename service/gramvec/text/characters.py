@@ -35,13 +35,6 @@ def lower(character: str) -> str:
     return character.lower()[0]
 
 
-def character_class(character: str) -> int:
-    """Return SPACE if str.isspace(); WORD for letters, marks, numbers and connectors such as "_"; otherwise SYMBOL."""
-    if character.isspace():
-        return SPACE
-    return WORD if unicodedata.category(character) in _WORD_CATEGORIES else SYMBOL
-
-
 @lru_cache(maxsize=1)
 def lower_case_pairs() -> tuple[tuple[int, int], ...]:
     """Return (code point, lower-case code point) for every code point that lower() changes."""
@@ -52,7 +45,10 @@ def lower_case_pairs() -> tuple[tuple[int, int], ...]:
 
 @lru_cache(maxsize=1)
 def class_ranges() -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """Return the interpreter's Unicode classes as ranges: first code points uint32[k] (from 0) and classes uint8[k]."""
+    """Return the interpreter's Unicode classes as ranges: first code points uint32[k] (from 0) and classes uint8[k].
+
+    The class is SPACE if str.isspace(); WORD for letters, marks, numbers and connectors such as "_"; otherwise SYMBOL.
+    """
     of_category = defaultdict(lambda: SYMBOL, dict.fromkeys(_WORD_CATEGORIES, WORD))
     # map() keeps a million calls out of Python's loop, as above.
     categories = map(unicodedata.category, _characters())
