@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
@@ -22,8 +20,7 @@ def probability_jaccard(one: dict[int, float], other: dict[int, float]) -> float
 
 
 def joined(sketches: Sketches, threshold: float = 0.85) -> set[tuple[int, int]]:
-    with ThreadPoolExecutor(2) as pool:
-        join = MinHashJoin([sketches], threshold, pool)
+    join = MinHashJoin([sketches], threshold, threads=2)
     both = [join.pairs(*block) for block in join.blocks()]
     return {pair for left, right in both for pair in zip(left.tolist(), right.tolist(), strict=True)}
 

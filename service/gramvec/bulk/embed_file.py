@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field
@@ -38,6 +38,7 @@ OUTPUT_FORMS: tuple[OutputForm, ...] = get_args(OutputForm)
 
 Watcher = Callable[[Reader, int], None]
 Run = Callable[[Position], Iterator["BlockPart"]]
+Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
@@ -158,7 +159,7 @@ class Work:
         try:
             vectors = self.options.embed(self.embedder, texts)
         except InputError:
-            bad |= self._refused(texts)
+            bad |= refused(self.embedder, texts, truncate=self.options.truncate)
             for index in bad:
                 texts[index] = ""
             vectors = self.options.embed(self.embedder, texts)
@@ -172,16 +173,6 @@ class Work:
         if bad:
             numbers[missing] = 0
         return EmbeddedBlock(numbers, missing, named)
-
-    def _refused(self, texts: list[str]) -> dict[int, str]:
-        bad = {}
-        for index, text in enumerate(texts):
-            try:
-                self.embedder.prepare([text], truncate=self.options.truncate)
-            except InputError as error:
-                why = str(error).removeprefix("text 0 ").replace("pass truncate=true", "pass --truncate")
-                bad[index] = why.replace("has ", "the text has ", 1)
-        return bad
 
     def piece(self, form: Writes, block: Block) -> BlockPart:
         """Embed and encode a block."""
@@ -200,7 +191,19 @@ def pieces(reader: Reader, form: Writes, work: Work, threads: int, start: Positi
     yield from in_order(blocks, partial(work.piece, form), threads)
 
 
-def in_order(blocks: Iterator[Block], work: Callable[[Block], Made], threads: int) -> Iterator[Made]:
+def refused(embedder: Embedder, texts: Sequence[str], *, truncate: bool) -> dict[int, str]:
+    """Return the places of the texts that an embedder does not take, and why."""
+    bad = {}
+    for place, text in enumerate(texts):
+        try:
+            embedder.prepare([text], truncate=truncate)
+        except InputError as error:
+            why = str(error).removeprefix("text 0 ").replace("pass truncate=true", "pass --truncate")
+            bad[place] = why.replace("has ", "the text has ", 1)
+    return bad
+
+
+def in_order(blocks: Iterable[Given], work: Callable[[Given], Made], threads: int) -> Iterator[Made]:
     """Yield what `work` makes of each block, in order, `threads` at a time, while at most two more wait."""
     with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-bulk") as pool:
         waiting: deque[Future[Made]] = deque()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramvec.dedupe.features import FEATURE_BITS, NO_PAIRS, PLACE_BITS, SLACK, FeatureRows, Features
+from gramvec.dedupe.features import FEATURE_BITS, FEATURE_MASK, NO_PAIRS, PLACE_BITS, SLACK, FeatureRows, Features
 from gramvec.text.arrays import Floats, Int64s
 
 # Pairs that are joined together.
@@ -72,7 +72,7 @@ class ExactJoin:
         found = Prefixes(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
         self._threshold = threshold
         self._number = len(found.counts)
-        features = (found.keys & ((1 << FEATURE_BITS) - 1)).astype(np.int32)
+        features = (found.keys & FEATURE_MASK).astype(np.int32)
         row = np.repeat(np.arange(self._number, dtype=np.int32), found.counts)
         _, which, often = np.unique(features, return_inverse=True, return_counts=True)
         shared = often[which] > 1

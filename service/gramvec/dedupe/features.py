@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,12 +10,9 @@ import numpy as np
 from gramvec.lexical.hashing import COLUMNS, counted
 from gramvec.lexical.sparse import held_by
 from gramvec.matching.nearest import scipy_sparse
+from gramvec.matching.scoring import NGRAM_POWER, NGRAM_SHARE, ORDERS, WORD_POWER, WORD_SHARE, words_of
 from gramvec.text.arrays import Floats, Int64s
 
-# As in matching.
-ORDERS = (2, 3, 4)
-NGRAM_POWER, WORD_POWER = 2.0, 1.0
-NGRAM_SHARE, WORD_SHARE = 1.0, 0.5
 # Texts by which features are weighted; of more, as many at equal distances.
 WEIGHED_TEXTS = 100_000
 # Pairs that are scored together.
@@ -25,8 +21,7 @@ SCORED_PAIRS = 16_384
 PLACE_BITS, FEATURE_BITS = 22, 25
 # More than float32 rounds by.
 SLACK = 1e-4
-
-_WORD = re.compile(r"\w+")
+FEATURE_MASK = (1 << FEATURE_BITS) - 1
 
 
 class NearPairs(NamedTuple):
@@ -88,7 +83,7 @@ class Features:
     @staticmethod
     def matrix(rows: FeatureRows) -> Any:
         """Return the vectors as a sparse matrix."""
-        features = (rows.keys & ((1 << FEATURE_BITS) - 1)).astype(np.int32)
+        features = (rows.keys & FEATURE_MASK).astype(np.int32)
         shape = (len(rows.indptr) - 1, 1 << FEATURE_BITS)
         made = scipy_sparse().csr_array((rows.values, features, rows.indptr), shape=shape)
         made.sort_indices()
@@ -110,8 +105,3 @@ def score_pairs(
         kept = scores >= np.float32(threshold - SLACK)
         found.append((left[part][kept], right[part][kept], np.minimum(scores[kept], np.float32(1))))
     return NearPairs(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
-
-
-def words_of(text: str) -> str:
-    """Return the words of a text with spaces between."""
-    return " ".join(_WORD.findall(text))

@@ -10,7 +10,7 @@ features' values: a misspelt word, whose n-grams are rare, then counts less than
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.dedupe.features import FEATURE_BITS, NO_PAIRS, FeatureRows
+from gramvec.dedupe.features import FEATURE_MASK, NO_PAIRS, FeatureRows
 from gramvec.lexical.hashing import mixed
 from gramvec.text.arrays import Int64s, UInt64s
 
@@ -33,8 +33,6 @@ NEIGHBORS = 24
 # Pairs whose samples are compared, and whose scores are taken, together.
 COMPARED_PAIRS, BLOCK_PAIRS = 1 << 17, 1 << 14
 FRACTION_BITS = 16
-
-_FEATURE = np.int64((1 << FEATURE_BITS) - 1)
 
 
 class Sketches(NamedTuple):
@@ -53,14 +51,14 @@ def sketches_of(rows: FeatureRows, threshold: float) -> Sketches:
     if not len(held):
         return Sketches(bands, marks)
     starts = rows.indptr[held]
-    features = rows.keys & _FEATURE
+    features = rows.keys & FEATURE_MASK
     numbers = mixed(features.astype(np.uint64), 0)
     inverse = 1 / np.sqrt(rows.values.astype(np.float64))
     band = np.zeros(len(held), np.uint64)
     for sample, factor in enumerate(_factors()):
         waits = _logarithms()[numbers * factor >> np.uint64(64 - FRACTION_BITS)] * inverse
         # Positive floats have the order of their bits, of which the lowest make place for the feature.
-        least = np.minimum.reduceat(waits.view(np.int64) & ~_FEATURE | features, starts) & _FEATURE
+        least = np.minimum.reduceat(waits.view(np.int64) & ~FEATURE_MASK | features, starts) & FEATURE_MASK
         hashed = mixed(least.astype(np.uint64), sample)
         marks[held, sample] = hashed >> np.uint64(56)
         band = mixed(band ^ hashed, 0)
@@ -86,14 +84,15 @@ class MinHashJoin:
     Args:
         found: the samples of blocks of rows, in order.
         threshold: as for the samples.
-        pool: runs the bands.
+        threads: bands that are looked through at a time.
     """
 
-    def __init__(self, found: Sequence[Sketches], threshold: float, pool: Executor) -> None:
+    def __init__(self, found: Sequence[Sketches], threshold: float, threads: int) -> None:
         self._marks = np.concatenate([one.marks for one in found])
         self._least = int(LEAST_AGREEMENT * threshold * SAMPLES)
         bands = [[one.bands[at] for one in found] for at in range(len(found[0].bands))]
-        keys = np.unique(np.concatenate([*pool.map(self._near, bands)]))
+        with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-dedupe") as pool:
+            keys = np.unique(np.concatenate([*pool.map(self._near, bands)]))
         self._left, self._right = np.divmod(keys, max(len(self._marks), 1))
 
     def _near(self, parts: Sequence[UInt64s]) -> Int64s:

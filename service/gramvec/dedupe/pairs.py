@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gramvec.bulk.embed_file import in_order
 from gramvec.dedupe.differences import Difference, difference
 from gramvec.dedupe.exact_join import ExactJoin, Prefixes, cuts_of, prefixes_of
-from gramvec.dedupe.features import (
-    FEATURE_BITS,
-    NO_PAIRS,
-    FeatureRows,
-    Features,
-    NearPairs,
-    score_pairs,
-)
+from gramvec.dedupe.features import FEATURE_MASK, NO_PAIRS, FeatureRows, Features, NearPairs, score_pairs
 from gramvec.dedupe.minhash import MinHashJoin, Sketches, sketches_of
 from gramvec.errors import InputError
 from gramvec.matching.nearest import scipy_sparse
 from gramvec.text.arrays import Int64s
 
-T = TypeVar("T")
-U = TypeVar("U")
 # A phase, how much more of it is done, and how much there is.
 Watch = Callable[[str, int, int], None]
 
@@ -83,46 +74,45 @@ def similar_pairs(
     features = Features(texts)
     exact = len(texts) <= EXACT_TEXTS
     sample = _Sample(features, texts, threshold, 0 if exact else SAMPLE)
-    with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-dedupe") as pool:
-        cuts = cuts_of(features, texts) if exact else None
+    cuts = cuts_of(features, texts) if exact else None
 
-        def read(block: tuple[int, int]) -> tuple[Prefixes | Sketches, list[tuple[int, int]], int]:
-            first, last = block
-            rows = features.rows(texts[first:last])
-            part = sketches_of(rows, threshold) if cuts is None else prefixes_of(rows, threshold, cuts)
-            return part, sample.near(rows, first), last - first
+    def read(block: tuple[int, int]) -> tuple[Prefixes | Sketches, list[tuple[int, int]], int]:
+        first, last = block
+        rows = features.rows(texts[first:last])
+        part = sketches_of(rows, threshold) if cuts is None else prefixes_of(rows, threshold, cuts)
+        return part, sample.near(rows, first), last - first
 
-        found: list[Any] = []
-        expected: set[tuple[int, int]] = set()
-        for part, near, done in _in_order(pool, read, _blocks(texts), threads):
-            found.append(part)
-            expected.update(near)
-            watch("reading letters and words", done, len(texts))
-        if not found:
-            return Duplicates(NearPairs(*NO_PAIRS), {}, 0, 0)
-        join = ExactJoin(found, threshold) if exact else MinHashJoin(found, threshold, pool)
-        del found
-        kept: list[NearPairs] = []
-        count = 0
-        different: Counter[Difference] = Counter()
-        met: set[tuple[int, int]] = set()
+    found: list[Any] = []
+    expected: set[tuple[int, int]] = set()
+    for part, near, done in in_order(_blocks(texts), read, threads):
+        found.append(part)
+        expected.update(near)
+        watch("reading letters and words", done, len(texts))
+    if not found:
+        return Duplicates(NearPairs(*NO_PAIRS), {}, 0, 0)
+    join = ExactJoin(found, threshold) if exact else MinHashJoin(found, threshold, threads)
+    del found
+    kept: list[NearPairs] = []
+    count = 0
+    different: Counter[Difference] = Counter()
+    met: set[tuple[int, int]] = set()
 
-        def compare(block: tuple[int, int]) -> tuple[NearPairs, list[Difference | None], int]:
-            left, right = join.pairs(*block)
-            pairs = score_pairs(features, texts, left, texts, right, threshold)
-            both = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
-            apart = [difference(texts[a], texts[b], numbers=numbers, words=words) for a, b in both]
-            return pairs, apart, block[1] - block[0]
+    def compare(block: tuple[int, int]) -> tuple[NearPairs, list[Difference | None], int]:
+        left, right = join.pairs(*block)
+        pairs = score_pairs(features, texts, left, texts, right, threshold)
+        both = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+        apart = [difference(texts[a], texts[b], numbers=numbers, words=words) for a, b in both]
+        return pairs, apart, block[1] - block[0]
 
-        for pairs, apart, done in _in_order(pool, compare, join.blocks(), threads):
-            met.update(expected.intersection(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)))
-            different.update(one for one in apart if one is not None)
-            same = np.array([one is None for one in apart], np.bool_)
-            kept.append(NearPairs(pairs.left[same], pairs.right[same], pairs.scores[same]))
-            count += len(kept[-1].left)
-            if most is not None and count > most:
-                raise InputError(f"more than {most:,} pairs; raise --threshold, or --max-pairs if you want them all")
-            watch("comparing", done, len(texts))
+    for pairs, apart, done in in_order(join.blocks(), compare, threads):
+        met.update(expected.intersection(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)))
+        different.update(one for one in apart if one is not None)
+        same = np.array([one is None for one in apart], np.bool_)
+        kept.append(NearPairs(pairs.left[same], pairs.right[same], pairs.scores[same]))
+        count += len(kept[-1].left)
+        if most is not None and count > most:
+            raise InputError(f"more than {most:,} pairs; raise --threshold, or --max-pairs if you want them all")
+        watch("comparing", done, len(texts))
     left, right, scores = (np.concatenate(arrays) for arrays in zip(*kept, strict=True))
     order = np.lexsort((right, left))
     return Duplicates(NearPairs(left[order], right[order], scores[order]), different, len(expected), len(met))
@@ -143,7 +133,7 @@ class _Sample:
         """Return the pairs of the sample with rows, the first of which is `first`."""
         if not len(self._known):
             return []
-        features = rows.keys & ((1 << FEATURE_BITS) - 1)
+        features = rows.keys & FEATURE_MASK
         column = np.minimum(np.searchsorted(self._known, features), len(self._known) - 1)
         known = self._known[column] == features
         row, column = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))[known], column[known]
@@ -178,17 +168,3 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         size += len(text)
     if first < len(texts):
         yield first, len(texts)
-
-
-def _in_order(pool: ThreadPoolExecutor, work: Callable[[T], U], blocks: Iterator[T], threads: int) -> Iterator[U]:
-    waiting: deque[Future[U]] = deque()
-    try:
-        for block in blocks:
-            waiting.append(pool.submit(work, block))
-            if len(waiting) > threads + 1:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()

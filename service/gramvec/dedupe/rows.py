@@ -29,6 +29,7 @@ from gramvec.tables.parquet import ParquetReader, pyarrow
 from gramvec.tables.readers import CsvReader, open_reader
 from gramvec.tables.staging import output_file
 from gramvec.text.arrays import Int64s
+from gramvec.text.inputs import has_surrogate
 
 # Hits of an index that each text is scored against.
 KNOWN_CANDIDATES = 10
@@ -186,9 +187,7 @@ def known_rows(
 def _refused(text: str) -> str | None:
     if len(text) > MAX_CHARACTERS:
         return f"the text has {len(text):,} characters; at most {MAX_CHARACTERS:,}: cut it"
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+    if has_surrogate(text):
         return "the text has a lone surrogate, which is not a character; remove it or decode the text properly"
     return None
 
@@ -200,7 +199,7 @@ def write_kept(path: Path, form: Form | FileFormat, column: str, dropped: Int64s
         path: the input.
         form: of the input.
         column: the texts.
-        dropped: ascending numbers as `Texts` has them.
+        dropped: ascending numbers as `DedupeTexts` has them.
         output: the file.
     """
     with closing(Source(path)) as source, output_file(output) as out:

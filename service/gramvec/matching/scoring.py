@@ -53,12 +53,17 @@ def score_vectors(texts: Sequence[str], watch: Callable[[int], None] | None = No
     return beside(ngrams_and_words(texts, watch), [NGRAM_SHARE, WORD_SHARE])
 
 
+def words_of(text: str) -> str:
+    """Return the words of a text with spaces between."""
+    return " ".join(_WORD.findall(text))
+
+
 def ngrams_and_words(texts: Sequence[str], watch: Callable[[int], None] | None = None) -> list[SparseVectors]:
     """Return the vectors of the n-grams of texts and those of their words.
 
     A feature that a text has c times counts (1 + ln c) idf^p, with idf = ln((1 + n) / (1 + df)) + 1.
     """
-    words = [" ".join(_WORD.findall(text)) if isinstance(text, str) else text for text in texts]
+    words = [words_of(text) if isinstance(text, str) else text for text in texts]
     found = []
     for some, orders, power in ((texts, ORDERS, NGRAM_POWER), (words, (), WORD_POWER)):
         counted = uniform(orders, words=not orders).embed(some, normalize=False, watch=watch)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.bulk.embed_file import refused
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
 from gramvec.lexical.letters import tokens
@@ -60,13 +61,14 @@ class DocumentEncoder:
         texts, records = list(block.texts), records_of(block)
         documents: list[RawDocument] = []
         kept: list[str] = []
-        fine = self._all_fine(texts) if not bad else False
+        try:
+            self._embedder.prepare(texts, truncate=self._truncate)
+        except InputError:
+            bad = refused(self._embedder, texts, truncate=self._truncate) | bad
         for at, (number, text, record) in enumerate(zip(block.numbers, texts, records, strict=True)):
             try:
                 if at in bad:
                     raise InputError(bad[at])
-                if not fine:
-                    self._check(text)
                 document = self._document(number, text, record)
             except InputError as error:
                 bad[at] = str(error)
@@ -80,20 +82,6 @@ class DocumentEncoder:
         said = [(block.numbers[at], bad[at]) for at in sorted(bad)]
         signs = signs_of(vectors[:, : self._manifest.dimensions])
         return Encoded(block, documents, vectors, checksums(vectors), signs, said)
-
-    def _all_fine(self, texts: list[str]) -> bool:
-        try:
-            self._embedder.prepare(texts, truncate=self._truncate)
-        except InputError:
-            return False
-        return True
-
-    def _check(self, text: str) -> None:
-        try:
-            self._embedder.prepare([text], truncate=self._truncate)
-        except InputError as error:
-            why = str(error).removeprefix("text 0 ").replace("pass truncate=true", "pass --truncate")
-            raise InputError(why.replace("has ", "the text has ", 1)) from None
 
     def _document(self, number: int, text: str, record: dict[str, Any]) -> RawDocument:
         try:
