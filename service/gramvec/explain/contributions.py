@@ -16,6 +16,7 @@ That difference is shared evenly among the text's features, so that the contribu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -126,27 +127,24 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON types and numpy's float32; `characters` are Side.characters of source and target."""
+
+        def listed(pairs: Sequence[Contribution] | Sequence[WordPair]) -> list[dict[str, Any]]:
+            return [
+                {
+                    "source": pair.source._asdict(),
+                    "target": pair.target._asdict(),
+                    "contribution": np.float32(pair.contribution),
+                }
+                for pair in pairs
+            ]
+
         return {
             "score": np.float32(self.score),
             "residual": np.float32(self.residual),
             "rest": np.float32(self.rest),
             "coverage": [np.float32(side.coverage) for side in (self.source, self.target)],
-            "features": [
-                {
-                    "source": pair.source._asdict(),
-                    "target": pair.target._asdict(),
-                    "contribution": np.float32(pair.contribution),
-                }
-                for pair in self.pairs
-            ],
-            "words": [
-                {
-                    "source": pair.source._asdict(),
-                    "target": pair.target._asdict(),
-                    "contribution": np.float32(pair.contribution),
-                }
-                for pair in self.words
-            ],
+            "features": listed(self.pairs),
+            "words": listed(self.words),
             "words_rest": np.float32(self.words_rest),
             "characters": [side.characters.astype(np.float32) for side in (self.source, self.target)],
         }

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 import orjson
@@ -30,7 +30,6 @@ MOST_JSON_BYTES = 2 * 2**20
 MOST_REDIRECTS = 5
 
 _commit = re.compile(r"[0-9a-f]{40}").fullmatch
-Fetched = TypeVar("Fetched")
 
 
 def library() -> Any:
@@ -62,7 +61,10 @@ class Download:
         self._deadline = time.monotonic() + LEAST_SECONDS
         self._headers: dict[str, str] = import_module("huggingface_hub.utils").build_hf_headers(library_name="gramvec")
         self._api = f"{self._endpoint}/api/models/{repository}"
-        self.commit = self._commit_of(f"/revision/{quote(revision, safe='')}" if revision else "")
+        commit = self._answer(f"/revision/{quote(revision, safe='')}" if revision else "").get("sha")
+        if not isinstance(commit, str) or _commit(commit) is None:
+            raise ServiceError(f"the hub does not name a commit of {quoted(repository)}; see to HF_ENDPOINT")
+        self.commit = commit
 
     def allow(self, size: int) -> None:
         """Set the deadline for files of `size` bytes together."""
@@ -78,11 +80,8 @@ class Download:
         """
         url = f"{self._endpoint}/{self.repository}/resolve/{self.commit}/{quote(name)}"
 
-        def fetch() -> None:
-            with path.open("xb") as file:
-                self._stream(url, name, file, most, least)
-
-        self._within(fetch)
+        with path.open("xb") as file:
+            self._fetch(url, name, file, most, least)
 
     def sizes(self) -> dict[str, int]:
         """Return the size in bytes of each file of the commit, as the hub announces it.
@@ -98,28 +97,49 @@ class Download:
                 found[name] = size
         return found
 
-    def _commit_of(self, path: str) -> str:
-        found = self._answer(path).get("sha")
-        if not isinstance(found, str) or _commit(found) is None:
-            raise ServiceError(f"the hub does not name a commit of {quoted(self.repository)}; see to HF_ENDPOINT")
-        return found
-
     def _answer(self, path: str) -> dict[str, Any]:
         """Return the hub's answer about the repository, empty where it is not a JSON object."""
         answer = BytesIO()
-        self._within(lambda: self._stream(self._api + path, "the hub's answer", answer, MOST_JSON_BYTES))
+        self._fetch(self._api + path, "the hub's answer", answer, MOST_JSON_BYTES)
         try:
             values = orjson.loads(answer.getvalue())
         except orjson.JSONDecodeError:
             values = None
         return values if isinstance(values, dict) else {}
 
-    def _stream(self, url: str, name: str, file: BinaryIO, most: int, least: int = 0) -> None:
+    def _fetch(self, url: str, name: str, file: BinaryIO, most: int, least: int = 0) -> None:
+        """Write an answer to a file in a thread, which is abandoned at the deadline.
+
+        A client's timeouts are for one read each, so they do not end an answer that comes a byte at a time.
+        """
+        import httpx
+
+        ends: SimpleQueue[BaseException | None] = SimpleQueue()
+
+        def run() -> None:
+            try:
+                self._stream(url, name, file, most, least)
+                ends.put(None)
+            except BaseException as error:
+                ends.put(error)
+
+        Thread(target=run, name="gramvec-pull", daemon=True).start()
+        try:
+            error = ends.get(timeout=max(0.0, self._deadline - time.monotonic()))
+        except Empty:
+            raise self._too_slow() from None
+        if isinstance(error, httpx.TimeoutException):
+            raise self._too_slow() from error
+        if isinstance(error, httpx.HTTPError | httpx.InvalidURL):
+            raise ServiceError(_unreachable(error)) from error
+        if error is not None:
+            raise error
+
+    def _stream(self, url: str, name: str, file: BinaryIO, most: int, least: int) -> None:
         import httpx
 
         headers = {**self._headers, "accept-encoding": "identity"}
         with (
-            self._reported(),
             httpx.Client(timeout=IDLE_SECONDS, follow_redirects=True, max_redirects=MOST_REDIRECTS) as client,
             client.stream("GET", url, headers=headers) as response,
         ):
@@ -147,39 +167,6 @@ class Download:
 
     def _too_slow(self) -> ServiceError:
         return ServiceError(f"the hub is too slow with {quoted(self.repository)}; try again later")
-
-    def _within(self, work: Callable[[], Fetched]) -> Fetched:
-        """Return what `work` returns in a thread, which is abandoned at the deadline.
-
-        A client's timeouts are for one read each, so they do not end an answer that comes a byte at a time.
-        """
-        results: SimpleQueue[tuple[Fetched | None, BaseException | None]] = SimpleQueue()
-
-        def run() -> None:
-            try:
-                results.put((work(), None))
-            except BaseException as error:
-                results.put((None, error))
-
-        Thread(target=run, name="gramvec-pull", daemon=True).start()
-        try:
-            result, error = results.get(timeout=max(0.0, self._deadline - time.monotonic()))
-        except Empty:
-            raise self._too_slow() from None
-        if error is not None:
-            raise error
-        return result  # type: ignore[return-value]
-
-    @contextmanager
-    def _reported(self) -> Iterator[None]:
-        import httpx
-
-        try:
-            yield
-        except httpx.TimeoutException as error:
-            raise self._too_slow() from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ServiceError(_unreachable(error)) from error
 
     def _check_status(self, status: int, code: str) -> None:
         if status == 200:

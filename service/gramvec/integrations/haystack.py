@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack import Document, component, default_to_dict
 
-from gramvec.integrations.models import ModelName, name_of, opened, vectors_of
+from gramvec.integrations.models import ModelName, lists_of, name_of, opened
 
 
 class _Embedder:
@@ -31,10 +31,6 @@ class _Embedder:
         written: dict[str, Any] = default_to_dict(self, model=self.model, dimensions=self.dimensions)
         return written
 
-    def _lists(self, texts: list[str]) -> list[list[float]]:
-        found: list[list[float]] = vectors_of(self.model, texts, dimensions=self.dimensions).tolist()
-        return found
-
 
 @component
 class HaystackTextEmbedder(_Embedder):
@@ -43,7 +39,7 @@ class HaystackTextEmbedder(_Embedder):
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict[str, list[float]]:
         """Return the vector of one text, which is cut if it is long."""
-        return {"embedding": self._lists([text])[0]}
+        return {"embedding": lists_of(self.model, [text], self.dimensions)[0]}
 
 
 @component
@@ -53,5 +49,5 @@ class HaystackDocumentEmbedder(_Embedder):
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
         """Return the documents with vectors of their content; a missing content counts as an empty text."""
-        vectors = self._lists([one.content or "" for one in documents])
+        vectors = lists_of(self.model, [one.content or "" for one in documents], self.dimensions)
         return {"documents": [replace(one, embedding=row) for one, row in zip(documents, vectors, strict=True)]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from langchain_core.embeddings import Embeddings
 
-from gramvec.integrations.models import ModelOrName, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, lists_of, opened
 
 
 class LangChainEmbeddings(Embeddings):
@@ -22,8 +22,7 @@ class LangChainEmbeddings(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return a vector for each text. Raises InputError for anything that is not a text."""
-        found: list[list[float]] = vectors_of(self.model, texts, dimensions=self.dimensions).tolist()
-        return found
+        return lists_of(self.model, texts, self.dimensions)
 
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of one text."""

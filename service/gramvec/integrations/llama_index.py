@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import Field
 
-from gramvec.integrations.models import ModelName, name_of, opened, vectors_of
+from gramvec.integrations.models import ModelName, lists_of, name_of, opened
 
 
 class LlamaIndexEmbedding(BaseEmbedding):
@@ -31,8 +31,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
         return "GramvecEmbedding"
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        found: list[list[float]] = vectors_of(self.model_name, texts, dimensions=self.dimensions).tolist()
-        return found
+        return lists_of(self.model_name, texts, self.dimensions)
 
     def _get_text_embedding(self, text: str) -> list[float]:
         return self._get_text_embeddings([text])[0]

@@ -51,6 +51,12 @@ def vectors_of(
     return found
 
 
+def lists_of(model: ModelOrName, texts: object, dimensions: int | None) -> list[list[float]]:
+    """Return what `vectors_of` does, as lists."""
+    found: list[list[float]] = vectors_of(model, texts, dimensions=dimensions).tolist()
+    return found
+
+
 def name_of(model: ModelOrName) -> str:
     """Return the name or folder that another library stores to open the model again.
 
