@@ -7,7 +7,6 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
@@ -63,7 +62,7 @@ def head(labels: int = 3, d: int = 4, **changes: Any) -> Head:
     return Head.of(**values | changes)
 
 
-def forged(values: dict[str, Any], arrays: dict[str, Any], *, kind: str = "head", version: int = 2) -> bytes:
+def forged(values: dict[str, Any], arrays: dict[str, Any], *, kind: str = "head") -> bytes:
     """A file with a right checksum over these changes."""
     said = {"model": "m", "digest": DIGEST, "unit": 0.1, "temperature": 1.0, "threshold": 0.5} | values
     whole: dict[str, Any] = {
@@ -73,9 +72,8 @@ def forged(values: dict[str, Any], arrays: dict[str, Any], *, kind: str = "head"
     }  # fmt: skip
     whole |= arrays
     whole["labels"] = np.frombuffer(whole["labels"], np.uint8)
-    whole = {name: array for name, array in whole.items() if array is not None}
     text = values.get("text", json.dumps(said))
-    return pack_arrays(kind, version, whole, values={"head": text}, checksum=True)
+    return pack_arrays(kind, 2, whole, values={"head": text}, checksum=True)
 
 
 @pytest.fixture(scope="module")
@@ -201,15 +199,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"labels": ("a", "a", "b")}, "two of its labels are the same"),
-        ({"labels": ("a", "b")}, "not of the shape"),
         ({"temperature": 0.0}, "temperature"),
-        ({"threshold": float("nan")}, "threshold"),
-        ({"intercepts": np.array([0, np.nan, 0], np.float32)}, "not finite"),
-        ({"unit": 1e5}, "too large"),
-        ({"ngrams": head(4).ngrams}, "n-grams are not of the shape"),
-        ({"digest": "x"}, "digest"),
         ({"labels": ("a", "", "b")}, "labels"),
+        ({"intercepts": np.array([0, np.nan, 0], np.float32)}, "not finite"),
     ],
 )
 def test_what_could_not_be_read_is_not_written(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
@@ -232,7 +224,6 @@ MANY = json.dumps([str(number) for number in range(MOST_LABELS + 1)]).encode()
         ({"text": "[]"}, {}, "damaged"),
         ({"text": '{"model": "\\ud800"}'}, {}, "not JSON"),
         ({"temperature": 0.0}, {}, "temperature"),
-        ({"temperature": 1e-40}, {}, "temperature"),
         ({"temperature": 1e300}, {}, "temperature"),
         ({"unit": -0.1}, {}, "unit"),
         ({"unit": 1e5}, {}, "not finite, or too large"),
@@ -249,10 +240,7 @@ MANY = json.dumps([str(number) for number in range(MOST_LABELS + 1)]).encode()
         ({}, {"labels": json.dumps(["a", "b" * 1025]).encode()}, "labels"),
         ({}, {"vector_weights": np.ones((2, 0), "<i2")}, "not of the shape"),
         ({}, {"vector_weights": np.ones((2, 65_537), "<i2")}, "more than 65,536 dimensions"),
-        ({}, {"vector_weights": np.ones(4, "<i2")}, "vector_weights is not int16 of 2"),
         ({}, {"vector_weights": np.ones((2, 2), "<f4")}, "vector_weights is not int16"),
-        ({}, {"intercepts": None}, "has not the arrays of its kind"),
-        ({}, {"more": np.zeros(1, "<f4")}, "has not the arrays of its kind"),
         ({}, {"intercepts": np.array([0, np.nan], "<f4")}, "not finite"),
         ({}, {"intercepts": np.array([0, 1e38], "<f4")}, "not finite, or too large"),
         ({}, one("ngram_keys", -1, "<i4"), "do not ascend"),
@@ -279,13 +267,8 @@ def test_a_forged_file_is_refused(tmp_path: Path, values: dict[str, Any], arrays
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "cut off in its header"),
         (b"gvhead01" + bytes(60), "a head of gramvec 0.1; learn it again"),
-        (b"\x80\x04pickle!!", "does not begin with a header"),
         (forged({}, {}, kind="vocabulary"), "not a gramvec head file"),
-        (forged({}, {}, version=3), "of version 3"),
-        (forged({}, {})[:-1], "damaged|does not lie inside"),
-        (forged({}, {}) + b"0", "bytes follow"),
     ],
 )
 def test_what_is_no_head_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
@@ -298,22 +281,19 @@ def test_the_longest_label_is_counted_in_bytes() -> None:
     assert replace(head(2), labels=("a", "\u20ac" * 3)).longest_label == 9
 
 
-def test_a_missing_head_and_a_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read: No such file"):
-        Head.load(tmp_path / "h")
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        Head.load(tmp_path)
-
-
-def test_a_fifo_in_the_place_of_a_head_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_missing_head_a_folder_and_a_pipe_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.head")
-    with pytest.raises(InputError, match=r"a\.head"):
-        Head.load(tmp_path / "a.head")
+    for name, said in {
+        "h": "cannot be read: No such file",
+        ".": "cannot be read: Is a directory",
+        "a.head": "cut off",
+    }.items():
+        with pytest.raises(InputError, match=said):
+            Head.load(tmp_path / name)
 
 
-@pytest.mark.parametrize("plant", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to(path.with_name("victim"))])
-def test_a_head_is_not_saved_through_what_is_planted_in_its_way(plant: Callable[[Path], None], tmp_path: Path) -> None:
-    plant(tmp_path / ".a.head.new")
+def test_a_head_is_not_saved_through_what_is_planted_in_its_way(tmp_path: Path) -> None:
+    (tmp_path / ".a.head.new").symlink_to("victim")
     with pytest.raises(InputError, match=r"\.a\.head\.new: is a link or not a regular file; remove it"):
         head().save(tmp_path / "a.head")
     assert [one.name for one in tmp_path.iterdir()] == [".a.head.new"]
@@ -474,13 +454,9 @@ def test_a_tab_within_a_text_stays(tmp_path: Path) -> None:
     ("name", "text", "said"),
     [
         ("a.tsv", b"x\tcars\nbuy\n", "a.tsv: line 2: no 'text'"),
-        ("a.tsv", b"x\tcars\n\xff\tbuy\n", "a.tsv: line 2: not UTF-8"),
         ("a.tsv", b"", "a.tsv: has no rows; write a label, a tab and a text"),
-        ("a.tsv", b"label\ttext\n", "has no rows"),
         ("a.jsonl", b'{"text": "cars"}\n', "a.jsonl: line 1: no 'label'"),
         ("a.csv", b"text,klass\ncars,x\n", "has no column 'label'; it has klass, text: choose one with --label"),
-        ("a.tsv", b"x\tcars\ny\tbuy\n", "no label has two texts"),
-        ("a.tsv", b"x\tcars\nx\tbuy\n", "every text has the same label"),
         ("a.tsv", b"x\tcars\ny\t" + b"q" * 70_000 + b"\n", "a.tsv: line 2: text 1 has 70000 characters"),
     ],
 )
