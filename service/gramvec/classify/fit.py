@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.classify.head import MOST_LABELS, Head, HeadWeights, softmax
-from gramvec.classify.ngrams import WORDS, NgramColumns, blocks
+from gramvec.classify.ngrams import BLOCK_CHARACTERS, BLOCK_TEXTS, WORDS, NgramColumns
 from gramvec.errors import InputError, import_extra
 from gramvec.lexical.hashing import COLUMN_BITS
 from gramvec.text.arrays import Doubles, Floats, Int64s
+from gramvec.text.inputs import blocks
 
 PURPOSE = "learning a head"
 PARTS = ("meaning", "characters", "words")
@@ -182,9 +183,9 @@ def _rows(vocabulary: NgramColumns, texts: Sequence[str]) -> Any:
     """Return scipy.sparse.csr_matrix float32[n, k] with int32 indices, which scikit-learn asks for."""
     sparse = import_extra("scipy.sparse", "classify", PURPOSE)
     found = []
-    for _, block in blocks(texts):
-        weighed = vocabulary.weighed(block)
-        shape = (len(block), len(vocabulary.keys))
+    for first, last in blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS):
+        weighed = vocabulary.weighed(texts[first:last])
+        shape = (last - first, len(vocabulary.keys))
         rows, columns = weighed.text.astype(np.int32), weighed.place.astype(np.int32)
         found.append(sparse.csr_matrix((weighed.value.astype(np.float32), (rows, columns)), shape=shape))
     return sparse.vstack(found, format="csr")

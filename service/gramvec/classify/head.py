@@ -10,25 +10,24 @@ int64 hold exactly in any order.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gramvec.classify.ngrams import FEATURES_A_CHARACTER, KEYS, NgramColumns, blocks
+from gramvec.classify.ngrams import BLOCK_CHARACTERS, BLOCK_TEXTS, FEATURES_A_CHARACTER, KEYS, NgramColumns
 from gramvec.errors import InputError, quoted
 from gramvec.tables import json_bounds
 from gramvec.tables.staging import whole
 from gramvec.text.array_file import ArraySpec, pack_arrays, read_arrays
 from gramvec.text.arrays import Floats
+from gramvec.text.inputs import blocks
 
 KIND, VERSION = "head", 2
 MAGIC_OF_0_1 = b"gvhead01"
@@ -92,10 +91,10 @@ class HeadWeights:
         if unit == 0:
             return
         step = max(_CHUNK_NUMBERS // self.weights.shape[1], 1)
-        for start, block in blocks(texts):
-            found = self.vocabulary.weighed(block)
+        for start, stop in blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS):
+            found = self.vocabulary.weighed(texts[start:stop])
             values = np.rint(found.value * self.units[found.place] / unit).astype(np.int32)[:, None]
-            ends = np.searchsorted(found.text, np.arange(len(block)), side="right").tolist()
+            ends = np.searchsorted(found.text, np.arange(stop - start), side="right").tolist()
             begin = 0
             for text, end in enumerate(ends):
                 sums = np.zeros(self.weights.shape[1], np.int32)
@@ -261,11 +260,15 @@ def softmax(logits: Floats, temperature: float) -> Floats:
 
 
 def _read(path: Path) -> Head:
-    with _opened(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > MOST_BYTES:
-            raise InputError(f"{path}: has {size:,} bytes, a head has at most {MOST_BYTES:,}; give another file")
-        data = file.read(size)
+    try:
+        # A FIFO without a writer opens at once, and is empty.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MOST_BYTES:
+                raise InputError(f"{path}: has {size:,} bytes, a head has at most {MOST_BYTES:,}; give another file")
+            data = file.read(size)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     if data.startswith(MAGIC_OF_0_1):
         raise InputError(f"{path}: is a head of gramvec 0.1; learn it again with gramvec classify fit")
     found = read_arrays(path, data, KIND, VERSION, ARRAYS, checksum=True, error=InputError, remedy=REMEDY)
@@ -284,31 +287,10 @@ def _read(path: Path) -> Head:
     head = Head(
         arrays["vector_weights"], header.unit, ngrams if ngrams.weights.size else None, arrays["intercepts"],
         tuple(header.labels), header.temperature, header.threshold, header.model, header.digest,
-        _digest(path, data[8 : 8 + int.from_bytes(data[:8], "little")]),
+        found.values["sha256"],
     )  # fmt: skip
     _check(path, head)
     return head
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    try:
-        # A FIFO without a writer opens at once, and is empty.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            yield file
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def _digest(path: Path, header: bytes) -> str:
-    """Return the checksum that a file's header states."""
-    try:
-        digest = json_bounds.parse(header)["__metadata__"]["sha256"]
-    except (json_bounds.TooLarge, orjson.JSONDecodeError, KeyError, TypeError):
-        digest = None
-    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
-        raise InputError(f"{path}: is not a head; give a file that gramvec classify fit wrote")
-    return digest
 
 
 def _check(path: Path, head: Head) -> None:

@@ -7,7 +7,7 @@ of a text have length 1 together, and so have its words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from gramvec.features.numpy_reference import word_spans
 from gramvec.lexical.hashing import COLUMN_BITS, PRIME, columns_of, letters_of, mixed
 from gramvec.text import hashing
 from gramvec.text.arrays import Floats, Int64s
+from gramvec.text.inputs import blocks
 
 ORDERS = (2, 3, 4)
 KEYS = 2 << COLUMN_BITS
@@ -83,8 +84,8 @@ class NgramColumns:
     def of_texts(cls, texts: Sequence[str], *, least: int, most: int) -> NgramColumns:
         """Return the features that at least `least` texts hold, of each part the `most` commonest."""
         keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        for _, block in blocks(texts):
-            found = features(block)
+        for first, last in blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS):
+            found = features(texts[first:last])
             # Of each text a feature counts once.
             pairs = np.unique(found.key << 32 | found.text)
             new, of_new = np.unique(pairs >> 32, return_counts=True)
@@ -116,15 +117,3 @@ class NgramColumns:
         group = text * 2 + (self.keys[place] >> COLUMN_BITS)
         lengths = np.sqrt(np.bincount(group, values * values, minlength=2 * len(texts)))
         return Weighed(text, place, values / lengths[group])
-
-
-def blocks(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
-    """Yield (index of the first text, texts) of at most 2,048 texts and, but for one text, 131,072 characters."""
-    start = 0
-    while start < len(texts):
-        end, size = start, 0
-        while end < len(texts) and end - start < BLOCK_TEXTS and (size < BLOCK_CHARACTERS or end == start):
-            size += len(texts[end])
-            end += 1
-        yield start, texts[start:end]
-        start = end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from gramvec.dedupe.minhash import MinHashJoin, Sketches, sketches_of
 from gramvec.errors import InputError
 from gramvec.matching.nearest import scipy_sparse
 from gramvec.text.arrays import Int64s
+from gramvec.text.inputs import blocks
 
 # A phase, how much more of it is done, and how much there is.
 Watch = Callable[[str, int, int], None]
@@ -84,7 +85,7 @@ def similar_pairs(
 
     found: list[Any] = []
     expected: set[tuple[int, int]] = set()
-    for part, near, done in in_order(_blocks(texts), read, threads):
+    for part, near, done in in_order(blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS), read, threads):
         found.append(part)
         expected.update(near)
         watch("reading letters and words", done, len(texts))
@@ -157,14 +158,3 @@ def groups(n: int, left: Int64s, right: Int64s) -> Int64s:
         while (ahead := first[first]).tobytes() != first.tobytes():
             first[:] = ahead
     return first
-
-
-def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    first = size = 0
-    for at, text in enumerate(texts):
-        if at > first and (at - first == BLOCK_TEXTS or size + len(text) > BLOCK_CHARACTERS):
-            yield first, at
-            first, size = at, 0
-        size += len(text)
-    if first < len(texts):
-        yield first, len(texts)

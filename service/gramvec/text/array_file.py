@@ -46,7 +46,7 @@ class ArrayFile(NamedTuple):
 
     Attributes:
         arrays: read-only views of the file's bytes, by name; bfloat16 as uint16.
-        values: the metadata, without kind, version and checksum.
+        values: the metadata, without kind and version; the checksum that was compared is `sha256`.
         dtypes: the layout's name of each array's type.
     """
 
@@ -139,8 +139,7 @@ def read_arrays(
         _check_specs(found.arrays, arrays)
     except _DamagedError as damaged:
         raise error(f"{path}: {damaged}; {remedy}") from None
-    known = ("format", "version", "sha256")
-    return found._replace(values={name: value for name, value in metadata.items() if name not in known})
+    return found._replace(values={name: value for name, value in metadata.items() if name not in ("format", "version")})
 
 
 def read_tensors(path: Path, data: bytes | mmap | memoryview, *, remedy: str) -> ArrayFile:

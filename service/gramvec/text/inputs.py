@@ -94,6 +94,18 @@ def code_points(texts: Sequence[str]) -> CodePoints:
     return CodePoints(np.frombuffer(encoded, np.uint32), starts)
 
 
+def blocks(texts: Sequence[str], most_texts: int, most_characters: int) -> Iterator[tuple[int, int]]:
+    """Yield (first, end) of runs of at most so many texts, which have at most so many characters or are one text."""
+    first = size = 0
+    for at, text in enumerate(texts):
+        if at > first and (at - first == most_texts or size + len(text) > most_characters):
+            yield first, at
+            first, size = at, 0
+        size += len(text)
+    if first < len(texts):
+        yield first, len(texts)
+
+
 def has_surrogate(text: str) -> bool:
     """Return True if the text holds a code point from U+D800 to U+DFFF."""
     try:
