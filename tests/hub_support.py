@@ -23,10 +23,8 @@ class StandIn:
         self.repositories: dict[str, list[tuple[str, dict[str, bytes]]]] = {}
         self.private: set[str] = set()
         self.objects: dict[str, bytes] = {}
-        self.asked: list[tuple[str, str]] = []
         self.downloaded: list[str] = []
         self.failing: int | None = None
-        self.sizes: dict[str, int] = {}  # lies about files, by name
         hub = self
 
         class Bound(_Handler):
@@ -65,24 +63,19 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         pass
 
-    def do_HEAD(self) -> None:
-        self._serve()
-
-    do_GET = do_POST = do_PUT = do_HEAD  # noqa: N815
-
-    def _serve(self) -> None:
+    def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         path = self.path.partition("?")[0]
-        self.standin.asked.append((self.command, path))
         if self.standin.failing is not None:
             self._answer(self.standin.failing, {"error": "not now"})
             return
         for method, pattern, handler in ROUTES:
-            found = re.fullmatch(pattern, path)
-            if found and self.command in method:
+            if self.command == method and (found := re.fullmatch(pattern, path)):
                 handler(self, body, *found.groups())
                 return
         self._answer(404, {"error": f"no route {path}"})
+
+    do_POST = do_PUT = do_GET  # noqa: N815
 
     def _token(self) -> str:
         return self.headers.get("authorization", "").removeprefix("Bearer ")
@@ -99,8 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in {"content-length": str(len(data)), **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
+        self.wfile.write(data)
 
     def _missing(self, code: str) -> None:
         self._answer(404, {"error": code}, {"x-error-code": code})
@@ -176,23 +168,18 @@ class _Handler(BaseHTTPRequestHandler):
         elif path not in found[1]:
             self._missing("EntryNotFound")
         else:
-            data = found[1][path]
-            headers = {"x-repo-commit": found[0], "etag": f'"{hashlib.sha256(data).hexdigest()}"'}
-            if self.command == "HEAD":
-                headers["content-length"] = str(self.standin.sizes.get(path, len(data)))
-            else:
-                self.standin.downloaded.append(path)
-            self._answer(200, data, headers)
+            self.standin.downloaded.append(path)
+            self._answer(200, found[1][path])
 
 
 ROUTES = [
-    ({"POST"}, r"/api/repos/create", _Handler.create),
-    ({"POST"}, r"/api/validate-yaml", _Handler.validate),
-    ({"POST"}, r"/api/models/([^/]+/[^/]+)/preupload/(.+)", _Handler.preupload),
-    ({"POST"}, r"/api/models/([^/]+/[^/]+)/commit/(.+)", _Handler.commit),
-    ({"POST"}, r"/([^/]+/[^/]+)\.git/info/lfs/objects/batch", _Handler.batch),
-    ({"PUT"}, r"/objects/(\w+)", _Handler.put),
-    ({"GET"}, r"/api/models/([^/]+/[^/]+)/revision/(.+)", _Handler.info),
-    ({"GET"}, r"/api/models/([^/]+/[^/]+)", _Handler.info),
-    ({"GET", "HEAD"}, r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", _Handler.resolve),
+    ("POST", r"/api/repos/create", _Handler.create),
+    ("POST", r"/api/validate-yaml", _Handler.validate),
+    ("POST", r"/api/models/([^/]+/[^/]+)/preupload/(.+)", _Handler.preupload),
+    ("POST", r"/api/models/([^/]+/[^/]+)/commit/(.+)", _Handler.commit),
+    ("POST", r"/([^/]+/[^/]+)\.git/info/lfs/objects/batch", _Handler.batch),
+    ("PUT", r"/objects/(\w+)", _Handler.put),
+    ("GET", r"/api/models/([^/]+/[^/]+)/revision/(.+)", _Handler.info),
+    ("GET", r"/api/models/([^/]+/[^/]+)", _Handler.info),
+    ("GET", r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", _Handler.resolve),
 ]

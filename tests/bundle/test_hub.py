@@ -49,13 +49,7 @@ class Shell:
     def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         command = [str(Path(sys.executable).with_name("gramvec")), *map(str, arguments)]
         return subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=PATIENCE
         )
 
     def done(self, *arguments: str | Path) -> list[str]:
@@ -147,10 +141,8 @@ def test_another_bundle_than_the_one_that_is_wanted_is_not_downloaded(shell: She
     ("name", "change", "word"),
     [
         ("vocabulary.safetensors", lambda data: data[:-1] + bytes([data[-1] ^ 1]), "SHA-256 is not the manifest's"),
-        ("vocabulary.safetensors", lambda data: data + b"x", "has 971096 bytes, and may have 971095 to 971095"),
         ("README.md", lambda data: data + b"<script>", "README.md"),
         ("README.md", lambda data: b"---\n" + b"x" * 70_000 + data, "and may have"),
-        ("manifest.json", lambda _: b"x" * (2**23 + 1), "and may have 0 to 8388608"),
         ("manifest.json", lambda _: b"{}", "not the manifest of a gramvec bundle"),
         ("manifest.json", lambda _: None, "neither a gramvec model nor a static one"),
         ("model.onnx", lambda _: None, "a file of the model is not there"),

@@ -117,12 +117,8 @@ def fit_head(
     folds = _folds(vectors, own, seed)
     if not (folds >= 0).any():
         raise InputError("no label has two texts; give more texts of each")
-    with _one_blas_thread():
+    with import_extra("threadpoolctl", "classify", PURPOSE).threadpool_limits(1):
         return _fitted(texts, vectors, own, folds, tuple(names), model, digest, threshold)
-
-
-def _one_blas_thread() -> Any:
-    return import_extra("threadpoolctl", "classify", PURPOSE).threadpool_limits(1)
 
 
 def _fitted(
