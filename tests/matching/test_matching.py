@@ -210,14 +210,6 @@ def test_a_bad_line_is_skipped_where_that_is_asked_for(tmp_path: Path) -> None:
     assert done.returncode == 0 and b"1 of 1 rows" in done.stderr
 
 
-def test_one_list_is_scored_as_two_tables_are(real_texts: list[str]) -> None:
-    texts = [one[:60] for one in real_texts[:40]]
-    whole = scoring.score_vectors(texts)
-    left, right = vectors_of([Field(texts[:25], texts[25:], 1.0)])
-    rows, others = np.repeat(np.arange(25), 15), np.tile(np.arange(15), 25)
-    assert (whole.dots(rows, whole, others + 25) == left.dots(rows, right, others)).all()
-
-
 def test_one_to_one_is_greedy_from_the_highest_score() -> None:
     left, right = ["canon sd1100 camera", "canon sd1100", "zzz"], ["canon sd1100", "canon sd1100 camera black"]
     found = gramvec.match(left, right, one_to_one=True, threshold=0)

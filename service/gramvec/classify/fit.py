@@ -29,7 +29,7 @@ PURPOSE = "learning a head"
 PARTS = ("meaning", "characters", "words")
 KEPT = 0.95  # of the right answers, those that the default threshold accepts
 # Held out: each text once in ten parts of few texts or in five; of many texts a fifth.
-FEW_TEXTS, TEN_FOLDS, MANY_TEXTS, FOLDS = 500, 10, 3000, 5
+FEW_TEXTS, TEN_FOLDS, MANY_TEXTS, FOLDS, SEED = 500, 10, 3000, 5, 1
 MOST_LOGITS = 1 << 29  # texts times labels: 2 GB
 MOST_OF_A_PART, LEAST_OF_A_PART, MOST_WEIGHTS = 50_000, 2_000, 16_000_000
 # Chosen on data/dev (benchmarks/classify.py): 3 to 30 and 0.3 to 3 differ by less than the seeds do.
@@ -84,7 +84,6 @@ def fit_head(
     model: str,
     digest: str,
     threshold: float | None = None,
-    seed: int = 1,
 ) -> tuple[Head, Report]:
     """Fit a head.
 
@@ -96,7 +95,6 @@ def fit_head(
         digest: the bundle's digest.
         threshold: score below which a text has no label; by default what 95 % of the right answers on texts held out
             reach.
-        seed: of the parts that are held out.
 
     Raises:
         InputError: fewer than two labels, more than 100,000, none of two texts, too many texts for so many labels, or
@@ -114,7 +112,7 @@ def fit_head(
         )
     places = {name: place for place, name in enumerate(names)}
     own = np.array([places[label] for label in labels], np.int64)
-    folds = _folds(vectors, own, seed)
+    folds = _folds(vectors, own)
     if not (folds >= 0).any():
         raise InputError("no label has two texts; give more texts of each")
     with import_extra("threadpoolctl", "classify", PURPOSE).threadpool_limits(1):
@@ -187,7 +185,7 @@ def _rows(vocabulary: NgramColumns, texts: Sequence[str]) -> Any:
     return sparse.vstack(found, format="csr")
 
 
-def _folds(vectors: Floats, own: Int64s, seed: int) -> Int64s:
+def _folds(vectors: Floats, own: Int64s) -> Int64s:
     """Return int64[n]: the part in which a text is held out, as many of a label in each; -1 for never.
 
     Texts with the same vector are in one part, so that no text is asked of which a copy was learned.
@@ -197,7 +195,7 @@ def _folds(vectors: Floats, own: Int64s, seed: int) -> Int64s:
     first = np.array([places.setdefault(one.tobytes(), row) for row, one in enumerate(vectors)], np.int64)
     distinct = np.unique(first)
     labels = own[distinct]
-    order = np.lexsort([np.random.default_rng(seed).random(len(labels)), labels])
+    order = np.lexsort([np.random.default_rng(SEED).random(len(labels)), labels])
     folds = np.full(len(own), -1, np.int64)
     # One label after the other goes round, so that labels of a few texts do not all fill the first parts.
     folds[distinct[order]] = np.arange(len(labels)) % parts
@@ -303,8 +301,8 @@ def _learned(seen: Sequence[Any], part: int, own: Int64s, labels: int) -> Linear
     return linear
 
 
-def logistic_regression(vectors: Floats, own: Int64s, labels: int, *, strength: float = STRENGTH) -> Floats:
-    """Fit multinomial logistic regression with an L2 penalty, as scikit-learn's, in a tenth of its time.
+def logistic_regression(vectors: Floats, own: Int64s, labels: int) -> Floats:
+    """Fit multinomial logistic regression with an L2 penalty, as scikit-learn's, in a tenth of its time. STRENGTH is C.
 
     The Hessian is bounded by that of all scores equal, X'X / 2 (Boehning 1992), which is inverted once; steps are
     accelerated (Nesterov 1983) and restarted where they turn back.
@@ -313,13 +311,12 @@ def logistic_regression(vectors: Floats, own: Int64s, labels: int, *, strength: 
         vectors: float32[n, d].
         own: int64[n], the label of each row, from 0.
         labels: how many there are.
-        strength: C, the inverse of the penalty.
 
     Returns:
         float32[d + 1, labels]: coefficients, and in the last row the intercepts, which have no penalty.
     """
     x = np.hstack([vectors, np.ones((len(vectors), 1), np.float32)])
-    penalty = np.full((x.shape[1], 1), 1 / strength, np.float32)
+    penalty = np.full((x.shape[1], 1), 1 / STRENGTH, np.float32)
     penalty[-1] = 1e-6
     inverse = np.linalg.inv((x.T @ x).astype(np.float64) / 2 + np.diag(penalty[:, 0])).astype(np.float32)
     weights = ahead = np.zeros((x.shape[1], labels), np.float32)

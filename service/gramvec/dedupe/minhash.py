@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -34,6 +33,9 @@ NEIGHBORS = 24
 COMPARED_PAIRS, BLOCK_PAIRS = 1 << 17, 1 << 14
 FRACTION_BITS = 16
 
+_FACTORS = mixed(np.arange(SAMPLES, dtype=np.uint64), 1) | np.uint64(1)
+_LOGARITHMS = -np.log((np.arange(1 << FRACTION_BITS) + 0.5) / (1 << FRACTION_BITS))
+
 
 class Sketches(NamedTuple):
     """Samples of n rows: bands uint64[b, n], 0 for a row without features; marks uint8[n, 60], 8 bits of each."""
@@ -55,8 +57,8 @@ def sketches_of(rows: FeatureRows, threshold: float) -> Sketches:
     numbers = mixed(features.astype(np.uint64), 0)
     inverse = 1 / np.sqrt(rows.values.astype(np.float64))
     band = np.zeros(len(held), np.uint64)
-    for sample, factor in enumerate(_factors()):
-        waits = _logarithms()[numbers * factor >> np.uint64(64 - FRACTION_BITS)] * inverse
+    for sample, factor in enumerate(_FACTORS):
+        waits = _LOGARITHMS[numbers * factor >> np.uint64(64 - FRACTION_BITS)] * inverse
         # Positive floats have the order of their bits, of which the lowest make place for the feature.
         least = np.minimum.reduceat(waits.view(np.int64) & ~FEATURE_MASK | features, starts) & FEATURE_MASK
         hashed = mixed(least.astype(np.uint64), sample)
@@ -66,16 +68,6 @@ def sketches_of(rows: FeatureRows, threshold: float) -> Sketches:
             bands[sample // size, held] = band | np.uint64(1)
             band[:] = 0
     return Sketches(bands, marks)
-
-
-@lru_cache(maxsize=1)
-def _factors() -> UInt64s:
-    return mixed(np.arange(SAMPLES, dtype=np.uint64), 1) | np.uint64(1)
-
-
-@lru_cache(maxsize=1)
-def _logarithms() -> NDArray[np.float64]:
-    return np.asarray(-np.log((np.arange(1 << FRACTION_BITS) + 0.5) / (1 << FRACTION_BITS)))
 
 
 class MinHashJoin:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,7 +53,6 @@ def read_table(
     id_column: str | None,
     *,
     on_error: OnError = "stop",
-    most: int = MOST_ROWS,
     watch: Callable[[Reader, int], None] = lambda reader, rows: None,
 ) -> MatchTable:
     """Read the rows of a table.
@@ -65,7 +63,6 @@ def read_table(
         columns: the columns to be compared.
         id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers from 1.
         on_error: "stop" at a bad row, or "skip" it.
-        most: rows that are accepted.
         watch: called with the reader and the number of rows after each block.
 
     Raises:
@@ -76,9 +73,7 @@ def read_table(
     wanted = [*names, id_column] if id_column else names
     options = dict.fromkeys(names, "--on") | ({id_column: "--id"} if id_column else {})
     optional = [] if id_column else ["id"]
-    found = read_columns(
-        path, wanted, format=form, options=options, optional=optional, on_error=on_error, most=most, watch=watch
-    )
+    found = read_columns(path, wanted, format=form, options=options, optional=optional, on_error=on_error, watch=watch)
     if not found.numbers:
         raise InputError(f"{path}: has no rows; nothing can be matched")
     ids = found.values[id_column or "id"]
@@ -221,24 +216,19 @@ def _records(path: Path, form: FileFormat) -> Iterator[tuple[str, dict[str, Any]
     """Yield (file and line, columns by name) of each row; values of any type, because ids are often numbers."""
     if form.form == "txt":
         raise InputError(f"{path}: {WANTED}; give a .csv, .tsv, .jsonl or .parquet file")
-    with _options_named(), TableRows(path, form) as rows:
-        if rows.names is not None and "match" not in rows.names:
-            has = ", ".join(quoted(name) for name in rows.names[:MOST_NAMED])
-            separated = ", or say what separates them with --delimiter" if len(rows.names) == 1 else ""
-            raise InputError(f"{path}: {WANTED}; it has {has or 'none'}{separated}")
-        for number, record, why in rows:
-            place = f"{path}: {rows.unit} {number}"
-            yield place, record if why is None else InputError(_of_labels(f"{place}: {why}"))
-
-
-@contextmanager
-def _options_named() -> Iterator[None]:
-    """Name the options of labels in an InputError that names those of tables."""
     try:
-        yield
+        with TableRows(path, form) as rows:
+            if rows.names is not None and "match" not in rows.names:
+                has = ", ".join(quoted(name) for name in rows.names[:MOST_NAMED])
+                separated = ", or say what separates them with --delimiter" if len(rows.names) == 1 else ""
+                raise InputError(f"{path}: {WANTED}; it has {has or 'none'}{separated}")
+            for number, record, why in rows:
+                place = f"{path}: {rows.unit} {number}"
+                yield place, record if why is None else InputError(_of_labels(f"{place}: {why}"))
     except InputError as error:
         raise InputError(_of_labels(str(error))) from error
 
 
 def _of_labels(message: str) -> str:
+    """Return a message with the options of labels in the place of those of tables."""
     return re.sub("--(encoding|delimiter)", r"--labels-\1", message)

@@ -38,30 +38,16 @@ class TwoNearest(NamedTuple):
     cosines: NDArray[np.float64]
 
 
-def score_vectors(texts: Sequence[str], watch: Callable[[int], None] | None = None) -> SparseVectors:
-    """Return the vectors of length 1 whose products are the cosines that score two texts of a list.
-
-    `SparseVectors.dots` scores given pairs, `nearest` finds the nearest rows.
-
-    Args:
-        texts: all texts that are compared, whose counts make the weights.
-        watch: called with the number of texts read since the last call, twice a text in total.
-
-    Raises:
-        InputError: a text is not valid; its `index` is set.
-    """
-    return beside(ngrams_and_words(texts, watch), [NGRAM_SHARE, WORD_SHARE])
-
-
 def words_of(text: str) -> str:
     """Return the words of a text with spaces between."""
     return " ".join(_WORD.findall(text))
 
 
-def ngrams_and_words(texts: Sequence[str], watch: Callable[[int], None] | None = None) -> list[SparseVectors]:
+def ngrams_and_words(texts: Sequence[str], watch: Callable[[int], None]) -> list[SparseVectors]:
     """Return the vectors of the n-grams of texts and those of their words.
 
-    A feature that a text has c times counts (1 + ln c) idf^p, with idf = ln((1 + n) / (1 + df)) + 1.
+    A feature that a text has c times counts (1 + ln c) idf^p, with idf = ln((1 + n) / (1 + df)) + 1. `watch` is called
+    with the number of texts read since the last call, twice a text in total.
     """
     words = [words_of(text) if isinstance(text, str) else text for text in texts]
     found = []
