@@ -23,7 +23,7 @@ from gramvec_training.encoders.bag import Bag
 from gramvec_training.fit.optimizers import LazyAdaGrad, LazyAdam, LazyOptimizer
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives import pairs as negatives
-from gramvec_training.objectives.pairs import PairObjective, choose_negatives, margin_loss, mega_batch_negatives
+from gramvec_training.objectives.pairs import PairObjective, choose_negatives, mega_batch_negatives
 from gramvec_training.runs.pairs import prepare_pairs
 from gramvec_training.runs.run_dir import Begun
 from gramvec_training.runs.warm_start import begun_encoder
@@ -36,16 +36,6 @@ CONFIGS = Path(__file__).parents[2] / "training" / "configs"
 def step(optimizer: LazyOptimizer, rows: list[int], gradient: list[list[float]], rate: float) -> None:
     where = torch.tensor(rows)
     optimizer.step(where, optimizer.leaf(where), torch.tensor(gradient), rate)
-
-
-def test_adagrad_by_hand() -> None:
-    table = torch.zeros(3, 2)
-    optimizer = LazyAdaGrad(table)
-    step(optimizer, [1], [[3.0, -4.0]], 0.1)  # the sums are 9 and 16: each entry moves by the rate
-    torch.testing.assert_close(table[1], torch.tensor([-0.1, 0.1]))
-    step(optimizer, [0, 2], [[1.0, 1.0], [1.0, 1.0]], 0.1)
-    step(optimizer, [1], [[4.0, 3.0]], 0.1)  # both sums are 25
-    torch.testing.assert_close(table[1], torch.tensor([-0.1 - 0.1 * 4 / 5, 0.1 - 0.1 * 3 / 5]))
 
 
 def test_lazy_adagrad_is_dense_adagrad() -> None:
@@ -153,20 +143,6 @@ def test_a_mega_batch_keeps_the_negatives_that_were_chosen_at_its_start() -> Non
     batch = one.examples_at(1).batch
     assert before.tolist() != now.tolist()
     assert batch.texts[4:].tolist() == np.unique(before).tolist()
-
-
-def test_one_batch_as_a_mega_batch_gives_the_loss_of_a_batch() -> None:
-    one = word_objective(batch=4)
-    pairs = one.pairs_at(0)
-    phrases = np.concatenate([pairs[:, 0], pairs[:, 1]])
-    unit = functional.normalize(one.encoder.table.detach()[phrases], dim=1)
-    texts = torch.from_numpy(phrases)
-    chosen = choose_negatives(unit, texts, "max")
-    pooled = mega_batch_negatives(one.encoder, one.corpus, pairs, "max").reshape(-1)
-    assert pooled.tolist() == texts[chosen].tolist()
-    everything = functional.normalize(one.encoder.table.detach(), dim=1)
-    apart = margin_loss(*unit.chunk(2), torch.from_numpy(pooled), 0.4, candidates=everything)
-    assert apart.item() == pytest.approx(margin_loss(*unit.chunk(2), chosen, 0.4).item())
 
 
 @pytest.mark.parametrize("sampling", ["max", "mix"])

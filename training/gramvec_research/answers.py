@@ -32,7 +32,7 @@ class Scored(NamedTuple):
 
 
 def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], BadRows]:
-    """The rows of a file, plain or gzip; of CSV and JSON lines the first three columns where no name is known.
+    """Read the rows of a file, plain or gzip; of CSV and JSON lines the first three columns where no name is known.
 
     A header that names a score and both texts (`score`, `sentence1`, `sentence2` and the like) says which columns these
     are, and is no row. Bad rows (another number of columns, an empty text, a score that is no finite number, not UTF-8,
@@ -86,7 +86,7 @@ class LabelAnswers:
 
     @classmethod
     def of(cls, rows: Sequence[Labeled]) -> LabelAnswers:
-        """Of all labels of the rows. Raises InputError where there are too few rows or labels, or too many labels."""
+        """Take all labels of the rows. Raises InputError where there are too few rows or labels, or too many labels."""
         _enough(len(rows), "labeled texts")
         names = tuple(sorted({row.label for row in rows}))
         if len(names) < 2:
@@ -145,7 +145,7 @@ class ScoreAnswers:
 
     @classmethod
     def of(cls, rows: Sequence[Scored]) -> ScoreAnswers:
-        """Between the least and the greatest of the rows. Raises InputError where there are too few, or all alike."""
+        """Take the least and the greatest of the rows. Raises InputError where there are too few, or all alike."""
         _enough(len(rows), "scored pairs")
         scores = [row.score for row in rows]
         if min(scores) == max(scores):
@@ -193,7 +193,7 @@ Answers = LabelAnswers | ScoreAnswers
 
 
 def recorded(record: Mapping[str, Any]) -> Answers:
-    """What a record says of its answers. Raises KeyError, TypeError or ValueError where it is damaged."""
+    """Return the answers of a record. Raises KeyError, TypeError or ValueError where it is damaged."""
     if "labels" in record:
         return LabelAnswers(tuple(map(str, record["labels"])))
     least, most = map(float, record["scores"])
@@ -203,7 +203,7 @@ def recorded(record: Mapping[str, Any]) -> Answers:
 
 
 def pearson(said: npt.NDArray[np.floating[Any]], truth: Truth) -> float | None:
-    """Pearson's r times 100; None where either has one value."""
+    """Return Pearson's r times 100, or None where either has one value."""
     if not np.ptp(truth):
         return None
     found = correlations(said, truth)[0]
@@ -211,7 +211,7 @@ def pearson(said: npt.NDArray[np.floating[Any]], truth: Truth) -> float | None:
 
 
 def likelihood(said: Floats, targets: Floats) -> float:
-    """The mean over rows of sum p log q, of targets p and what was said q; 0 at most."""
+    """Return the mean over rows of sum p log q, of targets p and what was said q; 0 at most."""
     logs = np.log(np.maximum(said.astype(np.float64), 1e-30))
     return float(np.mean((targets * logs).sum(axis=1)))
 
@@ -222,9 +222,10 @@ def _enough(rows: int, what: str) -> None:
 
 
 def score_targets(scores: npt.NDArray[np.float64], classes: int) -> Floats:
-    """float32[n, classes]: a score y in [1, classes] as two neighboring classes, whose mean it is (Tai et al., 2015).
+    """Return float32[n, classes]: a score y in [1, classes] as two neighboring classes, whose mean it is.
 
-    p = y - floor(y) of class floor(y) + 1 and 1 - p of class floor(y). Scores outside are drawn to the nearest end.
+    p = y - floor(y) of class floor(y) + 1 and 1 - p of class floor(y). Scores outside are drawn to the nearest end
+    (Tai et al., 2015).
     """
     inside = np.clip(scores, 1, classes)
     low = np.minimum(np.floor(inside), classes - 1).astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from gramvec.errors import InputError
 from gramvec_research import charagram, paragram, sif, systems, tagging
@@ -167,8 +168,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     Experiment(
         "sif-table-7-layers", "SIF, Table 7", "Natural language inference below three layers",
-        f"SNLI's development part for its training part; {_ENCODERS}", sif.layered_inferences, learns=True,
-        labels=True,
+        f"SNLI's development part for its training part; {_ENCODERS}", partial(sif.inferences, joined=True),
+        learns=True, labels=True,
     ),
     Experiment(
         "sif-table-8", "SIF, Table 8", "Reviews with many and with few labels, SIF against NB-SVM",
@@ -207,7 +208,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 
 
 def experiment_named(name: str) -> Experiment:
-    """Raises InputError, with the names that there are, for another."""
+    """Return an experiment. Raises InputError, with the names that there are, for another name."""
     for one in EXPERIMENTS:
         if one.name == name:
             return one

@@ -55,7 +55,7 @@ _EARLY, _LATE = 1, 3  # the quarters of an epoch that are compared: half an epoc
 
 
 def word_curves(inputs: ExperimentInputs) -> ResultTable:
-    """Figure 1: Spearman, mean over the sets of words and over seeds, each quarter of an epoch."""
+    """Make Figure 1: Spearman, mean over the sets of words and over seeds, each quarter of an epoch."""
     found = {name: np.mean([_curve(inputs, name, seed) for seed in inputs.seeds], axis=0) for name in _SYSTEMS}
     steps = _curve(inputs, "CHARAGRAM", inputs.seeds[0])
     rows: list[ResultRow] = [
@@ -71,7 +71,7 @@ def word_curves(inputs: ExperimentInputs) -> ResultTable:
 
 
 def word_similarity(inputs: ExperimentInputs) -> ResultTable:
-    """Table 1: Spearman on each set of words after the last epoch, mean over seeds."""
+    """Make Table 1: Spearman on each set of words after the last epoch, mean over seeds."""
     rows: list[ResultRow] = []
     mean: dict[str, float] = {}
     for name in _SYSTEMS:
@@ -92,7 +92,7 @@ def word_similarity(inputs: ExperimentInputs) -> ResultTable:
 
 
 def filters(inputs: ExperimentInputs) -> ResultTable:
-    """Section 4.1: charCNN with so many times the filters, Spearman over the sets of words, mean over seeds."""
+    """Try section 4.1: charCNN with so many times the filters, Spearman, mean over sets of words and seeds."""
     found = {}
     for scale in _SCALES:
         changes = {} if scale == 1 else {"scale": scale}
@@ -127,7 +127,7 @@ def _word_sets(inputs: ExperimentInputs) -> list[str]:
 
 
 def _curve(inputs: ExperimentInputs, name: str, seed: int) -> list[tuple[int, float]]:
-    """(step, mean over tasks) each quarter."""
+    """Return (step, mean over tasks) each quarter."""
     logged = scores_over_steps(_learned(inputs, name, seed), "spearman")
     whole = [curve for task, curve in logged.items() if "/" not in task]
     return [(points[0][0], float(np.mean([score for _, score in points]))) for points in zip(*whole, strict=True)]
@@ -150,7 +150,7 @@ _TEXT = 100  # characters: of 3 orders, so many n-grams each, and 300 numbers an
 
 
 def numbers_of_parameters(inputs: ExperimentInputs) -> ResultTable:
-    """CHARAGRAM, section 4.4; of word models the composition alone."""
+    """Count the parameters of CHARAGRAM, section 4.4; of word models the composition alone."""
     del inputs
     rows: list[ResultRow] = []
     same = {}
@@ -189,7 +189,7 @@ def numbers_of_parameters(inputs: ExperimentInputs) -> ResultTable:
 
 
 def pairs_by_length(inputs: ExperimentInputs) -> ResultTable:
-    """Bins of the longer text's words."""
+    """Make Table 7: bins of the longer text's words."""
     rows, scores = binned(inputs, "words", LENGTHS, longest)
     ahead = [name for name in scores["PP"] if scores["CHARAGRAM"][name] > scores["PP"][name]]
     claim = "CHARAGRAM is ahead of PARAGRAM-PHRASE at every length"
@@ -227,7 +227,7 @@ _NGRAMS_NEIGHBORS = {
 
 
 def nearest_to_negations(inputs: ExperimentInputs) -> ResultTable:
-    """Table 8: the words nearest to "not" and a word."""
+    """Make Table 8: the words nearest to "not" and a word."""
     models = _models(inputs)
     characters, words = (_nearest(model, PHRASES, models, inputs) for model in models)
     rows = tuple(
@@ -258,7 +258,7 @@ def nearest_to_negations(inputs: ExperimentInputs) -> ResultTable:
 
 
 def nearest_to_words(inputs: ExperimentInputs) -> ResultTable:
-    """Table 9: the words nearest to rare, misspelt and common ones."""
+    """Make Table 9: the words nearest to rare, misspelt and common ones."""
     models = _models(inputs)
     characters, others = (_nearest(model, tuple(_WORDS), models, inputs) for model in models)
     rows: list[ResultRow] = [
@@ -290,7 +290,7 @@ def nearest_to_words(inputs: ExperimentInputs) -> ResultTable:
 
 
 def nearest_to_ngrams(inputs: ExperimentInputs) -> ResultTable:
-    """Table 10: the n-grams nearest to an n-gram; _ is a space."""
+    """Make Table 10: the n-grams nearest to an n-gram; _ is a space."""
     model = _models(inputs)[0]
     rows: list[ResultRow] = []
     overlapping = 0
@@ -335,7 +335,7 @@ _LONG = (2, 3, 4, 5, 6)
 
 
 def word_sizes(inputs: ExperimentInputs) -> ResultTable:
-    """Spearman on the first set of words, mean over seeds, for the k most frequent n-grams of each order."""
+    """Make Table 5: Spearman on the first set of words, mean over seeds, by the number of n-grams of each order."""
     scores = {(size, orders): _score(inputs, size, orders) for size in TABLE_5_SIZES for orders in TABLE_5_ORDERS}
     rows: list[ResultRow] = []
     for size in TABLE_5_SIZES:
@@ -380,7 +380,7 @@ _FALLS = -0.3  # of a correlation over sets: -0.45 in the paper
 
 
 def scores_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
-    """Each set's share of words without a row, and its scores."""
+    """Compare each set's share of words without a row with its scores."""
     models = models_of(inputs, COMPARED)
     words = models["PP"][0].featurizer
     rows: list[ResultRow] = []
@@ -415,7 +415,7 @@ _UNKNOWN: tuple[tuple[str, int, int, float, float], ...] = (
 
 
 def pairs_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
-    """Table 6: bins of the words, of both texts together, for which PARAGRAM-PHRASE has no row of their own."""
+    """Make Table 6: bins of both texts' words for which PARAGRAM-PHRASE has no row of their own."""
 
     def number(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> npt.NDArray[np.int64]:
         unknown = words.featurizer.vocabulary.unknown_row

@@ -76,7 +76,7 @@ class TextHead(nn.Module):
         return torch.sigmoid(self.of_sides(sides) + self.bias) @ self.outer + self.outer_bias
 
     def of_sides(self, sides: tuple[Tensor, ...]) -> Tensor:
-        """What comes into the hidden layer, float32[n, hidden]."""
+        """Return what comes into the hidden layer, float32[n, hidden]."""
         (x,) = sides
         return x @ self.inner
 
@@ -92,7 +92,7 @@ class PairHead(TextHead):
         self.apart = nn.Parameter(glorot(dimension, hidden, generator))  # [d, hidden]
 
     def of_sides(self, sides: tuple[Tensor, ...]) -> Tensor:
-        """See TextHead; the vectors of both texts."""
+        """Return what comes into the hidden layer, float32[n, hidden], of the vectors of both texts."""
         x, y = sides
         return (x * y) @ self.inner + (x - y).abs() @ self.apart
 
@@ -128,7 +128,7 @@ PaperHead = TextHead | JoinedHead
 
 
 def new_head(sides: int, dimension: int, classes: int, settings: Supervision) -> PaperHead:
-    """The head of the settings for texts, or pairs of texts, with vectors of so many columns; drawn by their seed.
+    """Return the head of the settings for texts or pairs with vectors of so many columns, drawn by their seed.
 
     Raises InputError where single texts are to be joined.
     """
@@ -177,25 +177,25 @@ class HeadObjective(ShuffledObjective):
         self._texts, self._targets = examples, targets
 
     def examples_at(self, step: int) -> Examples:
-        """The texts of a step, all first ones and then all second ones, and their targets."""
+        """Return the texts of a step, all first ones and then all second ones, and their targets."""
         chosen = self.numbers_at(step)
         texts = self._texts[chosen].T.reshape(-1)
         return Examples(step, self._corpus.batch(texts), len(chosen), self._targets[chosen])
 
     def loss(self, vectors: Tensor, examples: Examples) -> Tensor:
-        """Mean over the examples of sum p log(p / p_head)."""
+        """Return the mean over the examples of sum p log(p / p_head)."""
         assert examples.targets is not None
         logits = self.head(torch.split(vectors, examples.count))
         targets = moved(examples.targets, vectors.device)
         return functional.kl_div(functional.log_softmax(logits, dim=1), targets, reduction="batchmean")
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """The head's."""
+        """Return the head's parameters."""
         return {f"head.{name}": parameter for name, parameter in self.head.named_parameters()}
 
     @torch.no_grad()
     def probabilities(self, encoder: Encoder, examples: Ints) -> Floats:
-        """float32[n, classes] of other examples of the corpus, with encoder and head as they are."""
+        """Return float32[n, classes] of other examples of the corpus, with encoder and head as they are."""
         found = []
         for start in range(0, len(examples), _CHUNK):
             part = examples[start : start + _CHUNK]
@@ -230,7 +230,7 @@ class Origin:
 
     @classmethod
     def open(cls, model: str) -> Origin:
-        """Of a run folder, or of a bundle by its name or folder.
+        """Open a run folder, or a bundle by its name or folder.
 
         Raises InputError where the run is not finished, and BundleError where there is no such bundle or it is no bag
         of rows.
@@ -253,13 +253,13 @@ class RowParts:
 
 
 def head_settings(*, frozen: bool, **changes: float | str | None) -> Supervision:
-    """The settings of a head over a fixed model, or of one that is learned with the model; None changes nothing."""
+    """Return the settings of a head over a fixed model, or one that is learned with it; None changes nothing."""
     given = {name: value for name, value in changes.items() if value is not None}
     return Supervision.model_validate({"l2_head": 1e-6, **(_FROZEN if frozen else _LEARNED), **given})
 
 
 def parts_of(rows: int, share: float, seed: int) -> RowParts:
-    """A share of the rows is scored, and a tenth of the others, at least one each, is what the epoch is chosen by."""
+    """Draw a share of the rows to be scored, and of the others a tenth, at least one, to choose the epoch by."""
     order = np.random.default_rng(seed).permutation(rows)
     scored = min(max(1, round(share * rows)), rows - 2)
     chosen_by = max(1, (rows - scored) // _TO_CHOOSE)
@@ -286,7 +286,7 @@ def make_way_for_head(folder: Path, *, overwrite: bool) -> None:
 def learn_head(
     model: str, answers: Answers, rows: HeadRows, folder: Path, settings: Supervision, *, share: float, command: str
 ) -> dict[str, Any]:
-    """Learn a head over a model from labeled texts or scored pairs into a folder; gives the record, with its figures.
+    """Learn a head over a model from labeled texts or scored pairs into a folder; return the record, with its figures.
 
     With settings.fixed_table the model stays as it is, else it is learned, too. The epoch that is kept is that under
     which the answers to a tenth of what is not scored are likeliest. The same arguments give the same head; stopped,
@@ -351,7 +351,7 @@ class LearnedHead:
 
     @classmethod
     def open(cls, folder: Path) -> LearnedHead:
-        """What `learn_head` wrote. Raises InputError where it is not there or damaged, or its model is another now."""
+        """Read what `learn_head` wrote. Raises InputError where it is missing, damaged, or its model is another now."""
         try:
             record = orjson.loads((folder / _HEAD).read_bytes())
             with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
@@ -377,7 +377,7 @@ class LearnedHead:
 
     @torch.no_grad()
     def told(self, texts: HeadTexts) -> list[tuple[str, ...]]:
-        """Of each text or pair the likeliest label and its probability, or of each pair its score."""
+        """Return the likeliest label of each text or pair and its probability, or the score of each pair."""
         encode = encoder_function(self.origin.encoder, self.origin.featurizer)
         found: list[tuple[str, ...]] = []
         for start in range(0, len(texts), _CHUNK_HEADS):
@@ -388,7 +388,7 @@ class LearnedHead:
 
 
 def _before(origin: Origin, answers: Answers, rows: HeadRows, parts: RowParts) -> dict[str, float | None]:
-    """Of scores: Pearson's r, times 100, of the cosines by the model as it is."""
+    """Return Pearson's r, times 100, of the cosines by the model as it is; nothing for labels."""
     if not isinstance(answers, ScoreAnswers):
         return {}
     scored = [rows[row] for row in parts.scored.tolist()]

@@ -57,7 +57,7 @@ def _shown(named: Mapping[str, Path | None]) -> dict[str, str]:
 
 @functools.cache  # what runs is what was there when it began
 def commit() -> str | None:
-    """The commit that this code is of, with "-dirty" where it was changed since; None where it is no checkout."""
+    """Return the commit of this code, with "-dirty" where it was changed since; None where it is no checkout."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--match="]
     try:
         done = subprocess.run(  # noqa: S603 (a fixed command)
@@ -74,7 +74,7 @@ _TAGGED = 100  # sentences of a part of a treebank
 
 
 def cut(inputs: ExperimentInputs, folder: Path) -> ExperimentInputs:
-    """The same inputs with small copies below `folder`: of sets and training files rows from all over, of vectors the
+    """Copy a little of the inputs below `folder`: of sets and training files rows from all over, of vectors the
     first words. One seed.
     """
     sets = tuple(_folder(path, folder / "sets" / path.name) for path in inputs.sets)
@@ -168,7 +168,7 @@ class Result:
 def perform(
     experiment: Experiment, inputs: ExperimentInputs, folder: Path, *, quick: bool, again: bool
 ) -> tuple[Result, bool]:
-    """The result of an experiment, and whether it was there already: of the same inputs, seeds and size.
+    """Return the result of an experiment, and whether it was there already: of the same inputs, seeds and size.
 
     A new one is written to folder / NAME.json. Raises what the experiment raises, InputError for a damaged file, and
     OSError where nothing can be written.
@@ -191,7 +191,7 @@ def perform(
 
 
 def read_results(folder: Path) -> dict[str, Result]:
-    """The results in a folder by their experiment, in the catalog's order; those of a cut of the data are left out.
+    """Read the results in a folder by their experiment, in the catalog's order, but those of a cut of the data.
 
     Raises InputError for a damaged file, or where there is no result.
     """
@@ -204,13 +204,13 @@ def read_results(folder: Path) -> dict[str, Result]:
 
 
 def as_text(experiment: Experiment, outcome: ResultTable) -> str:
-    """The table and the findings, for a terminal and for the page."""
+    """Return the table and the findings, for a terminal and for the page."""
     findings = "\n".join(f"- {'yes' if one.holds else '**no**'}: {one.claim} ({one.seen})" for one in outcome.findings)
     return f"{table_of(outcome.rows)}\n\n{findings}"
 
 
 def table_of(rows: Sequence[Mapping[str, ResultCell]]) -> str:
-    """Rows of the same columns as Markdown; where most are words they stand to the left."""
+    """Return rows of the same columns as Markdown; where most are words they stand to the left."""
     columns = list(rows[0])
     words = sum(isinstance(value, str) for value in rows[0].values()) > 1 + len(columns) // 2
     cells = [[_shown_results(row[column]) for column in columns] for row in rows]
@@ -253,7 +253,7 @@ where something is learned. A finding is a yes or a **no**; a no is a finding to
 
 
 def page(results: Mapping[str, Result]) -> str:
-    """The whole page as Markdown."""
+    """Return the whole page as Markdown."""
     parts = [_HEAD, _numbers(results)]
     for paper in PAPERS:
         rows = [["", "what", "the paper's values", "here", "holds"], *(_row(item, results) for item in paper.items)]
@@ -264,7 +264,7 @@ def page(results: Mapping[str, Result]) -> str:
 
 
 def draw_page(results: Mapping[str, Result], path: Path) -> list[Path]:
-    """Draw the figures of the results that have one, beside a page that is at `path`; gives their files."""
+    """Draw the figures of the results that have one, beside a page that is at `path`; return their files."""
     folder = path.parent / _IMAGES
     drawn = []
     for name, (x, curves) in drawings(results).items():
@@ -276,7 +276,7 @@ def draw_page(results: Mapping[str, Result], path: Path) -> list[Path]:
 
 
 def drawings(results: Mapping[str, Result]) -> dict[str, tuple[str, dict[str, list[tuple[float, float]]]]]:
-    """Experiment -> its axis and curves of points; a row without a number on the axis is a level, named by its text."""
+    """Return each experiment's axis and curves; a row without a number on the axis is a level, named by its text."""
     found: dict[str, tuple[str, dict[str, list[tuple[float, float]]]]] = {}
     for name, result in results.items():
         drawing = experiment_named(name).drawing

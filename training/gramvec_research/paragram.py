@@ -46,7 +46,7 @@ _BETTER = 1.0
 
 
 def scores_by_amount(inputs: ExperimentInputs) -> ResultTable:
-    """The mean over tasks for the first 1 / 4^i of the pairs, in the file's order and permuted; ten epochs each."""
+    """Score the first 1 / 4^i of the pairs, in the file's order and permuted, ten epochs each: means over the tasks."""
     lines = [line for _, line in numbered_lines(training_data(inputs) / _FILE)]
     permuted = [lines[index] for index in np.random.default_rng(1).permutation(len(lines))]
     sizes = [len(lines)]
@@ -115,7 +115,7 @@ _AVERAGES, _LSTMS = ("PP", "PP-proj"), ("LSTM, no output gate", "LSTM")
 
 
 def lengths_of_compositions(inputs: ExperimentInputs) -> ResultTable:
-    """Bins of the longer text's words, whose values our text of the paper has lost."""
+    """Make Table 5: bins of the longer text's words, whose values our text of the paper has lost."""
     bins = [(name, least, most) for name, least, most, *_ in LENGTHS]
     rows, scores = binned(inputs, "words", bins, longest, (*_AVERAGES, *_LSTMS))
     gaps = {
@@ -141,14 +141,15 @@ _SHOWN = 10
 
 
 def norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
-    """Averages of the given vectors, plain, times the L1 norm of each word's trained vector, and over its frequency.
+    """Score averages of the given vectors: plain, times the L1 norm of each word's trained vector, over its frequency.
 
     A word that the trained model or the frequencies lack weighs the least of the others, or 1.
     """
     if inputs.norms is None:
         raise InputError("this experiment weighs words by a trained model's vectors: give --norms-of")
     words = SetWords(inputs.vectors, inputs.sets)
-    norms = _norms(inputs.norms)
+    trained, vectors = vectors_of(inputs.norms)
+    norms = dict(zip(trained, np.abs(vectors).sum(axis=1).tolist(), strict=True))
     frequencies = read_frequencies(inputs.frequencies[0])
     least = min(norms.values())
     scores = {
@@ -185,17 +186,12 @@ def norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
 
 
 def reciprocals(words: Sequence[str], frequencies: Mapping[str, float]) -> Floats:
-    """float32[n]: 1 / p(w) of each word, in units in which the rarest of the frequencies weighs 1, as do words without.
+    """Return float32[n]: 1 / p(w) of each word, in units in which the rarest weighs 1, as do words without.
 
     p(w) is of all words; the authors' counts begin at 1, which the rarest word has here.
     """
     rarest = min(frequencies.values())
     return np.array([rarest / frequencies.get(word, rarest) for word in words], np.float32)
-
-
-def _norms(place: Path) -> dict[str, float]:
-    words, vectors = vectors_of(place)
-    return dict(zip(words, np.abs(vectors).sum(axis=1).tolist(), strict=True))
 
 
 _REGIMES: tuple[Regime, ...] = ("trained", "universal", "features")
@@ -206,7 +202,7 @@ _AHEAD = 1.0
 
 
 def supervised_regimes(inputs: ExperimentInputs) -> ResultTable:
-    """Pearson's r of a similarity head over an encoder that learns with it, from anew or from what it is, or is fixed.
+    """Make Table 4: Pearson's r of a similarity head over an encoder that learns with it, or is fixed.
 
     trained: begun at the word vectors; universal: begun at the finished model, to which all is drawn; features: fixed.
     """
@@ -241,7 +237,7 @@ _COMMON = 500  # words, the most frequent of the training pairs
 
 
 def learned_scalars(inputs: ExperimentInputs) -> ResultTable:
-    """Each system's Pearson on each task: averages of the same vectors, with weights that are given or learned."""
+    """Score averages of the same vectors, with weights that are given or learned, on each task."""
     words = SetWords(inputs.vectors, inputs.sets)
     given = {
         AVERAGE: words.score(),
@@ -275,7 +271,7 @@ def learned_scalars(inputs: ExperimentInputs) -> ResultTable:
 
 
 def scalar_settings(inputs: ExperimentInputs) -> RunSettings:
-    """Those of PARAGRAM-PHRASE, but for what is learned and how fast."""
+    """Return the settings of PARAGRAM-PHRASE, but for what is learned and how fast."""
     phrase = settings_of(PHRASE, inputs)
     return {
         **phrase,
@@ -297,7 +293,7 @@ _ALIKE = 0.1
 
 
 def separation_of_pairs(inputs: ExperimentInputs) -> ResultTable:
-    """The mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over pairs (g1, g2), with n the nearest of the others."""
+    """Score the mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over pairs (g1, g2), n the nearest of the others."""
     lines = [line.decode().rstrip("\r\n").split("\t") for _, line in numbered_lines(training_data(inputs) / _FILE)]
     drawn = np.random.default_rng(1).permutation(len(lines))[:_PAIRS]
     left, right = [lines[index][0] for index in drawn], [lines[index][1] for index in drawn]
@@ -326,7 +322,7 @@ def separation_of_pairs(inputs: ExperimentInputs) -> ResultTable:
 
 
 def separation(left: npt.NDArray[np.float32], right: npt.NDArray[np.float32]) -> float:
-    """The mean, in batches of 100 pairs, of which n is the nearest text of the other pairs on either side."""
+    """Return the mean over batches of 100 pairs, in which n is the nearest text of the other pairs on either side."""
     values = []
     for start in range(0, len(left), _BATCH):
         one, other = (_unit(side[start : start + _BATCH]) for side in (left, right))
@@ -350,7 +346,7 @@ _FALLS = -0.3  # of a correlation over sets
 
 
 def scores_by_undertrained_words(inputs: ExperimentInputs) -> ResultTable:
-    """Of each set the share of its words that training saw seldom, and PARAGRAM-PHRASE's Pearson, mean over seeds."""
+    """Compare each set's share of words that training saw seldom with PARAGRAM-PHRASE's Pearson, mean over seeds."""
     runs = [load_run(learned_system(inputs, "PP", seed)[0]) for seed in inputs.seeds]
     models = [run_model(run) for run in runs]
     counts = np.array([entry.count for entry in runs[0].vocabulary.entries()])
@@ -369,7 +365,7 @@ def scores_by_undertrained_words(inputs: ExperimentInputs) -> ResultTable:
 
 
 def seldom(texts: Sequence[str], featurize: Featurize, counts: npt.NDArray[np.int64], least: int) -> float:
-    """The share of the texts' words that training saw fewer than so many times; counts: of each row."""
+    """Return the share of the texts' words that training saw fewer than so many times; counts: of each row."""
     return float(np.mean(counts[featurize(texts).ids] < least))
 
 

@@ -131,19 +131,19 @@ class SetWords:
         self._featurizer = Featurizer(_SPEC, vocabulary)
 
     def featurize(self, texts: Sequence[str]) -> FeatureBatch:
-        """The rows of each text's tokens."""
+        """Return the rows of each text's tokens."""
         return self._featurizer([treebank_tokens(text) for text in texts])
 
     def sif(self, frequencies: Mapping[str, float], a: float = 1e-3) -> Floats:
-        """a / (a + p(w)) of each row."""
+        """Return a / (a + p(w)) of each row."""
         return word_weights(self.words, frequencies, a)
 
     def idf(self) -> Floats:
-        """log((1 + N) / (1 + N_w)) of each row, over the sentences of all sets (equation 7)."""
+        """Return log((1 + N) / (1 + N_w)) of each row, over the sentences of all sets (equation 7)."""
         return idf_weights(count_documents(self.texts, self.featurize, len(self.words)), len(self.texts))
 
     def model(self, weights: Floats | None = None, components: int = 0) -> ScoredModel:
-        """Means of the vectors times weights float32[rows], less so many common components of each set."""
+        """Return the means of the vectors times weights float32[rows], less so many common components of each set."""
         table = self.table if weights is None else self.table * weights[:, None]
         encoder = bag_of(table, pooling="mean", activation="linear")
         encode = encoder_function(encoder, self.featurize)
@@ -151,14 +151,14 @@ class SetWords:
         return without_components_of_sets(model, components, "both") if components else model
 
     def score(self, weights: Floats | None = None, components: int = 0) -> dict[str, float]:
-        """Task -> mean Pearson times 100 over its sets."""
+        """Return each task's mean Pearson, times 100, over its sets."""
         tasks = score_sets(self.sets, self.model(weights, components).similarity)["tasks"]
         return {name: float(task["mean"]["pearson"]) for name, task in tasks.items()}
 
 
 @functools.lru_cache(maxsize=2)  # a run of all experiments asks ten times for the same
 def vectors_of(place: Path) -> tuple[list[str], Floats]:
-    """Words and vectors float32[n, d] of a file, an installed package, a run, or a bundle of a bag of words."""
+    """Return words and vectors float32[n, d] of a file, an installed package, a run, or a bundle of a bag of words."""
     found = vectors_at(place)
     if not (found / MANIFEST).is_file():
         words, vectors, _ = word_vectors(found)
@@ -177,7 +177,7 @@ RunSettings = Mapping[str, Any]
 
 
 def learned(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: int) -> tuple[Path, dict[str, Any]]:
-    """The folder and the record of a run with these settings and this seed, from the folder `work` if it is there.
+    """Return the folder and the record of a run with these settings and seed, from the folder `work` if it is there.
 
     settings: a config's sections, `training` without its seed; without `dev` the sets of the inputs are scored. Raises
     InputError where the inputs name no data, and Interrupted where it is stopped, with a checkpoint to go on from.
@@ -217,6 +217,21 @@ def key_of(values: Any, option: int = 0) -> str:
     return hashlib.sha256(orjson.dumps(values, option=option)).hexdigest()[:8]
 
 
+def kept(path: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+    """Return the JSON that a file holds, or what `make` gives, which the file holds from then on.
+
+    make: takes the path of a checkpoint to write and to go on from; it is removed at the end.
+    """
+    if path.is_file():
+        return dict(orjson.loads(path.read_bytes()))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    checkpoint = path.with_suffix(".pt")
+    made = make(checkpoint)
+    write_atomically(path, lambda handle: handle.write(orjson.dumps(made)))
+    checkpoint.unlink(missing_ok=True)
+    return made
+
+
 def slug_of(name: str) -> str:
     """Return the name of a system as files have it."""
     return name.lower().replace(",", "").replace(" ", "-")
@@ -238,22 +253,22 @@ def write_packed(path: Path, parts: Iterable[bytes]) -> Path:
 
 
 def tasks_of(record: Mapping[str, Any], measure: str = "pearson") -> dict[str, float]:
-    """Task -> mean score times 100 over its sets."""
+    """Return each task's mean score, times 100, over its sets."""
     return {name: float(task["mean"][measure]) for name, task in record["scores"]["tasks"].items()}
 
 
 def means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Task -> mean over seeds."""
+    """Return each task's mean over seeds."""
     return {task: float(np.mean([one[task] for one in scores])) for task in scores[0]}
 
 
 def spread(scores: Sequence[Mapping[str, float]], tasks: Iterable[str]) -> float:
-    """The greatest distance between two seeds on any of the tasks."""
+    """Return the greatest distance between two seeds on any of the tasks."""
     return max(max(one[task] for one in scores) - min(one[task] for one in scores) for task in tasks)
 
 
 def common_vectors(inputs: ExperimentInputs) -> tuple[Path, int]:
-    """A file of the first 50,000 words of the vectors, and their dimension: no run needs all 400,000 of GloVe."""
+    """Return a file of the first 50,000 words of the vectors, and their dimension: no run needs all of GloVe."""
     words, vectors = vectors_of(inputs.vectors)
     inputs.work.mkdir(parents=True, exist_ok=True)
     path = (inputs.work / f"vectors-{digest(vectors_at(inputs.vectors).resolve())[:8]}.npy").resolve()
@@ -269,12 +284,12 @@ _DIMENSION, _EPOCHS = 50, 20
 
 
 def raw_texts(inputs: ExperimentInputs) -> list[Path]:
-    """The files of raw text below the folder of training files; none where there is no such folder."""
+    """Return the files of raw text below the folder of training files; none where there is no such folder."""
     return [] if inputs.data is None else sorted((inputs.data / _FOLDER).glob(_NAMES))
 
 
 def kinds_of_vectors(inputs: ExperimentInputs) -> dict[str, Path]:
-    """Kind -> where its vectors are: the given ones, those learned from raw text, and a trained model's.
+    """Return where each kind of vectors is: given ones, those learned from raw text, and a trained model's.
 
     Those for which there is nothing here are left out.
     """
@@ -287,7 +302,7 @@ def kinds_of_vectors(inputs: ExperimentInputs) -> dict[str, Path]:
 
 
 def _learned(inputs: ExperimentInputs) -> Path:
-    """The file of vectors in the folder `work`, learned with the first seed if it is not there."""
+    """Return the file of vectors in the folder `work`, learned with the first seed if it is not there."""
     paths = raw_texts(inputs)
     settings = SquaredNorm(dimension=_DIMENSION, epochs=_EPOCHS, seed=inputs.seeds[0])
     values = [*(digest(path.resolve()) for path in paths), asdict(_COUNTING), asdict(settings)]

@@ -47,7 +47,7 @@ _PAPER = {
 
 
 def ablation_of_given(inputs: ExperimentInputs) -> ResultTable:
-    """Tables 1 and 6: each task's mean with and without weights and removal."""
+    """Make Tables 1 and 6: each task's mean with and without weights and removal."""
     scores = _ablated(inputs, inputs.vectors)
     rows = tuple(
         {"task": task, "system": system, "pearson": round(found[task], 2), "paper": _PAPER.get(task, {}).get(system)}
@@ -67,7 +67,7 @@ def ablation_of_given(inputs: ExperimentInputs) -> ResultTable:
 
 
 def ablation_of_learned(inputs: ExperimentInputs) -> ResultTable:
-    """Table 6 over vectors that are learned here from raw text, and over a trained model's."""
+    """Make Table 6 over vectors that are learned here from raw text, and over a trained model's."""
     kinds = {kind: place for kind, place in kinds_of_vectors(inputs).items() if kind != GIVEN}
     if not kinds:
         raise InputError("this experiment learns vectors: give --data, whose folder raw has texts of Wikipedia")
@@ -82,7 +82,7 @@ def ablation_of_learned(inputs: ExperimentInputs) -> ResultTable:
 
 
 def _ablated(inputs: ExperimentInputs, vectors: Path) -> dict[str, dict[str, float]]:
-    """System -> task -> score."""
+    """Return the score of each system on each task."""
     words = SetWords(vectors, inputs.sets)
     weights = words.sif(read_frequencies(inputs.frequencies[0]))
     return {
@@ -112,7 +112,7 @@ _PAPER_WORDS = {"sick": "just, when, even, one, up, little, way, there, while, b
 
 
 def component_words(inputs: ExperimentInputs) -> ResultTable:
-    """Of each task's weighted sentences the first component, and the words nearest to it by |cosine|."""
+    """Find the first component of each task's weighted sentences, and the words nearest to it by |cosine|."""
     frequencies = read_frequencies(inputs.frequencies[0])
     ranks = {word: rank for rank, word in enumerate(sorted(frequencies, key=lambda one: -frequencies[one]))}
     rows: list[ResultRow] = []
@@ -145,7 +145,7 @@ _DRAWS = 5  # of reviews
 
 
 def scores_by_labels(inputs: ExperimentInputs) -> ResultTable:
-    """Reviews, from all, 1,000 and 200 labels; each the mean over five draws of them."""
+    """Make Table 8: reviews from all, 1,000 and 200 labels, each the mean over five draws of them."""
     task = reviews(inputs)
     rows: list[ResultRow] = []
     ahead: dict[int, float] = {}
@@ -175,17 +175,11 @@ def scores_by_labels(inputs: ExperimentInputs) -> ResultTable:
 _PAPER_INFERENCE = {"PP": None, LSTM: 77.6, SIF: 78.2}
 
 
-def inferences(inputs: ExperimentInputs) -> ResultTable:
-    """Accuracy on SNLI, learned from its development part alone, by the head that compares."""
-    return _inferences(inputs, joined=False)
+def inferences(inputs: ExperimentInputs, *, joined: bool = False) -> ResultTable:
+    """Return the accuracy on SNLI, learned from its development part alone, by the head that compares.
 
-
-def layered_inferences(inputs: ExperimentInputs) -> ResultTable:
-    """The same below the layers that the paper has from Bowman et al.: both vectors side by side."""
-    return _inferences(inputs, joined=True)
-
-
-def _inferences(inputs: ExperimentInputs, *, joined: bool) -> ResultTable:
+    joined: below the layers that the paper has from Bowman et al., both vectors side by side.
+    """
     task, layers = inference(inputs), ", three layers" if joined else ""
     found = {system: mean_score(inputs, task, system, regime_of(system), joined=joined) for system in _PAPER_INFERENCE}
     rows: list[ResultRow] = [
@@ -205,7 +199,7 @@ def _inferences(inputs: ExperimentInputs, *, joined: bool) -> ResultTable:
 
 
 def parameter_curves(inputs: ExperimentInputs) -> ResultTable:
-    """WR on the first task for a from 3e-1 to 1e-5, over each kind of vectors."""
+    """Make Figure 2a: WR on the first task for a from 3e-1 to 1e-5, over each kind of vectors."""
     frequencies = read_frequencies(inputs.frequencies[0])
     plain: dict[str, float] = {}
     scores: dict[str, dict[float, float]] = {}
@@ -245,7 +239,7 @@ _PAPER_SHUFFLED = {"RNN": (54.50, 61.7, 84.2), OPEN_LSTM: (77.24, 78.2, 82.9), L
 
 
 def shuffled_table(inputs: ExperimentInputs) -> ResultTable:
-    """Recurrent models that learn and are scored with the words of each text in another order."""
+    """Make Table 3: recurrent models that learn and are scored with the words of each text in another order."""
     tasks = (similarity(inputs), entailment(inputs), sentiment(inputs, PHRASES))
     rows: list[ResultRow] = []
     falls: dict[str, list[float]] = {}
@@ -277,7 +271,7 @@ _SMALL_RANGE = 1.0  # of Pearson x 100: what "almost the same" is
 
 
 def frequency_sources(inputs: ExperimentInputs) -> ResultTable:
-    """WR on the first task with each file of frequencies."""
+    """Make Figure 2b: WR on the first task with each file of frequencies."""
     words = SetWords(inputs.vectors, inputs.sets[:1])
     scores = {
         path.name.split(".")[0]: _mean(words.score(words.sif(read_frequencies(path)), 1)) for path in inputs.frequencies
@@ -295,7 +289,7 @@ _SAMPLING = 1e-5  # word2vec's threshold
 
 
 def subsampling_curves(inputs: ExperimentInputs) -> ResultTable:
-    """The share of a word that word2vec keeps, min(1, sqrt(1e-5 / p)), and a / (a + p) with a = 1e-4."""
+    """Make Figure 1: the share of a word that word2vec keeps, min(1, sqrt(1e-5 / p)), and a / (a + p) with a = 1e-4."""
     p = np.array([10.0**-i for i in range(7, 0, -1)])
     kept, weight = np.minimum(1, np.sqrt(_SAMPLING / p)), 1e-4 / (1e-4 + p)
     rows = tuple(
@@ -322,7 +316,7 @@ _ALIKE = 2.0
 
 
 def supervised_table(inputs: ExperimentInputs) -> ResultTable:
-    """Each system, learned with its head; SIF's own vectors are fixed. Beside them what is simplest."""
+    """Make Table 2: each system, learned with its head; SIF's own vectors are fixed. Beside them what is simplest."""
     tasks = (similarity(inputs), entailment(inputs), sentiment(inputs, PHRASES))
     found = {
         system: [mean_score(inputs, task, system, regime_of(system)) for task in tasks] for system in _PAPER_SUPERVISED

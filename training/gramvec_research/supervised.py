@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import torch
 from scipy import optimize, sparse, stats
 
@@ -21,7 +20,7 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec_research.answers import score_targets
 from gramvec_research.heads import HeadObjective, Supervision, fixed_encoder, new_head, one_row_each
-from gramvec_research.shared import ExperimentInputs, key_of, slug_of, training_data, vectors_of
+from gramvec_research.shared import ExperimentInputs, kept, key_of, slug_of, training_data, vectors_of
 from gramvec_research.systems import learned_system
 from gramvec_research.vectors import treebank_tokens
 from gramvec_training.data.corpus import Corpus
@@ -37,7 +36,7 @@ from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.train import run_model
 from gramvec_training.runs.warm_start import begun_encoder
 from gramvec_training.sections import ProjectionSettings
-from gramvec_training.shared import Doubles, Floats, Ints, digest, write_atomically
+from gramvec_training.shared import Doubles, Floats, Ints, digest
 
 SCORES = 5  # of similarity, 1 to 5
 _HELD_OUT = 10  # of what has no development part, one in so many
@@ -56,7 +55,7 @@ class LabeledPart:
         return len(self.texts)
 
     def those(self, rows: Ints) -> LabeledPart:
-        """The examples with these numbers."""
+        """Return the examples with these numbers."""
         return LabeledPart([self.texts[row] for row in rows.tolist()], self.truth[rows])
 
 
@@ -72,30 +71,30 @@ class SupervisedTask:
 
     @property
     def width(self) -> int:
-        """The number of a head's classes."""
+        """Return the number of a head's classes."""
         return len(self.classes) or SCORES
 
     @property
     def sides(self) -> int:
-        """How many texts an example has."""
+        """Return how many texts an example has."""
         return len(self.learned.texts[0])
 
     @property
     def digest(self) -> str:
-        """16 hex digits over all of it."""
+        """Return 16 hex digits over all of it."""
         state = hashlib.sha256(repr(self.classes).encode())
         for part in (self.learned, self.held_out, self.scored):
             state.update(repr(part.texts).encode() + part.truth.tobytes())
         return state.hexdigest()[:16]
 
     def targets(self, part: LabeledPart) -> Floats:
-        """float32[n, width]: the distribution of each example's classes."""
+        """Return float32[n, width]: the distribution of each example's classes."""
         if not self.classes:
             return score_targets(part.truth, SCORES)
         return np.eye(self.width, dtype=np.float32)[part.truth.astype(np.int64)]
 
     def score(self, probabilities: Floats, part: LabeledPart) -> float:
-        """Times 100: Pearson's r of the mean scores, or the share of examples whose class is right."""
+        """Return, times 100, Pearson's r of the mean scores, or the share of examples whose class is right."""
         if self.classes:
             return 100 * float(np.mean(probabilities.argmax(axis=1) == part.truth))
         said = probabilities.astype(np.float64) @ np.arange(1, SCORES + 1)
@@ -104,12 +103,12 @@ class SupervisedTask:
         return 100 * float(stats.pearsonr(said, part.truth).statistic)
 
     def majority(self) -> float:
-        """Times 100: the share of the class that most examples of learning have."""
+        """Return, times 100, the share of the class that most examples of learning have."""
         commonest = np.bincount(self.learned.truth.astype(np.int64)).argmax()
         return 100 * float(np.mean(self.scored.truth == commonest))
 
     def shuffled(self, seed: int) -> SupervisedTask:
-        """The same with the words of every text in another order."""
+        """Return a copy with the words of every text in another order."""
         rng = np.random.default_rng(seed)
 
         def shuffle(part: LabeledPart) -> LabeledPart:
@@ -125,7 +124,7 @@ class SupervisedTask:
         )
 
     def only(self, number: int, seed: int) -> SupervisedTask:
-        """The same with so many examples to learn from, drawn by the seed, of each class its share."""
+        """Return a copy with so many examples to learn from, drawn by the seed, of each class its share."""
         rows = np.random.default_rng(seed).permutation(len(self.learned))
         if self.classes:
             # A round takes one of each class, so that every number of examples has all of them.
@@ -139,7 +138,7 @@ class SupervisedTask:
 
 
 def similarity(inputs: ExperimentInputs) -> SupervisedTask:
-    """SICK's scores: a tenth of its training part held out, its trial part scored."""
+    """Read SICK's scores: a tenth of its training part held out, its trial part scored."""
     folder = _folder(inputs)
     # The scores of the trial part are a similarity set, which lies beside the labeled texts.
     learned, scored = _read(folder / "sick" / "train.tsv"), _read(folder.parent / "sick" / "trial.tsv")
@@ -147,26 +146,26 @@ def similarity(inputs: ExperimentInputs) -> SupervisedTask:
 
 
 def entailment(inputs: ExperimentInputs) -> SupervisedTask:
-    """SICK's three classes: a tenth of its training part held out, its trial part scored."""
+    """Read SICK's three classes: a tenth of its training part held out, its trial part scored."""
     folder = _folder(inputs) / "sick"
     return _task("entailment", _read(folder / "train.entail.tsv"), None, _read(folder / "trial.entail.tsv"))
 
 
 def sentiment(inputs: ExperimentInputs, phrases: int) -> SupervisedTask:
-    """The two classes of Stanford's treebank: so many of its 67,349 phrases, its development and its test part."""
+    """Read the two classes of Stanford's treebank: so many of its 67,349 phrases, its development and its test part."""
     folder = _folder(inputs) / "sst2"
     parts = [_read(folder / f"binary.{name}.tsv") for name in ("train", "dev", "test")]
     return _task("sentiment", *parts).only(phrases, seed=1)
 
 
 def reviews(inputs: ExperimentInputs) -> SupervisedTask:
-    """The two classes of 2,440 reviews of IMDB."""
+    """Read the two classes of 2,440 reviews of IMDB."""
     folder = _folder(inputs) / "imdb"
     return _task("reviews", *(_read(folder / f"{name}.tsv") for name in ("train", "dev", "test")))
 
 
 def inference(inputs: ExperimentInputs) -> SupervisedTask:
-    """SNLI's three classes: its development part learned from, a tenth of it held out, its test part scored."""
+    """Read SNLI's three classes: its development part learned from, a tenth of it held out, its test part scored."""
     folder = _folder(inputs) / "snli"
     return _task("inference", _read(folder / "dev.tsv"), None, _read(folder / "test.tsv"))
 
@@ -233,7 +232,7 @@ _OF_LARGE = {"batch": 50, "epochs": 4}
 def scored_head(
     inputs: ExperimentInputs, task: SupervisedTask, system: str, regime: Regime, seed: int, *, joined: bool = False
 ) -> float:
-    """The score, times 100, of the epoch that was best on the held-out part. It is kept in the folder `work`.
+    """Return the score, times 100, of the epoch that was best on the held-out part. It is kept in the folder `work`.
 
     joined: with Bowman's layers, in place of the head that compares.
     """
@@ -242,30 +241,29 @@ def scored_head(
     values = [task.digest, origin, regime, settings.model_dump(mode="json")]
     key = key_of(values)
     path = inputs.work / "heads" / f"{task.name}-{slug_of(system)}-{regime}-{seed}-{key}.json"
-    if path.is_file():
-        return float(orjson.loads(path.read_bytes())["score"])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    encoder, corpus = _start(inputs, task, system, regime, seed)
-    checkpoint = path.with_suffix(".pt")
-    learned, held_out, scored = _examples(task)
-    head = new_head(task.sides, encoder.dimension, task.width, settings)
-    objective = HeadObjective(corpus, learned, task.targets(task.learned), head, settings)
-    selection = Selection(
-        lambda encoder: task.score(objective.probabilities(encoder, held_out), task.held_out), objective.steps_per_epoch
-    )
-    trainer = Trainer(encoder, objective, choose_device("cpu"))
-    fit(trainer, checkpoint, identity=key, resume=checkpoint.is_file(), selection=selection)
-    found = {
-        "score": task.score(objective.probabilities(encoder, scored), task.scored),
-        "held out": task.score(objective.probabilities(encoder, held_out), task.held_out),
-    }
-    write_atomically(path, lambda handle: handle.write(orjson.dumps(found)))
-    checkpoint.unlink(missing_ok=True)
-    return found["score"]
+
+    def learn(checkpoint: Path) -> dict[str, float]:
+        encoder, corpus = _start(inputs, task, system, regime, seed)
+        learned, held_out, scored = _examples(task)
+        head = new_head(task.sides, encoder.dimension, task.width, settings)
+        objective = HeadObjective(corpus, learned, task.targets(task.learned), head, settings)
+
+        def score(encoder: Encoder, examples: Ints, part: LabeledPart) -> float:
+            return task.score(objective.probabilities(encoder, examples), part)
+
+        selection = Selection(lambda one: score(one, held_out, task.held_out), objective.steps_per_epoch)
+        trainer = Trainer(encoder, objective, choose_device("cpu"))
+        fit(trainer, checkpoint, identity=key, resume=checkpoint.is_file(), selection=selection)
+        return {
+            "score": score(encoder, scored, task.scored),
+            "held out": score(encoder, held_out, task.held_out),
+        }
+
+    return float(kept(path, learn)["score"])
 
 
 def averages(inputs: ExperimentInputs, texts: list[str], a: float | None = _A) -> Floats:
-    """float32[n, d]: the means of the given vectors of each text's words, weighted as SIF does, or all alike."""
+    """Return float32[n, d]: the means of the given vectors of each text's words, weighted as SIF does, or all alike."""
     tokens = [treebank_tokens(text).lower() for text in texts]
     occurring = {word for one in tokens for word in one.split()}
     words, vectors = vectors_of(inputs.vectors)
@@ -332,19 +330,19 @@ PHRASES = 10_000  # of the sentiment treebank
 
 
 def regime_of(system: str) -> Regime:
-    """How a system is learned with its head where a table has one way: SIF's vectors are fixed."""
+    """Return how a system is learned with its head where a table has one way: SIF's vectors are fixed."""
     return "features" if system == SIF else "trained"
 
 
 def mean_score(
     inputs: ExperimentInputs, task: SupervisedTask, system: str, regime: Regime, *, joined: bool = False
 ) -> float:
-    """The mean over seeds of `scored_head`."""
+    """Return the mean over seeds of `scored_head`."""
     return float(np.mean([scored_head(inputs, task, system, regime, seed, joined=joined) for seed in inputs.seeds]))
 
 
 def nb_svm_accuracy(task: SupervisedTask) -> float:
-    """Of NB-SVM, times 100, on a task of two classes."""
+    """Return the accuracy of NB-SVM, times 100, on a task of two classes."""
     learned, scored = ([text for (text,) in part.texts] for part in (task.learned, task.scored))
     return 100 * float(np.mean(nb_svm(learned, task.learned.truth > 0, scored) == (task.scored.truth > 0)))
 
@@ -353,7 +351,7 @@ _ALPHA, _BETA, _C = 1.0, 0.25, 1.0  # smoothing, the share of the SVM's own weig
 
 
 def nb_svm(texts: Sequence[str], truth: npt.NDArray[np.bool_], asked: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """What a classifier that learned `texts` says of the texts asked for; both classes occur in `truth`, bool[n].
+    """Return what a classifier that learned `texts` says of those asked for; both classes occur in `truth`, bool[n].
 
     f are the binary indicators of a text's unigrams and bigrams, r = log(p / ||p||_1) - log(q / ||q||_1) with p = 1 +
     the sum of f over the texts of the class, q over the others. A linear SVM learns f * r; its weights w become
@@ -370,7 +368,7 @@ def nb_svm(texts: Sequence[str], truth: npt.NDArray[np.bool_], asked: Sequence[s
 
 
 def linear_svm(features: Any, truth: npt.NDArray[np.bool_]) -> tuple[Doubles, float]:
-    """Weights float64[d] and bias that minimize (||w||^2 + bias^2) / 2 + C * sum of max(0, 1 - y (x w + bias))^2.
+    """Return weights float64[d] and bias with the least (||w||^2 + bias^2) / 2 + C sum of max(0, 1 - y (x w + bias))^2.
 
     features: sparse float64[n, d]. It is LIBLINEAR's L2-regularised L2-loss SVM, which the paper has.
     """

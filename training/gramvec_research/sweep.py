@@ -12,6 +12,7 @@ import orjson
 
 from gramvec.errors import InputError
 from gramvec_training.config import Config, parse_config
+from gramvec_training.evaluate.report import aligned
 from gramvec_training.evaluate.similarity import find_sets
 
 # CHARAGRAM, Table 5: n-grams of these orders, and of each order the k most frequent.
@@ -37,7 +38,7 @@ class SweepCell:
 
 
 def ngram_cells(config: Config, orders: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> list[SweepCell]:
-    """A cell for each number of n-grams of each order (rows) and each set of orders (columns), as in Table 5."""
+    """Return a cell for each number of n-grams of each order (rows) and each set of orders (columns), as in Table 5."""
     _check(config)
     if config.training is None or not config.features.orders:
         raise InputError("only a config with [training] and features.orders can vary its n-grams; [sif] varies a")
@@ -51,7 +52,7 @@ def ngram_cells(config: Config, orders: Sequence[tuple[int, ...]], sizes: Sequen
 
 
 def sif_cells(config: Config, values: Sequence[float]) -> list[SweepCell]:
-    """A cell for each value of a. A run that the config names is beside the sweep's folder, not inside."""
+    """Return a cell for each value of a. A run that the config names is beside the sweep's folder, not inside."""
     _check(config)
     if config.sif is None:
         raise InputError("only a config with [sif] can vary a; [training] varies its n-grams")
@@ -81,7 +82,7 @@ def check_mean(names: Sequence[str], config: Config, data: Path) -> None:
 
 
 def result(cell: SweepCell, record: dict[str, Any], mean_of: Sequence[str] = ()) -> dict[str, Any]:
-    """What a finished run says for its cell, for JSON: rows, seconds, and Pearson and Spearman times 100.
+    """Return what a finished run says for its cell, for JSON: rows, seconds, and Pearson and Spearman times 100.
 
     `tasks`: task -> mean over its sets. `mean`: over all sets of the tasks, or the single task/set, that `mean_of`
     names, by default of all tasks; Table 5 of CHARAGRAM has the sets of sentences, or one set of words, and no other.
@@ -111,12 +112,12 @@ def result(cell: SweepCell, record: dict[str, Any], mean_of: Sequence[str] = ())
 
 
 def to_json(results: Sequence[dict[str, Any]]) -> bytes:
-    """The results as indented JSON."""
+    """Return the results as indented JSON."""
     return orjson.dumps({"results": results}, option=orjson.OPT_INDENT_2) + b"\n"
 
 
 def tables(results: Sequence[dict[str, Any]]) -> str:
-    """A text table, Pearson/Spearman, of each task and of the mean; a sweep of one setting is a single table."""
+    """Return a text table, Pearson/Spearman, of each task and of the mean; a sweep of one setting is a single table."""
     named = results[0]["mean_of"]
     mean = "all" if named == sorted(results[0]["tasks"]) else f"mean of {', '.join(named)}"
     tasks = [*results[0]["tasks"], mean]
@@ -124,10 +125,10 @@ def tables(results: Sequence[dict[str, Any]]) -> str:
     rows = list(dict.fromkeys(one["row"] for one in results))
     if columns == [""]:
         by_row = {one["row"]: one for one in results}
-        return _table("a", tasks, [[row, *(_score(by_row[row], task) for task in tasks)] for row in rows])
+        return aligned([["a", *tasks], *([row, *(_score(by_row[row], task) for task in tasks)] for row in rows)])
     cells = {(one["row"], one["column"]): one for one in results}
     return "\n\n".join(
-        _table(task, columns, [[row, *(_score(cells[row, column], task) for column in columns)] for row in rows])
+        aligned([[task, *columns], *([row, *(_score(cells[row, one], task) for one in columns)] for row in rows)])
         for task in tasks
     )
 
@@ -135,12 +136,3 @@ def tables(results: Sequence[dict[str, Any]]) -> str:
 def _score(one: dict[str, Any], task: str) -> str:
     score = one["tasks"].get(task, one["mean"])
     return f"{score['pearson']:.1f}/{score['spearman']:.1f}"
-
-
-def _table(corner: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [[corner, *columns], *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))])
-        for line in lines
-    )

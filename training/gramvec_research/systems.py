@@ -75,7 +75,7 @@ SYSTEMS = (*OF_WORDS, *_OF_CHARACTERS)
 
 
 def settings_of(system: str, inputs: ExperimentInputs) -> RunSettings:
-    """The config of a system, without seed and development sets."""
+    """Return the config of a system, without seed and development sets."""
     if system in _OF_CHARACTERS:
         kind, features, encoder, changes = _OF_CHARACTERS[system]
         model: dict[str, Any] = {"kind": kind, "dimension": _WIDE}
@@ -89,7 +89,7 @@ def settings_of(system: str, inputs: ExperimentInputs) -> RunSettings:
 
 
 def learned_system(inputs: ExperimentInputs, system: str, seed: int) -> tuple[Path, dict[str, Any]]:
-    """The run of a system with a seed, and its record."""
+    """Return the run of a system with a seed, and its record."""
     return learned(inputs, slug_of(system), settings_of(system, inputs), seed)
 
 
@@ -113,7 +113,7 @@ _AHEAD, _TOGETHER = 2.0, 3.0
 
 
 def all_systems(inputs: ExperimentInputs) -> ResultTable:
-    """Each system's Pearson, mean over seeds, on each task, and on pairs like those of training."""
+    """Score each system, mean over seeds, on each task, and on pairs like those of training."""
     start = SetWords(inputs.vectors, inputs.sets).score()
     found: dict[str, list[dict[str, float]]] = {START: [start]}
     for system in SYSTEMS:
@@ -208,7 +208,7 @@ SetScores = dict[str, float]
 
 
 def set_by_set(inputs: ExperimentInputs) -> ResultTable:
-    """Of each set the Pearson of some systems, mean over seeds, which of all is best, and the paper's values."""
+    """Score some systems on each set, mean over seeds, and say which of all is best, and the paper's values."""
     found = scores_of_sets(inputs)
     rows: list[ResultRow] = []
     for name in found[START]:
@@ -232,12 +232,12 @@ def set_by_set(inputs: ExperimentInputs) -> ResultTable:
 
 
 def official_75(task: str, name: str) -> float | None:
-    """What a quarter of the official systems reached or passed on a set, where the paper has it."""
+    """Return what a quarter of the official systems reached or passed on a set, where the paper has it."""
     return _PAPER_SETS[name][1] if task == _PAPER_TASK and name in _PAPER_SETS else None
 
 
 def scores_of_sets(inputs: ExperimentInputs) -> dict[str, SetScores]:
-    """System -> task/set -> Pearson times 100, mean over seeds; NaN where it is undefined."""
+    """Return each system's Pearson times 100 on each task/set, mean over seeds; NaN where it is undefined."""
     words = SetWords(inputs.vectors, inputs.sets)
     weights = words.sif(read_frequencies(inputs.frequencies[0]))
     found = {
@@ -268,7 +268,7 @@ _CLAIMED = (
 
 
 def set_wins(inputs: ExperimentInputs) -> ResultTable:
-    """Of each system on how many sets its Pearson, mean over seeds, is above each other one's; and a task's wins."""
+    """Count on how many sets each system's Pearson, mean over seeds, is above each other one's; and a task's wins."""
     found = scores_of_sets(inputs)
     tasks = list(dict.fromkeys(name.partition("/")[0] for name in found[START]))
     rows: list[ResultRow] = []
@@ -284,7 +284,7 @@ def set_wins(inputs: ExperimentInputs) -> ResultTable:
 
 
 def wins(mine: Mapping[str, float], other: Mapping[str, float], sets: list[str] | None = None) -> list[str]:
-    """The sets on which a score is above the other's; equal ones, or undefined, are nobody's."""
+    """Return the sets on which a score is above the other's; equal ones, or undefined, are nobody's."""
     return [name for name in (mine if sets is None else sets) if mine[name] > other[name]]
 
 
@@ -321,7 +321,7 @@ def binned(
     number: _Numbered,
     compared: Sequence[str] = COMPARED,
 ) -> tuple[tuple[ResultRow, ...], Mapping[str, Mapping[str, float]]]:
-    """Rows, and of each system the score, mean over seeds, of each bin with enough pairs."""
+    """Return rows, and of each system the score, mean over seeds, of each bin with enough pairs."""
     sets = [one for one in find_sets(inputs.sets)[0] if one.task != _NOT_STS]
     left, right = ([text for one in sets for text in getattr(one, side)] for side in ("left", "right"))
     gold = np.concatenate([one.scores for one in sets])
@@ -345,13 +345,13 @@ def binned(
 
 
 def longest(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> _Ints:
-    """int64[n]: the words of the longer text of each pair."""
+    """Return int64[n]: the words of the longer text of each pair."""
     del words
     return np.array([max(len(treebank_tokens(one).split()) for one in pair) for pair in zip(left, right, strict=True)])
 
 
 def models_of(inputs: ExperimentInputs, systems: Sequence[str]) -> dict[str, list[ScoredModel]]:
-    """Of each system the model of each seed."""
+    """Return the models of each system, one a seed."""
     return {
         system: [run_model(load_run(learned_system(inputs, system, seed)[0])) for seed in inputs.seeds]
         for system in systems

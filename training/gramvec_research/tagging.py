@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-import orjson
 import torch
 from pydantic import Field, TypeAdapter
 from torch import Tensor, nn
@@ -22,7 +21,7 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.arrays import FeatureBatch
 from gramvec_research.heads import ShuffledObjective
-from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable, key_of, listed, slug_of
+from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable, kept, key_of, listed, slug_of
 from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, orders_spelt
 from gramvec_training.data.corpus import Corpus, Featurize, TrainingBatch
 from gramvec_training.data.vocabulary import build_vocabulary
@@ -34,7 +33,7 @@ from gramvec_training.fit.trainer import Trainer, choose_device, settle
 from gramvec_training.objectives.base import Examples, moved
 from gramvec_training.readers.lines import near, numbered_lines
 from gramvec_training.sections import Decay, EncoderSettings, Optimizer, Penalty, Positive, PositiveCount, Schedule
-from gramvec_training.shared import Ids, Ints, write_atomically
+from gramvec_training.shared import Ids, Ints
 
 
 class Tagging(Schedule):
@@ -68,7 +67,7 @@ class TaggedSentence(NamedTuple):
 
 
 def read_tagged(path: Path, *, column: TagColumn = "xpos") -> list[TaggedSentence]:
-    """The sentences of a file, plain or gzip, in which an empty line ends each.
+    """Read the sentences of a file, plain or gzip, in which an empty line ends each.
 
     A line is of CoNLL-U (ten columns with tabs between, of which `column` is the tag: "xpos" of the treebank, "upos"
     universal), or a word, a tab and a tag. Comments, tokens of several words ("1-2") and empty nodes ("1.1") are left
@@ -151,7 +150,7 @@ class Tagger(nn.Module):
         self.outer_bias = nn.Parameter(torch.zeros(tags))  # [tags]
 
     def forward(self, vectors: Tensor, words: Tensor, offsets: Tensor) -> Tensor:
-        """Logits float32[m, tags] of sentences that begin at `offsets` [n + 1].
+        """Return logits float32[m, tags] of sentences that begin at `offsets` [n + 1].
 
         vectors: float32[u, d] of the distinct words; words: int[m], of each place which of them it has.
         """
@@ -181,7 +180,7 @@ class TaggingObjective(ShuffledObjective):
         self._rows = np.arange(rows)
 
     def examples_at(self, step: int) -> TaggedExamples:
-        """The sentences of a step, and their distinct words with all rows of the table."""
+        """Return the sentences of a step, and their distinct words with all rows of the table."""
         chosen = self.numbers_at(step)
         sentences = self._learned.words.batch(chosen)
         ids, offsets = self._corpus.cut(sentences.rows)
@@ -190,7 +189,7 @@ class TaggingObjective(ShuffledObjective):
         return TaggedExamples(step, batch, len(chosen), tags, sentences.ids, sentences.offsets)
 
     def loss(self, vectors: Tensor, examples: Examples) -> Tensor:
-        """Mean over the words of -log p(tag)."""
+        """Return the mean over the words of -log p(tag)."""
         assert isinstance(examples, TaggedExamples)
         assert examples.targets is not None
         words, offsets, tags = (
@@ -199,12 +198,12 @@ class TaggingObjective(ShuffledObjective):
         return functional.cross_entropy(self.tagger(vectors, words, offsets), tags.long())
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """The tagger's."""
+        """Return the tagger's parameters."""
         return {f"tagger.{name}": parameter for name, parameter in self.tagger.named_parameters()}
 
     @torch.no_grad()
     def tags(self, encoder: Encoder, sentences: Sentences) -> Ints:
-        """int64[m]: the likeliest tag of each word of other sentences of the corpus."""
+        """Return int64[m]: the likeliest tag of each word of other sentences of the corpus."""
         device = encoder.table.device
         distinct, numbers = np.unique(sentences.words.ids.astype(np.int64), return_inverse=True)
         parts = []
@@ -221,7 +220,7 @@ class TaggingObjective(ShuffledObjective):
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     def accuracy(self, encoder: Encoder, sentences: Sentences) -> float:
-        """Times 100: the share of words whose likeliest tag is theirs. One with a tag that was not learned is wrong."""
+        """Return, times 100, the share of words whose likeliest tag is theirs; a tag that was not learned is wrong."""
         return 100 * float(np.mean(self.tags(encoder, sentences) == sentences.tags.ids))
 
 
@@ -239,11 +238,11 @@ class Treebank:
 
     @functools.cached_property
     def digest(self) -> str:
-        """16 hex digits over all of it."""
+        """Return 16 hex digits over all of it."""
         return hashlib.sha256(repr((self.learned, self.held_out, self.scored, self.other)).encode()).hexdigest()[:16]
 
     def commonest(self, sentences: Sequence[TaggedSentence]) -> float:
-        """Accuracy, times 100, of the tag that each word had most often; of an unknown word the commonest of all."""
+        """Return the accuracy, times 100, of each word's commonest tag; of an unknown word the commonest of all."""
         counts: dict[str, Counter[str]] = {}
         for one in self.learned:
             for word, tag in zip(one.words, one.tags, strict=True):
@@ -256,7 +255,7 @@ class Treebank:
 
 @functools.lru_cache(1)
 def treebank(folder: Path) -> Treebank:
-    """The parts of a folder of Universal Dependencies, which end in train, dev and test, and wsj_sample.tsv beside.
+    """Read a folder of Universal Dependencies, files that end in train, dev and test, and wsj_sample.tsv beside.
 
     Raises InputError where there is not one file of each part.
     """
@@ -274,7 +273,7 @@ def _part(folder: Path, name: str) -> list[TaggedSentence]:
 
 
 def tagged(inputs: ExperimentInputs) -> Treebank:
-    """The treebank of the inputs. Raises InputError where they have none."""
+    """Return the treebank of the inputs. Raises InputError where they have none."""
     if inputs.tagged is None:
         raise InputError("this experiment learns taggers: give --tagged, a folder of a treebank in CoNLL-U")
     return treebank(inputs.tagged)
@@ -300,7 +299,7 @@ class WordEncoding:
 
     @property
     def characters(self) -> bool:
-        """Whether it reads single characters in their order."""
+        """Return whether it reads single characters in their order."""
         return self.orders == (1,)
 
 
@@ -324,23 +323,17 @@ ENCODINGS = {
 
 
 def sized(each: int, orders: tuple[int, ...]) -> WordEncoding:
-    """CHARAGRAM with so many n-grams of each order, the most frequent, without L2 (Table 5)."""
+    """Return CHARAGRAM with so many n-grams of each order, the most frequent, without L2 (Table 5)."""
     return WordEncoding(_BAG, 0.0, orders, each=each)
 
 
 def learned_tagger(inputs: ExperimentInputs, name: str, encoding: WordEncoding, epochs: int, seed: int) -> Accuracies:
-    """What a tagger comes to that learns for so many epochs. It is kept in the folder `work`."""
+    """Return what a tagger comes to that learns for so many epochs. It is kept in the folder `work`."""
     trees = tagged(inputs)
     settings = Tagging(epochs=epochs, seed=seed, l2=encoding.l2, l2_composition=encoding.l2, l2_head=encoding.l2)
     key = key_of([trees.digest, asdict(encoding), settings.model_dump(mode="json")])
     path = inputs.work / "taggers" / f"{slug_of(name)}-{seed}-{key}.json"
-    if path.is_file():
-        return Accuracies(**orjson.loads(path.read_bytes()))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    found = _learned(trees, encoding, settings, path.with_suffix(".pt"), key)
-    write_atomically(path, lambda handle: handle.write(orjson.dumps(asdict(found))))
-    path.with_suffix(".pt").unlink(missing_ok=True)
-    return found
+    return Accuracies(**kept(path, lambda checkpoint: asdict(_learned(trees, encoding, settings, checkpoint, key))))
 
 
 def _learned(trees: Treebank, encoding: WordEncoding, settings: Tagging, checkpoint: Path, key: str) -> Accuracies:
@@ -377,7 +370,7 @@ def _first_rows(rows: int, encoding: WordEncoding, generator: torch.Generator) -
 
 
 def _features(learned: Sequence[TaggedSentence], encoding: WordEncoding) -> tuple[Featurize, int]:
-    """What makes rows of words, and how many rows there are, from the words of all places that are learned from."""
+    """Return what makes rows of words, and how many rows, from the words of all places that are learned from."""
     spec = FeatureSpec(orders=encoding.orders, lowercase=not encoding.characters)
     places = [word for one in learned for word in one.words]
     vocabulary = build_vocabulary(places, spec, min_count=encoding.min_count, max_ngrams_each=encoding.each)
@@ -388,7 +381,7 @@ def _features(learned: Sequence[TaggedSentence], encoding: WordEncoding) -> tupl
 
 
 def with_capitals(featurize: Featurize, row: int, words: Sequence[str]) -> FeatureBatch:
-    """The features of words, and behind them this row of those that have a capital."""
+    """Return the features of words, and behind them this row of those that have a capital."""
     found = featurize(words)
     capital = np.array([any(letter.isupper() for letter in word) for word in words], bool)
     ids = np.insert(found.ids, found.offsets[1:][capital], row)
@@ -411,7 +404,7 @@ _SOON = 2  # epochs after which CHARAGRAM is above what the others are after as 
 
 
 def tagging_accuracies(inputs: ExperimentInputs) -> ResultTable:
-    """Table 4: accuracy of the epoch that was best on the held-out part, mean over seeds."""
+    """Make Table 4: accuracy of the epoch that was best on the held-out part, mean over seeds."""
     trees = tagged(inputs)
     found = {name: _learned_tagging(inputs, name) for name in ENCODINGS}
     rows: list[ResultRow] = []
@@ -446,7 +439,7 @@ def tagging_accuracies(inputs: ExperimentInputs) -> ResultTable:
 
 
 def tagging_curves(inputs: ExperimentInputs) -> ResultTable:
-    """Figure 1, tagging: accuracy on the held-out part after each of the first epochs, mean over seeds."""
+    """Make Figure 1, tagging: accuracy on the held-out part after each of the first epochs, mean over seeds."""
     found: dict[str, list[float]] = {
         name: np.mean([one.curve for one in _learned_tagging(inputs, name)], axis=0).tolist() for name in ENCODINGS
     }
@@ -493,7 +486,7 @@ _FEW = 1.5  # points: what 100 n-grams cost
 
 
 def tagging_by_ngrams(inputs: ExperimentInputs) -> ResultTable:
-    """Accuracy on the held-out part after the last epoch, mean over seeds."""
+    """Make Table 5, tagging: accuracy on the held-out part after the last epoch, mean over seeds."""
     scores: dict[int, list[float]] = {}
     for size in TABLE_5_SIZES:
         scores[size] = []

@@ -46,7 +46,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def treebank_tokens(text: str) -> str:
-    """The tokens of a text with a space between them; "" for white space alone. Case stays."""
+    """Return the tokens of a text with a space between them; "" for white space alone. Case stays."""
     text = text.translate(_QUOTES)
     for pattern, tokens in _RULES:
         text = pattern.sub(tokens, text)
@@ -117,7 +117,7 @@ def _number(texts: Iterable[Sequence[str]], file: IO[bytes]) -> dict[str, int]:
 
 
 def _blocks(file: IO[bytes], overlap: int) -> Iterator[tuple[_Numbers, int]]:
-    """The numbers in blocks, each but the first behind the last `overlap` of those before, and how many these are."""
+    """Yield the numbers in blocks, each behind the last `overlap` of those before, and how many these are."""
     file.seek(0)
     before = np.zeros(0, np.int32)
     while len(new := np.frombuffer(file.read(4 * _BLOCK), np.int32)):
@@ -140,7 +140,7 @@ def _add_pairs(pairs: Floats, numbers: _Numbers, begin: int, window: int) -> Non
 
 
 def _add_transposed(pairs: Floats, block: int = 1024) -> None:
-    """The matrix and its transpose, added in place."""
+    """Add the transpose of the matrix to it, in place."""
     for i in range(0, len(pairs), block):
         for j in range(i, len(pairs), block):
             upper = pairs[i : i + block, j : j + block] + pairs[j : j + block, i : i + block].T
@@ -164,7 +164,7 @@ class SquaredNorm:
 
 
 def squared_norm_vectors(pairs: Floats, settings: SquaredNorm) -> tuple[Floats, list[float]]:
-    """Vectors float32[n, d] of a symmetric matrix of counts float32[n, n], and the mean loss of each epoch.
+    """Learn vectors float32[n, d] of symmetric counts float32[n, n]; return them and each epoch's mean loss.
 
     The same seed and number of torch's threads give the same bytes. Beside the matrix memory has some blocks of it.
     """
@@ -191,7 +191,7 @@ def squared_norm_vectors(pairs: Floats, settings: SquaredNorm) -> tuple[Floats, 
 def squared_norm(
     counts: Tensor, rows: Tensor, vectors: Tensor, constant: Tensor, most: float
 ) -> tuple[float, Tensor, Tensor]:
-    """The mean loss over a block of rows of the matrix, float32[r, n], weighed by f, and its gradients.
+    """Return the mean loss over a block of rows of the matrix, float32[r, n], weighed by f, and its gradients.
 
     rows: int64[r], the block's words. The gradients are those of the vectors, float32[n, d], and of C, float32[1].
     """
@@ -241,7 +241,7 @@ def save_vectors(path: Path, words: Sequence[str], vectors: Floats) -> None:
 
 
 def learn_word_vectors(paths: Sequence[Path], counting: Counting, settings: SquaredNorm) -> WordVectors:
-    """Vectors of the words of text files, one text a line, plain or gzip. On one core, so that all have the same bytes.
+    """Learn vectors of the words of text files, a text a line, plain or gzip; on one core, so that all have one result.
 
     Raises InputError for a missing file, or where fewer than two words are frequent enough.
     """
@@ -260,7 +260,7 @@ def learn_word_vectors(paths: Sequence[Path], counting: Counting, settings: Squa
 
 
 def tokens_of(paths: Iterable[Path], *, tokenised: bool) -> Iterator[list[str]]:
-    """The lower-cased tokens of each text."""
+    """Yield the lower-cased tokens of each text."""
     for path in paths:
         for text in read_texts(path):
             yield (text if tokenised else treebank_tokens(text)).lower().split()

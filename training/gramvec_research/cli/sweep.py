@@ -27,7 +27,7 @@ class _Numbers(click.ParamType):  # type: ignore[type-arg]
         self._kind = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The numbers as a tuple, in the order given."""
+        """Return the numbers as a tuple, in the order given."""
         try:
             numbers = tuple(dict.fromkeys(self._kind(one) for one in value.split(",")))
         except ValueError:
@@ -119,7 +119,7 @@ def _check_way(folder: Path, cells: list[SweepCell], *, resume: bool, overwrite:
 
 
 def _record(folder: Path, config: Config, data: Path, command: str, how: How, *, overwrite: bool) -> dict[str, Any]:
-    """The record of a cell's run, which is begun, continued, or finished already."""
+    """Return the record of a cell's run, which is begun, continued, or finished already."""
     from gramvec_training.runs import run_dir
 
     if overwrite or not folder.exists() or not any(folder.iterdir()):
