@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from starlette.types import Receive, Scope, Send
 
+from conftest import MODELS
 from gramvec.features.spec import FeatureSpec
 from gramvec.server.app import Application, create_app
 from gramvec.server.settings import Settings
 from gramvec.text.vocabulary import Entry, Vocabulary
-from http_support import RunningServer, post_bytes, running_app, until
+from http_support import RunningServer, post_bytes, running_app, served_process, serves, until
 from training_support import export_table
 
 TEXT = b'{"inputs": "a fast car"}'
@@ -45,6 +46,22 @@ def closing(sent: bytes) -> bytes:
 
 
 LAST = closing(NORMAL)
+
+
+class Served(NamedTuple):
+    """A process that serves: its id, and where."""
+
+    process: int
+    at: RunningServer
+
+
+@contextmanager
+def served_model(name: str) -> Iterator[Served]:
+    """`gramvec serve` of a shipped model, ready, and alive to the end."""
+    with served_process("--model", str(MODELS / name), "--device", "cpu") as (process, port):
+        until(lambda: serves(port))
+        yield Served(process.pid, RunningServer(None, port))  # type: ignore[arg-type]
+        assert process.poll() is None
 
 
 def descriptors(process: int | str = "self") -> int:

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from conftest import MODELS
-from http_support import PATIENCE, RunningServer, post_bytes, served_process, until
+from http_support import PATIENCE, RunningServer, post_bytes
 from reliability.support import (
     LAST,
+    Served,
     Wire,
     answers,
     ask,
@@ -29,6 +29,7 @@ from reliability.support import (
     received,
     resident,
     send_as_far_as_taken,
+    served_model,
 )
 
 pytestmark = pytest.mark.slow
@@ -41,24 +42,13 @@ HEALTH_SECONDS = 0.5
 BODY_ROOM = 4 * LIMIT
 
 
-class Server:
-    """A served process."""
-
-    def __init__(self, process: int, port: int) -> None:
-        self.process = process
-        self.at = RunningServer(None, port)  # type: ignore[arg-type]
-
-
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with served_process("--model", str(MODELS / "gramvec-en"), "--device", "cpu") as (process, port):
-        until(lambda: httpx.get(f"http://127.0.0.1:{port}/ready").status_code == 200)
-        found = Server(process.pid, port)
+def server() -> Iterator[Served]:
+    with served_model("gramvec-en") as found:
         assert is_normal(ask(found.at, LAST)[0])
         explained = b'{"inputs": {"source_sentence": "a", "target_sentence": "b"}}'
         assert ask(found.at, closing(post_bytes(explained, path="/explain")))[0].status == 200
         yield found
-        assert process.poll() is None
 
 
 class Health:
@@ -98,7 +88,7 @@ class Health:
 
 
 @contextmanager
-def bounded(server: Server, room: int) -> Iterator[None]:
+def bounded(server: Served, room: int) -> Iterator[None]:
     """/health is answered throughout, and memory grows by so many bytes at most."""
     with Health(server.at) as alone:
         time.sleep(0.5)  # what it takes on this machine, as busy as it is
@@ -175,7 +165,7 @@ LARGE: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
 
 @once_of_three
 @pytest.mark.parametrize("case", LARGE)
-def test_a_body_that_is_full_of_what_is_wrong(server: Server, case: str) -> None:
+def test_a_body_that_is_full_of_what_is_wrong(server: Served, case: str) -> None:
     path, body, status, words = LARGE[case]
     sent = closing(post_bytes(body(), path=path))
     with bounded(server, BODY_ROOM):
@@ -203,7 +193,7 @@ MARKS = "\u0301" * 32_000 + "\u0323" * 32_000
     ],
     ids=["one", "many", "tibetan", "openai", "sparse", "rerank", "match", "explain"],
 )
-def test_texts_of_combining_marks(server: Server, path: str, body: object) -> None:
+def test_texts_of_combining_marks(server: Served, path: str, body: object) -> None:
     sent = closing(post_bytes(json.dumps(body, ensure_ascii=False).encode(), path=path))
     with bounded(server, 250 * MB if path == "/match" else 64 * MB):
         (answer,) = ask(server.at, sent)
@@ -212,7 +202,7 @@ def test_texts_of_combining_marks(server: Server, path: str, body: object) -> No
 
 @once_of_three
 @pytest.mark.parametrize("letters", ["ab", "abcdefghijkl"])
-def test_the_largest_match_of_texts_that_share_all(server: Server, letters: str) -> None:
+def test_the_largest_match_of_texts_that_share_all(server: Served, letters: str) -> None:
     pytest.importorskip("sparse_dot_topn", reason="SciPy is not installed: pip install '.[match]'")
     made = random.Random(letters)
     texts = ["".join(made.choices(letters, k=245)) for _ in range(2_000)]
@@ -228,7 +218,7 @@ HEAD = b"POST /embed HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n"
 CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
 
 
-def flood(server: Server, begin: bytes, piece: bytes, size: int) -> list[Wire]:
+def flood(server: Served, begin: bytes, piece: bytes, size: int) -> list[Wire]:
     """What comes back to so many bytes, sent as far as they are taken."""
     with server.at.connect() as connection:
         send_as_far_as_taken(connection, begin)
@@ -249,7 +239,7 @@ def flood(server: Server, begin: bytes, piece: bytes, size: int) -> list[Wire]:
     ],
     ids=["trailer", "extension", "trailer behind an answer", "lines", "a line"],
 )
-def test_what_does_not_end(server: Server, begin: bytes, piece: bytes) -> None:
+def test_what_does_not_end(server: Served, begin: bytes, piece: bytes) -> None:
     with bounded(server, 16 * MB):
         found = flood(server, begin, piece, 60 * MB)
     assert [answer.status for answer in found] in ([431], [404])
@@ -257,7 +247,7 @@ def test_what_does_not_end(server: Server, begin: bytes, piece: bytes) -> None:
 
 @once_of_three
 @pytest.mark.parametrize("line", [b"a:\r\n" * 90, b"x: " + b"y" * 60_000], ids=["lines", "a line"])
-def test_a_thousand_heads_that_do_not_end(server: Server, line: bytes) -> None:
+def test_a_thousand_heads_that_do_not_end(server: Served, line: bytes) -> None:
     with bounded(server, 64 * MB):
         connections = [server.at.connect() for _ in range(1_000)]
         for connection in connections:
@@ -268,7 +258,7 @@ def test_a_thousand_heads_that_do_not_end(server: Server, line: bytes) -> None:
 
 
 @once_of_three
-def test_heads_that_do_not_end_leave_room_for_short_ones(server: Server) -> None:
+def test_heads_that_do_not_end_leave_room_for_short_ones(server: Served) -> None:
     """Those that hold much are sent away once all of them hold too much; who holds little is never counted."""
     connections = [server.at.connect() for _ in range(400)]
     try:
@@ -289,7 +279,7 @@ def test_heads_that_do_not_end_leave_room_for_short_ones(server: Server) -> None
 
 
 @once_of_three
-def test_chunks_of_a_byte(server: Server) -> None:
+def test_chunks_of_a_byte(server: Served) -> None:
     body = b'{"inputs": "' + b"x" * 500_000 + b'", "truncate": true}'
     sent = closing(CHUNKED.replace(b"host: t", b"host: test")) + b"".join(b"1\r\n%c\r\n" % one for one in body)
     with bounded(server, 16 * MB):
@@ -298,7 +288,7 @@ def test_chunks_of_a_byte(server: Server) -> None:
 
 
 @once_of_three
-def test_requests_sent_ahead(server: Server) -> None:
+def test_requests_sent_ahead(server: Served) -> None:
     """Ten thousand in one piece take a turn each, and no more memory than their bytes."""
     short = b"GET /health HTTP/1.1\r\nhost:\r\n\r\n"
     with bounded(server, 16 * MB), server.at.connect() as connection:
@@ -316,7 +306,7 @@ def best_of_all(texts: int) -> bytes:
 
 
 @once_of_three
-def test_the_best_of_a_million_scores_take_what_they_reserve(server: Server) -> None:
+def test_the_best_of_a_million_scores_take_what_they_reserve(server: Served) -> None:
     sent = best_of_all(1_024)
     ask(server.at, sent)  # what the C library keeps of it, it keeps the first time
     with bounded(server, 96 * MB):
@@ -326,7 +316,7 @@ def test_the_best_of_a_million_scores_take_what_they_reserve(server: Server) -> 
 
 
 @once_of_three
-def test_a_million_sparse_entries_take_what_they_reserve(server: Server) -> None:
+def test_a_million_sparse_entries_take_what_they_reserve(server: Served) -> None:
     numbers = random.Random(0)
     texts = ["".join(map(chr, numbers.choices(range(0x4E00, 0x9000), k=50_000))) for _ in range(10)]
     sent = closing(post_bytes(json.dumps({"inputs": texts}).encode(), path="/embed_sparse"))
@@ -337,7 +327,7 @@ def test_a_million_sparse_entries_take_what_they_reserve(server: Server) -> None
 
 
 @once_of_three
-def test_six_at_once_are_refused_before_they_take_more_than_all_may(server: Server) -> None:
+def test_six_at_once_are_refused_before_they_take_more_than_all_may(server: Served) -> None:
     sent = best_of_all(1_024)
     found: list[Wire] = []
     with bounded(server, 256 * MB):
@@ -351,7 +341,7 @@ def test_six_at_once_are_refused_before_they_take_more_than_all_may(server: Serv
     assert set(statuses) <= {200, 429}
 
 
-def test_a_body_that_half_closes_its_connection_is_answered(server: Server) -> None:
+def test_a_body_that_half_closes_its_connection_is_answered(server: Served) -> None:
     body = json.dumps({"inputs": ["some text of a length " * 20] * 2_000}).encode()
     with server.at.connect() as connection:
         connection.sendall(post_bytes(body))

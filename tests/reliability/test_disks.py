@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -62,6 +63,16 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+def failure(*command: str | Path, first: Callable[[], None] | None = None, stdout: Any = subprocess.PIPE) -> str:
+    """The last line on stderr of a command that fails with a sentence; the process calls `first` before."""
+    result = subprocess.run(
+        command, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=2 * PATIENCE, preexec_fn=first
+    )
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    return result.stderr.splitlines()[-1]
+
+
 @pytest.mark.parametrize("name", ["vectors.npy", "vectors.jsonl"])
 def test_embed_onto_a_full_disk_leaves_what_was_there(
     small_disk: tuple[Path, Callable[[], None]], lines: Path, name: str
@@ -69,33 +80,17 @@ def test_embed_onto_a_full_disk_leaves_what_was_there(
     folder, first = small_disk
     output = folder / name
     output.write_bytes(b"the results of yesterday")
-    result = subprocess.run(
-        [GRAMVEC, "embed", str(lines), "-o", str(output), "--model", str(MODEL)],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        preexec_fn=first,
-    )
-    assert result.returncode == 1
-    assert "Traceback" not in result.stderr
-    (sentence,) = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
-    assert "no part of a file was left" in sentence
+    said = failure(GRAMVEC, "embed", lines, "-o", output, "--model", MODEL, first=first)
+    assert said.startswith("Error: ")
+    assert "no part of a file was left" in said
     assert output.read_bytes() == b"the results of yesterday"
     assert list(folder.iterdir()) == [output]
 
 
 def test_embed_to_a_full_standard_output_is_one_sentence(lines: Path) -> None:
     with Path("/dev/full").open("wb") as full:
-        result = subprocess.run(
-            [GRAMVEC, "embed", str(lines), "--model", str(MODEL)],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=PATIENCE,
-        )
-    assert result.returncode == 1
-    assert "Traceback" not in result.stderr
-    assert [line for line in result.stderr.splitlines() if line.startswith("Error: No space left on device")]
+        said = failure(GRAMVEC, "embed", lines, "--model", MODEL, stdout=full)
+    assert said.startswith("Error: No space left on device")
 
 
 def test_embed_into_a_device_leaves_the_device(lines: Path) -> None:
@@ -142,16 +137,8 @@ def test_an_export_onto_a_full_disk_leaves_no_half_bundle(small_disk: tuple[Path
 
 def test_convert_onto_a_full_disk_is_one_sentence(small_disk: tuple[Path, Callable[[], None]]) -> None:
     folder, first = small_disk
-    result = subprocess.run(
-        [TRAIN, "convert", str(MODEL), "-o", str(folder / "model"), "--precision", "float16"],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE * 2,
-        preexec_fn=first,
-    )
-    assert result.returncode == 1
-    assert "Traceback" not in result.stderr
-    assert result.stderr.splitlines()[-1].startswith("gramvec-train: ")
+    said = failure(TRAIN, "convert", MODEL, "-o", folder / "model", "--precision", "float16", first=first)
+    assert said.startswith("gramvec-train: ")
     assert list(folder.iterdir()) == []
 
 
@@ -219,15 +206,8 @@ def test_a_log_that_cannot_be_written_stops_nothing(options: list[str]) -> None:
 
 
 def test_results_into_a_read_only_folder_are_one_sentence(read_only: Path, lines: Path) -> None:
-    result = subprocess.run(
-        [GRAMVEC, "embed", str(lines), "-o", str(read_only / "x.npy"), "--model", str(read_only / "small")],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert result.returncode == 1
-    assert "Traceback" not in result.stderr
-    assert f"{read_only / 'x.npy'}: cannot be written" in result.stderr
+    said = failure(GRAMVEC, "embed", lines, "-o", read_only / "x.npy", "--model", read_only / "small")
+    assert f"{read_only / 'x.npy'}: cannot be written" in said
 
 
 def test_a_model_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
