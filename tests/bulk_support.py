@@ -23,13 +23,13 @@ PATIENCE = 60
 
 def gramvec_command(*arguments: object, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "gramvec.cli", *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT, timeout=PATIENCE, check=False)
+    done = subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT, timeout=PATIENCE, check=False)
+    assert b"Traceback" not in done.stderr, done.stderr
+    return done
 
 
 def embed(*arguments: object, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    done = gramvec_command("embed", "--model", MODEL, *arguments, stdin=stdin)
-    assert b"Traceback" not in done.stderr, done.stderr
-    return done
+    return gramvec_command("embed", "--model", MODEL, *arguments, stdin=stdin)
 
 
 def embedded(*arguments: object, stdin: bytes = b"") -> bytes:

@@ -51,14 +51,8 @@ def records(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -
     return gramvec.Index.build(path, RECORDS, model=small, id_column="key", filters=["team", "price", "day"])
 
 
-def index_command(*arguments: object, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    done = gramvec_command(*arguments, stdin=stdin)
-    assert b"Traceback" not in done.stderr, done.stderr
-    return done
-
-
 def refused(*arguments: object, code: int = 1) -> str:
-    done = index_command(*arguments)
+    done = gramvec_command(*arguments)
     assert done.returncode == code, done
     return done.stderr.decode()
 
@@ -366,7 +360,7 @@ def test_a_killed_build_is_resumed_to_the_same_answers(tmp_path: Path, small: gr
     assert "its build was not finished" in refused("search", tmp_path / "x", "parcel")
     common = ("-o", tmp_path / "x", "-m", MODEL)
     assert "made with another" in refused("index", "build", source, *common, "--resume")
-    done = index_command("index", "build", source, *common, "--id", "key", "--resume")
+    done = gramvec_command("index", "build", source, *common, "--id", "key", "--resume")
     assert done.returncode == 0, done.stderr
     index = gramvec.Index(tmp_path / "x", model=small)
     plain = gramvec.Index.build(
@@ -534,7 +528,7 @@ def test_a_record_that_is_nested_too_deeply_is_never_kept(tmp_path: Path, small:
         gramvec.Index.build(tmp_path / "x", ["fine", {"text": "a", "more": deep}], model=small)
     source = tmp_path / "lines.jsonl"
     source.write_text('{"text": "fine"}\n{"text": "deep", "more": ' + "[" * 40 + "]" * 40 + "}\n")
-    done = index_command("index", "build", source, "-o", tmp_path / "x", "-m", MODEL, "--on-error", "skip")
+    done = gramvec_command("index", "build", source, "-o", tmp_path / "x", "-m", MODEL, "--on-error", "skip")
     assert done.returncode == 0, done
     assert len(gramvec.Index(tmp_path / "x")) == 1
 
@@ -574,26 +568,26 @@ def test_the_commands(tmp_path: Path) -> None:
         "11,parcel late,post,2024-06-01\n"
     )
     path = tmp_path / "tickets.index"
-    done = index_command(
+    done = gramvec_command(
         "index", "build", source, "-o", path, "--column", "subject", "--id", "number", "--filter", "team", "--filter",
         "day", "-m", MODEL,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found = index_command("search", path, "parcel", "--where", "day>=2024-02-01", "--where", "team=post", "-k", "5")
+    found = gramvec_command("search", path, "parcel", "--where", "day>=2024-02-01", "--where", "team=post", "-k", "5")
     assert [line.split("\t")[1:] for line in found.stdout.decode().splitlines()] == [
         ["11", "parcel late", "11", "post", "2024-06-01"]
     ]
     for only in ("letters", "meaning"):
-        done = index_command("search", path, "app", "--only", only, "--format", "json", "-k", "1")
+        done = gramvec_command("search", path, "app", "--only", only, "--format", "json", "-k", "1")
         assert json.loads(done.stdout)["id"] == "9"
-    info = json.loads(index_command("index", "info", path, "--json").stdout)
+    info = json.loads(gramvec_command("index", "info", path, "--json").stdout)
     assert (info["rows"], info["filters"]) == (3, ["team:text", "day:date"])
     more = tmp_path / "more.csv"
     more.write_text("number,subject,team,day\n7,found parcel,post,2024-07-01\n")
     assert "has the id 7 already" in refused("index", "add", path, more)
-    assert index_command("index", "add", path, more, "--replace").returncode == 0
-    assert index_command("index", "remove", path, "9").stderr.startswith(b"1 rows removed, 2 left")
-    found = index_command("search", path, "parcel found", "-k", "1")
+    assert gramvec_command("index", "add", path, more, "--replace").returncode == 0
+    assert gramvec_command("index", "remove", path, "9").stderr.startswith(b"1 rows removed, 2 left")
+    found = gramvec_command("search", path, "parcel found", "-k", "1")
     assert found.stdout.decode().split("\t")[2] == "found parcel"
 
 

@@ -112,23 +112,18 @@ class DedupeResult(NamedTuple):
         return roots
 
 
-class Known(NamedTuple):
-    """Rows of an input that repeat a document of an index: places of rows, the documents' ids and texts, scores."""
+class KnownRow(NamedTuple):
+    """Row of an input that repeats a document of an index: its place, the document's id and text, the score."""
 
-    rows: list[int]
-    ids: list[str]
-    texts: list[str]
-    scores: list[float]
+    row: int
+    id: str
+    text: str
+    score: float
 
-    def lines(self, found: DedupeTexts) -> Iterator[dict[str, Any]]:
-        """Yield `line`, `id` in the index, `score` and both `texts`, in order of the lines."""
-        for row, key, text, score in zip(*self, strict=True):
-            yield {
-                "line": found.numbers[row],
-                "id": key,
-                "score": score,
-                "texts": [found.different[found.of_row[row]], text],
-            }
+    def line(self, found: DedupeTexts) -> dict[str, Any]:
+        """Return `line`, `id` in the index, `score` and both `texts`."""
+        texts = [found.different[found.of_row[self.row]], self.text]
+        return {"line": found.numbers[self.row], "id": self.id, "score": self.score, "texts": texts}
 
 
 def read_texts(
@@ -156,7 +151,7 @@ def read_texts(
 
 def known_rows(
     found: DedupeTexts, index: Index, threshold: float, *, numbers: bool, words: bool, watch: Callable[[int], None]
-) -> Known:  # fmt: skip
+) -> list[KnownRow]:  # fmt: skip
     """Return the rows whose text has a score of at least `threshold` with one of its ten best documents of an index."""
     column = index.manifest.column
     snapshot = index.snapshot()
@@ -179,9 +174,7 @@ def known_rows(
             if start + text not in best or score > best[start + text][2]:
                 best[start + text] = hits[other].id, others[other], score
         watch(len(texts))
-    rows = [row for row, text in enumerate(found.of_row) if text in best]
-    held = [best[found.of_row[row]] for row in rows]
-    return Known(rows, [one[0] for one in held], [one[1] for one in held], [one[2] for one in held])
+    return [KnownRow(row, *best[text]) for row, text in enumerate(found.of_row) if text in best]
 
 
 def _refused(text: str) -> str | None:

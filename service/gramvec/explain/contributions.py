@@ -36,6 +36,8 @@ from gramvec.text.vocabulary import EntryKind
 TOP_K, MOST_PAIRS = 20, 1_000
 # Two texts of this many characters have some 10,000 features each, and 100 million pairs: half a second of a core.
 MAX_CHARACTERS = 4_096
+# Products held at a time, in float32: 16 MB.
+BLOCK = 4 * 2**20
 
 
 class Feature(NamedTuple):
@@ -175,7 +177,10 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
         TextSum.by_occlusion(text, embedder) if weights is None else TextSum.of(text, vector, embedder, weights)
         for text, vector in zip(texts, raw.vectors, strict=True)
     )
-    left, right = _side(one, other), _side(other, one)
+    left, right = (
+        Side(text.text, text.located, text.contributions_with(against), text.coverage, text.unknown_row)
+        for text, against in ((one, other), (other, one))
+    )
     total = float(one.whole @ other.whole)
     pairs = [
         Contribution(left.feature(*one.occurrence(i)), right.feature(*other.occurrence(j)), contribution)
@@ -185,14 +190,6 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     words = [WordPair(one.words[i], other.words[j], contribution) for i, j, contribution in of_words]
     rest, words_rest = (total - sum(pair.contribution for pair in some) for some in (pairs, words))
     return Explanation(score, score - total, rest, left, right, pairs, words, words_rest, by_occlusion=weights is None)
-
-
-def _side(one: TextSum, other: TextSum) -> Side:
-    return Side(one.text, one.located, one.contributions_with(other), one.coverage, one.unknown_row)
-
-
-# Products held at a time, in float32: 16 MB.
-BLOCK = 4 * 2**20
 
 
 def largest(one: Doubles, other: Doubles, k: int) -> list[tuple[int, int, float]]:

@@ -36,24 +36,21 @@ class Weights:
         self._vocabulary = None if bundle.memoised.memo is None else bundle.vocabulary
         self.bias: Floats = np.zeros(d, np.float32) if mapped.bias is None else mapped.bias
 
-    def rows(self, ids: NDArray[np.integer[Any]] | slice) -> Floats:
+    def rows(self, ids: NDArray[np.integer[Any]]) -> Floats:
         """Return what each of these features adds to a sum, float32[n, d].
 
         If the table's rows hold suffixes (see gramvec.text.suffixes), they are subtracted again.
         """
-        if isinstance(ids, slice):
-            every = np.arange(*ids.indices(len(self._table)))
-            whole: Floats = np.empty((len(every), self._table.shape[1]), np.float32)
-            # By parts: each step of a whole table's arithmetic would take another 300 MB from the system.
-            for begin in range(0, len(every), _PART_ROWS):
-                whole[begin : begin + _PART_ROWS] = self.rows(every[begin : begin + _PART_ROWS])
-            return whole
-        found = self._stored(ids)
-        if self._vocabulary is None:
-            return found
-        parents = self._parents[ids]
-        own: Floats = np.subtract(found, self._stored(parents) * (parents >= 0)[:, None], dtype=np.float32)
-        return own
+        found: Floats = np.empty((len(ids), self._table.shape[1]), np.float32)
+        # By parts: each step of a whole table's arithmetic would take another 300 MB from the system.
+        for begin in range(0, len(ids), _PART_ROWS):
+            part = ids[begin : begin + _PART_ROWS]
+            rows = self._stored(part)
+            if self._vocabulary is not None:
+                parents = self._parents[part]
+                rows = np.subtract(rows, self._stored(parents) * (parents >= 0)[:, None], dtype=np.float32)
+            found[begin : begin + _PART_ROWS] = rows
+        return found
 
     @cached_property
     def _parents(self) -> NDArray[np.int32]:
@@ -61,7 +58,7 @@ class Weights:
         memo_rows = np.full(len(self._table) - len(self._vocabulary), -1, np.int32)
         return np.append(suffix_rows(self._vocabulary), memo_rows)
 
-    def _stored(self, ids: NDArray[np.integer[Any]] | slice) -> Floats:
+    def _stored(self, ids: NDArray[np.integer[Any]]) -> Floats:
         found = np.asarray(self._table[ids], np.float32)
         if self._scales is not None:
             found = found * np.asarray(self._scales[ids])[:, None]

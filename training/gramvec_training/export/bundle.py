@@ -55,7 +55,7 @@ def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
     """
     stored = stored_of(bundle)
     weights = weights_of(bundle)
-    return weights.rows(slice(bundle.manifest.rows)), None if stored.bias is None else weights.bias
+    return weights.rows(np.arange(bundle.manifest.rows)), None if stored.bias is None else weights.bias
 
 
 def stored_of(bundle: Bundle) -> Stored:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from gramvec.cli.options import Bars, bar, printable
 from gramvec.dedupe.differences import Difference
 from gramvec.dedupe.features import NearPairs
 from gramvec.dedupe.pairs import LEAST_THRESHOLD, similar_pairs
-from gramvec.dedupe.rows import DedupeResult, DedupeTexts, Known, known_rows, read_texts, spooled, write_kept
+from gramvec.dedupe.rows import DedupeResult, DedupeTexts, KnownRow, known_rows, read_texts, spooled, write_kept
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat
@@ -121,7 +121,8 @@ def dedupe(
         if index is not None:
             with bar("comparing", len(found.different), " texts") as shown:
                 known = known_rows(found, index, threshold, numbers=numbers, words=words, watch=shown.update)
-            records, dropped = known.lines(found), np.array(known.rows, np.int64)
+            records: Iterator[dict[str, Any]] = (one.line(found) for one in known)
+            dropped = np.array([one.row for one in known], np.int64)
         else:
             most = None if by_group or (keep and not output) else max_pairs
             pairs = _compared(found, threshold, threads or cores(), most, numbers=numbers, words=words)
@@ -188,8 +189,8 @@ def _warn(found: DedupeTexts, roots: Int64s) -> None:
         )
 
 
-def _show(found: DedupeTexts, known: Known) -> None:
-    for record in islice(known.lines(found), SHOWN):
+def _show(found: DedupeTexts, known: list[KnownRow]) -> None:
+    for record in (row.line(found) for row in known[:SHOWN]):
         one, other = record["texts"]
         click.echo(f"left out, {found.unit} {record['line']}: {_short(one)}; known as {_short(other)}", err=True)
 
