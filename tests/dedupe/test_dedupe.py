@@ -63,6 +63,11 @@ def test_all_pairs_as_by_comparing_all(
     assert sum(read) == 2 * len(lines)
 
 
+def test_accents_are_no_difference() -> None:
+    left, right, scores = similar_pairs(["Crème brûlée, Łódź", "bananas", "creme brulee, lodz"], 0.85).pairs
+    assert (left.tolist(), right.tolist(), scores.tolist()) == ([0], [2], [pytest.approx(1, abs=1e-6)])
+
+
 @given(st.lists(st.text("abc 1", max_size=12), max_size=30, unique=True), st.floats(0.3, 1))
 def test_any_texts_as_by_comparing_all(texts: list[str], threshold: float) -> None:
     assert found_in(texts, threshold) == pytest.approx(brute_force(texts, threshold) if texts else {}, abs=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import gramvec
 from gramvec.lexical import letters
 from gramvec.lexical.letters import EDGE, Collection, counted, letter_scores, tokens
+from gramvec.text.characters import without_marks
 
 
 def reference_tokens(text: str) -> list[str]:
@@ -60,6 +62,29 @@ def test_spellings_of_one_text_have_the_same_tokens() -> None:
     assert sorted(analyzed(text)) == sorted(
         tokens(text).replace(EDGE, "*").replace(" ", "|").replace("*", " ").split("|")
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("Café Łódź Ångström", "Cafe Lodz Angstrom"),
+        ("cafe\u0301 NAI\u0308VE", "cafe NAIVE"),
+        ("Tiếng Việt, Straße, İzmir ıssız", "Tieng Viet, Strase, Izmir issiz"),
+        # Marks of other scripts make other letters.
+        ("が й हिन्दी ά", "が й हिन्दी ά"),
+        ("æ œ þ µ × ÷ ª", "æ œ þ µ × ÷ ª"),
+    ],
+)
+def test_latin_letters_lose_their_marks(text: str, plain: str) -> None:
+    assert without_marks(text) == plain
+    assert tokens(text) == tokens(plain)
+
+
+@given(st.text())
+def test_a_text_without_marks_keeps_its_length_and_changes_no_more(text: str) -> None:
+    plain = without_marks(text)
+    assert len(plain) == len(unicodedata.normalize("NFC", text))
+    assert without_marks(plain) == plain
 
 
 def test_scores_of_nothing_and_of_another_collection() -> None:

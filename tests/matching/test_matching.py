@@ -25,6 +25,7 @@ from gramvec.cli.jobs.match_output import shared_words
 from gramvec.errors import InputError
 from gramvec.matching import nearest as cosines
 from gramvec.matching import scoring
+from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Field, vectors_of
 
 pytestmark = pytest.mark.slow
@@ -136,6 +137,13 @@ def test_the_cosine_is_that_of_scikit_learn_with_squared_idf_and_half_of_words(r
     expected = (ngrams + 0.5 * words) / 1.5
     assert len(expected[plain]) > 20
     assert cosines_of([Field(left, right, 1.0)])[plain] == pytest.approx(expected[plain], abs=2e-3)
+
+
+def test_accents_are_no_difference() -> None:
+    names, plain = ["Café Łódź", "München"], ["cafe lodz", "munchen"]
+    assert cosines_of([Field(names, plain, 1.0)]).diagonal() == pytest.approx(1, abs=1e-6)
+    pairs = TablePair([Field(names, plain, 1.0)]).features(np.arange(2), np.arange(2))
+    assert np.array_equal(pairs, TablePair([Field(plain, plain, 1.0)]).features(np.arange(2), np.arange(2)))
 
 
 def test_several_columns_are_compared_as_one_text_and_by_what_they_weigh_more() -> None:

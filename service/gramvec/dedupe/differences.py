@@ -6,6 +6,8 @@ import re
 from itertools import pairwise
 from typing import Literal
 
+from gramvec.text.characters import without_marks
+
 Difference = Literal["numbers", "words"]
 
 _WORD = re.compile(r"\w+")
@@ -36,6 +38,7 @@ def difference(one: str, other: str, *, numbers: bool = True, words: bool = True
         numbers: look at numbers and codes, see `same_numbers`.
         words: look at words, see `word_replaced`.
     """
+    one, other = without_marks(one), without_marks(other)
     if numbers and not same_numbers(one, other):
         return "numbers"
     return "words" if words and word_replaced(one, other) else None

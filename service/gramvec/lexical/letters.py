@@ -1,7 +1,8 @@
 """Character 4-grams within words: the tokens of an index, and BM25 over them (Robertson and Zaragoza 2009).
 
-A word is cut with one edge on each side, as scikit-learn's `char_wb` does; a word that is shorter than an n-gram is one
-token. The edge is a control character that Python counts as white space, so that no word contains it.
+A text is read in lower case and without marks, so that "cafe" finds "Café". A word is cut with one edge on each side,
+as scikit-learn's `char_wb` does; a word that is shorter than an n-gram is one token. The edge is a control character
+that Python counts as white space, so that no word contains it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from gramvec.lexical.hashing import ngram_hashes
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.native import loops
-from gramvec.text.characters import compose
+from gramvec.text.characters import without_marks
 
 ORDER, TRIGRAM = 4, 3
 EDGE = "\x1f"
@@ -53,7 +54,7 @@ def counted(text: str) -> Counter[str]:
 
 
 def _lowered(text: str) -> str:
-    return (text if text.isascii() else compose(text)).lower()
+    return without_marks(text).lower()
 
 
 def idf(holding: NDArray[np.float64], total: float) -> NDArray[np.float64]:

@@ -19,10 +19,12 @@ from gramvec.matching.fields import (
     Field,
     MatchWatch,
     NgramSettings,
+    check_fields,
     joined_field,
     nearest_rows,
     ngram_vectors,
     unwatched,
+    without_marks_in,
 )
 from gramvec.matching.nearest import Matches, RowIds, scipy_sparse
 from gramvec.matching.scoring import beside, leads, two_nearest
@@ -86,8 +88,9 @@ class TablePair:
         self._blocks = blocks
         self.ngrams = ngrams or NgramSettings()
         self._threads, self._watch = threads, watch
-        self._fields = list(fields)
-        self._vectors = ngram_vectors(fields, self.ngrams, watch)
+        check_fields(fields)
+        self._fields = [without_marks_in(field) for field in fields]
+        self._vectors = ngram_vectors(self._fields, self.ngrams, watch)
         left, right = (beside(side, self.weights) for side in zip(*self._vectors, strict=True))
         self._whole = left, right
 

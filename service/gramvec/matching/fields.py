@@ -22,6 +22,7 @@ from gramvec.matching.scoring import (
     two_nearest,
     with_lead,
 )
+from gramvec.text.characters import without_marks
 
 # The nearest rows of each left one that are scored, and among which one_to_one chooses.
 DEPTH = 10
@@ -151,11 +152,11 @@ def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTa
         InputError: columns, weights or texts cannot be compared.
     """
     check_fields(fields)
-    every = list(fields)
+    every = [without_marks_in(field) for field in fields]
     if len(fields) > 1:
         least = min(field.weight for field in fields)
-        heavier = [field._replace(weight=field.weight - least) for field in fields if field.weight > least]
-        every = [joined_field(fields, least * len(fields)), *heavier]
+        heavier = [field._replace(weight=field.weight - least) for field in every if field.weight > least]
+        every = [joined_field(every, least * len(fields)), *heavier]
     total = 2 * sum(len(field.left) + len(field.right) for field in every)
     parts: list[SparseVectors] = []
     weights: list[float] = []
@@ -166,6 +167,11 @@ def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTa
             )
         weights += [field.weight * NGRAM_SHARE, field.weight * WORD_SHARE]
     return _split(beside(parts, weights), len(every[0].left))
+
+
+def without_marks_in(field: Field) -> Field:
+    """Return a column as it is compared: é is e."""
+    return Field([*map(without_marks, field.left)], [*map(without_marks, field.right)], field.weight)
 
 
 def joined_field(fields: Sequence[Field], weight: float) -> Field:

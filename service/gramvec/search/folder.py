@@ -28,7 +28,7 @@ from gramvec.errors import InputError, import_extra
 from gramvec.search.filters import MOST_COLUMNS, FilterColumn, Label
 from gramvec.tables.staging import check_place, whole
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST, JOURNAL, LOCK = "manifest.json", "building.json", ".lock"
 LETTERS, VECTORS, SIGNS, CHECKED = "letters", "vectors.bin", "signs.bin", "checked.json"
 MOST_ROWS = 2**31 - 1
