@@ -230,7 +230,6 @@ def embed_file(
     threads: int | None = None,
     watch: Watcher | None = None,
     written: Writes | None = None,
-    also: JobSettings | None = None,
 ) -> Done:
     """Embed the texts of a file into another.
 
@@ -244,7 +243,6 @@ def embed_file(
         threads: blocks at a time; None for as many as this process has cores.
         watch: called with the reader and the rows done so far, after each block.
         written: another form than those of OUTPUT_FORMS; it receives all columns.
-        also: what else decides the bytes of `written`.
 
     Raises:
         InputError: something cannot be read, embedded or written.
@@ -275,7 +273,7 @@ def embed_file(
         can_resume = source.is_file and files.source != STDIN
         if resume and not can_resume:
             raise InputError("--resume needs a file to read from: a pipe cannot be read twice")
-        job = _job(reader, files, embedder, options, rows) | (also or {}) if can_resume else None
+        job = _job(reader, files, embedder, options, rows) if can_resume else None
         stage = open_stage(files.output, job, resume=resume)
         return _staged(reader, run, stage, form, resume=resume, watch=watch)
 

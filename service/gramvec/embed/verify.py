@@ -91,19 +91,19 @@ def _other(embedder: Embedder) -> Runtime:
     return OnnxRuntime.of(bundle)
 
 
-def sample_texts(bundle: Bundle, number: int = SAMPLE, seed: int = 0) -> Iterator[str]:
-    """Yield the golden texts, then random texts, `number` in all.
+def sample_texts(bundle: Bundle) -> Iterator[str]:
+    """Yield the golden texts, then random texts, SAMPLE in all.
 
     The random ones are of the model's own words and n-grams, misspelt words and any characters, up to some thousand
     characters long.
     """
-    chosen = random.Random(seed)
+    chosen = random.Random(0)
     known = [entry.text.strip() for entry in bundle.vocabulary.entries() if entry.text.strip()]
     if bundle.memoised.memo is not None:
         known += bundle.memoised.memo.decoded(bundle.vocabulary)[0]
     golden = [one.text for one in bundle.manifest.golden]
-    yield from golden[:number]
-    for _ in range(number - len(golden)):
+    yield from golden
+    for _ in range(SAMPLE - len(golden)):
         length = int(chosen.paretovariate(1.2) * 4)
         yield " ".join(_word(chosen, known) for _ in range(min(length, 1_000)))
 

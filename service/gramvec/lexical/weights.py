@@ -61,12 +61,12 @@ class NgramWeights:
         found: NDArray[np.float64] = self.weights[hashes >> np.uint64(64 - WEIGHT_BITS)].astype(np.float64)
         return found
 
-    def shares(self, hashes: NDArray[np.uint64], *, a: float = SIF_A) -> NDArray[np.float64]:
+    def shares(self, hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Return which share of the texts holds each n-gram, 0 to 1, by its weight: what `of_texts` began with.
 
-        It is at most 1/510 of `a` off for a rare n-gram, and that of the commonest n-gram that shares its place.
+        It is at most 1/510 of SIF_A off for a rare n-gram, and that of the commonest n-gram that shares its place.
         """
-        return np.minimum(a * (FULL_WEIGHT / self.of(hashes) - 1), 1)
+        return np.minimum(SIF_A * (FULL_WEIGHT / self.of(hashes) - 1), 1)
 
     def save(self, path: Path) -> None:
         """Write lexical.safetensors."""
