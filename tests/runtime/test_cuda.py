@@ -14,7 +14,7 @@ import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,18 +150,13 @@ def test_long_texts_are_cut_where_sums_would_round(both: Callable[[str], Both], 
     assert found.tobytes() == native.run(batch).tobytes()
     # Without the cut: one number more than float32 holds exactly.
     assert np.float32(2**24) + np.float32(1) == np.float32(2**24)
-    with traced() if TRACE.is_file() else _nothing() as lines:
+    with traced() if TRACE.is_file() else nullcontext([]) as lines:
         cuda.run(batch_of(texts[2]))
     assert [line for line in lines if line.startswith("SCATTER")] in (
         [],
         [f"SCATTER indices {2 * most} x 300 elements"],
     )
     assert column < bundle.manifest.dimension
-
-
-@contextmanager
-def _nothing() -> Iterator[list[str]]:
-    yield []
 
 
 def test_the_graphs_own_vectors_are_native_to_the_bit(both: Callable[[str], Both], real_texts: list[str]) -> None:
@@ -319,7 +314,7 @@ def test_the_library_takes_calls_as_large_as_the_device_wants(bundles: dict[str,
     expected = gramvec.load(path, device="cpu").embed(texts)
     with gramvec_on(path, threads=1) as embedder:
         assert embedder.batching.texts == MOST_TEXTS
-        with traced() if TRACE.is_file() else _nothing() as lines:
+        with traced() if TRACE.is_file() else nullcontext([]) as lines:
             assert embedder.embed(texts).tobytes() == expected.tobytes()
         assert len([line for line in lines if line.startswith("SCATTER")]) in (0, 2)
         assert [len(block) for block in embedder.stream(texts)] == [MOST_TEXTS, 500]
