@@ -12,7 +12,7 @@ import numpy as np
 from click.testing import CliRunner, Result
 from numpy.typing import NDArray
 
-from gramvec.bundle.bundle import Manifest
+from gramvec.bundle.manifest import Manifest
 from gramvec.features.spec import FeatureSpec
 from gramvec_research.cli.papers import main as research_main
 from gramvec_training.cli.main import main

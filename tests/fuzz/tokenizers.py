@@ -11,7 +11,8 @@ import numpy as np
 
 import static_support
 from fuzz import bundles, mutate
-from gramvec.bundle.bundle import TOKENIZER, open_bundle
+from gramvec.bundle.bundle import open_bundle
+from gramvec.bundle.manifest import TOKENIZER
 from gramvec.errors import BundleError, InputError
 from gramvec.hub.static_models import import_static
 

@@ -18,7 +18,8 @@ import torch
 from batches import batch_of
 
 import gramvec
-from gramvec.bundle.bundle import Manifest, open_bundle
+from gramvec.bundle.bundle import open_bundle
+from gramvec.bundle.manifest import Manifest
 from gramvec.errors import BundleError, DeviceError, InputError
 from gramvec.explain.contributions import explain
 from gramvec.explain.decompose import MOST_PIECES, shares

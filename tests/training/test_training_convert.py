@@ -14,7 +14,8 @@ import pytest
 import gramvec
 from attacks.craft import read
 from conftest import MODELS
-from gramvec.bundle.bundle import Bundle, Precision, Stored, open_bundle
+from gramvec.bundle.bundle import Bundle, open_bundle
+from gramvec.bundle.manifest import Precision, Stored
 from gramvec.errors import BundleError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec

@@ -21,8 +21,6 @@ import orjson
 from gramvec.bundle.graph_check import check_graph
 from gramvec.bundle.manifest import (
     CPU_GRAPH,
-    FORMAT,
-    FORMAT_VERSION,
     GRAPH,
     LEXICAL,
     MEMO,
@@ -34,7 +32,6 @@ from gramvec.bundle.manifest import (
     LexicalRecord,
     Manifest,
     Precision,
-    Stored,
 )
 from gramvec.bundle.resolve import MANIFEST, find_bundle
 from gramvec.bundle.verified_files import VerifiedFiles, opened_folder
@@ -49,30 +46,7 @@ from gramvec.text.arrays import FeatureBatch, Floats
 from gramvec.text.memo import Memo
 from gramvec.text.vocabulary import Vocabulary
 
-__all__ = [
-    "CPU_GRAPH",
-    "DEFAULT_MODEL",
-    "FORMAT",
-    "FORMAT_VERSION",
-    "GOLDEN_TEXTS",
-    "GRAPH",
-    "LEXICAL",
-    "MEMO",
-    "TOKENIZER",
-    "VOCABULARY",
-    "Bundle",
-    "FileRecord",
-    "Golden",
-    "Graph",
-    "LexicalRecord",
-    "Manifest",
-    "Precision",
-    "Stored",
-    "made_golden",
-    "open_bundle",
-    "staged_folder",
-    "write_manifest",
-]
+__all__ = ["GRAPH", "TOKENIZER", "Manifest", "Precision"]  # hub.static_models takes these from here
 
 DEFAULT_MODEL = "gramvec-en"
 GOLDEN_TEXTS = (

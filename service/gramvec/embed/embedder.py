@@ -11,7 +11,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundle.bundle import Bundle, Manifest
+from gramvec.bundle.bundle import Bundle
+from gramvec.bundle.manifest import Manifest
 from gramvec.embed.inputs import TruncationDirection, in_batches, prepared
 from gramvec.embed.reranking import RerankedText, best_first, rerank_scores
 from gramvec.embed.st_compat import Encodes

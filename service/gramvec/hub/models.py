@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from gramvec.bundle.bundle import Manifest, check_target, open_bundle, staged_folder
+from gramvec.bundle.bundle import check_target, open_bundle, staged_folder
 from gramvec.bundle.manifest import MOST_BYTES as MOST_MANIFEST_BYTES
-from gramvec.bundle.manifest import TOKENIZER, read_manifest
+from gramvec.bundle.manifest import TOKENIZER, Manifest, read_manifest
 from gramvec.bundle.resolve import MANIFEST
 from gramvec.bundle.verified_files import MOST_BYTES_IN_MEMORY, opened_folder
 from gramvec.embed.loading import load

@@ -13,8 +13,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from gramvec.bundle.bundle import CPU_GRAPH, GRAPH, Graph, Precision, Stored
-from gramvec.bundle.manifest import LayerActivation
+from gramvec.bundle.manifest import CPU_GRAPH, GRAPH, Graph, LayerActivation, Precision, Stored
 from gramvec.runtime.native import MOST_WEIGHT, weights_and_step
 from gramvec.text.arrays import Floats
 

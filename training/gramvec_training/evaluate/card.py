@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from gramvec.bundle.bundle import GRAPH, Manifest, staged_folder, write_manifest
+from gramvec.bundle.bundle import staged_folder, write_manifest
+from gramvec.bundle.manifest import GRAPH, Manifest
 from gramvec.bundle.resolve import MANIFEST
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.bundle.bundle import Bundle, Manifest, open_bundle, staged_folder, write_manifest
+from gramvec.bundle.bundle import Bundle, open_bundle, staged_folder, write_manifest
+from gramvec.bundle.manifest import Manifest
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.lexical.sketch import COLUMNS, ORDERS, LexicalSketch

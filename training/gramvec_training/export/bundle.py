@@ -10,22 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramvec.bundle.bundle import (
+from gramvec.bundle.bundle import GOLDEN_TEXTS, Bundle, made_golden, staged_folder, write_manifest
+from gramvec.bundle.manifest import (
     CPU_GRAPH,
-    GOLDEN_TEXTS,
     GRAPH,
     LEXICAL,
     MEMO,
     VOCABULARY,
-    Bundle,
     Graph,
     LexicalRecord,
     Manifest,
     Precision,
     Stored,
-    made_golden,
-    staged_folder,
-    write_manifest,
 )
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.row_vectors import weights_of

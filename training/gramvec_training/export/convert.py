@@ -6,17 +6,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from gramvec.bundle.bundle import (
-    CPU_GRAPH,
-    GRAPH,
-    Bundle,
-    Manifest,
-    Precision,
-    made_golden,
-    open_bundle,
-    staged_folder,
-    write_manifest,
-)
+from gramvec.bundle.bundle import Bundle, made_golden, open_bundle, staged_folder, write_manifest
+from gramvec.bundle.manifest import CPU_GRAPH, GRAPH, Manifest, Precision
 from gramvec.errors import InputError
 from gramvec.runtime.int8 import ExactTable
 from gramvec.runtime.onnx_graph import write_graphs

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from gramvec.bundle.bundle import GRAPH, Graph, Precision
+from gramvec.bundle.manifest import GRAPH, Graph, Precision
 from gramvec.errors import InputError
 from gramvec.runtime.onnx_graph import ACTIVATIONS, OPSET, Writer, write_graph, write_rows
 from gramvec_training.encoders.bag import Average, Bag, TwoLayer, Weighted, folded

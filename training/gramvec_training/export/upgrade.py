@@ -12,8 +12,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from gramvec.bundle.bundle import LEXICAL, MEMO, VOCABULARY, manifest_bytes, open_bundle, staged_folder
-from gramvec.bundle.manifest import FORMAT_VERSION, MOST_BYTES, read_manifest
+from gramvec.bundle.bundle import manifest_bytes, open_bundle, staged_folder
+from gramvec.bundle.manifest import FORMAT_VERSION, LEXICAL, MEMO, MOST_BYTES, VOCABULARY, read_manifest
 from gramvec.bundle.resolve import MANIFEST, find_bundle
 from gramvec.errors import BundleError
 from gramvec.features.spec import FeatureSpec

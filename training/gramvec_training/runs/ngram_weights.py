@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.bundle.bundle import Manifest, open_bundle
+from gramvec.bundle.bundle import open_bundle
+from gramvec.bundle.manifest import Manifest
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import COLUMNS, ORDERS, LexicalSketch

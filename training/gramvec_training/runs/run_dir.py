@@ -20,7 +20,7 @@ import orjson
 import torch
 
 import gramvec
-from gramvec.bundle.bundle import Manifest
+from gramvec.bundle.manifest import Manifest
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec

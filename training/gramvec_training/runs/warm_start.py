@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from gramvec.bundle.bundle import Bundle, Stored, open_bundle
+from gramvec.bundle.bundle import Bundle, open_bundle
+from gramvec.bundle.manifest import Stored
 from gramvec.errors import InputError
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
