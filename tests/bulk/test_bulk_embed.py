@@ -71,8 +71,11 @@ def vectors_in(path: Path, *, texts: list[str] = TEXTS) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("form", ["txt", "jsonl", "csv", "tsv", "parquet", "jsonl.gz", "csv.gz", "txt.zst"])
 @pytest.mark.parametrize("output", ["npy", "jsonl", "parquet"])
-def test_every_form_in_and_out(form: str, output: str, tmp_path: Path, small: gramvec.Embedder) -> None:
-    texts = [text for text in TEXTS if "\t" not in text] if form == "tsv" else TEXTS
+@pytest.mark.parametrize("texts", [TEXTS, []], ids=["texts", "none"])
+def test_every_form_in_and_out(
+    form: str, output: str, texts: list[str], tmp_path: Path, small: gramvec.Embedder
+) -> None:
+    texts = [text for text in texts if "\t" not in text] if form == "tsv" else texts
     source = written(form, tmp_path, texts)
     target = tmp_path / f"out.{output}"
     done = embed_file(small, Files(source, target), rows=2)
@@ -90,15 +93,6 @@ def test_every_form_in_and_out(form: str, output: str, tmp_path: Path, small: gr
         assert schema.metadata[b"gramvec.digest"] == small.digest.encode()
         ids = pq.read_table(target).to_pydict().get("id", range(len(texts)))
         assert list(map(int, ids)) == list(range(len(texts)))
-
-
-@pytest.mark.parametrize("output", ["npy", "jsonl", "parquet"])
-@pytest.mark.parametrize("form", ["txt", "jsonl", "csv", "parquet"])
-def test_an_empty_file(form: str, output: str, tmp_path: Path, small: gramvec.Embedder) -> None:
-    source = written(form, tmp_path, [])
-    target = tmp_path / f"out.{output}"
-    assert embed_file(small, Files(source, target)).rows == 0
-    assert len(vectors_in(target, texts=[])) == 0
 
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

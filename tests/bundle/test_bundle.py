@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import gramvec
+from attacks.craft import manifest
 from conftest import MODELS, SHIPPED
 from gramvec import native
 from gramvec.bundle.bundle import open_bundle, staged_folder
@@ -47,10 +47,8 @@ def test_numpy_makes_what_it_searches_when_it_is_first_asked() -> None:
 
 def edit_manifest(change: Callable[[dict[str, object]], None]) -> Callable[[Path], None]:
     def edit(folder: Path) -> None:
-        path = folder / "manifest.json"
-        values = json.loads(path.read_text(encoding="utf-8"))
-        change(values)
-        path.write_text(json.dumps(values), encoding="utf-8")
+        with manifest(folder) as values:
+            change(values)
 
     return edit
 
@@ -173,10 +171,10 @@ def test_one_folder_is_opened_though_its_name_means_another_meanwhile(
 ) -> None:
     link = tmp_path / "model"
     link.symlink_to(MODELS / "sif")
-    manifest = Folder.manifest
+    read = Folder.manifest
 
     def then_turn(folder: Folder) -> tuple[Manifest, str]:
-        found = manifest(folder)
+        found = read(folder)
         link.unlink()
         link.symlink_to(MODELS / "charagram-phrase")
         return found

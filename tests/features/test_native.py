@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from test_features import CORPUS
 
 import gramvec
+from attacks.craft import manifest
 from conftest import MODELS
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
@@ -255,10 +255,8 @@ def test_native_serves_where_onnxruntime_is_missing(make: Make, monkeypatch: pyt
 
 
 def changed(bundle: Bundle, **stored: object) -> Path:
-    path = bundle.path / "manifest.json"
-    values = orjson.loads(path.read_bytes())
-    values["graph"]["stored"] = values["graph"]["stored"] | stored if stored else None
-    path.write_bytes(orjson.dumps(values))
+    with manifest(bundle.path) as values:
+        values["graph"]["stored"] = values["graph"]["stored"] | stored if stored else None
     return bundle.path
 
 

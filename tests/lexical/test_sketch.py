@@ -10,12 +10,12 @@ from pathlib import Path
 
 import httpx
 import numpy as np
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
+from attacks.craft import manifest
 from bulk_support import gramvec_command
 from gramvec.bundle.bundle import open_bundle
 from gramvec.embed.embedder import Embedder
@@ -281,14 +281,13 @@ class TestFile:
             ("columns", 2**40, "columns"),
         ]:  # fmt: skip
             shutil.copytree(both, tmp_path / "model", dirs_exist_ok=True)
-            manifest = orjson.loads((both / "manifest.json").read_bytes())
-            manifest["lexical"][field] = value
-            (tmp_path / "model" / "manifest.json").write_bytes(orjson.dumps(manifest))
+            with manifest(tmp_path / "model") as values:
+                values["lexical"][field] = value
             with pytest.raises(BundleError, match=sentence):
                 open_bundle(tmp_path / "model")
-        manifest["lexical"] = {"columns": 256, "orders": [3], "scale": 1.0}
-        del manifest["files"]["lexical.safetensors"]
-        (tmp_path / "model" / "manifest.json").write_bytes(orjson.dumps(manifest))
+        with manifest(tmp_path / "model") as values:
+            values["lexical"] = {"columns": 256, "orders": [3], "scale": 1.0}
+            del values["files"]["lexical.safetensors"]
         with pytest.raises(BundleError, match=r"lexical\.safetensors is not listed"):
             open_bundle(tmp_path / "model")
 

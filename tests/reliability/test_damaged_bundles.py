@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 import gramvec
+from attacks.craft import manifest
 from gramvec.errors import BundleError
 from gramvec_training.export.bundle import ChosenChunks
 from reliability.support import SAMPLES, small_bundle
@@ -109,12 +109,8 @@ def test_a_flipped_bit_in_the_manifest_is_refused_or_seen_in_the_digest(bundle: 
 
 def with_matching_digests(bundle: Path, change: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
     """As a trainer would have written it: the digests are those of the files as they are now."""
-    file = bundle / "manifest.json"
-    values = json.loads(file.read_bytes())
-    for name, record in values["files"].items():
-        record["sha256"] = hashlib.sha256((bundle / name).read_bytes()).hexdigest()
-    change(values)
-    file.write_text(json.dumps(values))
+    with manifest(bundle) as values:
+        change(values)
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16"])

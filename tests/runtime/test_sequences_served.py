@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import shutil
@@ -18,6 +17,7 @@ import torch
 from batches import batch_of
 
 import gramvec
+from attacks.craft import manifest
 from gramvec.bundle.bundle import open_bundle
 from gramvec.bundle.manifest import Manifest
 from gramvec.errors import BundleError, DeviceError, InputError
@@ -240,11 +240,10 @@ def test_a_bundle_without_a_table_that_is_a_bag_was_made_before(bundles: Path, t
         gramvec.load(tmp_path / "old", device="cpu", runtime="native")
 
 
-def changed(folder: Path, **values: Any) -> None:
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["graph"].update(values)
-    path.write_text(json.dumps(manifest))
+def changed(folder: Path, **graph: Any) -> None:
+    """Change what the manifest says of the graph; digests are right afterwards."""
+    with manifest(folder) as values:
+        values["graph"].update(graph)
 
 
 @pytest.mark.parametrize(
@@ -266,18 +265,6 @@ def test_manifests_that_contradict_themselves(tmp_path: Path, name: str, values:
     changed(tmp_path / "b", **values)
     with pytest.raises(BundleError, match=sentence):
         open_bundle(tmp_path / "b")
-
-
-def resealed(folder: Path, change: Callable[[onnx.ModelProto], object], file: str = "model.onnx", **graph: Any) -> None:
-    """Change the graph, and make the digests right again."""
-    model = onnx.load(folder / file, load_external_data=False)
-    change(model)
-    data = model.SerializeToString()
-    (folder / file).write_bytes(data)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"][file] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    manifest["graph"].update(graph)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
 def set_attribute(operator: str, name: str, value: Any) -> Callable[[onnx.ModelProto], object]:
@@ -335,7 +322,10 @@ def test_graphs_of_a_stranger_end_in_a_sentence(
     bundles: Path, tmp_path: Path, name: str, change: Callable[[onnx.ModelProto], object], graph: Any, sentence: str
 ) -> None:
     shutil.copytree(bundles / name, tmp_path / "b")
-    resealed(tmp_path / "b", change, **graph)
+    model = onnx.load(tmp_path / "b" / "model.onnx", load_external_data=False)
+    change(model)
+    (tmp_path / "b" / "model.onnx").write_bytes(model.SerializeToString())
+    changed(tmp_path / "b", **graph)
     with pytest.raises(BundleError, match=sentence):
         gramvec.load(tmp_path / "b", device="cpu")
 

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 import gramvec
-from attacks.craft import read
+from attacks.craft import manifest, read
 from conftest import MODELS
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.bundle.manifest import Precision, Stored
@@ -74,17 +74,13 @@ def test_what_does_not_change_keeps_its_bytes(tmp_path: Path) -> None:
     """Also where the bundle has graphs of another time, and few golden texts."""
     source = tmp_path / "source"
     shutil.copytree(MODELS / "charagram-phrase", source)
-    path = source / "manifest.json"
-    values = orjson.loads(path.read_bytes())
-    old = (source / "model.cpu.onnx").read_bytes()  # of ids and offsets, as both graphs once were
-    (source / "model.onnx").write_bytes(old)
-    values["graph"]["inputs"] = ["ids", "offsets"]
-    values["files"]["model.onnx"] = {"bytes": len(old), "sha256": hashlib.sha256(old).hexdigest()}
-    values["golden"] = values["golden"][:3]
-    path.write_bytes(orjson.dumps(values))
-    manifest = convert(source, tmp_path / "c")
-    assert manifest == open_bundle(MODELS / "charagram-phrase").manifest
-    for file in manifest.files:
+    shutil.copy(source / "model.cpu.onnx", source / "model.onnx")  # of ids and offsets, as both graphs once were
+    with manifest(source) as values:
+        values["graph"]["inputs"] = ["ids", "offsets"]
+        values["golden"] = values["golden"][:3]
+    converted = convert(source, tmp_path / "c")
+    assert converted == open_bundle(MODELS / "charagram-phrase").manifest
+    for file in converted.files:
         assert (tmp_path / "c" / file).read_bytes() == (MODELS / "charagram-phrase" / file).read_bytes(), file
     assert convert(tmp_path / "c", tmp_path / "again", name="other").name == "other"
     assert convert(tmp_path / "c", tmp_path / "f16", precision="float16").graph.precision == "float16"
@@ -93,10 +89,8 @@ def test_what_does_not_change_keeps_its_bytes(tmp_path: Path) -> None:
 def test_int8_rows_of_scales_without_a_step_are_rounded_anew(tmp_path: Path, real_texts: list[str]) -> None:
     bundle = small(tmp_path / "m", "int8")
     rows = bundle.manifest.rows
-    path = bundle.path / "manifest.json"
-    values = orjson.loads(path.read_bytes())
     # As they were until 2026: the largest of each row over 127.
-    stored = values["graph"]["stored"]
+    stored = bundle.manifest.graph.model_dump()["stored"]
     table, _ = read_weights(bundle)
     scales = np.abs(table).max(axis=1, keepdims=True) / np.float32(127)
     data = bytearray((bundle.path / "model.onnx.data").read_bytes())
@@ -106,14 +100,10 @@ def test_int8_rows_of_scales_without_a_step_are_rounded_anew(tmp_path: Path, rea
     stored["columns"] = None
     graph = write_graphs(bundle.path, bundle.manifest.graph.model_copy(update={"stored": Stored(**stored)}), 24)
     assert (graph.cpu, ExactTable.of(bundle)) == (False, None)
-    for name in ("model.onnx", "model.onnx.data"):
-        file = (bundle.path / name).read_bytes()
-        values["files"][name] = {"bytes": len(file), "sha256": hashlib.sha256(file).hexdigest()}
     (bundle.path / "model.cpu.onnx").unlink()
-    del values["files"]["model.cpu.onnx"]
-    values["graph"] = graph.model_dump()
-    values["golden"] = []
-    path.write_bytes(orjson.dumps(values))
+    with manifest(bundle.path) as values:
+        del values["files"]["model.cpu.onnx"]
+        values |= {"graph": graph.model_dump(), "golden": []}
     old = gramvec.load(bundle.path, runtime="onnx").embed(TEXTS)
     assert gramvec.load(bundle.path, runtime="native").embed(TEXTS) == pytest.approx(old, abs=1e-6)
     convert(bundle.path, tmp_path / "c")
