@@ -6,17 +6,17 @@ their sums are exact. An n-gram that is rare or unknown weighs 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.errors import BundleError, InputError
+from gramvec.errors import InputError
 from gramvec.lexical.hashing import lower_table
 from gramvec.lexical.sparse import SIF_A, held_by
 from gramvec.text.array_file import pack_arrays, read_arrays
+from gramvec.text.arrays import Array
 from gramvec.text.characters import CODE_POINTS
 
 KIND, VERSION = "lexical weights", 2
@@ -79,21 +79,19 @@ class NgramWeights:
 
         `path` is what a BundleError names, for a file that is foreign, cut or inconsistent.
         """
-        arrays = read_arrays(path, data, KIND, VERSION, _DTYPES).arrays
-        if wrong := _wrong(**arrays):
-            raise BundleError(f"{path}: its arrays do not fit together: {wrong}; export the bundle again")
+        arrays = read_arrays(path, data, KIND, VERSION, _DTYPES, check=_check).arrays
         return cls(arrays["weights"], arrays["letters"].reshape(-1, 2))
 
 
-def _wrong(letters: NDArray[Any], weights: NDArray[Any]) -> str | None:
-    """Return the first fault of the arrays, or None, in linear time and without a Python loop over entries."""
+def _check(arrays: Mapping[str, Array]) -> None:
+    """Raise ValueError for the first fault of the arrays, in linear time and without a Python loop over entries."""
+    letters, weights = arrays["letters"], arrays["weights"]
     if len(weights) != 1 << WEIGHT_BITS or not np.all(weights):
-        return f"weights are not {1 << WEIGHT_BITS} numbers from 1"
+        raise ValueError(f"weights are not {1 << WEIGHT_BITS} numbers from 1")
     if len(letters) % 2 or (len(letters) > 0 and int(letters.max()) >= CODE_POINTS):
-        return "letters are no pairs of code points"
+        raise ValueError("letters are no pairs of code points")
     if not np.all(letters[2::2] > letters[:-2:2]):
-        return "letters do not ascend"
-    return None
+        raise ValueError("letters do not ascend")
 
 
 def _letters() -> NDArray[np.uint32]:

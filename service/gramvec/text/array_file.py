@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from mmap import mmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,6 +107,7 @@ def read_arrays(
     version: int,
     arrays: Mapping[str, ArraySpec],
     *,
+    check: Callable[[Mapping[str, Array]], None] = lambda arrays: None,
     checksum: bool = False,
     error: type[GramvecError] = BundleError,
     remedy: str = "export the bundle again",
@@ -119,6 +120,7 @@ def read_arrays(
         kind: what it must be, as given to `pack_arrays`.
         version: the only version that is read.
         arrays: the arrays that it must have, and no others.
+        check: raises ValueError, with the rest of a sentence, if the arrays do not fit together.
         checksum: require and check the file's SHA-256.
         error: class of the exception.
         remedy: what a message says to do.
@@ -139,6 +141,10 @@ def read_arrays(
         _check_specs(found.arrays, arrays)
     except _DamagedError as damaged:
         raise error(f"{path}: {damaged}; {remedy}") from None
+    try:
+        check(found.arrays)
+    except ValueError as wrong:
+        raise error(f"{path}: its arrays do not fit together: {wrong}; {remedy}") from wrong
     return found._replace(values={name: value for name, value in metadata.items() if name not in ("format", "version")})
 
 

@@ -16,13 +16,14 @@ rows of n-grams hold their suffixes, see gramvec.text.suffixes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.errors import BundleError, InputError
+from gramvec.errors import InputError
 from gramvec.text import hashing
 from gramvec.text.array_file import pack_arrays, read_arrays
 from gramvec.text.characters import ID_MASK
@@ -137,15 +138,11 @@ class Memo:
 
         Raises BundleError for a file that is damaged, or the memo of another vocabulary.
         """
-        arrays = read_arrays(path, data, KIND, VERSION, _DTYPES).arrays
-        try:
-            check_memo(
-                arrays, rows=len(vocabulary), bits=vocabulary.bits, alphabet=len(vocabulary.alphabet),
-                space=int(vocabulary.table[ord(" ")]) & ID_MASK,
-            )  # fmt: skip
-        except ValueError as error:
-            raise BundleError(f"{path}: its arrays do not fit together: {error}; export the bundle again") from error
-        return cls(arrays)
+        check = partial(
+            check_memo, rows=len(vocabulary), bits=vocabulary.bits, alphabet=len(vocabulary.alphabet),
+            space=int(vocabulary.table[ord(" ")]) & ID_MASK,
+        )  # fmt: skip
+        return cls(read_arrays(path, data, KIND, VERSION, _DTYPES, check=check).arrays)
 
 
 def _ids(text: str, vocabulary: Vocabulary) -> list[int]:

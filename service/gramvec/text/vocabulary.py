@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.errors import BundleError, InputError
+from gramvec.errors import InputError
 from gramvec.text import hashing
 from gramvec.text.array_file import file_bytes, pack_arrays, read_arrays
 from gramvec.text.characters import MAX_ALPHABET, SYMBOL, WORD, CharacterTable, class_ranges, lower, lower_case_pairs
@@ -167,12 +167,7 @@ class Vocabulary:
     @classmethod
     def read(cls, path: Path, data: bytes) -> Vocabulary:
         """Return the vocabulary in the bytes of a file, without a copy; `path` is for messages. Raises BundleError."""
-        arrays = read_arrays(path, data, KIND, VERSION, _DTYPES).arrays
-        try:
-            check_vocabulary(arrays)
-        except ValueError as error:
-            raise BundleError(f"{path}: its arrays do not fit together: {error}; export the bundle again") from error
-        return cls(arrays)
+        return cls(read_arrays(path, data, KIND, VERSION, _DTYPES, check=check_vocabulary).arrays)
 
     def located(self, text: str, spec: Any) -> Any:
         """Return the places of a text's features where the vocabulary finds them itself; None for n-grams and words."""
