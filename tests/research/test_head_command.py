@@ -103,18 +103,8 @@ def test_the_commands_of_the_page(folder: Path, tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_pair_has_a_label_too(folder: Path, tmp_path: Path) -> None:
-    options = [
-        "--labeled",
-        folder / "pairs.tsv",
-        "--out",
-        tmp_path / "h",
-        "--learn-model",
-        "--epochs",
-        "60",
-        "--rate",
-        "0.03",
-    ]
-    done = call("head", folder / "b", *options)
+    given = ["--labeled", folder / "pairs.tsv", "--out", tmp_path / "h", "--epochs", "60", "--rate", "0.03"]
+    done = call("head", folder / "b", *given, "--learn-model")
     assert accuracy(done.stdout) > 90
     (tmp_path / "new.txt").write_text("the red\tmy blue\nthe red\tmy dog\n")
     said = call("label", tmp_path / "h", "--texts", tmp_path / "new.txt").stdout.splitlines()

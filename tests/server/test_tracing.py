@@ -95,9 +95,6 @@ def test_a_span_says_what_was_asked_and_what_came_of_it(embedder: Embedder, kept
     [
         (f"00-{TRACE}-{PARENT}-01", True),
         (f"ff-{TRACE}-{PARENT}-01", False),
-        (f"00-{'0' * 32}-{PARENT}-01", False),
-        ("nonsense", False),
-        ("", False),
     ],
 )
 def test_the_span_of_the_caller_is_its_parent(embedder: Embedder, kept: Any, given: str, known: bool) -> None:
