@@ -227,7 +227,8 @@ def test_a_killed_run_goes_on(form: str, output: str, number: signal.Signals, tm
     done = embed(source, "-o", target, *options, "--resume")
     assert done.returncode == 0
     assert target.read_bytes() == expected
-    assert done.stderr == whole.stderr
+    assert done.stderr.rpartition(b" in ")[0] == whole.stderr.rpartition(b" in ")[0]  # but for the seconds
+    assert f"rows put into {target} in ".encode() in done.stderr
     assert output == "parquet" or target.stat().st_ino == begun
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from gramvec.cli.jobs.embed import (
     max_characters_option,
     on_error_option,
     progress,
+    report,
     source_argument,
     told_to_stop,
     truncate_option,
@@ -157,11 +159,11 @@ def predict(
     # On a terminal untrusted text must not move the cursor; a program gets it unchanged.
     shown = printable if output == STDIN and sys.stdout.isatty() else str
     opened = load(model or learned.model, device=device, max_characters=max_characters, threads=1)
+    began = time.monotonic()
     with closing(opened) as embedder, told_to_stop(), progress("labeling") as watch:
         learned.check_bundle(embedder.digest, embedder.dimension)
         done = embed_file(
             embedder, Files(source, output, input_format, "jsonl", column), Options(truncate=truncate),
             on_error=on_error, watch=watch, written=LabelForm(learned, form, column, shown, most=max_characters),
         )  # fmt: skip
-    for sentence in done.bad.report(done.rows, done.unit):
-        click.echo(sentence, err=True)
+    report(done, output, began)

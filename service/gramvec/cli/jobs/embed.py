@@ -15,7 +15,17 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from gramvec.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Interrupted, Options, Watcher, embed_file
+from gramvec.bulk.embed_file import (
+    COLUMN,
+    EMBEDDING,
+    OUTPUT_FORMS,
+    Done,
+    Files,
+    Interrupted,
+    Options,
+    Watcher,
+    embed_file,
+)
 from gramvec.cli.options import device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
@@ -146,12 +156,21 @@ def embed(
     opened = load(model, device=device, max_characters=max_characters, threads=1, space=space)
     files = Files(source, output, input_format, form, column, embedding_column)
     options = Options(normalize, dimensions, truncate, precision)
+    began = time.monotonic()
     with closing(opened) as embedder, told_to_stop(), progress("embedding") as watch:
         done = embed_file(
             embedder, files, options, on_error=on_error, resume=resume, rows=batch_size, threads=threads, watch=watch
         )
+    report(done, output, began)
+
+
+def report(done: Done, output: Path, began: float) -> None:
+    """Say which rows were left out and why, and how many a file or folder got since `began` of time.monotonic()."""
     for sentence in done.bad.report(done.rows, done.unit):
         click.echo(sentence, err=True)
+    if output != STDIN:
+        seconds = time.monotonic() - began
+        click.echo(f"{done.rows - done.bad.count:,} rows put into {output} in {seconds:.1f} s", err=True)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import tee
@@ -12,13 +13,13 @@ from typing import Any, Literal, get_args
 import click
 import orjson
 
-from gramvec.bulk.embed_file import Done
 from gramvec.cli.jobs.embed import (
     column_option,
     input_format_option,
     max_characters_option,
     on_error_option,
     progress,
+    report,
     source_argument,
     threads_option,
     told_to_stop,
@@ -99,12 +100,13 @@ def build(
       gramvec index build tickets.csv --column subject --id number --filter team -o tickets.index --resume
     """  # noqa: D301 - click takes the character, not its escape
     opened = load(model, device=device, max_characters=max_characters, threads=1)
+    began = time.monotonic()
     with closing(opened) as embedder, told_to_stop(), progress("indexing") as watch:
         done = build_index(
             embedder, source, output, form=input_format, column=column, id_column=id_column, filters=filters,
             truncate=truncate, on_error=on_error, resume=resume, threads=threads, watch=watch,
         )  # fmt: skip
-    _report(done, output)
+    report(done, output, began)
 
 
 @index.command(short_help="Add the texts of a file to an index.")
@@ -139,12 +141,13 @@ def add(
       gramvec index add tickets.index changed-tickets.csv --replace
     """  # noqa: D301 - click takes the character, not its escape
     opened = Index(index, model=model, device=device).embedder
+    began = time.monotonic()
     with closing(opened) as embedder, told_to_stop(), progress("indexing") as watch:
         done = add_to_index(
             embedder, index, source, form=input_format, replace=replace, truncate=truncate, on_error=on_error,
             threads=threads, watch=watch,
         )  # fmt: skip
-    _report(done, index)
+    report(done, index, began)
 
 
 @index.command(short_help="Remove rows from an index.")
@@ -193,12 +196,6 @@ def info(index: Path, as_json: bool) -> None:
     for name, value in values.items():
         shown = ", ".join(value) if isinstance(value, list) else "the lines' numbers" if value is None else str(value)
         click.echo(f"{name:<14}{printable(shown)}")
-
-
-def _report(done: Done, output: Path) -> None:
-    for sentence in done.bad.report(done.rows, done.unit):
-        click.echo(sentence, err=True)
-    click.echo(f"{done.rows - done.bad.count:,} rows put into {output}", err=True)
 
 
 Format = Literal["tsv", "json", "csv"]
