@@ -352,9 +352,9 @@ def test_what_is_wrong_with_a_table_is_one_sentence(
     assert not output.exists()
 
 
-@pytest.mark.parametrize("wrong", ["=title", "name=", "name:0", "name:inf", "name:-1"])
-def test_a_wrong_option_is_a_wrong_call(wrong: str, tables: tuple[Path, Path]) -> None:
-    assert gramvec_command("match", *tables, "--on", wrong).returncode == 2
+def test_a_wrong_option_is_a_wrong_call(tables: tuple[Path, Path]) -> None:
+    for wrong in ("=title", "name=", "name:0", "name:inf", "name:-1"):
+        assert gramvec_command("match", *tables, "--on", wrong).returncode == 2
     assert gramvec_command("match", *tables, "--on", "name", "--on", "name").returncode == 2
     assert gramvec_command("match", tables[0], "missing.csv").returncode == 2
 
