@@ -377,6 +377,29 @@ def test_a_killed_build_is_resumed_to_the_same_answers(tmp_path: Path, small: gr
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"job": []},
+        {"checkpoints": [3]},
+        {"point": {"position": [-1, 1]}},
+        {"point": {"position": [0]}},
+        {"point": {"rows": "x"}},
+    ],
+)
+def test_a_damaged_journal_is_one_sentence(
+    path: Path, small: gramvec.Embedder, tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    point = {"rows": 0, "position": [0, 1], "read": 0, "next_id": 0, "bad": {"reasons": []}} | changed.get("point", {})
+    manifest = json.loads((path / "manifest.json").read_text()) | {"generation": "0" * 16}
+    journal = {"job": {}, "manifest": manifest, "checkpoints": [point]} | changed
+    (path / "building.json").write_text(json.dumps(journal))
+    (tmp_path / "a.txt").write_text("cheap flights")
+    with pytest.raises(InputError, match=r"building\.json: damaged; start again without --resume"):
+        build.build_index(small, tmp_path / "a.txt", path, resume=True)
+    assert len(gramvec.Index(path)) == 6
+
+
 def test_a_killed_add_leaves_the_last_commit(path: Path, small: gramvec.Embedder, tmp_path: Path) -> None:
     more = tmp_path / "more.txt"
     more.write_text("one more parcel\n")

@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import orjson
+from pydantic import BaseModel, Field
 
 from gramvec.bulk.embed_file import COLUMN, BulkError, Done, Interrupted, Watcher, cores, in_order
 from gramvec.embed.embedder import Embedder
@@ -41,6 +42,7 @@ from gramvec.tables.batches import START, BadLines, Block, Position, Reader
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader
+from gramvec.tables.staging import check_same_job
 from gramvec.tables.writers import records_of
 
 MOST_NAMED = 5
@@ -48,15 +50,25 @@ MOST_NAMED = 5
 CHECKPOINT_SECONDS = 60.0
 EMPTY = "there is no text in the input; an index needs at least one"
 
+RowCount = Annotated[int, Field(ge=0)]
+
 
 class Checkpoint(NamedTuple):
     """Progress of a build: committed rows, the input's position, rows of the input, the last id, and bad rows."""
 
-    rows: int
-    position: tuple[int, ...]
-    read: int
-    next_id: int
+    rows: RowCount
+    position: tuple[RowCount, RowCount]
+    read: RowCount
+    next_id: RowCount
     bad: dict[str, Any]
+
+
+class _Journal(BaseModel):
+    """building.json of a build that was stopped."""
+
+    job: dict[str, Any]
+    manifest: IndexManifest
+    checkpoints: list[Checkpoint]
 
 
 def build_index(
@@ -151,7 +163,7 @@ class _Build:
             if not checkpoints:
                 remove_generations(output, but=_current(output))
             raise
-        start = Checkpoint(0, tuple(START), 0, 0, BadLines().as_json())
+        start = Checkpoint(0, (START.offset, START.number), 0, 0, BadLines().as_json())
         point = next((one for one in (*checkpoints, start) if one.rows == self._writer.rows), None)
         if point is None:
             self._writer.close()
@@ -201,7 +213,7 @@ class _Build:
         numbers = encoded.block.numbers
         self._read += len(numbers)
         self._next_id = max(self._next_id, *numbers) if numbers else self._next_id
-        self._position = tuple(encoded.block.position)
+        self._position = (encoded.block.position.offset, encoded.block.position.number)
         for number, why in encoded.bad:
             self._bad.add(number, why)
 
@@ -356,22 +368,17 @@ def _job(
 def _left(output: Path, job: dict[str, Any]) -> tuple[IndexManifest, list[Checkpoint]] | None:
     """Return the manifest and the checkpoints of a build that was stopped; None where there is none."""
     try:
-        content = orjson.loads(read_bounded(output / JOURNAL, MOST_MANIFEST << 4))
-        former = content["job"]
-        manifest = IndexManifest.model_validate_json(orjson.dumps(content["manifest"]))
-        points = [Checkpoint(**one) for one in content["checkpoints"]]
+        journal = _Journal.model_validate_json(read_bounded(output / JOURNAL, MOST_MANIFEST << 4))
+        for one in journal.checkpoints:
+            BadLines.from_json(one.bad)
     except FileNotFoundError:
         return None
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{output / JOURNAL}: damaged; start again without --resume") from error
-    if manifest.generation == _current(output):
+    if journal.manifest.generation == _current(output):
         return None
-    if other := sorted(key for key in job.keys() | former.keys() if job.get(key) != former.get(key)):
-        raise InputError(
-            f"{output}: what is left of it was made with another {', '.join(other)}; "
-            "call with the former one, or start again without --resume"
-        )
-    return manifest, points
+    check_same_job(output, job, journal.job)
+    return journal.manifest, journal.checkpoints
 
 
 def _current(output: Path) -> str:

@@ -250,12 +250,7 @@ def _left(output: Path, job: JobSettings, size: int) -> Progress:
         raise InputError(f"{path}: damaged; start again without --resume") from error
     if version != JOURNAL_VERSION:
         raise InputError(f"{path}: written by another version of gramvec; start again without --resume")
-    job = orjson.loads(orjson.dumps(job))
-    if other := sorted(key for key in job.keys() | former.keys() if job.get(key) != former.get(key)):
-        raise InputError(
-            f"{output}: what is left of it was made with another {', '.join(other)}; "
-            "call with the former one, or start again without --resume"
-        )
+    check_same_job(output, orjson.loads(orjson.dumps(job)), former)
     if size < progress.bytes:
         raise InputError(f"{partial_of(output)}: shorter than its journal says; start again without --resume")
     return progress
@@ -302,3 +297,12 @@ def output_file(path: Path | None) -> Iterator[BinaryIO]:
 
 def _is_stream(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def check_same_job(output: Path, job: JobSettings, former: JobSettings) -> None:
+    """Raise InputError where what is left of an output was made by a job with other settings."""
+    if other := sorted(key for key in job.keys() | former.keys() if job.get(key) != former.get(key)):
+        raise InputError(
+            f"{output}: what is left of it was made with another {', '.join(other)}; "
+            "call with the former one, or start again without --resume"
+        )
