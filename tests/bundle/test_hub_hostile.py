@@ -124,11 +124,13 @@ def never(handler: Handler) -> None:
     handler.stopped.wait(60)
 
 
-@pytest.mark.parametrize("name", ["api", "manifest.json", "model.onnx.data"])
 @pytest.mark.parametrize(
-    "answer",
-    [never, lambda handler: handler.drip(headers=True), lambda handler: handler.drip(headers=False)],
-    ids=["never", "headers in drops", "a body in drops"],
+    ("name", "answer"),
+    [
+        ("api", never),
+        ("manifest.json", lambda handler: handler.drip(headers=True)),
+        ("model.onnx.data", lambda handler: handler.drip(headers=False)),
+    ],
 )
 def test_a_hub_without_end_is_left_at_the_deadline(
     hub: type[Handler], tmp_path: Path, name: str, answer: Answer, monkeypatch: pytest.MonkeyPatch
