@@ -66,7 +66,7 @@ def features(texts: Sequence[str]) -> HashedNgrams:
 
 
 class Weighed(NamedTuple):
-    """Sparse rows: of each entry the text int64[m] ascending, the place in a Vocabulary int64[m], and the value."""
+    """Sparse rows: of each entry the text int64[m] ascending, the place in NgramColumns int64[m], and the value."""
 
     text: Int64s
     place: Int64s
@@ -75,7 +75,7 @@ class Weighed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NgramColumns:
-    """Known features. keys: int32[k], ascending, as in Features. idf: float32[k]."""
+    """Known features. keys: int32[k], ascending, as in HashedNgrams. idf: float32[k]."""
 
     keys: NDArray[np.int32]
     idf: Floats

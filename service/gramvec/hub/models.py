@@ -176,7 +176,7 @@ def _with_metadata(card: bytes, manifest: Manifest) -> bytes:
         license=found.lower() if _license(found) else None,
         library_name="gramvec",
         pipeline_tag="sentence-similarity",
-        tags=["gramvec", "sentence-embeddings", *["character-ngrams"] * (manifest.ngrams > 0), manifest.kind],
+        tags=["gramvec", "sentence-embeddings", *(["character-ngrams"] if manifest.ngrams else []), manifest.kind],
         model_name=manifest.name,
     )
     return b"".join([FENCE, data.to_yaml().encode(), b"\n", FENCE, b"\n", card])

@@ -156,8 +156,10 @@ def _matches_by(
 
 def _top(top: Top) -> int | None:
     """Return the number of right rows for a left row, None for all."""
-    if top == "all" or isinstance(top, int):
-        return None if isinstance(top, str) else top
+    if top == "all":
+        return None
+    if isinstance(top, int):
+        return top
     raise InputError(f"top: must be a number of at least 1 or 'all', got {top!r}", field="top")
 
 

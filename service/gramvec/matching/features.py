@@ -46,7 +46,6 @@ OF_A_COLUMN = (
 # Pairs of a lower cosine are no candidates.
 LEAST = 0.05
 DEPTH = 10
-# Case folding may make a text longer than the most that is read.
 BLOCK_PAIRS = 65_536
 
 _PLAIN = re.compile(r"[^\W_]+")
@@ -55,9 +54,12 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 def feature_names(columns: int) -> list[str]:
     """Return the names of the features of pairs with this number of columns, in order."""
-    several = columns > 1
-    texts = [f"column {number + 1}" for number in range(columns)] + ["joined"] * several
-    return [*OF_A_PAIR, *(OF_JOINED if several else ()), *(f"{text}.{name}" for text in texts for name in OF_A_COLUMN)]
+    texts = [f"column {number + 1}" for number in range(columns)]
+    pairs = [*OF_A_PAIR]
+    if columns > 1:
+        texts.append("joined")
+        pairs += OF_JOINED
+    return [*pairs, *(f"{text}.{name}" for text in texts for name in OF_A_COLUMN)]
 
 
 class TablePair:
@@ -195,6 +197,7 @@ class _Text:
 
     def __init__(self, field: Field, vectors: BothTables) -> None:
         self._vectors = vectors
+        # Case folding may make a text longer than the most that is read.
         plain = [[" ".join(text.casefold().split())[:MAX_CHARACTERS] for text in texts] for texts in field[:2]]
         codes = [[codes_of(text) for text in texts] for texts in plain]
         self._words = _Shared(*plain)
