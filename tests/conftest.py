@@ -15,7 +15,6 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "models"
-SHARED = ROOT.parent / "shared"
 SHIPPED = sorted(path.parent.name for path in MODELS.glob("*/manifest.json"))
 
 # Examples of each property: 25 at every save, 100 on CI, 500 at night. HYPOTHESIS_PROFILE names another.
