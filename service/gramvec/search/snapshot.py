@@ -138,7 +138,7 @@ class Snapshot:
 
             def find_one(at: int) -> Found:
                 if units is None or near is None:
-                    return self._by_letters(texts[at], conditions, k)
+                    return self._by_letters(texts[at], conditions, k)[0]
                 if only == "meaning":
                     return self._of_rows(*self.vectors.nearest(units[at], k, near[at]))
                 return self._by_both(texts[at], units[at], near[at], conditions, k)
@@ -205,10 +205,12 @@ class Snapshot:
                     self._allowed.popitem(last=False)
         return found
 
-    def _by_letters(self, text: str, conditions: Conditions, k: int) -> Found:
+    def _by_letters(self, text: str, conditions: Conditions, k: int) -> tuple[Found, Any, float]:
+        """Return the best documents by letters, the query that found them, and what tantivy's scores are divided by."""
         query, weight = self._letters(text)
-        hits = self._searcher.search(self._within(query, conditions), k, count=False).hits if weight else []
-        return Found([one for _, one in hits], [score / (LETTERS_SHARE * weight) for score, _ in hits])
+        share = LETTERS_SHARE * weight or 1.0
+        hits = self._searcher.search(self._within(query, conditions), k, count=False).hits
+        return Found([one for _, one in hits], [score / share for score, _ in hits]), query, share
 
     def _of_rows(self, rows: Int64s, cosines: Floats) -> Found:
         """Return the documents of rows, in that order."""
@@ -222,35 +224,31 @@ class Snapshot:
 
     def _by_both(self, text: str, unit: Floats, among: Int64s | None, conditions: Conditions, k: int) -> Found:
         """Return the best of the union of what letters and meaning propose, by the sum of both scores."""
-        query, weight = self._letters(text)
         most = max(k, CANDIDATES)
-        hits = self._searcher.search(self._within(query, conditions), most, count=False).hits if weight else []
-        addresses = [one for _, one in hits]
-        letters = [score for score, _ in hits]
+        (addresses, letters), query, share = self._by_letters(text, conditions, most)
         rows = self._rows(addresses)
-        share = LETTERS_SHARE * weight if weight else 1.0
         near, of_near = self.vectors.nearest(unit, most, among)
         cosines = self.vectors.cosines(unit, np.array(rows, np.int64))
         if len(rows) >= most:
             # What letters did not propose has at most the least of their scores: most of it cannot be among the k best.
-            sums = cosines + np.array(letters) / share
-            near = near[of_near + letters[-1] / share >= np.partition(sums, len(sums) - k)[len(sums) - k] - ROUNDING]
+            sums = cosines + np.array(letters)
+            near = near[of_near + letters[-1] >= np.partition(sums, len(sums) - k)[len(sums) - k] - ROUNDING]
         missing = np.setdiff1d(near, rows).tolist()
         if missing:
             # The rows that only meaning proposes: their documents, with the letters' scores of those.
             wanted = self._query.const_score_query(self._with_rows(missing), 0.0)
             occur = self._engine.Occur
-            parts = [(occur.Must, wanted), *([(occur.Should, query)] if weight else [])]
-            others = self._searcher.search(self._query.boolean_query(parts), len(missing), count=False).hits
+            either = self._query.boolean_query([(occur.Must, wanted), (occur.Should, query)])
+            others = self._searcher.search(either, len(missing), count=False).hits
             more = [one for _, one in others]
-            addresses, letters = addresses + more, letters + [score for score, _ in others]
+            addresses, letters = addresses + more, letters + [score / share for score, _ in others]
             added = self._rows(more)
             rows = rows + added
             cosines = np.concatenate([cosines, self.vectors.cosines(unit, np.array(added, np.int64))])
         if not rows:
             return Found([], [])
         places = np.array(rows, np.int64)
-        scores = cosines.astype(np.float64) + np.array(letters) / share
+        scores = cosines.astype(np.float64) + np.array(letters)
         order = np.lexsort((places, -scores))[:k].tolist()
         return Found([addresses[at] for at in order], [float(scores[at]) for at in order])
 
