@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import stat
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,6 +36,8 @@ MOST_ROWS = 2**31 - 1
 # Sizes that are read into memory: of a manifest, of tantivy's list of segments, of the list of files that were checked.
 MOST_MANIFEST, MOST_META, MOST_CHECKED = 1 << 16, 1 << 24, 1 << 22
 MOST_FILES = 20_000
+# The times of files are of a clock that stands still between its steps, which are of two seconds on some file systems.
+SETTLED_NS = 2_500_000_000
 # The end of a file of tantivy: JSON with the CRC-32 of what stands before it, the JSON's length, a magic number.
 MOST_FOOTER, FOOTER_MAGIC, CHUNK_BYTES = 1_000, 1337, 1 << 20
 BUILD = "build one with gramvec index build"
@@ -289,9 +292,10 @@ def _check_sums(path: Path, folder: Path, names: list[str]) -> None:
     """Check files that have changed since they were found to hold what their checksums say.
 
     Files of gigabytes are read once, and not whenever an index is opened. As in git's index, a file is the one that was
-    read if its size, inode and times are: nobody sets the time of a file's last change, so a copy is read again.
+    read if its size, inode and times are: nobody sets the time of a file's last change, so a copy is read again. A file
+    that has only just changed may change once more at what its file system takes for the same time.
     """
-    checked = folder.parent / CHECKED
+    checked, settled = folder.parent / CHECKED, time.time_ns() - SETTLED_NS
     try:
         known = orjson.loads(read_bounded(checked, MOST_CHECKED))
     except (OSError, ValueError):
@@ -300,9 +304,11 @@ def _check_sums(path: Path, folder: Path, names: list[str]) -> None:
     for name in names:
         with suppress(FileNotFoundError):  # a writer has just merged it away: tantivy knows
             state = (folder / name).lstat()
-            found[name] = [state.st_size, state.st_ino, state.st_mtime_ns, state.st_ctime_ns]
-            if not isinstance(known, dict) or known.get(name) != found[name]:
+            seen = [state.st_size, state.st_ino, state.st_mtime_ns, state.st_ctime_ns]
+            if not isinstance(known, dict) or known.get(name) != seen:
                 _check_sum(path, folder / name)
+            if state.st_ctime_ns <= settled:
+                found[name] = seen
     if found != known:
         with suppress(OSError, InputError):  # not everybody may write here
             write_whole(checked, orjson.dumps(found))
