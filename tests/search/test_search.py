@@ -290,7 +290,7 @@ def test_rows_are_added_removed_and_replaced(records: gramvec.Index, small: gram
     assert records.remove(["a", "b"]) == 3
     for only in (None, "letters", "meaning"):
         assert not {"a", "b"} & set(ids(records.search("green apples late parcel", 9, only=only)[0]))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"1 ids are not there \(zz\); nothing was removed"):
+    with pytest.raises(InputError, match=r"has no zz \(1 of 2 ids\); nothing was removed"):
         records.remove(["c", "zz"])
     with pytest.raises(InputError, match="no row would be left"):
         records.remove(["c", "d", "e"])

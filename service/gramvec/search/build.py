@@ -312,7 +312,8 @@ def remove_from_index(path: Path, ids: Collection[str]) -> int:
             absent = sorted(one for one in wanted if not writer.holds(one))
             if absent:
                 named = ", ".join(map(quoted, absent[:MOST_NAMED])) + (", ..." if len(absent) > MOST_NAMED else "")
-                raise InputError(f"{path}: {len(absent):,} ids are not there ({named}); nothing was removed")
+                counts = f"{len(absent):,} of {len(wanted):,} ids"
+                raise InputError(f"{path}: has no {named} ({counts}); nothing was removed")
             if len(wanted) == writer.documents:
                 raise InputError(f"{path}: no row would be left; delete the folder instead")
             writer.remove(wanted)
