@@ -277,7 +277,7 @@ def test_bad_lines_are_left_as_they_are(tmp_path: Path) -> None:
 
 def test_equal_lines_are_kept_once(tmp_path: Path) -> None:
     rows = 300_000
-    (tmp_path / "a.txt").write_bytes(b"\n" * rows)
+    (tmp_path / "a.txt").write_bytes(b"x\n" * rows)
     tracemalloc.start()
     try:
         found = read_texts(tmp_path / "a.txt", "txt", "text", on_error="stop", watch=lambda reader, done: None)
@@ -286,3 +286,15 @@ def test_equal_lines_are_kept_once(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert roots.tolist() == [0] * rows
+
+
+def test_rows_without_a_text_stay_and_are_counted(tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_bytes(b'id,text\n1,bananas\n2,\n3," "\n4,bananas\n5,\n')
+    listed, said = run(source)
+    assert [line.split("\t")[:2] for line in listed.splitlines()] == [["2", "5"]]
+    assert "3 lines have no text and repeat nothing" in said
+    kept, said = run(source, "--keep", "-")
+    assert kept == 'id,text\n1,bananas\n2,\n3," "\n5,\n'
+    assert "4 of 5 lines kept" in said
+    assert "1 line has no text and repeats nothing" in run(text="a\n\nb\n")[1]

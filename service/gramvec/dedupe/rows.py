@@ -40,8 +40,9 @@ BLOCK_TEXTS = 1_024
 class DedupeTexts:
     """Different texts, and which of them each row of a file has.
 
-    different: in order of their first row. of_row: index into `different` for each row, -1 for a bad one. numbers: the
-    line (Parquet: row) of each row, from 1.
+    different: in order of their first row. of_row: index into `different` for each row, -1 for a bad one and for one
+    whose text is empty or of white space, which repeats nothing. empty: the number of such texts. numbers: the line
+    (Parquet: row) of each row, from 1.
     """
 
     different: list[str] = field(default_factory=list)
@@ -49,6 +50,15 @@ class DedupeTexts:
     numbers: array[int] = field(default_factory=lambda: array("q"))
     bad: BadLines = field(default_factory=BadLines)
     unit: str = "line"
+    empty: int = 0
+
+    def told(self) -> Iterator[str]:
+        """Yield sentences about the rows that are compared with none."""
+        if self.empty:
+            one = self.empty == 1
+            have = f"{self.unit} has no text and repeats" if one else f"{self.unit}s have no text and repeat"
+            yield f"{self.empty:,} {have} nothing"
+        yield from self.bad.report(len(self.numbers), self.unit)
 
 
 class DedupeResult(NamedTuple):
@@ -101,7 +111,7 @@ class DedupeResult(NamedTuple):
                 }
 
     def roots(self) -> Int64s:
-        """Return int64[rows], the first row of each row's group; a bad row is a group of its own."""
+        """Return int64[rows], the first row of each row's group; a row without a text is a group of its own."""
         text = np.asarray(self.found.of_row)
         rows = np.arange(len(text))
         first = np.full(len(self.found.different) + 1, len(text))
@@ -142,7 +152,9 @@ def read_texts(
                     raise InputError(f"{texts.unit} {number}: {why}")
                 if why:
                     texts.bad.add(number, why)
-                texts.of_row.append(-1 if why else index.setdefault(text, len(index)))
+                blank = not why and not text.strip()
+                texts.empty += blank
+                texts.of_row.append(-1 if why or blank else index.setdefault(text, len(index)))
                 texts.numbers.append(number)
             watch(reader, len(texts.numbers))
     texts.different = list(index)

@@ -96,9 +96,9 @@ def dedupe(
     """List the pairs of lines of INPUT that are nearly the same: line, line, score, texts, between tabs.
 
     INPUT is what `gramvec embed` reads. The score is that of `gramvec match`: the cosine of the letters, and half as
-    much that of the words, each weighted by how rare it is; equal lines have 1. All pairs of up to 100,000 different
-    lines are found; of more, the share that was found is measured and reported. Tabs and line feeds in listed texts
-    are spaces; --json has them unchanged.
+    much that of the words, each weighted by how rare it is; equal lines have 1, and empty ones are no duplicates. All
+    pairs of up to 100,000 different lines are found; of more, the share that was found is measured and reported. Tabs
+    and line feeds in listed texts are spaces; --json has them unchanged.
 
     \b
     Examples:
@@ -144,7 +144,7 @@ def dedupe(
             click.echo(f"{rows - len(dropped):,} of {rows:,} {found.unit}s kept", err=True)
             if index is not None:
                 _show(found, known)
-    for sentence in found.bad.report(len(found.numbers), found.unit):
+    for sentence in found.told():
         click.echo(sentence, err=True)
 
 
