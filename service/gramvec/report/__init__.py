@@ -1,0 +1,41 @@
+"""Reports: one self-contained page of HTML that shows what a job did, and where it may be wrong."""
+
+from gramvec.report.differences import Segment, mark_differences
+from gramvec.report.page import render_page, write_page
+from gramvec.report.records import (
+    Bar,
+    Calibration,
+    Confusion,
+    DuplicateGroup,
+    GroupSizes,
+    JobReport,
+    LabeledText,
+    LearningPoint,
+    Pair,
+    PairList,
+    ScoreHistogram,
+    Table,
+    TextList,
+    ValuePair,
+)
+
+__all__ = [
+    "Bar",
+    "Calibration",
+    "Confusion",
+    "DuplicateGroup",
+    "GroupSizes",
+    "JobReport",
+    "LabeledText",
+    "LearningPoint",
+    "Pair",
+    "PairList",
+    "ScoreHistogram",
+    "Segment",
+    "Table",
+    "TextList",
+    "ValuePair",
+    "mark_differences",
+    "render_page",
+    "write_page",
+]
