@@ -5,9 +5,9 @@ import os
 import ssl
 import sys
 
-host = os.environ.get("GRAMVEC_HOST", "127.0.0.1")
+host = (os.environ.get("GRAMVEC_HOST", "").split() or ["127.0.0.1"])[0]
 port = int(os.environ.get("GRAMVEC_PORT", "8000"))
-host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (not listened on: asked)
+host = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 (not listened on: asked)
 try:
     if os.environ.get("GRAMVEC_TLS_CERTIFICATE"):
         context = ssl.create_default_context()

@@ -102,6 +102,7 @@ CASES: dict[str, tuple[bytes, str]] = {
     "a length with a sign": (with_length(b"+24"), "400 closed"),
     "a length in hexadecimal": (with_length(b"0x18"), "400 closed"),
     "a length beyond 64 bits": (with_length(DIGITS), "400 closed"),
+    "a length of 4,301 digits": (with_length(b"0" * 4_300 + b"1"), "400 closed"),
     "two lengths": (POST + b"content-length: 3\r\n" + LENGTH + b"\r\n" + TEXT, "400 closed"),
     "the same length twice": (POST + LENGTH + LENGTH + b"\r\n" + TEXT, "400 closed"),
     "a list of lengths": (with_length(b"24, 24"), "400 closed"),

@@ -8,12 +8,14 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
 
 from conftest import MODELS
 from http_support import COMMAND, PATIENCE, until
+from nginx_support import needs_nginx, nginx
 
 pytestmark = pytest.mark.slow
 
@@ -62,6 +64,16 @@ def test_it_is_served_there_and_the_path_goes_with_it(tmp_path: Path, workers: s
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
         assert not path.exists()
+
+
+@needs_nginx
+def test_a_proxy_of_another_user_connects_there() -> None:
+    with TemporaryDirectory() as folder:  # pytest's own may be entered by its user only
+        Path(folder).chmod(0o755)
+        path = Path(folder) / "s"
+        with served(path), nginx([f"unix:{path}"]) as port:
+            answer = httpx.post(f"http://127.0.0.1:{port}/embed", json={"inputs": ["a", "b"]}, timeout=PATIENCE)
+            assert (answer.status_code, len(answer.json())) == (200, 2)
 
 
 def test_what_a_killed_service_has_left_is_replaced(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def work(number, pipe, sockets):
 settings = settings_from({{"workers": 2, "graceful_shutdown_seconds": 0, "worker_timeout_seconds": {timeout}}})
 try:
     with signals_blocked():
-        supervise(work, settings, socket.create_server(("127.0.0.1", 0)))
+        supervise(work, settings, [socket.create_server(("127.0.0.1", 0))])
 except GramvecError as error:
     sys.exit(f"Error: {{error}}")
 """

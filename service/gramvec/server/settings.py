@@ -83,6 +83,14 @@ def token_files(given: Sequence[str]) -> dict[str, Path]:
     return found
 
 
+def check_hosts(hosts: Sequence[str]) -> None:
+    """Raise ValueError for an address that is empty or comes twice."""
+    if not all(hosts):
+        raise ValueError("must be an address of this host, as in 127.0.0.1, not empty")
+    if len(set(hosts)) < len(hosts):
+        raise ValueError("names an address twice; leave one out")
+
+
 def check_origins(origins: Sequence[str]) -> None:
     """Raise ValueError for an origin that no browser would send (RFC 6454)."""
     for origin in origins:
@@ -137,10 +145,17 @@ class Settings(BaseModel):
         description="FILE of tiktoken's by which token ids in /v1/embeddings are decoded, or NAME=FILE for one model's"
         " name or alias; may be repeated (in the variable: with spaces between).",
     )
-    host: str = Field("127.0.0.1", min_length=1, description="Address to listen on; 0.0.0.0 for all of this host's.")
+    host: Annotated[tuple[str, ...], _passes(check_hosts)] = Field(
+        ("127.0.0.1",),
+        min_length=1,
+        description="Address to listen on; may be repeated (in the variable: with spaces between). :: is all of this"
+        " host's, 0.0.0.0 those of IPv4.",
+    )
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 lets the system choose a free one.")
     unix_socket: Path | None = Field(
-        None, description="Path of a socket of this host to listen on, instead of host and port."
+        None,
+        description="Path of a socket of this host to listen on, instead of host and port; whoever may enter its folder"
+        " can connect.",
     )
     tls_certificate: Path | None = Field(
         None, description="PEM file of a certificate, and of those that lead to its root: HTTPS instead of HTTP."
@@ -256,10 +271,10 @@ class Settings(BaseModel):
     )
     log_format: Literal["text", "json"] = Field("text", description="How log lines on standard error look.")
 
-    @field_validator("model", mode="before")
+    @field_validator("model", "host", mode="before")
     @classmethod
-    def _one_or_several(cls, model: Any) -> Any:
-        return (model,) if isinstance(model, str) else model
+    def _one_or_several(cls, given: Any) -> Any:
+        return (given,) if isinstance(given, str) else given
 
     @field_validator("model")
     @classmethod

@@ -25,6 +25,8 @@ CHUNKED = -1
 SINGLE = frozenset({b"host", b"content-length", b"transfer-encoding", b"authorization"})
 # The request line and the empty line.
 OTHER_LINES = 2
+# As many as 2**64 has.
+MOST_LENGTH_DIGITS = 20
 # Chunks of a body that are read before other connections have their turn.
 CHUNKS_A_TURN = 4096
 
@@ -127,7 +129,10 @@ class RequestHead:
         self.scope = {"method": method, "http_version": version, **_target(self.url)}
         self.keep_alive = version == "1.1" and not (b"connection" in known and _asks_to_close(self.headers))
         self.waits = b"expect" in known and version == "1.1" and known[b"expect"].lower() == b"100-continue"
-        self.length = int(known.get(b"content-length", b"0"))  # httptools has refused whatever is not a number
+        length = known.get(b"content-length", b"0")  # httptools has refused whatever is not a number below 2**64
+        if len(length) > MOST_LENGTH_DIGITS:  # zeros in front of it, and Python refuses to read thousands of them
+            raise not_http()
+        self.length = int(length)
         if b"transfer-encoding" in known:
             # RFC 9112, 6.1: no other coding is known here, and two lengths of a body are one too many.
             if known[b"transfer-encoding"].strip().lower() != b"chunked" or b"content-length" in known:

@@ -1,4 +1,4 @@
-"""Run the service: listen on the address of the settings, and serve in one process or in several workers."""
+"""Run the service: listen on the addresses of the settings, and serve in one process or in several workers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import resource
 import signal
 import socket
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from ipaddress import ip_address
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 
@@ -28,13 +29,17 @@ log = logging.getLogger("gramvec.server")
 
 # Descriptors beside those of connections: the models' files, the listening socket, the log.
 OTHER_DESCRIPTORS = 128
+EVERY_ADDRESS, EVERY_ADDRESS_OF_IPV4 = "::", "0.0.0.0"  # noqa: S104 (asked for by a setting)
+# The system does not have an address, or its whole family.
+NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+OPEN_TO_ALL = 0o666
 
 
 def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Raises:
-        GramvecError: the address cannot be listened on, a model cannot be loaded, or no worker can start.
+        GramvecError: an address cannot be listened on, a model cannot be loaded, or no worker can start.
     """
     # Until there are models to reload, a hang-up is ignored; by default it would end the process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -44,15 +49,15 @@ def serve(settings: Settings) -> None:
     if settings.tracing == "on":
         check_tracing()
     allow_descriptors(settings.max_connections)
-    with signals_blocked(), listening(settings) as listener:
+    with signals_blocked(), listening(settings) as listeners:
         try:
             if settings.workers > 1 and settings.device == "auto":
                 settings = settings.model_copy(update={"device": "cpu"})
             app = create_app(settings)
             if settings.workers > 1:
-                _serve_with_workers(app, settings, listener)
+                _serve_with_workers(app, settings, listeners)
             else:
-                Server(app).run([listener])
+                Server(app).run(listeners)
                 if (failure := app.state.service.failure) is not None:
                     raise GramvecError(failure)
         finally:
@@ -61,12 +66,12 @@ def serve(settings: Settings) -> None:
                 signal.signal(number, signal.SIG_IGN)
 
 
-def _serve_with_workers(app: Application, settings: Settings, listener: socket.socket) -> None:
+def _serve_with_workers(app: Application, settings: Settings, listeners: list[socket.socket]) -> None:
     def work(number: int, supervisor: Pipe, sockets: list[socket.socket]) -> None:
         app.state.service.metrics.claim(number)
         WorkerServer(app, supervisor).run(sockets)
 
-    supervise(work, settings, listener)
+    supervise(work, settings, listeners)
 
 
 def allow_descriptors(connections: int) -> None:
@@ -84,46 +89,99 @@ def allow_descriptors(connections: int) -> None:
 
 
 @contextmanager
-def listening(settings: Settings) -> Iterator[socket.socket]:
-    """Listen at the address of the settings, and log it; port 0 lets the system choose one.
+def listening(settings: Settings) -> Iterator[list[socket.socket]]:
+    """Listen at the addresses of the settings, and log them; port 0 lets the system choose one, for all of them.
 
     The path of a Unix socket goes when the block ends, in the process that has made it.
 
     Raises:
-        GramvecError: the address is unavailable.
+        GramvecError: an address is unavailable.
     """
-    path = settings.unix_socket
+    with ExitStack() as held:
+        if settings.unix_socket is not None:
+            listeners = [held.enter_context(_at_path(settings.unix_socket))]
+            log.info("listening on %s", settings.unix_socket)
+        else:
+            listeners = _at_hosts(settings.host, settings.port, held)
+            scheme = "http" if settings.tls_certificate is None else "https"
+            for listener in listeners:
+                address, number = listener.getsockname()[:2]
+                shown = f"[{address}]" if ":" in address else address
+                log.info("listening on %s://%s:%d (try /docs)", scheme, shown, number)
+        yield listeners
+
+
+def _unavailable(asked: object, error: OSError) -> GramvecError:
+    # `create_server` adds the address to the system's words.
+    why = (error.strerror or str(error)).partition(" (while")[0]
+    return GramvecError(f"cannot listen on {asked}: {why}; choose another")
+
+
+def _at_hosts(hosts: Sequence[str], port: int, held: ExitStack) -> list[socket.socket]:
+    """Listen at the same port of every host. Raises GramvecError."""
+    # The address of all hosts takes IPv4, too, but where an address of IPv4 has a socket of its own.
+    with_ipv4 = not any(_is_ipv4(host) for host in hosts)
+    listeners: list[socket.socket] = []
+    for host in hosts:
+        try:
+            for listener in _at_host(host, port, with_ipv4=with_ipv4):
+                listeners.append(held.enter_context(listener))
+                port = listener.getsockname()[1]
+        except OSError as error:
+            raise _unavailable(f"{host} port {port}", error) from error
+    return listeners
+
+
+def _is_ipv4(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host).version == 4
+    return False
+
+
+def _at_host(host: str, port: int, *, with_ipv4: bool) -> Iterator[socket.socket]:
+    """Listen at every address of a host that this system has. Raises OSError where it has none, or one is taken."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    addresses = dict.fromkeys((family, address[0]) for family, *_, address in found)
+    is_dual = host == EVERY_ADDRESS and with_ipv4 and socket.has_dualstack_ipv6()
+    if host == EVERY_ADDRESS and with_ipv4 and not is_dual:
+        addresses[socket.AF_INET, EVERY_ADDRESS_OF_IPV4] = None
+    missing: OSError | None = None
+    for family, address in addresses:
+        try:
+            listener = socket.create_server((address, port), family=family, backlog=BACKLOG, dualstack_ipv6=is_dual)
+        except OSError as error:
+            if error.errno not in NOT_HERE:
+                raise
+            missing = error
+        else:
+            addresses[family, address] = port = listener.getsockname()[1]
+            yield listener
+    if missing is not None and not any(addresses.values()):
+        raise missing
+
+
+@contextmanager
+def _at_path(path: Path) -> Iterator[socket.socket]:
+    """Listen at a path of this host; raises GramvecError.
+
+    As TCP's addresses, it takes everybody of this host who can reach it: a proxy is mostly another user.
+    """
     try:
-        listener = _at_port(settings.host, settings.port) if path is None else _at_path(path)
-        made = None if path is None else (os.getpid(), path.lstat().st_ino)
+        listener = _bound(path)
+        made = os.getpid(), path.lstat().st_ino
     except OSError as error:
-        asked = f"{settings.host} port {settings.port}" if path is None else path
-        # `create_server` adds the address to the system's words.
-        why = (error.strerror or str(error)).partition(" (while")[0]
-        raise GramvecError(f"cannot listen on {asked}: {why}; choose another") from error
-    if path is None:
-        address, number = listener.getsockname()[:2]
-        shown = f"[{address}]" if ":" in address else address
-        scheme = "http" if settings.tls_certificate is None else "https"
-        log.info("listening on %s://%s:%d (try /docs)", scheme, shown, number)
-    else:
-        log.info("listening on %s", path)
+        raise _unavailable(path, error) from error
     try:
         with listener:
             yield listener
     finally:
         with suppress(OSError):
-            if path is not None and made == (os.getpid(), path.lstat().st_ino):
+            if made == (os.getpid(), path.lstat().st_ino):
                 path.unlink()
 
 
-def _at_port(host: str, port: int) -> socket.socket:
-    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    return socket.create_server(address[:2], family=family, backlog=BACKLOG)
-
-
-def _at_path(path: Path) -> socket.socket:
-    """Listen at a path of this host; what a service that was killed has left there is replaced."""
+def _bound(path: Path) -> socket.socket:
+    """Return a socket that listens at a path; what a service that was killed has left there is replaced."""
     if os.path.lexists(path):
         if not stat.S_ISSOCK(path.lstat().st_mode):
             raise OSError(errno.EEXIST, "something else is there")
@@ -137,6 +195,7 @@ def _at_path(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(str(path))
+        path.chmod(OPEN_TO_ALL)
         listener.listen(BACKLOG)
     except OSError:
         listener.close()

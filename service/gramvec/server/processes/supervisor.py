@@ -129,12 +129,12 @@ class Supervisor(Multiprocess):
     Args:
         work: see `Worker`; numbers go up to twice the workers, and no two that run at the same time are the same.
         settings: for their number and timeouts.
-        listener: listening socket; closed at the end.
+        listeners: listening sockets; closed at the end.
     """
 
-    def __init__(self, work: WorkerMain, settings: Settings, listener: socket.socket) -> None:
+    def __init__(self, work: WorkerMain, settings: Settings, listeners: list[socket.socket]) -> None:
         config = uvicorn.Config("gramvec.server.app:create_app", workers=settings.workers, log_config=None)
-        super().__init__(config, [listener])
+        super().__init__(config, listeners)
         self.failure: str | None = None
         self._work = work
         self._grace = settings.graceful_shutdown_seconds + MARGIN_SECONDS
@@ -260,13 +260,13 @@ class Supervisor(Multiprocess):
             self._successor, self._outdated = None, []
 
 
-def supervise(work: WorkerMain, settings: Settings, listener: socket.socket) -> None:
+def supervise(work: WorkerMain, settings: Settings, listeners: list[socket.socket]) -> None:
     """Run workers until SIGTERM or SIGINT.
 
     Raises:
         GramvecError: a worker could not start, and no other was running.
     """
-    supervisor = Supervisor(work, settings, listener)
+    supervisor = Supervisor(work, settings, listeners)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})
     supervisor.run()
     if supervisor.failure is not None:
