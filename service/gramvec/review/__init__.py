@@ -1,0 +1,1 @@
+"""Review: a local page where a person answers the pairs that teach a matcher most."""

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gramvec.errors import InputError
+from gramvec.review.answers_file import AnswersFile
+
+COLUMNS = ("left", "right", "match")
+HEADER = "left,right,match\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "labels.csv"
+
+
+def test_each_answer_is_there_before_the_next(path: Path):
+    file = AnswersFile(path, COLUMNS)
+    assert path.read_text() == HEADER
+    file.add(["a,1", "b", "1"])
+    assert path.read_text() == HEADER + '"a,1",b,1\n'
+    file.add(["ü", "line\nfeed", ""])
+    file.close()
+    assert AnswersFile(path, COLUMNS).answers == [["a,1", "b", "1"], ["ü", "line\nfeed", ""]]
+
+
+def test_undo_takes_back_what_this_review_wrote(path: Path):
+    path.write_text(HEADER + "a,b,1\n")
+    file = AnswersFile(path, COLUMNS)
+    file.add(["c", "d", "0"])
+    assert file.undo() == ["c", "d", "0"]
+    assert file.undo() is None
+    assert path.read_text() == HEADER + "a,b,1\n"
+
+
+@pytest.mark.parametrize("cut", range(1, len(HEADER + "a,b,1\n")))
+def test_a_kill_in_the_middle_of_a_line_loses_that_line_only(path: Path, cut: int):
+    path.write_text((HEADER + "a,b,1\n")[:cut])
+    file = AnswersFile(path, COLUMNS)
+    assert file.answers == []
+    file.add(["c", "d", "0"])
+    assert path.read_text() == HEADER + "c,d,0\n"
+
+
+def test_a_second_review_is_told(path: Path):
+    file = AnswersFile(path, COLUMNS)
+    with pytest.raises(InputError, match="another review has it open"):
+        AnswersFile(path, COLUMNS)
+    file.close()
+    AnswersFile(path, COLUMNS).close()
+
+
+@pytest.mark.parametrize(
+    "content", ["id,name\n1,x\n", "left,right,match\na,b\n", 'left,right,match\na,"b,1\n', "left,right,match\n\xff\n"]
+)
+def test_other_files_are_refused_and_stay(path: Path, content: str):
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(InputError):
+        AnswersFile(path, COLUMNS)
+    assert path.read_bytes() == content.encode("latin-1")
+
+
+def test_a_link_is_refused(path: Path):
+    path.symlink_to("/dev/null")
+    with pytest.raises(InputError, match="cannot be opened"):
+        AnswersFile(path, COLUMNS)
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = AnswersFile(path, COLUMNS)
+    whole = os.pwrite
+
+    def half(descriptor: int, data: bytes, place: int) -> int:
+        if len(data) < 3:
+            raise OSError(28, "No space left on device")
+        return whole(descriptor, data[: len(data) // 2], place)
+
+    monkeypatch.setattr(os, "pwrite", half)
+    with pytest.raises(OSError, match="No space"):
+        file.add(["a", "b", "1"])
+    monkeypatch.undo()
+    assert path.read_text() == HEADER
+    file.add(["c", "d", "1"])
+    assert path.read_text() == HEADER + "c,d,1\n"

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from review_job import NumberJob
+
+from gramvec.errors import InputError
+from gramvec.review.answers_file import AnswersFile
+from gramvec.review.proposals import BATCH, propose
+from gramvec.review.session import ReviewSession
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "labels.csv"
+
+
+def session_of(path: Path, job: NumberJob | None = None) -> ReviewSession:
+    job = job or NumberJob()
+    return ReviewSession(job, AnswersFile(path, job.columns))
+
+
+def answer_truly(session: ReviewSession, answers: int) -> list[int]:
+    asked = []
+    for _ in range(answers):
+        question = session.state()["question"]
+        if question is None:
+            break
+        asked.append(question["id"])
+        session.answer(question["id"], "yes" if session.job.truth(question["id"]) else "no")
+    return asked
+
+
+def test_proposals_are_near_the_threshold_sure_and_spread():
+    scores = np.linspace(0, 1, 1_001)
+    chosen = propose(scores, 0.5, set(), lambda pair: (pair, pair), seed=1)
+    assert len(set(chosen)) == BATCH
+    assert sum(abs(scores[pair] - 0.5) < 0.01 for pair in chosen) >= 6
+    assert sum(scores[pair] > 0.75 for pair in chosen) >= 2
+    assert chosen == propose(scores, 0.5, set(), lambda pair: (pair, pair), seed=1)
+
+
+def test_no_row_is_asked_twice_in_a_batch_and_no_pair_again():
+    scores = np.full(40, 0.5)
+    chosen = propose(scores, 0.5, {0, 1}, lambda pair: (pair // 10, pair), seed=1)
+    assert len(chosen) == len({pair // 10 for pair in chosen}) == 4
+    assert not {0, 1} & set(chosen)
+    assert propose(scores[:2], 0.5, {0, 1}, lambda pair: (pair, pair), seed=1) == []
+    assert propose(scores[:0], 0.5, set(), lambda pair: (pair, pair), seed=1) == []
+
+
+def test_it_learns_after_ten_of_each_kind_and_again_after_ten_more(path: Path):
+    session = session_of(path)
+    answer_truly(session, 60)
+    session.wait_for_learning()
+    state = session.state()
+    assert state["yes"] + state["no"] == 60
+    assert min(session.job.learned) >= 20
+    assert state["rounds"] == len(session.job.learned) >= 2
+    assert state["problem"] == ""
+    session.close()
+
+
+def test_a_kill_loses_nothing(path: Path):
+    first = session_of(path)
+    asked = answer_truly(first, 7)
+    first._file.close()  # as a kill leaves it
+    again = session_of(path)
+    assert (again.state()["yes"] + again.state()["no"]) == 7
+    assert again.state()["can_undo"] is False or again.state()["yes"] >= 0
+    assert not set(answer_truly(again, 20)) & set(asked)
+    again.close()
+
+
+def test_undo_asks_the_same_pair_again(path: Path):
+    session = session_of(path)
+    (pair,) = answer_truly(session, 1)
+    session.undo()
+    assert session.state()["question"]["id"] == pair
+    assert path.read_text() == "left,right,match\n"
+    session.undo()
+    session.close()
+
+
+def test_unsure_is_no_label_and_not_asked_again(path: Path):
+    session = session_of(path, NumberJob(1))
+    session.answer(0, "unsure")
+    assert session.state()["question"] is None
+    assert path.read_text().endswith("a0,b0,\n")
+    assert session.finish() == ["0 labels are written"]
+    with pytest.raises(InputError, match="finished"):
+        session.answer(0, "yes")
+    session.close()
+
+
+def test_answers_for_other_pairs_are_refused(path: Path):
+    session = session_of(path)
+    asked = session.state()["question"]["id"]
+    with pytest.raises(InputError, match="not asked now"):
+        session.answer(asked + 1, "yes")
+    session.close()
+
+
+def test_learning_that_fails_is_told_and_the_review_goes_on(path: Path):
+    class Failing(NumberJob):
+        def learn(self, pairs, match):
+            raise InputError("labels contradict")
+
+    session = session_of(path, Failing())
+    answer_truly(session, 40)
+    session.wait_for_learning()
+    assert session.state()["problem"] == "labels contradict"
+    answer_truly(session, 1)
+    session.close()
+
+
+def test_answers_of_rows_that_are_gone_are_counted(path: Path):
+    path.write_text("left,right,match\nnone,x,1\na3,b3,0\n")
+    session = session_of(path)
+    assert (session.state()["unknown"], session.state()["no"]) == (1, 1)
+    session.close()
+    path.write_text("left,right,match\na3,b3,2\n")
+    with pytest.raises(InputError, match="none of 1, 0 and nothing"):
+        session_of(path)
