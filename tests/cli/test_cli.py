@@ -55,31 +55,34 @@ def test_embed_nothing(tmp_path: Path) -> None:
 def test_a_failure_leaves_the_old_output_and_names_the_line(tmp_path: Path) -> None:
     out = tmp_path / "out.npy"
     out.write_bytes(b"old")
-    assert "line 3: not UTF-8" in refused(run("embed", "-o", str(out), stdin=b"a\nb\n\xff\n"), 1)
+    write = ["embed", "-o", str(out), "--overwrite"]
+    assert "line 3: not UTF-8" in refused(run(*write, stdin=b"a\nb\n\xff\n"), 1)
     long = b"short\n" + b"x" * 30 + b"\n"
-    assert "line 2: the text has 30 characters" in refused(
-        run("embed", "-o", str(out), "--max-characters", "9", stdin=long), 1
-    )
+    assert "line 2: the text has 30 characters" in refused(run(*write, "--max-characters", "9", stdin=long), 1)
     assert out.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["out.npy"]
-    assert run("embed", "-o", str(out), "--max-characters", "9", "--truncate", stdin=long).returncode == 0
+    assert run(*write, "--max-characters", "9", "--truncate", stdin=long).returncode == 0
     assert np.load(out).shape == (2, 300)
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["embed", "--format", "npy"], 2, "needs --output"),
+        (["embed", "--format", "npy"], 1, "needs --output"),
         (["embed", "no-such-file"], 2, "No such file"),
         (["embed", "--dimensions", "0"], 2, "--dimensions"),
         (["embed", "--dimensions", "301"], 1, "from 1 to 300"),
-        (["embed", "-o", "no-such-folder/out.npy"], 1, "cannot be written"),
+        (["embed", "-o", "no-such-folder/out.npy"], 1, "there is no folder"),
         (["embed", "--model", "nonesuch"], 1, "no model 'nonesuch'"),
         (["similarity", "alone"], 2, "SENTENCES"),
         (["inspect", "nonesuch"], 1, "no model 'nonesuch'"),
         (["nonesuch"], 2, "No such command"),
         (["serv"], 2, "No such command 'serv'. Did you mean serve?"),
-        (["embed", "-o", "x.csv"], 2, "x.csv: vectors are written as .jsonl, .npy or .parquet"),
+        (
+            ["embed", "-o", "x.csv"],
+            1,
+            "x.csv: nothing is written as .csv; name a file with one of .jsonl, .npy, .parquet",
+        ),
     ],
 )
 def test_a_bad_call_says_what_to_do(arguments: list[str], code: int, message: str) -> None:

@@ -498,8 +498,8 @@ def test_options_that_do_not_go_together(files: Path) -> None:
     for options, code, said in [
         (("--labels", labels, "--matcher", labels), 2, b"one of them"),
         (("--save-matcher", "m.json"), 2, b"give --labels"),
-        (("--review", "m.txt"), 2, b".csv, .tsv or .jsonl"),
-        (("--labels", labels, "--save-matcher", labels), 2, b"a file of their own"),
+        (("--review", "m.txt"), 1, b"nothing is written as .txt; name a file with one of .csv, .tsv, .jsonl, .parquet"),
+        (("--labels", labels, "--save-matcher", labels), 1, b"is read by this command"),
         (("--labels", labels, "--save-matcher", files / "no" / "m.json"), 1, b"there is no folder"),
         (("--matcher", labels), 1, b"is not a valid matcher"),
         (("--labels", files / "left.txt"), 2, b"does not exist"),

@@ -28,8 +28,10 @@ from gramvec.errors import GramvecError, InputError
 from gramvec.tables.batches import BLOCK_ROWS, START, BadLines, Block, Position, Reader
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
+from gramvec.tables.outputs import form_to_write
+from gramvec.tables.ownership import digest_of, mark_of
 from gramvec.tables.readers import open_reader
-from gramvec.tables.staging import JobSettings, Progress, Stage, open_stage, output_file
+from gramvec.tables.staging import JobSettings, Progress, Stage, check_no_input, is_stream, open_stage, output_file
 from gramvec.tables.writers import JsonForm, NpyForm, OutputForm, Writes
 
 COLUMN = "text"
@@ -52,12 +54,16 @@ class Interrupted(BulkError):
 
 @dataclass(frozen=True)
 class Done:
-    """Result of a run: rows in all, those of an earlier run among them, and the bad lines."""
+    """Result of a run: rows in all, those of an earlier run among them, and the bad lines.
+
+    was_complete: nothing was done, because --resume found the output of the same job.
+    """
 
     rows: int
     resumed: int
     bad: BadLines
     unit: str
+    was_complete: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,16 +86,15 @@ class Files:
     column: str = COLUMN
     embedding: str = EMBEDDING
 
+    @property
+    def form_written(self) -> OutputForm:
+        """Return the form of the vectors. Raises InputError for an ending that no form has."""
+        return form_to_write(self.output, OUTPUT_FORMS, self.output_form, "jsonl")
+
 
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0))
-
-
-def output_form_of(path: Path) -> OutputForm:
-    """Return the form that an output's ending names, "jsonl" for any other ending."""
-    ending = path.suffix.lower().removeprefix(".")
-    return next((form for form in OUTPUT_FORMS if form == {"pq": "parquet"}.get(ending, ending)), "jsonl")
 
 
 def provenance(embedder: Embedder, options: dict[str, Any]) -> dict[str, str]:
@@ -186,7 +191,7 @@ def pieces(reader: Reader, form: Writes, work: Work, threads: int, start: Positi
     blocks = reader.blocks(start)
     if start == START:
         first = next(blocks, None)
-        yield BlockPart(form.begin(first, getattr(reader, "schema", None)), 0, [], START)
+        yield BlockPart(form.begin(first, getattr(reader, "schema", None), reader.names), 0, [], START)
         blocks = chain(() if first is None else (first,), blocks)
     yield from in_order(blocks, partial(work.piece, form), threads)
 
@@ -250,7 +255,8 @@ def embed_file(
         Interrupted: for KeyboardInterrupt.
     """
     dtype, width = options.check(embedder)
-    output_form = files.output_form or output_form_of(files.output)
+    check_no_input(files.output, [files.source])
+    output_form = files.form_written if written is None else "jsonl"
     with closing(Source(files.source)) as source:
         reader = open_reader(
             source,
@@ -262,18 +268,18 @@ def embed_file(
         form = written or _form(output_form, files, provenance(embedder, asdict(options)), dtype, width)
         work = Work(embedder, options, on_error, reader.unit)
         run: Run = partial(pieces, reader, form, work, threads or cores())
-        if files.output == STDIN or (files.output.exists() and not files.output.is_file()):
+        if files.output == STDIN or is_stream(files.output):
             if written is not None and not written.in_place:
                 raise InputError(f"{files.output}: not a file; choose another one to write")
-            if output_form != "jsonl":
-                raise InputError(f"{output_form}: needs a file to write to; choose another --output, or --format jsonl")
             if resume:
                 raise InputError("only a file can be resumed; give --output FILE, or leave out --resume")
             return _streamed(reader, run, files.output, watch)
         can_resume = source.is_file and files.source != STDIN
         if resume and not can_resume:
             raise InputError("--resume needs a file to read from: a pipe cannot be read twice")
-        job = _job(reader, files, embedder, options, rows) if can_resume else None
+        job = _job(reader, files, embedder, options, rows, output_form) if can_resume else None
+        if resume and (found := mark_of(files.output)) is not None and found.job == digest_of(job):
+            return Done(found.rows, found.rows, BadLines(), reader.unit, was_complete=True)
         stage = open_stage(files.output, job, resume=resume)
         return _staged(reader, run, stage, form, resume=resume, watch=watch)
 
@@ -285,12 +291,14 @@ def _form(
         return NpyForm(dtype, width)
     if output_form == "jsonl":
         return JsonForm(files.column, files.embedding)
-    from gramvec.tables.parquet import ParquetForm
+    from gramvec.tables.parquet import ParquetForm, VectorColumn
 
-    return ParquetForm(files.column, files.embedding, dtype, width, metadata)
+    return ParquetForm(files.column, VectorColumn(files.embedding, dtype, width), metadata)
 
 
-def _job(reader: Reader, files: Files, embedder: Embedder, options: Options, rows: int | None) -> JobSettings:
+def _job(
+    reader: Reader, files: Files, embedder: Embedder, options: Options, rows: int | None, output_form: str
+) -> JobSettings:
     """Return what decides the output's bytes, under names that a message can use."""
     source = reader.source
     return {
@@ -298,7 +306,7 @@ def _job(reader: Reader, files: Files, embedder: Embedder, options: Options, row
         "input format": list(astuple(reader.format)),
         "column": files.column,
         "embedding column": files.embedding,
-        "output format": files.output_form or output_form_of(files.output),
+        "output format": output_form,
         "model": embedder.digest,
         "runtime": [embedder.runtime, embedder.device],
         "options": asdict(options) | {"max_characters": embedder.max_characters},

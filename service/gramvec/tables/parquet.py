@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -16,7 +16,7 @@ from gramvec.errors import InputError, import_extra, quoted
 from gramvec.tables.batches import START, Block, Position
 from gramvec.tables.inputs import FileFormat, Source
 from gramvec.tables.json_bounds import MAX_DEPTH, TOO_DEEP
-from gramvec.tables.writers import Writes
+from gramvec.tables.writers import AddedColumns, Writes
 
 # 16,384 vectors of 300 numbers are 20 MB: what is in memory while the stage file becomes Parquet.
 GROUP_ROWS = 16_384
@@ -102,19 +102,18 @@ class ParquetReader:
 
 
 class ParquetForm(Writes):
-    """Blocks to bytes of an Arrow stream, and that to Parquet when all is done."""
+    """Blocks to bytes of an Arrow stream, and that to Parquet when all is done: the input's columns, and added ones."""
 
     in_place = False
 
-    def __init__(self, column: str, embedding: str, dtype: np.dtype[Any], width: int, metadata: dict[str, str]) -> None:
+    def __init__(self, column: str, added: AddedColumns, metadata: dict[str, str]) -> None:
         self.pa = pyarrow()
         self._column = column
-        self._embedding = embedding
-        self._type = self.pa.list_(self.pa.from_numpy_dtype(dtype), width)
+        self._added = added
         self._metadata = metadata
         self.schema: Any = None
 
-    def begin(self, block: Block | None, columns: Any) -> bytes:
+    def begin(self, block: Block | None, columns: Any, names: Sequence[str] | None = None) -> bytes:
         """Return the first bytes of the stage file, with types of columns from the input or the first block."""
         pa = self.pa
         if columns is None:
@@ -122,11 +121,10 @@ class ParquetForm(Writes):
             for index, field in enumerate(columns):
                 if pa.types.is_null(field.type):
                     columns = columns.set(index, field.with_type(pa.string()))
-        if self._embedding in columns.names:
-            raise InputError(
-                f"the input has a column {self._embedding!r} already; name another one with --embedding-column"
-            )
-        self.schema = with_metadata(columns.append(pa.field(self._embedding, self._type)), self._metadata)
+        self._added.check(columns.names)
+        for name, kind in zip(self._added.names, self._added.types(pa), strict=True):
+            columns = columns.append(pa.field(name, kind))
+        self.schema = with_metadata(columns, self._metadata)
         return bytes(self.schema.serialize())
 
     def _inferred(self, records: list[dict[str, Any]]) -> Any:
@@ -150,9 +148,9 @@ class ParquetForm(Writes):
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
         """Return the rows as bytes of the stage file. Raises InputError, with the line, for a value of another type."""
         pa = self.pa
-        columns = pa.schema(list(self.schema)[:-1])
+        columns = pa.schema(list(self.schema)[: -len(self._added.names)])
         batch = self._batch(block, columns) if block.batch is None else block.batch.cast(columns)
-        arrays = [*batch.columns, vector_column(vectors, missing)]
+        arrays = [*batch.columns, *self._added.arrays(pa, block, vectors, missing)]
         return bytes(pa.RecordBatch.from_arrays(arrays, schema=self.schema).serialize())
 
     def _batch(self, block: Block, columns: Any) -> Any:
@@ -182,23 +180,23 @@ class ParquetForm(Writes):
     def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:
         """Write the stage file's rows to `out` as Parquet, in groups of 16,384.
 
-        Where a vector is missing, the column is a list of any size: pyarrow before 26 neither writes nor reads a null
-        among lists of fixed size.
+        Where a vector, the last column then, is missing, the column is a list of any size: pyarrow before 26 neither
+        writes nor reads a null among lists of fixed size.
         """
         pq = pyarrow(module="pyarrow.parquet")
         pa = self.pa
         mapped = pa.BufferReader(mmap(stage.fileno(), 0, access=ACCESS_READ))  # vectors are not read to be counted
-        has_null = any(batch.column(-1).null_count for batch in self._staged(mapped, rows))
         schema, last = self.schema, len(self.schema) - 1
+        kind, vectors = schema.field(last).type, schema.names[last]
+        has_vectors = pa.types.is_fixed_size_list(kind) and vectors in self._added.names
+        has_null = has_vectors and any(batch.column(-1).null_count for batch in self._staged(mapped, rows))
         if has_null:
-            schema = schema.set(last, pa.field(self._embedding, pa.list_(self._type.value_type)))
-        plain = [name for name in schema.names if name != self._embedding]
-        # Vectors do not get smaller by snappy or dictionaries; texts do.
-        options = {
-            "compression": {**dict.fromkeys(schema.names, "snappy"), f"{self._embedding}.list.element": "none"},
-            "use_dictionary": plain,
-            "write_statistics": plain,
-        }
+            schema = schema.set(last, pa.field(vectors, pa.list_(kind.value_type)))
+        options: dict[str, Any] = {}
+        if has_vectors:  # they do not get smaller by snappy or dictionaries; texts do
+            plain = schema.names[:last]
+            compression = {**dict.fromkeys(schema.names, "snappy"), f"{vectors}.list.element": "none"}
+            options = {"compression": compression, "use_dictionary": plain, "write_statistics": plain}
         with pq.ParquetWriter(out, schema, **options) as writer:
             batches: list[Any] = []
             waiting = 0
@@ -220,6 +218,28 @@ class ParquetForm(Writes):
             batch = ipc.read_record_batch(ipc.read_message(source), schema)
             rows -= batch.num_rows
             yield batch
+
+
+class VectorColumn(AddedColumns):
+    """The column of vectors [n, k] that `gramvec embed` adds."""
+
+    option = "name another one with --embedding-column"
+
+    def __init__(self, name: str, dtype: np.dtype[Any], width: int) -> None:
+        self.names = (name,)
+        self._dtype, self._width = dtype, width
+
+    def values(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> list[list[Any]]:
+        """Return the vectors as lists, None for a row without one."""
+        return [[None if no else vector for vector, no in zip(vectors.tolist(), missing.tolist(), strict=True)]]
+
+    def types(self, pa: Any) -> list[Any]:
+        """Return a list of fixed size."""
+        return [pa.list_(pa.from_numpy_dtype(self._dtype), self._width)]
+
+    def arrays(self, pa: Any, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> list[Any]:
+        """Return the vectors without a copy to Python objects."""
+        return [vector_column(vectors, missing)]
 
 
 def pyarrow(what: str = "Parquet", module: str = "pyarrow") -> Any:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,12 +29,15 @@ import orjson
 from gramvec.errors import InputError
 from gramvec.tables.batches import START, BadLines, Position
 from gramvec.tables.inputs import STDIN
+from gramvec.tables.ownership import digest_of, mark, mark_of
 from gramvec.tables.writers import Writes
 
 JOURNAL_VERSION = 1
 CHECKPOINT_BYTES = 16 << 20
 CHECKPOINT_SECONDS = 2.0
-MOST_JOURNAL_BYTES = 16 << 20
+MAX_JOURNAL_BYTES = 16 << 20
+
+log = logging.getLogger("gramvec.tables")
 
 BUSY = "{}: another run is writing it; wait for that one, or choose another --output"
 
@@ -117,12 +121,13 @@ class Stage:
             self._settle()
             form.finish(self.file, self.file, rows)
             self.file.flush()
+            mark(self.file, digest_of(self._job), rows)
             os.fsync(self.file.fileno())
             self.path.replace(self.output)
         else:
             self._checkpoint()
             self._settle()
-            with whole(self.output) as out:
+            with whole(self.output, digest_of(self._job), rows) as out:
                 form.finish(self.file, out, rows)
             self.path.unlink()
         journal_of(self.output).unlink(missing_ok=True)
@@ -180,10 +185,23 @@ def open_stage(output: Path, job: JobSettings | None, *, resume: bool) -> Stage:
         file.close()
         raise
     if progress.bytes == 0:
+        _say_what_is_dropped(output, resume=resume)
         journal_of(output).unlink(missing_ok=True)
     file.truncate(progress.bytes)
     file.seek(progress.bytes)
     return Stage(output, job, file, progress)
+
+
+def _say_what_is_dropped(output: Path, *, resume: bool) -> None:
+    """Log that a run which begins anew drops what a stopped one had done."""
+    with suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, InputError):
+        with os.fdopen(_opened_plain(journal_of(output), os.O_RDONLY), "rb") as file:
+            rows = int(orjson.loads(file.read(MAX_JOURNAL_BYTES))["rows"])
+        if rows and not resume:
+            log.warning(
+                "%s: began anew; the first %s rows of a stopped run, which --resume continues, were dropped",
+                output, f"{rows:,}",
+            )  # fmt: skip
 
 
 def check_place(path: Path) -> None:
@@ -237,7 +255,7 @@ def _left(output: Path, job: JobSettings, size: int) -> Progress:
     path = journal_of(output)
     try:
         with os.fdopen(_opened_plain(path, os.O_RDONLY), "rb") as file:
-            journal = orjson.loads(file.read(MOST_JOURNAL_BYTES))
+            journal = orjson.loads(file.read(MAX_JOURNAL_BYTES))
         progress = Progress(
             Position(*journal["position"]), journal["rows"], journal["bytes"], BadLines.from_json(journal["bad"])
         )
@@ -257,8 +275,13 @@ def _left(output: Path, job: JobSettings, size: int) -> Progress:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[BinaryIO]:
+def whole(path: Path, job: str = "", rows: int = 0) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends, and is removed if the block raises.
+
+    Args:
+        path: its place.
+        job: digest of what decides its bytes, for its mark (see `ownership`).
+        rows: its rows, for its mark.
 
     Raises:
         InputError: `check_place` refuses `path`, or another run is writing it.
@@ -270,6 +293,7 @@ def whole(path: Path) -> Iterator[BinaryIO]:
             file.truncate()
             yield file
             file.flush()
+            mark(file, job, rows)
             os.fsync(file.fileno())
             stage.replace(path)
         except BaseException:
@@ -277,11 +301,50 @@ def whole(path: Path) -> Iterator[BinaryIO]:
             raise
 
 
-def check_outputs(*paths: Path | None) -> None:
-    """Raise InputError where `output_file` cannot write; None and - are standard output."""
-    for path in paths:
-        if path is not None and path != STDIN and not _is_stream(path):
-            check_place(path)
+def check_outputs(*paths: Path | None, inputs: Sequence[Path | None] = (), overwrite: bool = False) -> None:
+    """Raise InputError where an output cannot be written, or would take the place of what must stay.
+
+    A pipe or a device is written to as it is; None and - are standard output, or input.
+
+    Args:
+        paths: outputs of one call; no two may be one file.
+        inputs: what the call reads, files and folders.
+        overwrite: replace a file that gramvec did not write.
+    """
+    outputs = [path for path in paths if path is not None and path != STDIN and not is_stream(path)]
+    for place, path in enumerate(outputs):
+        check_place(path)
+        check_no_input(path, inputs)
+        if holder := _model_or_index(path.absolute().parent):
+            raise InputError(f"{path}: is in the folder of {holder}; write to another place")
+        if any(path.absolute() == other.absolute() for other in outputs[:place]):
+            raise InputError(f"{path}: is named as two outputs; give each a file of its own")
+        if path.exists() and path.stat().st_size and not overwrite and mark_of(path) is None:
+            raise InputError(
+                f"{path}: exists, and gramvec did not write it, or it was changed since; choose another place, or"
+                " replace it with --overwrite"
+            )
+
+
+def _model_or_index(folder: Path) -> str:
+    """Return "a model" or "an index" where a folder's manifest says that it is one, else ""."""
+    with suppress(OSError), (folder / "manifest.json").open("rb") as file:
+        manifest = file.read(MAX_JOURNAL_BYTES)
+        return "a model" if b'"gramvec-bundle"' in manifest else "an index" if b'"generation"' in manifest else ""
+    return ""
+
+
+def check_no_input(output: Path, inputs: Sequence[Path | None]) -> None:
+    """Raise InputError if an output, or a file that is written beside it for a while, is one of the inputs."""
+    for one in inputs:
+        if one is None or one == STDIN or not one.exists():
+            continue
+        if one.is_dir() and output.absolute().parent.resolve() == one.resolve():
+            raise InputError(f"{output}: is in the folder {one}, which is read; write to another place")
+        for written in (output, partial_of(output), journal_of(output), new_of(output)):
+            if written.exists() and written.samefile(one):
+                what = "is read by this command" if output == one else f"would replace {one}, which is read"
+                raise InputError(f"{output}: {what}; write to another file")
 
 
 @contextmanager
@@ -291,11 +354,12 @@ def output_file(path: Path | None) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with path.open("wb") if _is_stream(path) else whole(path) as file:
+    with path.open("wb") if is_stream(path) else whole(path) as file:
         yield file
 
 
-def _is_stream(path: Path) -> bool:
+def is_stream(path: Path) -> bool:
+    """Return True for a pipe, a device or a socket."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 

@@ -6,7 +6,8 @@ import base64
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -30,8 +31,14 @@ class Writes(ABC):
 
     in_place = True
 
-    def begin(self, block: Block | None, columns: Any) -> bytes:
-        """Return the first bytes. block: the first one; columns: the input's Arrow schema; None for other inputs."""
+    def begin(self, block: Block | None, columns: Any, names: Sequence[str] | None = None) -> bytes:
+        """Return the first bytes.
+
+        Args:
+            block: the first one, None for an input without rows.
+            columns: the input's Arrow schema; None for other inputs.
+            names: the input's columns, None where only its rows name them.
+        """
         return b""
 
     def resume(self, stage: Path) -> None:  # noqa: B027 - few forms have to
@@ -62,7 +69,7 @@ class NpyForm(Writes):
         npy.write_array_header_1_0(file, entries)
         return file.getvalue()
 
-    def begin(self, block: Block | None, columns: Any) -> bytes:
+    def begin(self, block: Block | None, columns: Any, names: Sequence[str] | None = None) -> bytes:
         """Return the first bytes."""
         return self.header(0)
 
@@ -95,6 +102,118 @@ class JsonForm(Writes):
             record[self._embedding] = None if no else vector
             lines.append(json_line(number, record))
         return b"".join(lines)
+
+
+class AddedColumns(ABC):
+    """Columns that a job adds to those of its input.
+
+    names: of them. option: the option that gives them other names, or what else to do where the input has one.
+    """
+
+    names: tuple[str, ...]
+    option: str
+
+    @abstractmethod
+    def values(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> list[list[Any]]:
+        """Return the values of each column for the rows of a block with vectors [n, k]; `missing` bool[n] has none."""
+
+    @abstractmethod
+    def types(self, pa: Any) -> list[Any]:
+        """Return the Arrow type of each column."""
+
+    def arrays(self, pa: Any, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> list[Any]:
+        """Return an Arrow array for each column."""
+        values = self.values(block, vectors, missing)
+        return [pa.array(one, type=kind) for one, kind in zip(values, self.types(pa), strict=True)]
+
+    def check(self, names: Iterable[str], where: str = "the input") -> None:
+        """Raise InputError where one of the names is a column of the input already."""
+        if twice := [name for name in names if name in self.names]:
+            raise InputError(f"{where} has {twice[0]!r} already; {self.option}")
+
+
+class RowsForm(Writes):
+    """Writer of CSV, TSV or JSON lines: the input's columns, and those that a job adds.
+
+    Args:
+        form: "csv", "tsv" or "jsonl".
+        column: of the texts, which is there for a bad row, too.
+        added: the new columns.
+        shown: escapes a cell for a terminal.
+    """
+
+    def __init__(
+        self, form: Literal["csv", "tsv", "jsonl"], column: str, added: AddedColumns, shown: Callable[[str], str] = str
+    ) -> None:
+        self._form, self._column, self._added, self._shown = form, column, added, shown
+        self._names: list[str] = []
+
+    def begin(self, block: Block | None, columns: Any, names: Sequence[str] | None = None) -> bytes:
+        """Return the header of CSV and TSV. Raises InputError where the input has a column of an added name."""
+        if self._form == "jsonl":
+            return b""
+        if columns is not None:
+            own = list(columns.names)
+        elif names is not None:
+            own = list(names)
+        else:
+            own = list(dict.fromkeys(chain.from_iterable(records_of(block) if block else []))) or [self._column]
+        self._added.check(own)
+        self._names = [*own, *self._added.names]
+        return (csv_line if self._form == "csv" else tsv_line)(self._names).encode()
+
+    def resume(self, stage: Path) -> None:
+        """Take the columns from the header."""
+        with stage.open(encoding="utf-8", newline="") as file:
+            lines = csv.reader(file, delimiter="," if self._form == "csv" else "\t")
+            self._names = [] if self._form == "jsonl" else next(lines, [])
+
+    def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
+        """Return the lines of a block. Raises InputError, with the line's number, for a column the header lacks."""
+        line = encoder(self._form, self._names, self._shown)
+        known = set(self._names)
+        lines = []
+        added = zip(*self._added.values(block, vectors, missing), strict=True)
+        for number, record, values in zip(block.numbers, records_of(block), added, strict=True):
+            if self._form == "jsonl":
+                self._added.check(record, f"line {number}")
+            elif extra := record.keys() - known:
+                raise InputError(
+                    f"line {number}: {min(extra)!r} is no column of the first lines; name all there, or write .jsonl"
+                )
+            lines.append(line(number, record | dict(zip(self._added.names, values, strict=True))))
+        return b"".join(lines)
+
+
+def encoder(
+    form: Literal["csv", "tsv", "jsonl"], names: Sequence[str], shown: Callable[[str], str] = str
+) -> Callable[[int, dict[str, Any]], bytes]:
+    """Return a function of a row's number and its columns that gives its bytes.
+
+    Args:
+        form: how it is written. CSV and TSV have a list's texts between bars and other lists and objects as JSON; TSV
+            has spaces for tabs and line feeds.
+        names: the columns, in order; none for JSON lines with the members of each row.
+        shown: escapes a cell of TSV.
+    """
+    if form == "jsonl":
+        return lambda number, record: json_line(number, {name: record.get(name) for name in names} if names else record)
+    if form == "csv":
+        return lambda _, record: csv_line(cell(record.get(name)) for name in names).encode("utf-8", "replace")
+    return lambda _, record: tsv_line((cell(record.get(name)) for name in names), shown).encode("utf-8", "replace")
+
+
+def cell(value: Any) -> str:
+    """Return a value as a cell of CSV: "" for None."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+        return " | ".join(value)
+    if isinstance(value, list | tuple | dict):
+        return orjson.dumps(value, _as_text, orjson.OPT_SERIALIZE_NUMPY).decode()
+    return str(value)
 
 
 def records_of(block: Block) -> Records:

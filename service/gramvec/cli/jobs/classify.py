@@ -19,6 +19,7 @@ from gramvec.cli.jobs.embed import (
     input_format_option,
     max_characters_option,
     on_error_option,
+    overwrite_option,
     progress,
     report,
     source_argument,
@@ -31,9 +32,10 @@ from gramvec.errors import InputError
 from gramvec.runtime.base import Device
 from gramvec.tables.columns import OnError, read_columns
 from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, form_of
-from gramvec.tables.staging import check_place
+from gramvec.tables.outputs import form_to_write
+from gramvec.tables.staging import check_outputs
 
-OUTPUTS = ("tsv", "jsonl")
+OUTPUTS: tuple[LabelFormat, ...] = ("tsv", "jsonl")
 
 
 @click.group(short_help="Learn labels, and give them to texts.")
@@ -55,6 +57,7 @@ def classify() -> None:
 @truncate_option
 @max_characters_option
 @on_error_option
+@overwrite_option
 def fit(
     labeled: Path,
     delimiter: str | None,
@@ -68,6 +71,7 @@ def fit(
     truncate: bool,
     max_characters: int,
     on_error: OnError,
+    overwrite: bool,
 ) -> None:
     """Learn a head from LABELED: label<TAB>text lines, or CSV, JSON lines or Parquet with columns of these names.
 
@@ -78,7 +82,7 @@ def fit(
     Example:
       gramvec classify fit intents.tsv -o intents.head
     """  # noqa: D301 - click takes the character, not its escape
-    check_place(output)
+    check_outputs(output, inputs=[labeled, Path(model)], overwrite=overwrite)
     found = read_columns(
         labeled,
         [label, column],
@@ -127,6 +131,7 @@ def fit(
 @truncate_option
 @max_characters_option
 @on_error_option
+@overwrite_option
 def predict(
     head: Path,
     source: Path,
@@ -140,6 +145,7 @@ def predict(
     truncate: bool,
     max_characters: int,
     on_error: OnError,
+    overwrite: bool,
 ) -> None:
     """Give each text of INPUT a label of HEAD, in lines of label, score and text.
 
@@ -151,11 +157,12 @@ def predict(
       gramvec classify predict intents.head messages.txt
       gramvec classify predict intents.head tickets.csv --column subject -o labeled.jsonl
     """  # noqa: D301 - click takes the character, not its escape
+    output = output or STDIN
+    form = form_to_write(output, OUTPUTS, form)
+    check_outputs(output, inputs=[head, source], overwrite=overwrite)
     learned = Head.load(head)
     if threshold is not None:
         learned = replace(learned, threshold=threshold)
-    output = output or STDIN
-    form = form or ("jsonl" if form_of(output) == "jsonl" else "tsv")
     # On a terminal untrusted text must not move the cursor; a program gets it unchanged.
     shown = printable if output == STDIN and sys.stdout.isatty() else str
     opened = load(model or learned.model, device=device, max_characters=max_characters, threads=1)

@@ -18,6 +18,7 @@ from gramvec.cli.jobs.embed import (
     column_option,
     input_format_option,
     on_error_option,
+    overwrite_option,
     progress,
     source_argument,
     threads_option,
@@ -66,6 +67,7 @@ NO_MODEL = "lines are compared by letters and words, without a model; leave it o
 @input_format_option
 @column_option
 @on_error_option
+@overwrite_option
 @click.option("--max-pairs", type=click.IntRange(min=1), default=MOST_PAIRS, show_default=True,
               help="Refuse to list more pairs.")  # fmt: skip
 @threads_option
@@ -90,6 +92,7 @@ def dedupe(
     input_format: FileFormat,
     column: str,
     on_error: OnError,
+    overwrite: bool,
     max_pairs: int,
     threads: int | None,
 ) -> None:
@@ -111,7 +114,7 @@ def dedupe(
         raise click.UsageError(
             "--against: lists lines beside documents of the index, which are not groups; leave out --groups"
         )
-    check_outputs(output, keep)
+    check_outputs(output, keep, inputs=[source, against], overwrite=overwrite)
     with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as name:
         folder = Path(name)
         index = Index(against, threads=threads) if against is not None else None

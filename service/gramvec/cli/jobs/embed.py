@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import FrameType
@@ -34,11 +35,10 @@ from gramvec.runtime.base import Device
 from gramvec.tables.batches import BLOCK_ROWS, Reader
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FORMS, STDIN, UTF_8, FileFormat, Form, form_of
+from gramvec.tables.staging import check_outputs
 from gramvec.tables.writers import OutputForm
 
 STOPPED = 130
-# Read, and not written: their endings would promise another form than what is in the file.
-OTHER_TABLES = {".csv", ".tsv"}
 
 
 def _there(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
@@ -83,6 +83,9 @@ max_characters_option = click.option(
 truncate_option = click.option(
     "--truncate", is_flag=True, help="Cut a text at --max-characters instead of refusing it."
 )
+overwrite_option = click.option(
+    "--overwrite", is_flag=True, help="Replace an output that gramvec did not write, or that was changed since."
+)
 threads_option = click.option("--threads", type=click.IntRange(min=1), help="How many cores work. [all]")
 
 
@@ -110,6 +113,7 @@ threads_option = click.option("--threads", type=click.IntRange(min=1), help="How
 @max_characters_option
 @on_error_option
 @click.option("--resume", is_flag=True, help="Go on where a run with the same options was stopped.")
+@overwrite_option
 @click.option(
     "--batch-size",
     type=click.IntRange(min=1),
@@ -133,6 +137,7 @@ def embed(
     max_characters: int,
     on_error: OnError,
     resume: bool,
+    overwrite: bool,
     batch_size: int | None,
     threads: int | None,
 ) -> None:
@@ -149,12 +154,10 @@ def embed(
       gramvec embed tickets.csv --column subject -o tickets.parquet --resume
     """  # noqa: D301 - click takes the character, not its escape
     output = output or STDIN
-    if form is None and output.suffix.lower() in OTHER_TABLES:
-        raise click.UsageError(f"{output}: vectors are written as .jsonl, .npy or .parquet; name one, or give --format")
-    if output == STDIN and form in ("npy", "parquet"):
-        raise click.UsageError(f"--format {form} needs --output FILE: its header or footer is written last")
-    opened = load(model, device=device, max_characters=max_characters, threads=1, space=space)
     files = Files(source, output, input_format, form, column, embedding_column)
+    files = replace(files, output_form=files.form_written)
+    check_outputs(output, inputs=[source], overwrite=overwrite)
+    opened = load(model, device=device, max_characters=max_characters, threads=1, space=space)
     options = Options(normalize, dimensions, truncate, precision)
     began = time.monotonic()
     with closing(opened) as embedder, told_to_stop(), progress("embedding") as watch:
@@ -166,6 +169,9 @@ def embed(
 
 def report(done: Done, output: Path, began: float) -> None:
     """Say which rows were left out and why, and how many a file or folder got since `began` of time.monotonic()."""
+    if done.was_complete:
+        click.echo(f"{output}: is complete, {done.rows:,} rows; nothing was left to do", err=True)
+        return
     for sentence in done.bad.report(done.rows, done.unit):
         click.echo(sentence, err=True)
     if output != STDIN:

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from gramvec.bulk.embed_file import COLUMN, cores
-from gramvec.cli.jobs.embed import on_error_option, progress, threads_option, told_to_stop
+from gramvec.cli.jobs.embed import on_error_option, overwrite_option, progress, threads_option, told_to_stop
 from gramvec.cli.jobs.match_labels import LabelOptions, MatchOptions
-from gramvec.cli.jobs.match_output import EXPLAINED, NAMES, OUTPUTS, records_of, write
+from gramvec.cli.jobs.match_output import EXPLAINED, NAMES, records_of
 from gramvec.cli.options import Bars
 from gramvec.errors import InputError
 from gramvec.matching.fields import Field
@@ -19,6 +19,7 @@ from gramvec.matching.matcher import LearnedMatcher
 from gramvec.matching.matcher_file import load_matcher
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FORMS, UTF_8, FileFormat, Form, form_of
+from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.tables.staging import check_outputs
 
 ComparedColumns = tuple[tuple[str, str, float], ...]
@@ -51,8 +52,8 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
               help="Compare this column, called OTHER in RIGHT; weight 1 if none is given; repeatable.  "
               f"[default: {COLUMN}]")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
-              help="A .csv, .tsv or .jsonl file. [stdout]")  # fmt: skip
-@click.option("--format", "form", type=click.Choice(OUTPUTS), help="[by OUTPUT's ending, or csv]")
+              help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
+@click.option("--format", "form", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or csv]")
 @click.option("--top", type=click.IntRange(min=1),
               help="Rows of RIGHT for a row of LEFT, at most.  [default: 1, or --all where labels say so]")  # fmt: skip
 @click.option("--all", "every", is_flag=True, help="Write all rows of RIGHT above the threshold, of 100 candidates.")
@@ -81,13 +82,14 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
 @click.option("--encoding", default=UTF_8, show_default=True, metavar="TEXT[=OTHER]",
               help="Encoding of both tables, such as cp1252; of RIGHT, if it differs, OTHER.")  # fmt: skip
 @on_error_option
+@overwrite_option
 @threads_option
 def match_command(
     left: Path,
     right: Path,
     on: tuple[tuple[str, str, float], ...],
     output: Path | None,
-    form: str | None,
+    form: TableForm | None,
     top: int | None,
     every: bool,
     threshold: float | None,
@@ -107,6 +109,7 @@ def match_command(
     delimiter: str | None,
     encoding: str,
     on_error: OnError,
+    overwrite: bool,
     threads: int | None,
 ) -> None:
     """Match each row of LEFT with rows of RIGHT, and write ids, score and texts.
@@ -126,11 +129,12 @@ def match_command(
     if every and (top or one_to_one):
         raise click.UsageError("--all writes every row above the threshold; give it without --top and --one-to-one")
     asked = LabelOptions(labels, labels_delimiter, labels_encoding, matcher, save_matcher, review, review_pairs)
-    asked.check((left, right, output))
-    check_outputs(output)
+    asked.check()
+    form = form_to_write(output, TABLE_FORMS, form)
+    inputs = [left, right, *labels, matcher]
+    check_outputs(output, save_matcher, review, inputs=inputs, overwrite=overwrite)
     known = load_matcher(matcher) if matcher else None
     columns = _columns(on, known)
-    form = form or (form_of(output) if output is not None and form_of(output) in OUTPUTS else "csv")
     blocks = _names("--block", block) if block else None
     encodings = _names("--encoding", encoding)
     ids = _names("--id", id_column) if id_column else (None, None)
@@ -149,7 +153,7 @@ def match_command(
             matched = asked.matches(known, (one, other), fields, [(a, b) for a, b, _ in columns], keys, options)
         found = matched.matches
         names = (*NAMES, *EXPLAINED) if explain else NAMES
-        write(output, form, names, records_of(found, one, other, fields, explain=explain))
+        write_table(output, form, names, records_of(found, one, other, fields, explain=explain))
     rows = len(set(found.left.tolist()))
     click.echo(
         f"{rows:,} of {len(one.ids):,} rows of {left} have a match, {len(found.left):,} pairs at the threshold "

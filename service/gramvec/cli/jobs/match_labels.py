@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import click
 
-from gramvec.cli.jobs.match_output import OUTPUTS, REVIEWED, records_of, write
+from gramvec.cli.jobs.match_output import REVIEWED, records_of
 from gramvec.errors import InputError
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Blocks, Field, Matched, choose, match_fields
@@ -19,8 +19,7 @@ from gramvec.matching.matcher import LearnedMatcher, PairLabels, score_candidate
 from gramvec.matching.matcher_file import save_matcher
 from gramvec.matching.nearest import Matches
 from gramvec.tables.columns import OnError
-from gramvec.tables.inputs import form_of
-from gramvec.tables.staging import check_place
+from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
 
 
 class MatchOptions(NamedTuple):
@@ -61,28 +60,18 @@ class LabelOptions:
     review: Path | None
     pairs: int
 
-    def check(self, others: Sequence[Path | None]) -> None:
-        """Raise UsageError for options that exclude each other, InputError where a file would be lost.
-
-        Args:
-            others: the files of other options.
-        """
+    def check(self) -> None:
+        """Raise UsageError for options that exclude each other, InputError where labels would be lost."""
         if self.labels and self.matcher:
             raise click.UsageError("--labels learns a matcher and --matcher brings one; give one of them")
         if self.saved and not self.labels:
             raise click.UsageError("--save-matcher writes what --labels taught; give --labels")
-        if self.review and form_of(self.review) not in OUTPUTS:
-            raise click.UsageError(f"--review writes a .csv, .tsv or .jsonl file, not {self.review.name}")
+        if self.review:
+            form_to_write(self.review, TABLE_FORMS)
         if self.review and self.review.exists():
             raise InputError(
                 f"{self.review}: exists already, perhaps with labels; give it to --labels, and --review another file"
             )
-        written = [path for path in (self.saved, self.review) if path is not None]
-        for path in written:
-            check_place(path)
-        read = {path.resolve() for path in (*others, *self.labels) if path is not None}
-        if any(path.resolve() in read for path in written) or len({path.resolve() for path in written}) < len(written):
-            raise click.UsageError("--save-matcher and --review each need a file of their own")
 
     def matches(
         self,
@@ -130,7 +119,7 @@ class LabelOptions:
         self, path: Path, found: Matches, tables: tuple[MatchTable, MatchTable], fields: Sequence[Field]
     ) -> None:
         records = (record | {"match": ""} for record in records_of(found, *tables, fields, explain=False))
-        write(path, form_of(path), REVIEWED, ({name: record[name] for name in REVIEWED} for record in records))
+        write_table(path, form_to_write(path, TABLE_FORMS), REVIEWED, records)
         click.echo(f"{len(found.left):,} pairs to label are in {path}: fill its column match, then give it to --labels",
                    err=True)  # fmt: skip
 

@@ -1,21 +1,15 @@
-"""Matches as CSV, TSV and JSON lines, and the words that explain them."""
+"""Matches as rows of a table, and the words that explain them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
-
-import orjson
 
 from gramvec.matching.fields import Field
 from gramvec.matching.inputs import MatchTable
 from gramvec.matching.nearest import Matches
-from gramvec.tables.staging import output_file
-from gramvec.tables.writers import csv_line, tsv_line
 from gramvec.text.characters import lower
 
-OUTPUTS = ("csv", "tsv", "jsonl")
 NAMES = ("left_id", "right_id", "score", "left", "right")
 EXPLAINED = ("shared", "only_left", "only_right")
 REVIEWED = ("left_id", "right_id", "match", "score", "left", "right")
@@ -73,23 +67,3 @@ def records_of(
             "left": texts[0], "right": texts[1],
         }  # fmt: skip
         yield record | (shared_words(*map(" ".join, columns))._asdict() if explain else {})
-
-
-def write(output: Path | None, form: str, names: Sequence[str], records: Iterator[dict[str, Any]]) -> None:
-    """Write records to standard output, or to a file that appears when it is whole.
-
-    Args:
-        output: the file; None or - for standard output.
-        form: one of OUTPUTS.
-        names: the names of the columns.
-        records: the rows.
-    """
-    with output_file(output) as file:
-        if form == "jsonl":
-            file.writelines(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE) for record in records)
-            return
-        row = csv_line if form == "csv" else tsv_line
-        file.write(row(names).encode())
-        for record in records:
-            values = [" | ".join(value) if isinstance(value, list) else str(value) for value in record.values()]
-            file.write(row(values).encode())

@@ -1,0 +1,171 @@
+"""Outputs: the form that an ending names, what may be replaced, and rows in every form."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from bulk_support import MODEL, gramvec_command
+from conftest import MODELS
+from gramvec.bulk.embed_file import Files, embed_file
+from gramvec.embed.embedder import Embedder
+from gramvec.errors import InputError
+from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
+from gramvec.tables.ownership import mark_of
+from gramvec.tables.staging import check_outputs, open_stage, partial_of, whole
+
+
+def written(path: Path, data: bytes = b"new") -> Path:
+    with whole(path) as file:
+        file.write(data)
+    return path
+
+
+def made(path: Path, data: str = "precious\n") -> Path:
+    path.write_text(data)
+    return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _with_attributes(tmp_path_factory: pytest.TempPathFactory) -> None:
+    try:
+        os.setxattr(tmp_path_factory.mktemp("attributes"), "user.gramvec", b"1")
+    except OSError:
+        pytest.skip("the file system has no extended attributes: every existing output needs --overwrite")
+
+
+def test_a_form_is_what_the_ending_says_or_a_refusal() -> None:
+    assert form_to_write(Path("a.CSV"), TABLE_FORMS) == "csv"
+    assert form_to_write(Path("a.pq"), TABLE_FORMS) == "parquet"
+    assert form_to_write(Path("a.ndjson"), TABLE_FORMS) == "jsonl"
+    assert form_to_write(Path("a.xlsx"), TABLE_FORMS, "tsv") == "tsv"
+    assert form_to_write(None, TABLE_FORMS) == form_to_write(Path("-"), TABLE_FORMS) == "csv"
+    assert form_to_write(Path("/dev/null"), TABLE_FORMS, default="jsonl") == "jsonl"
+    for name, said in {"a.xlsx": "nothing is written as .xlsx", "a": "no ending", "a.csv.gz": "as .gz"}.items():
+        with pytest.raises(
+            InputError, match=f"{name}: .*{said}.*one of .csv, .tsv, .jsonl, .parquet, or give --format"
+        ):
+            form_to_write(Path(name), TABLE_FORMS)
+    with pytest.raises(InputError, match="--format parquet needs --output FILE"):
+        form_to_write(None, TABLE_FORMS, "parquet")
+
+
+def test_only_what_gramvec_wrote_is_replaced_unasked(tmp_path: Path) -> None:
+    own, other = written(tmp_path / "own"), made(tmp_path / "other")
+    check_outputs(own, tmp_path / "nothing", made(tmp_path / "empty", ""))
+    with pytest.raises(InputError, match=r"other: exists, and gramvec did not write it.*--overwrite"):
+        check_outputs(other)
+    check_outputs(other, overwrite=True)
+    (tmp_path / "link").symlink_to(other)
+    with pytest.raises(InputError, match="link: exists, and gramvec did not write it"):
+        check_outputs(tmp_path / "link")
+    with own.open("a") as file:  # labels that somebody added, say
+        file.write("by hand\n")
+    assert mark_of(own) is None
+    with pytest.raises(InputError, match="or it was changed since"):
+        check_outputs(own)
+
+
+def test_an_output_is_no_input_no_model_and_not_two_outputs(tmp_path: Path) -> None:
+    source = written(tmp_path / "in")
+    (tmp_path / "hard").hardlink_to(source)
+    for output in (source, tmp_path / "hard", tmp_path / "x" / ".." / "in"):
+        (tmp_path / "x").mkdir(exist_ok=True)
+        with pytest.raises(InputError, match="read by this command|which is read"):
+            check_outputs(output, inputs=[source], overwrite=True)
+    with pytest.raises(InputError, match=r"would replace .*\.out\.partial, which is read"):
+        check_outputs(tmp_path / "out", inputs=[written(partial_of(tmp_path / "out"))])
+    with pytest.raises(InputError, match="two outputs"):
+        check_outputs(tmp_path / "a", tmp_path / "a")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "manifest.json").write_bytes((MODELS / "sif" / "manifest.json").read_bytes())
+    with pytest.raises(InputError, match="in the folder of a model"):
+        check_outputs(tmp_path / "model" / "out.npy")
+    (tmp_path / "app").mkdir()
+    made(tmp_path / "app" / "manifest.json", '{"name": "a web app"}')
+    check_outputs(tmp_path / "app" / "out.npy")
+
+
+ROWS = [
+    {"id": 1, "name": 'a, "b"\tc', "words": ["x", "y"], "score": 0.5},
+    {"id": 2, "name": "über\n\x1b[31m", "words": [], "score": None},
+]
+
+
+def test_rows_in_every_form(tmp_path: Path) -> None:
+    names = list(ROWS[0])
+    for form in TABLE_FORMS:
+        if form != "parquet":
+            write_table(tmp_path / f"a.{form}", form, names, iter(ROWS))
+    assert [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()] == ROWS
+    with (tmp_path / "a.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [
+            names, ["1", 'a, "b"\tc', "x | y", "0.5"], ["2", "über\n\x1b[31m", "", ""],
+        ]  # fmt: skip
+    lines = ["id\tname\twords\tscore", '1\ta, "b" c\tx | y\t0.5', "2\tüber \x1b[31m\t\t"]
+    assert (tmp_path / "a.tsv").read_text() == "".join(f"{line}\n" for line in lines)
+    pq = pytest.importorskip("pyarrow.parquet")
+    write_table(tmp_path / "a.parquet", "parquet", names, iter(ROWS))
+    assert pq.read_table(tmp_path / "a.parquet").to_pylist() == ROWS
+    write_table(tmp_path / "none.parquet", "parquet", names, [])
+    assert pq.read_table(tmp_path / "none.parquet").column_names == names
+    with pytest.raises(InputError, match="column 'id': its values have no common type"):
+        write_table(tmp_path / "b.parquet", "parquet", ["id"], [{"id": 1}, {"id": "x"}])
+    assert not (tmp_path / "b.parquet").exists()
+
+
+@pytest.mark.slow
+def test_every_command_keeps_what_it_reads_and_what_it_did_not_write(tmp_path: Path) -> None:
+    texts = made(tmp_path / "t.txt", "acme\nbeta\n")
+    table = made(tmp_path / "t.csv", "name\nacme\n")
+    labels = made(tmp_path / "labels.tsv", "a\thello\na\thi\nb\tbye\nb\tciao\n")
+    other = made(tmp_path / "notes.jsonl")
+    for command in (
+        ("embed", texts, "--model", MODEL),
+        ("match", table, table, "--on", "name"),
+        ("dedupe", texts),
+        ("classify", "fit", labels),
+    ):
+        for output in (command[-1] if command[0] == "classify" else command[1], other):
+            before = output.read_bytes()
+            done = gramvec_command(*command, "-o", output, *(() if command[1] == "fit" else FORM.get(command[0], ())))
+            assert done.returncode == 1, (command, done)
+            assert b"is read by this command" in done.stderr or b"gramvec did not write it" in done.stderr
+            assert output.read_bytes() == before
+    done = gramvec_command("dedupe", texts, "--keep", texts)
+    assert b"is read by this command" in done.stderr
+    done = gramvec_command("match", table, table, "--on", "name", "--review", table)
+    assert done.returncode == 1
+
+
+FORM = {"embed": ("--format", "jsonl"), "match": ("--format", "csv")}
+
+
+@pytest.mark.slow
+def test_resume_of_a_finished_output_says_so_and_a_stopped_run_is_mentioned(tmp_path: Path) -> None:
+    texts, output = made(tmp_path / "t.txt", "acme\nbeta\n"), tmp_path / "t.npy"
+    command = ("embed", texts, "-o", output, "--model", MODEL)
+    assert gramvec_command(*command).returncode == 0
+    before = output.stat()
+    done = gramvec_command(*command, "--resume")
+    assert done.stderr.decode() == f"{output}: is complete, 2 rows; nothing was left to do\n"
+    assert output.stat() == before
+    assert b"rows put into" in gramvec_command(*command, "--resume", "--dimensions", "9").stderr
+    stage = open_stage(output, {}, resume=False)
+    stage.append(b"x" * 9)
+    stage.progress.rows = 7
+    stage._checkpoint()
+    stage.close()
+    done = gramvec_command(*command)
+    assert b"t.npy: began anew; the first 7 rows of a stopped run, which --resume continues" in done.stderr
+
+
+def test_a_library_call_does_not_replace_its_input(tmp_path: Path, small: Embedder) -> None:
+    texts = made(tmp_path / "t.jsonl", '{"text": "a"}\n')
+    with pytest.raises(InputError, match="is read by this command"):
+        embed_file(small, Files(texts, texts))
+    assert texts.read_text() == '{"text": "a"}\n'
