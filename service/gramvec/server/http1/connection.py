@@ -61,7 +61,6 @@ class Connection(FlowControl):
         self._ahead = b""  # bytes that are not parsed yet
         self._held = 0  # bytes of a head or ahead that all connections count
         self._discarded = 0  # bytes of a body that arrived after the answer
-        self._fresh = True
         self._reading = self._deaf = self._half_closed = False
 
     def connection_made(self, transport: Any) -> None:
@@ -111,11 +110,6 @@ class Connection(FlowControl):
     def in_flight(self) -> bool:
         """Return True while a request has begun and is not answered."""
         return self._request is not None and not self._request.complete
-
-    @property
-    def is_new(self) -> bool:
-        """Return True until the first request arrives."""
-        return self._fresh and not self._deaf
 
     @property
     def unsent(self) -> int:
@@ -215,7 +209,6 @@ class Connection(FlowControl):
         self._begin(head, data[size:])
 
     def _begin(self, head: RequestHead, rest: bytes) -> None:
-        self._fresh = False
         request = self._request = RequestResponse(self._scope(head), head, self, self._connections.date, self._answered)
         if self._connections.retiring:
             request.keep_alive = False
@@ -414,11 +407,6 @@ class Connections:
     def busy(self) -> bool:
         """Return True while a request is in flight."""
         return bool(self.tasks) or any(one.in_flight for one in self.members)
-
-    @property
-    def has_new(self) -> bool:
-        """Return True if a connection has not sent a request yet."""
-        return any(one.is_new for one in self.members)
 
     def unsent_bytes(self) -> int:
         """Return the bytes of answers that clients have yet to take."""

@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import socket
+import struct
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,10 +34,12 @@ STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 RELOAD_PAUSE_SECONDS = 0.1
 SWEEP_SECONDS = 0.5
 TRIM_SWEEPS = 40  # every 20 s
-# How long a connection that was accepted and has sent nothing yet is read at the end: its request is mostly on its way,
-# and closing would answer it with a reset.
-NEWCOMER_SECONDS = 0.25
 TURN_SECONDS = 0.01
+# How long connections that are idle at the end are still read: a request may be on its way, and closing would answer it
+# with a reset. A busy client or proxy uses all that it keeps within that time.
+QUIET_SECONDS = 0.5
+# How long handshakes that have begun get to end before the listening socket is closed.
+HANDSHAKE_SECONDS = 0.05
 # How long cancelled requests get to send their last answer.
 CANCELLED_SECONDS = 1.0
 # How long a retiring worker waits for idle clients to send the request whose answer closes their connection.
@@ -45,6 +48,8 @@ RETIRE_SECONDS = 2.0
 YOUNG_OBJECTS = 5_000
 # Messages of the supervisor to a worker. The first is answered with True once the worker is ready to serve.
 PING, RETIRE = b"ping", b"retire"
+
+SO_ATTACH_FILTER = 26  # of Linux
 
 _malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
@@ -71,11 +76,12 @@ def trim() -> None:
 
 
 class Server:
-    """A server that fails readiness first, finishes the requests in flight, and ends with exit code 0 after a signal.
+    """A server that refuses no request that reaches it until the end, and ends with exit code 0 after a signal.
 
-    From the signal until the requests in flight are done it keeps accepting connections, so that /ready can answer 503
-    and new requests are sent elsewhere. uvicorn by itself closes its socket at once, which resets connections in the
-    queue, and ends by raising the signal again, which would make the exit code 143.
+    From the signal on it accepts no connection, which a proxy takes for a reason to ask another server at once, and
+    answers what comes over open ones with Connection: close, until all are idle or the grace time is over. uvicorn by
+    itself resets connections in the queue and closes idle ones at once, under requests that are on their way, and
+    ends by raising the signal again, which would make the exit code 143.
 
     Only `Config`, `Server.run`, `servers`, `started` and `should_exit` of uvicorn are used here, and the order in which
     it runs the lifespan: startup before it listens, shutdown after it has closed its sockets.
@@ -117,7 +123,6 @@ class Server:
         )
         self.loop: asyncio.AbstractEventLoop | None = None
         self._sockets: list[socket.socket] = []
-        self._last_doors: list[socket.socket] = []
         self._sweeping: asyncio.Task[None] | None = None
         self._reload: asyncio.Task[None] | None = None
         self._reload_again = False
@@ -141,7 +146,7 @@ class Server:
 
     def stop(self) -> None:
         """Fail readiness from now on, and leave; callable from any thread. A second call does not wait for requests."""
-        self._service.stop()
+        self._service.drain()
         if self.loop is not None:
             with suppress(RuntimeError):  # the loop has ended
                 self.loop.call_soon_threadsafe(self._begin_to_leave)
@@ -183,7 +188,7 @@ class Server:
         self._service.memory.count_unsent = self.connections.unsent_bytes
         self._sweeping = loop.create_task(self._sweep())
         self.on_begin(loop)
-        if self._service.stopping:
+        if self._service.draining:
             self._begin_to_leave()
 
     async def _sweep(self) -> None:
@@ -237,32 +242,50 @@ class Server:
             self._leaving = asyncio.create_task(self._leave())
 
     async def _leave(self) -> None:
-        """Wait for the requests in flight until the grace time is over, then let uvicorn close its sockets."""
+        """Drain the connections until the grace time is over, then let uvicorn end the lifespan."""
         log.info("shutting down")
         self._deadline = self._now() + self._service.settings.graceful_shutdown_seconds
-        await self._while_busy()
+        while not self.started:
+            await asyncio.sleep(TURN_SECONDS)
+        self.connections.retire()
+        await self._close_listeners()
+        quiet_since = self._now()
+        while len(self.connections) and not self._forced and self._now() < self._deadline:
+            if self.connections.busy:
+                quiet_since = self._now()
+            elif self._now() - quiet_since > QUIET_SECONDS:
+                break
+            await asyncio.sleep(TURN_SECONDS)
+        self._uvicorn.should_exit = True
+
+    async def _close_listeners(self) -> None:
+        """Accept what has connected, and nothing else."""
+        doors: list[socket.socket] = []
         with suppress(OSError):  # this process may have no more files open
             for listener in self._sockets:
-                self._last_doors.append(listener.dup())
-        self._uvicorn.should_exit = True
+                doors.append(listener.dup())
+                shut(listener)
+        for server in self._uvicorn.servers:
+            server.close()
+        for listener in self._sockets:
+            listener.close()
+        for pause in (TURN_SECONDS, HANDSHAKE_SECONDS):
+            # uvloop closes its descriptors in a later turn, and a client's last packet may be on its way.
+            await asyncio.sleep(pause)
+            for door in doors:
+                await self._take_last(door)
+        for door in doors:
+            door.close()
 
     async def _while(self, condition: Callable[[], bool], deadline: float) -> None:
         while condition() and not self._forced and self._now() < deadline:
             await asyncio.sleep(TURN_SECONDS)
 
-    async def _while_busy(self) -> None:
-        await self._while(lambda: self.connections.busy, self._deadline)
-
     async def _end(self) -> None:
-        """Read the last connections, then end all of them, by force once the grace time is over."""
-        self._service.stop()
-        # uvloop closes its descriptors in a later turn. What arrives until then would be reset with the last one.
-        await asyncio.sleep(TURN_SECONDS)
-        for door in self._last_doors:
-            await self._take_last(door)
-        await self._while(lambda: self.connections.has_new, self._now() + NEWCOMER_SECONDS)
+        """End all connections, those with a request in flight by force once the grace time is over."""
         self.connections.shut_down()
-        await self._while_busy()
+        await self._while(lambda: self.connections.busy, self._deadline)
+        self._service.stop()
         for task in self.connections.tasks:
             task.cancel()
         if self.connections.tasks:
@@ -272,7 +295,7 @@ class Server:
 
     async def _take_last(self, door: socket.socket) -> None:
         taken: list[socket.socket] = []
-        with door, suppress(OSError):  # there are no more, or no more descriptors
+        with suppress(OSError):  # there are no more, or no more descriptors
             door.setblocking(False)
             while True:
                 taken.append(door.accept()[0])
@@ -287,6 +310,25 @@ class Server:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def shut(listener: socket.socket) -> None:
+    """Have the system connect nobody to this listening socket any more; those in its queue can be accepted.
+
+    Closing it at once would reset them, and a proxy does not send their requests a second time. This holds for all
+    processes that share the socket.
+
+    Raises:
+        OSError: the system cannot do it.
+    """
+    if listener.family == socket.AF_UNIX:
+        listener.shutdown(socket.SHUT_RD)
+        return
+    # The program reads the flags of a TCP header, and drops what asks for a connection (SYN without ACK).
+    steps = [(0x30, 0, 0, 13), (0x54, 0, 0, 0x12), (0x15, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 2**32 - 1)]
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+    given = struct.pack("HL", len(steps), ctypes.addressof(program))
+    listener.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, given)
 
 
 class WorkerServer(Server):
@@ -362,5 +404,5 @@ class WorkerServer(Server):
         await self._while(lambda: len(self.connections) > 0, self._now() + min(RETIRE_SECONDS, grace))
         self.connections.shut_down()
         self._deadline = self._now() + grace
-        await self._while_busy()
+        await self._while(lambda: self.connections.busy, self._deadline)
         self._uvicorn.should_exit = True

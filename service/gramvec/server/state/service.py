@@ -50,7 +50,8 @@ class Service:
     names of theirs, alias -> name. `served` is the default one, None until then. `indexes` and `heads` are those that
     are served with them, by name. `given` and `given_attached` are loaded ones of the caller's, to be served from the
     start. `encodings` are those of token ids. `reload` is what a request for a reload calls. `listens_while_loading`:
-    the server answers probes before the models are loaded. `last_words` are the reason for refusals once it stops.
+    the server answers probes before the models are loaded. `draining`: no request should be sent here any more, those
+    that come are answered. `stopping`: they are refused, for the reason in `last_words`.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Service:
         self.encodings = open_encodings(settings.token_ids)
         self._serve({}, ())
         self.listens_while_loading = False
-        self.stopping = False
+        self.draining = self.stopping = False
         self.last_words = "the service is shutting down"
         self.failure: str | None = None
         self.on_failure: Callable[[str], None] = log.error
@@ -143,6 +144,8 @@ class Service:
                 or the service is shutting down.
         """
         self.check_accepting()
+        if self.draining:
+            raise unhealthy(self.last_words)
         if self._renewal is not None:
             raise reload_under_way()
         task = self._renewal = asyncio.create_task(self._renew())
@@ -175,7 +178,7 @@ class Service:
         except GramvecError as error:
             log.error("not reloaded, the models go on as they are: %s", error)
             raise not_reloaded(str(error)) from error
-        if self.stopping:
+        if self.draining:
             close_but(found, serving)
             raise unhealthy(self.last_words)
         self._swap(found, attached)
@@ -201,13 +204,17 @@ class Service:
         """Return the number of workers that were heard from in the last seconds."""
         return max(1, len(self.metrics.read()[(WORKER,)]))
 
+    def drain(self) -> None:
+        """Fail readiness from now on, and go on answering."""
+        self.draining = True
+
     def stop(self) -> None:
         """Refuse new requests from now on."""
-        self.stopping = True
+        self.draining = self.stopping = True
 
     async def close(self) -> None:
         """Finish what was admitted and release the models."""
-        self.stopping = True
+        self.stop()
         if self._renewal is not None:
             self._renewal.cancel()
             await asyncio.wait([self._renewal])
@@ -220,6 +227,8 @@ class Service:
     @property
     def unready(self) -> str | None:
         """Why no request should be sent here, or None when all is well."""
+        if self.draining:
+            return self.last_words
         if (reason := self._refusal) is not None:
             return reason
         full = [name for name, served in self.models.items() if served.batcher.full]
