@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 
 from conftest import MODELS
 from gramvec.classify.fit import SCALES, fit_head, logistic_regression
-from gramvec.classify.head import MOST_LABELS, Head, HeadWeights, softmax
+from gramvec.classify.head import MOST_LABELS, VERSION, Head, HeadWeights, softmax
 from gramvec.classify.ngrams import NgramColumns
 from gramvec.cli import cli
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.tables.columns import read_columns
 from gramvec.text.array_file import pack_arrays
+from gramvec.text.folding import fold_letters
 
 DIGEST = "ab" * 32
 MODEL = str(MODELS / "charagram-phrase")
@@ -73,7 +74,7 @@ def forged(values: dict[str, Any], arrays: dict[str, Any], *, kind: str = "head"
     whole |= arrays
     whole["labels"] = np.frombuffer(whole["labels"], np.uint8)
     text = values.get("text", json.dumps(said))
-    return pack_arrays(kind, 2, whole, values={"head": text}, checksum=True)
+    return pack_arrays(kind, VERSION, whole, values={"head": text}, checksum=True)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def test_scores_by_hand() -> None:
 def spelt(text: str) -> tuple[dict[str, int], dict[str, int]]:
     """How often each n-gram of 2 to 4 characters within a word and its edges occurs, and each word and pair."""
     characters: dict[str, int] = {}
-    words = text.lower().split()
+    words = fold_letters(text).split()
     padded = f" {' '.join(words)} " if words else ""
     for order in (2, 3, 4):
         for start in range(len(padded) - order + 1):

@@ -29,7 +29,7 @@ from gramvec.text.array_file import ArraySpec, pack_arrays, read_arrays
 from gramvec.text.arrays import Floats
 from gramvec.text.inputs import blocks
 
-KIND, VERSION = "head", 2
+KIND, VERSION = "head", 3
 MAGIC_OF_0_1 = b"gvhead01"
 ARRAYS: dict[str, ArraySpec] = {
     "labels": "|u1", "intercepts": "<f4", "vector_weights": ("<i2", 2), "ngram_keys": "<i4", "ngram_idf": "<f4",

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import Literal
 
-from gramvec.text.characters import without_marks
+from gramvec.text.folding import fold_letters
 
 Difference = Literal["numbers", "words"]
 
@@ -38,7 +38,7 @@ def difference(one: str, other: str, *, numbers: bool = True, words: bool = True
         numbers: look at numbers and codes, see `same_numbers`.
         words: look at words, see `word_replaced`.
     """
-    one, other = without_marks(one), without_marks(other)
+    one, other = fold_letters(one), fold_letters(other)
     if numbers and not same_numbers(one, other):
         return "numbers"
     return "words" if words and word_replaced(one, other) else None

@@ -18,6 +18,7 @@ from gramvec.features.numpy_reference import Characters, characters, word_spans
 from gramvec.text import hashing
 from gramvec.text.arrays import Int64s, UInt64s
 from gramvec.text.characters import CODE_POINTS, SPACE, CharacterTable, class_ranges, lower_case_pairs
+from gramvec.text.folding import fold_texts
 from gramvec.text.inputs import CodePoints, code_points
 
 # Of 500,000 different features 3 % share their column with another.
@@ -85,11 +86,16 @@ def hashed_features(
 
 
 def letters_of(texts: Sequence[str]) -> tuple[Characters, UInt32s]:
-    """Return the characters of texts, and the code point that each is read as: lower case, U+0020 for white space.
+    """Return the characters of texts as their letters fold, and the code point of each, U+0020 for white space.
 
     Raises InputError with the text's index for a lone surrogate or anything but str.
     """
-    given = code_points(texts)
+    try:
+        folded = fold_texts(texts)
+    except (AttributeError, TypeError):
+        code_points(texts)  # raises an error that names the text
+        raise
+    given = code_points(folded)
     chars = characters(given, _classes())
     return chars, _letters(given, chars, lower_table().__getitem__)
 

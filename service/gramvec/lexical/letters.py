@@ -1,8 +1,8 @@
 """Character 4-grams within words: the tokens of an index, and BM25 over them (Robertson and Zaragoza 2009).
 
-A text is read in lower case and without marks, so that "cafe" finds "Café". A word is cut with one edge on each side,
-as scikit-learn's `char_wb` does; a word that is shorter than an n-gram is one token. The edge is a control character
-that Python counts as white space, so that no word contains it.
+A text is read as its letters fold (gramvec.text.folding), so that "cafe" finds "Café". A word is cut with one edge on
+each side, as scikit-learn's `char_wb` does; a word that is shorter than an n-gram is one token. The edge is a control
+character that Python counts as white space, so that no word contains it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gramvec.lexical.hashing import ngram_hashes
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.native import loops
-from gramvec.text.characters import without_marks
+from gramvec.text.folding import fold_letters
 
 ORDER, TRIGRAM = 4, 3
 EDGE = "\x1f"
@@ -35,12 +35,12 @@ MOST_LOOKED_UP, MOST_SEARCHED = 4_096, 256
 
 def tokens(text: str) -> str:
     """Return the n-grams of a text with spaces between."""
-    lowered = _lowered(text)
-    return str(loops.word_ngrams(lowered)) if loops is not None else word_ngrams(lowered)
+    folded = fold_letters(text)
+    return str(loops.word_ngrams(folded)) if loops is not None else word_ngrams(folded)
 
 
 def word_ngrams(text: str) -> str:
-    """Return the n-grams of the words of a text in lower case, with spaces between."""
+    """Return the n-grams of the words of a folded text, with spaces between."""
     return " ".join(
         edged[at : at + ORDER]
         for edged in (f"{EDGE}{word}{EDGE}" for word in text.split())
@@ -51,10 +51,6 @@ def word_ngrams(text: str) -> str:
 def counted(text: str) -> Counter[str]:
     """Return how often each n-gram occurs in a text."""
     return Counter(tokens(text).split(" ")) if not text.isspace() and text else Counter()
-
-
-def _lowered(text: str) -> str:
-    return without_marks(text).lower()
 
 
 def idf(holding: NDArray[np.float64], total: float) -> NDArray[np.float64]:
@@ -178,7 +174,7 @@ def _slabs(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     edged: list[str] = []
     held = 0
     for row, text in enumerate(texts):
-        edged.append(f"{EDGE}{EDGE.join(_lowered(text).split())}{EDGE}")
+        edged.append(f"{EDGE}{EDGE.join(fold_letters(text).split())}{EDGE}")
         held += len(edged[-1])
         if held > SLAB_CHARACTERS or row == len(texts) - 1:
             yield row + 1 - len(edged), edged

@@ -20,11 +20,11 @@ from gramvec.matching.fields import (
     MatchWatch,
     NgramSettings,
     check_fields,
+    folded_field,
     joined_field,
     nearest_rows,
     ngram_vectors,
     unwatched,
-    without_marks_in,
 )
 from gramvec.matching.nearest import Matches, RowIds, scipy_sparse
 from gramvec.matching.scoring import beside, leads, two_nearest
@@ -91,7 +91,7 @@ class TablePair:
         self.ngrams = ngrams or NgramSettings()
         self._threads, self._watch = threads, watch
         check_fields(fields)
-        self._fields = [without_marks_in(field) for field in fields]
+        self._fields = [folded_field(field) for field in fields]
         self._vectors = ngram_vectors(self._fields, self.ngrams, watch)
         left, right = (beside(side, self.weights) for side in zip(*self._vectors, strict=True))
         self._whole = left, right

@@ -22,7 +22,7 @@ from gramvec.matching.scoring import (
     two_nearest,
     with_lead,
 )
-from gramvec.text.characters import without_marks
+from gramvec.text.folding import fold_texts
 
 # The nearest rows of each left one that are scored, and among which one_to_one chooses.
 DEPTH = 10
@@ -152,7 +152,7 @@ def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTa
         InputError: columns, weights or texts cannot be compared.
     """
     check_fields(fields)
-    every = [without_marks_in(field) for field in fields]
+    every = [folded_field(field) for field in fields]
     if len(fields) > 1:
         least = min(field.weight for field in fields)
         heavier = [field._replace(weight=field.weight - least) for field in every if field.weight > least]
@@ -169,9 +169,13 @@ def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTa
     return _split(beside(parts, weights), len(every[0].left))
 
 
-def without_marks_in(field: Field) -> Field:
-    """Return a column as it is compared: é is e."""
-    return Field([*map(without_marks, field.left)], [*map(without_marks, field.right)], field.weight)
+def folded_field(field: Field) -> Field:
+    """Return a column as its letters are compared, cut where only the folded text is longer than MAX_CHARACTERS."""
+    left, right = (
+        [fold[: max(MAX_CHARACTERS, len(text))] for text, fold in zip(texts, fold_texts(texts), strict=True)]
+        for texts in field[:2]
+    )
+    return Field(left, right, field.weight)
 
 
 def joined_field(fields: Sequence[Field], weight: float) -> Field:

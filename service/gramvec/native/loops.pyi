@@ -109,6 +109,22 @@ class LexicalSketch:
         Raises TypeError, ValueError and OverflowError as a Featurizer does, and ValueError if they do not fit together.
         """
 
+class Folder:
+    """A text to what its characters are read as, see gramvec.text.folding. Linear, and bounded by the table.
+
+    Raises ValueError for arrays that do not fit together.
+    """
+
+    def __new__(
+        cls,
+        pages: Array,  # uint16[0x1100]
+        entries: Array,  # uint32: 0, or (how many characters + 1) << 24 | the character, or their place in `targets`
+        targets: Array,  # uint32
+        /,
+    ) -> Folder: ...
+    def __call__(self, text: str, /) -> str:
+        """Raises OverflowError for a text of more than 2^28 characters."""
+
 def unit(rows: Array, units: Array, /) -> None:
     """Fill units with the rows, float32[n, d], at length 1; a zero row stays zero."""
 

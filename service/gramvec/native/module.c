@@ -550,6 +550,7 @@ static PyType_Slot table_slots[] = {
 static PyType_Spec table_spec = {"gramvec.native.Table", sizeof(TableObject), 0, Py_TPFLAGS_DEFAULT, table_slots};
 
 #include "lexical_type.h"
+#include "fold_type.h"
 
 /* ---- unit ---- */
 
@@ -598,6 +599,9 @@ static int execute(PyObject *module) {
     PyObject *lexical = PyType_FromModuleAndSpec(module, &lexical_spec, NULL);
     if (!lexical || PyModule_AddObjectRef(module, "LexicalSketch", lexical) < 0) return -1;
     Py_DECREF(lexical);
+    PyObject *folder = PyType_FromModuleAndSpec(module, &folder_spec, NULL);
+    if (!folder || PyModule_AddObjectRef(module, "Folder", folder) < 0) return -1;
+    Py_DECREF(folder);
     return PyModule_AddIntConstant(module, "BLOCK", BLOCK);
 }
 

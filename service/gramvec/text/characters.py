@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 CODE_POINTS = 0x110000
-# Blocks of Latin letters with marks: Latin-1, Extended-A and -B; Extended Additional.
-LATIN = ((0xC0, 0x250), (0x1E00, 0x1F00))
 PAGE_SHIFT = 8
 PAGE = 1 << PAGE_SHIFT
 
@@ -104,24 +102,6 @@ class CharacterTable:
         given = np.asarray(points, np.intp)
         places = self.pages[given >> PAGE_SHIFT].astype(np.intp) << PAGE_SHIFT | given & (PAGE - 1)
         return np.asarray(self.entries[places], np.uint32)
-
-
-# Latin letters without a decomposition. One letter becomes one, so that a text keeps its length.
-_STROKED = {ord(one): plain for one, plain in zip("øØłŁđĐħĦŧŦıßẞ", "oOlLdDhHtTisS", strict=True)}
-
-
-@lru_cache(maxsize=1)
-def _unmarked() -> dict[int, str]:
-    """Return the letter from A to z that each Latin letter with marks is made of, by its code point."""
-    decomposed = {
-        point: unicodedata.normalize("NFD", chr(point)) for first, last in LATIN for point in range(first, last)
-    }
-    return {point: one[0] for point, one in decomposed.items() if len(one) > 1 and one[0].isascii()} | _STROKED
-
-
-def without_marks(text: str) -> str:
-    """Return a text in normalization form C without the marks of its Latin letters: "Café Łódź" is "Cafe Lodz"."""
-    return text if text.isascii() else compose(text).translate(_unmarked())
 
 
 # A shorter run is left to the interpreter, which takes 36 us for as many marks at worst. No longer one can lie between
