@@ -139,6 +139,35 @@ graph(
 )
 graph("of chance", "operator RandomNormal is none that bundles may use", node("RandomNormal", shape=[9]))
 graph("that dreams of texts", "operator StringNormalizer is none", node("StringNormalizer", "ids"))
+graph(
+    "that adds up no rows",
+    "rows of the table by ids in a MatMulInteger",
+    lambda model: [
+        node("MatMulInteger", "codes", "fewer")(model),
+        model.graph.node.insert(0, helper.make_node("Slice", ["codes", "zero", "zero"], ["fewer"])),
+        model.graph.node.insert(0, helper.make_node("Cast", ["ids"], ["codes"], to=TensorProto.INT8)),
+        model.graph.initializer.append(numpy_helper.from_array(np.zeros(1, np.int64), "zero")),
+    ],
+)
+graph(
+    "that adds up an empty table",
+    "rows of the table by ids in a MatMulInteger",
+    lambda model: [
+        node("MatMulInteger", "codes", "empty")(model),
+        model.graph.node.insert(0, helper.make_node("Cast", ["ids"], ["codes"], to=TensorProto.INT8)),
+        model.graph.initializer.append(numpy_helper.from_array(np.zeros((0, 8), np.int8), "empty")),
+    ],
+)
+graph(
+    "that scatters to places of no coordinates",
+    "places of one coordinate in a ScatterND",
+    lambda model: [
+        node("ScatterND", "table", "nowhere", "rows")(model),
+        model.graph.node.insert(0, helper.make_node("Gather", ["table", "ids"], ["rows"])),
+        model.graph.initializer.append(numpy_helper.from_array(np.zeros((1, 0), np.int64), "nowhere")),
+    ],
+)
+graph("that becomes another", "operator DequantizeLinear is none", node("DequantizeLinear", "table", "scales"))
 graph("of memory without end", "no ConstantOfShape of constants alone", constants("ConstantOfShape", [2**40]))
 graph("that repeats a constant", "no Tile of constants alone", constants("Tile", [1.0], [2**40]))
 graph("that counts to a million millions", "no Range of constants alone", constants("Range", 0, 2**40, 1))

@@ -121,6 +121,15 @@ def test_vectors_are_those_of_native_to_the_bit_alone_and_in_any_batch(
 
 
 @of_every_model
+def test_texts_without_features_alone_and_in_a_batch(both: Callable[[str], Both], name: str) -> None:
+    bundle, cuda, native = both(name)
+    for texts in ([""], ["\U0001f600"], ["", "\U0001f600"], ["\U0001f600", "", "a fast car", ""], [""] * 5_000):
+        cuda.embed(bundle.memoised, ["a fast car"])  # what another text leaves in memory
+        expected = native.embed(bundle.memoised, texts).vectors
+        assert cuda.embed(bundle.memoised, texts).vectors.tobytes() == expected.tobytes()
+
+
+@of_every_model
 def test_the_order_of_the_additions_does_not_show(
     both: Callable[[str], Both], name: str, real_texts: list[str]
 ) -> None:

@@ -21,15 +21,17 @@ from gramvec.bundle.protobuf import MalformedError, ProtobufReader, count_packed
 from gramvec.errors import BundleError, quoted
 
 # What gramvec_training writes for bags of rows and layers above them, and others of their kind. None calls a graph of
-# its own, none reads a file, none draws random numbers, none goes step by step.
+# its own, none reads a file, none draws random numbers, none goes step by step. If an input is empty, none leaves its
+# output as the memory was but MatMulInteger (see _check_filled), and those that onnxruntime makes of a product with
+# QuantizeLinear and DequantizeLinear around it.
 OPERATORS = frozenset({
-    "Abs", "Add", "And", "ArgMax", "Cast", "Ceil", "Clip", "Concat", "Constant", "ConstantOfShape", "CumSum",
-    "DequantizeLinear", "Div", "Equal", "Erf", "Exp", "Expand", "Flatten", "Floor", "Gather", "GatherElements",
-    "GatherND", "Gelu", "Gemm", "Greater", "GreaterOrEqual", "Identity", "LayerNormalization", "Less",
-    "LessOrEqual", "Log", "MatMul", "MatMulInteger", "Max", "Min", "Mul", "Neg", "Not", "Or", "Pad", "Pow",
-    "QuantizeLinear", "Range", "Reciprocal", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Relu",
-    "Reshape", "Round", "ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Size", "Slice", "Softmax",
-    "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where",
+    "Abs", "Add", "And", "ArgMax", "Cast", "Ceil", "Clip", "Concat", "Constant", "ConstantOfShape", "CumSum", "Div",
+    "Equal", "Erf", "Exp", "Expand", "Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Gelu", "Gemm",
+    "Greater", "GreaterOrEqual", "Identity", "LayerNormalization", "Less", "LessOrEqual", "Log", "MatMul",
+    "MatMulInteger", "Max", "Min", "Mul", "Neg", "Not", "Or", "Pad", "Pow", "Range", "Reciprocal", "ReduceL2",
+    "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Relu", "Reshape", "Round", "ScatterElements", "ScatterND",
+    "Shape", "Sigmoid", "Sign", "Size", "Slice", "Softmax", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile",
+    "Transpose", "Trilu", "Unsqueeze", "Where",
 })  # fmt: skip
 # What it writes for encoders that read a text's rows in their order, and no other.
 OPERATORS_IN_ORDER = frozenset({
@@ -51,6 +53,7 @@ _FLOAT, _INT32, _INT64 = 1, 6, 7
 # uint32, uint64.
 _SIZES = {1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8}
 _EXTERNAL = 1
+_MINUS_ONE = b"\xff" * 8  # of int64
 
 FieldValue = int | memoryview
 Fields = dict[str, list[FieldValue]]
@@ -102,6 +105,9 @@ class _Graph:
             name: (_INT32 if name == "ids" else _INT64, [None]) for name in names
         }
         self._defined: dict[str, int | None] = {}  # of each tensor how many numbers it has, where it is a constant
+        self._filled: set[str] = set()  # tensors whose first extent is not 0 where a call has ids
+        self._behind: set[str] = set()  # constants that name the axis behind all others
+        self._single: set[str] = set()  # tensors whose last extent is 1
 
     def check(self, model: memoryview) -> None:
         fields = self._read("the model", model, _MODEL)
@@ -125,7 +131,10 @@ class _Graph:
             )
             self._define(name)
         for tensor in fields["initializer"]:
-            self._define(*self._check_tensor(_bytes(tensor), may_be_external=True))
+            name, numbers = self._check_tensor(_bytes(tensor), may_be_external=True)
+            self._define(name, numbers)
+            if numbers:
+                self._filled.add(name)
         for node in fields["node"]:
             self._check_node(_bytes(node))
         outputs = list(self._value_infos(fields["output"]))
@@ -157,8 +166,28 @@ class _Graph:
             _demand(operator in FOLDED, f"no {operator} of constants alone")
             _demand(sum(size > 1 for size in sizes) <= 1, f"no {operator} of constants that may grow")
             constant = max(sizes, default=1)
+        self._check_filled(operator, fields, inner)
         for name in map(_text, fields["output"]):
             self._define(name, constant)
+
+    def _check_filled(self, operator: str, fields: Fields, attributes: list[Fields]) -> None:
+        """Refuse what onnxruntime leaves as the memory was: a product over no rows, the cells of an LSTM of no steps.
+
+        Places of no coordinates for ScatterND end the process before onnxruntime 1.31. The runtime makes no call
+        without ids, so rows that are looked up by ids are some.
+        """
+        inputs = [*map(_text, fields["input"])]
+        if operator == "MatMulInteger":
+            _demand(inputs[1:2] != [] and inputs[1] in self._filled, "rows of the table by ids in a MatMulInteger")
+        if operator == "LSTM":
+            _demand(len(fields["output"]) <= 2, "no cells among the outputs of an LSTM")
+        if operator == "ScatterND":
+            _demand(inputs[1:2] != [] and inputs[1] in self._single, "places of one coordinate in a ScatterND")
+        if operator == "Unsqueeze" and inputs[1:] != [] and inputs[1] in self._behind:
+            self._single.update(map(_text, fields["output"]))
+        axes = [_number(one, "i") for one in attributes if _string(one, "name") == "axis"]
+        if operator == "Gather" and inputs[1:] == ["ids"] and inputs[0] in self._filled and not any(axes):
+            self._filled.update(map(_text, fields["output"]))
 
     def _value_infos(self, values: list[FieldValue]) -> Iterator[tuple[str, int, list[int | None]]]:
         """Yield name, type and extents of inputs or outputs, None for an extent that a call gives."""
@@ -186,6 +215,8 @@ class _Graph:
             _demand(may_be_external, "tensors of attributes that lie in the graph")
             self._check_external(name, fields, numbers * _SIZES[kind])
             return name, numbers
+        if kind == _INT64 and _MINUS_ONE in [bytes(_bytes(one)[:9]) for one in fields["raw_data"]]:
+            self._behind.add(name)
         held = [len(_bytes(one)) / _SIZES[kind] for one in fields["raw_data"]]
         held += [len(_bytes(one)) / _SIZES[_FLOAT] for one in fields["float_data"]]
         held += [_varints(fields[one]) for one in ("int32_data", "int64_data") if fields[one]]

@@ -128,3 +128,19 @@ def weights_and_step(scales: Floats) -> tuple[NDArray[np.uint8] | None, float]:
         multiples = np.rint(scales / step)
         whole = multiples.min() >= 1 and np.array_equal(multiples * step, scales)
     return (multiples.astype(np.uint8), float(step)) if whole else (None, 1.0)
+
+
+def vector_of_no_rows(bundle: Bundle) -> Floats | None:
+    """Return the vector float32[d] that these loops give a text without rows: the bias, or zeros, activated.
+
+    None for a bundle that is more than a sum of rows, or does not say where its rows lie.
+    """
+    graph, weights = bundle.manifest.graph, bundle.weights
+    if graph.beyond_rows is not None or weights is None:
+        return None
+    vector = np.zeros(bundle.manifest.dimension, np.float32)
+    if weights.columns is not None:
+        vector *= weights.columns
+    if weights.bias is not None:
+        vector += weights.bias
+    return np.tanh(vector) if graph.activation == "tanh" else vector

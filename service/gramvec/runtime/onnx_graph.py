@@ -95,7 +95,7 @@ def write_rows(w: Writer, ids: str, precision: Precision, table: Floats) -> str:
 
 
 OPSET = 18
-IR_VERSION = 10  # what onnxruntime 1.22, the oldest that pyproject.toml allows, still reads
+IR_VERSION = 10  # all that pyproject.toml allows read it
 # Where arrays begin in the file of weights; the last has as many bytes behind it, which runtime native reads.
 ALIGNMENT = 64
 

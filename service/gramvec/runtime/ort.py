@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, quoted
 from gramvec.runtime.base import Batching, Runtime
+from gramvec.runtime.native import vector_of_no_rows
 from gramvec.text.arrays import FeatureBatch, Floats, Int64s
 
 log = logging.getLogger("gramvec.runtime")
@@ -88,6 +89,7 @@ class OnnxRuntime(Runtime):
         in_order: whether the graph reads a text's rows in order, and so pads a call to its longest text.
         device: "cpu" or "cuda".
         rows: of the table, for a check of ids that CUDA does not make; None to leave it out.
+        of_no_rows: the vector float32[dimension] of a text without rows; None to ask the graph for it.
 
     Raises:
         DeviceError: onnxruntime is missing or installed twice, or CUDA is unavailable.
@@ -105,6 +107,7 @@ class OnnxRuntime(Runtime):
         in_order: bool = False,
         device: str = "cpu",
         rows: int | None = None,
+        of_no_rows: Floats | None = None,
     ) -> None:
         onnxruntime = import_onnxruntime()
         self.device = device
@@ -113,6 +116,7 @@ class OnnxRuntime(Runtime):
         self._graph = graph
         self._in_order = in_order
         self._rows = rows
+        self._of_no_rows = of_no_rows
         open_session = cpu_session if device == "cpu" else cuda_session
         self._session: Any = _checked(open_session(onnxruntime, cpu_graph or graph), cpu_graph or graph)
         self.provider = self._session.get_providers()[0]
@@ -132,12 +136,33 @@ class OnnxRuntime(Runtime):
             in_order=manifest.graph.composition == "sequence",
             device=device,
             rows=None if device == "cpu" else manifest.table_rows,
+            of_no_rows=vector_of_no_rows(bundle),
         )
 
     def run(self, batch: FeatureBatch) -> Floats:
         """Return the vectors of a batch."""
+        if self._session is None:
+            raise BackendError("the model is closed; load it again")
         if self._rows is not None:
             check_rows(batch, self._rows)
+        known = batch.counts > 0
+        if known.all():
+            return self._of_rows(batch)
+        # Without rows some operators leave their output as the memory was, which holds what other texts left there.
+        vectors = np.empty((len(batch), self._dimension), np.float32)
+        vectors[~known] = self._vector_of_no_rows()
+        vectors[known] = self._of_rows(FeatureBatch(batch.ids, np.append(0, batch.offsets[1:][known])))
+        return vectors
+
+    def _vector_of_no_rows(self) -> Floats:
+        """Return the vector of a text without rows: beside a text of one row, where the graph says what it is."""
+        if self._of_no_rows is None:
+            beside = FeatureBatch(np.zeros(1, np.int32), np.array([0, 0, 1], np.int64))
+            self._of_no_rows = self._call(beside)[0]
+        return self._of_no_rows
+
+    def _of_rows(self, batch: FeatureBatch) -> Floats:
+        """Return the vectors of a batch whose texts have rows."""
         vectors = np.empty((len(batch), self._dimension), np.float32)
         if self._in_order and len(batch) > 1:
             order = np.argsort(batch.counts, kind="stable")
@@ -165,6 +190,11 @@ class OnnxRuntime(Runtime):
         except Exception as error:  # onnxruntime raises its own classes, RuntimeError and ValueError
             raise BackendError(f"onnxruntime failed on {self.device}: {cause_of(error)}") from error
         found = np.asarray(vectors, np.float32)
+        if found.shape != (len(part), self._dimension):
+            raise BackendError(
+                f"the graph has vectors of shape {list(found.shape)} for {len(part)} texts and {self._dimension} "
+                "columns; export the model again"
+            )
         if not np.isfinite(found).all():  # a state that grows with each word can overflow in a long text
             found = np.where(np.isfinite(found).all(axis=1, keepdims=True), found, np.float32(0))
         return found
