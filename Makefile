@@ -11,7 +11,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test test-all fuzz test-stalls test-lowest test-python test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train papers cards evaluate quality figures lock audit image-test clean
+.PHONY: help serve test test-all fuzz test-stalls test-lowest test-python test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train papers cards evaluate quality figures lock audit image-test docs coverage clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -26,7 +26,9 @@ $(VENV)/.serve: pyproject.toml requirements/constraints.txt hatch_build.py $(wil
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.serve
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,bulk,classify,match,labels,search,static,tracing,hub,train,dev,clients]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'  # knows dependency groups
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt \
+		-e '.[cpu,bulk,classify,match,labels,search,static,tracing,hub,train]' --group dev --group clients
 	touch $@
 
 serve: $(VENV)/.serve  ## serve the default model on http://$(HOST):$(PORT)
@@ -79,7 +81,7 @@ test-integrations: $(VENV)/.dev  ## gramvec.integrations and examples/ on the re
 	test -x $(VENV)/neighbors/bin/python || $(PYTHON) -m venv $(VENV)/neighbors
 	$(VENV)/neighbors/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt torch
 	$(BIN)/uv pip install --quiet --python $(VENV)/neighbors/bin/python -c requirements/constraints.txt \
-		-e '.[cpu,bulk,match,search,client,neighbors]' joblib hypothesis pytest pytest-timeout
+		-e '.[cpu,bulk,match,search,client]' --group neighbors joblib hypothesis pytest pytest-timeout
 	$(VENV)/neighbors/bin/python -m pytest tests/integrations/test_integrations.py tests/docs/test_examples.py tests/embed/test_library.py \
 		tests/search/test_search_records.py tests/client/test_reranking_clients.py
 
@@ -121,6 +123,8 @@ check: $(VENV)/.dev  ## lint, types, import contract, formatting, spelling
 	$(BIN)/codespell
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml docker/compose.*.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 format: $(VENV)/.dev  ## format the code and sort the imports
 	$(BIN)/ruff check --fix-only --quiet .
@@ -131,7 +135,7 @@ bench: $(VENV)/.dev  ## measure, each figure against a limit or a peer; some par
 	BENCH_JOINS=$(DATA)/dev/joins BENCH_MATCHING=$(DATA)/dev/matching $(BIN)/python -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
 
 $(VENV)/.rivals: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,peers]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu]' --group bench
 	touch $@
 
 # infinity-emb wants older versions of what we have, so it gets an environment of its own inside ours.
@@ -203,6 +207,7 @@ LOCK_IMAGE = $(BIN)/uv pip compile --quiet --universal --upgrade --generate-hash
 lock: $(VENV)/.dev  ## renew the pinned versions in requirements/ from pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --universal --upgrade --no-emit-index-url --no-header --all-extras \
+		--group dev --group clients --group neighbors --group bench --group docs \
 		--python-version 3.11 pyproject.toml -o requirements/constraints.txt
 	for runtime in cpu gpu; do \
 		$(LOCK_IMAGE) --extra $$runtime --extra search --extra match --extra static pyproject.toml -o requirements/image-$$runtime.txt || exit 1; \
@@ -221,6 +226,20 @@ audit: $(VENV)/audit/bin/pip-audit  ## ask whether a vulnerability is known in w
 image-test: $(VENV)/.dev  ## build the image and try it, with docker or podman
 	@sh docker/test.sh $(BIN)/python
 
+# The pages of the repository keep their places, so that their links hold on the site as they do in the clone.
+$(VENV)/.docs: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt --group docs
+	touch $@
+
+docs: $(VENV)/.docs  ## build the site of all pages into site/, with broken links as errors
+	rm -rf build/pages site && mkdir -p build/pages
+	git ls-files '*.md' '*.png' '*.svg' ':!tests' LICENSE | xargs cp --parents -t build/pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+coverage: $(VENV)/.dev  ## run the tests of one process and say which lines none of them reaches: build/coverage/index.html
+	$(PYTEST) -m 'not slow and not packaging and not ray and not cuda' --cov=service/gramvec --cov=training/gramvec_training \
+		--cov-report=term:skip-covered --cov-report=html:build/coverage
+
 clean:  ## remove the environment and everything that tools left behind
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) build site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -23,6 +23,27 @@ settings.register_profile("ci", max_examples=100, deadline=None, derandomize=Tru
 settings.register_profile("nightly", max_examples=500, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
+# The tenth of the tests that tells most, for a newcomer's first run: pytest -m core.
+CORE = (
+    "features/test_native.py",
+    "features/test_loops.py",
+    "runtime/test_exact.py",
+    "text/test_memo.py",
+    "bundle/test_bundle.py",
+    "server/test_batching.py",
+    "server/test_errors_table.py",
+    "lexical/test_letters.py",
+    "reliability/test_raw_socket.py",
+    "training/test_training_equations.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of these files as core."""
+    for item in items:
+        if item.path.as_posix().endswith(CORE):
+            item.add_marker(pytest.mark.core)
+
 
 def pinned(name: str) -> dict[str, set[str]]:
     """The versions of each package that a file of requirements/ pins."""

@@ -45,7 +45,7 @@ class ScoreHistogram:
 
 @dataclass(frozen=True)
 class ValuePair:
-    """One compared column of a pair: its name, and both values with their differences marked."""
+    """A compared column of a pair: its name, and both values with their differences marked."""
 
     name: str
     left: list[Segment]
@@ -103,7 +103,7 @@ class GroupSizes:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bin of a calibration curve: the mean score of its answers, and the share of them that is right."""
+    """A bin of a calibration curve: the mean score of its answers, and the share of them that is right."""
 
     score: float
     right: float
@@ -180,7 +180,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class LearningPoint:
-    """One point of a learning curve: what was learned from this many labels, and how good it was, 0 to 1."""
+    """A point of a learning curve: the number of labels, and the quality that they gave, 0 to 1."""
 
     labels: int
     value: float
@@ -206,7 +206,7 @@ class Table:
 
 @dataclass(frozen=True)
 class JobReport:
-    """What a page shows, in its order. What is None or empty is left out.
+    """Contents of a page, in its order. Parts that are None or empty are left out.
 
     Attributes:
         title: the heading of the page.

@@ -31,14 +31,14 @@ LEARN_EVERY = 10
 
 
 class Learned(NamedTuple):
-    """What was learned: the probability of every pair, float64[n], 0 to 1, and the threshold that goes with them."""
+    """Scores that were learned: the probability of each pair, float64[n], 0 to 1, and the threshold for them."""
 
     scores: NDArray[np.float64]
     threshold: float
 
 
 class ReviewJob(Protocol):
-    """What is reviewed.
+    """Subject of a review: its pairs, their scores, and what is written at the end.
 
     Attributes:
         title: the page's title.
@@ -75,7 +75,7 @@ class ReviewJob(Protocol):
 
 
 class ReviewSession:
-    """One review by one person. Its methods may be called from any thread.
+    """A review by one person. Its methods may be called from any thread.
 
     Args:
         job: what is reviewed.

@@ -362,7 +362,7 @@ def read_keys(path: Path) -> list[str]:
 
 
 def settings_from(values: dict[str, Any]) -> Settings:
-    """Settings from names and values.
+    """Return the settings of names and values.
 
     Raises:
         InputError: one sentence that names the first bad value and where to set it.
