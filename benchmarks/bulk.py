@@ -67,7 +67,7 @@ def _library(setting: Setting, lines: list[str]) -> Cost:
 
 
 def command_cost(*arguments: str) -> Cost:
-    """What a run of the command took, in a process of its own."""
+    """Measure a run of the command, in a process of its own."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "gramvec.cli", *arguments]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

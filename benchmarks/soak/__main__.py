@@ -74,7 +74,7 @@ def _port_when_ready(process: subprocess.Popen[bytes], log: Any) -> int:
 
 
 def mixed(options: argparse.Namespace) -> Part:
-    """Requests of every kind, checked byte for byte, while the model is replaced."""
+    """Send requests of every kind, checked byte for byte, while the model is replaced."""
     rows: list[Row] = []
     values: dict[str, Any] = {}
     good = True

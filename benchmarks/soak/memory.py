@@ -67,7 +67,7 @@ def slope(seconds: list[float], megabytes: list[float]) -> Slope:
 
 
 async def load(port: int, process: int, *, seconds: float, seed: int) -> tuple[list[Sample], Tally]:
-    """Requests of all sizes for so long, and a sample a second. The answers' statuses are checked, not their bytes."""
+    """Send requests of all sizes for a time, check the statuses, and take a sample a second."""
     began = time.perf_counter()
     samples: list[Sample] = []
     tally = Tally()

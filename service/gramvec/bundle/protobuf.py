@@ -27,7 +27,7 @@ class ProtobufReader:
         self._left = most_fields
 
     def fields(self, message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-        """Yield the number and value of each field: an int of 64 bits without a sign, or bytes; of fixed ones, 4 or 8 bytes.
+        """Yield the number and value of each field: an unsigned int of 64 bits, or bytes (4 or 8 if fixed).
 
         Raises MalformedError.
         """

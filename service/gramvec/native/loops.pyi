@@ -123,7 +123,7 @@ class Folder:
         /,
     ) -> Folder: ...
     def __call__(self, text: str, /) -> str:
-        """Raises OverflowError for a text of more than 2^28 characters."""
+        """Fold a text. Raises OverflowError for one of more than 2^28 characters."""
 
 def unit(rows: Array, units: Array, /) -> None:
     """Fill units with the rows, float32[n, d], at length 1; a zero row stays zero."""
