@@ -20,12 +20,12 @@ NEED_A_FILE = ("npy", "parquet")
 # Rows that become a row group of Parquet, or are encoded at a time.
 GROUP_ROWS = 16_384
 
-Form = TypeVar("Form", bound=str)
+AnyForm = TypeVar("AnyForm", bound=str)
 
 
 def form_to_write(
-    output: Path | None, forms: Sequence[Form], given: Form | None = None, default: Form | None = None
-) -> Form:
+    output: Path | None, forms: Sequence[AnyForm], given: AnyForm | None = None, default: AnyForm | None = None
+) -> AnyForm:
     """Return the form of an output: the given one, else what its ending names.
 
     Args:
