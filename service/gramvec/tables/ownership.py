@@ -1,4 +1,4 @@
-"""What gramvec wrote: an extended attribute says so of each file, with the size and time that the file had.
+"""Marks of files that gramvec wrote: an extended attribute, with the size and time that the file had.
 
 A file that was made by another program, or changed since gramvec wrote it, is not gramvec's own. On a file system
 without extended attributes no file is, so that nothing is replaced unasked there.
@@ -19,7 +19,7 @@ MAX_MARK_BYTES = 1024
 
 
 class Mark(NamedTuple):
-    """What the attribute of a file says: the digest of the job that made it, "" for none, and its rows."""
+    """Contents of a mark: the digest of the job that made it, "" for none, and its rows."""
 
     job: str
     rows: int
