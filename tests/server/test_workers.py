@@ -134,14 +134,19 @@ def test_where_all_workers_die_at_once_one_is_replaced_without_a_pause() -> None
 SUPERVISED = """
 import logging, os, signal, socket, sys, time
 from gramvec.errors import GramvecError
+from gramvec.server.processes.server import PING, Condition
 from gramvec.server.processes.supervisor import signals_blocked, supervise
 from gramvec.server.settings import settings_from
 logging.basicConfig()
-def answer(pipe, seconds=0.0):
+UP = Condition(True, 0, False)
+def answer(pipe, refused=False):
+    reloads = 0
     while True:
-        pipe.recv()
-        time.sleep(seconds)
-        pipe.send(True)
+        if pipe.recv() != PING:
+            os.write(2, b"reloads %d\\n" % os.getpid())
+            time.sleep(1)
+            reloads += 1
+        pipe.send(Condition(True, reloads, refused))
 def work(number, pipe, sockets):
     {work}
 settings = settings_from({{"workers": 2, "graceful_shutdown_seconds": 0, "worker_timeout_seconds": {timeout}}})
@@ -187,25 +192,63 @@ def test_workers_that_cannot_start_end_it_all(work: str) -> None:
 
 def test_where_one_of_two_has_served_the_death_of_both_is_no_failure_to_start() -> None:
     """The one that was still starting has the first place, so it is looked at first."""
-    with supervising("number == 1 and pipe.send(True); " + UP + "answer(pipe)") as process:
+    with supervising("number == 1 and pipe.send(UP); " + UP + "answer(pipe)") as process:
         before = both_up(process)
         for pid in before:
             os.kill(pid, signal.SIGKILL)
         until(lambda: len(children(process) - before) == 2)
 
 
-def test_a_hang_up_amid_a_renewal_lets_the_new_worker_start_and_renews_again() -> None:
-    """The new worker may have accepted connections that nobody else would answer."""
-    work = "time.sleep(2); pipe.send(True); os.write(2, b'up %d\\n' % os.getpid()); answer(pipe)"
-    with supervising(work) as process:
+def reloading(process: subprocess.Popen[str]) -> int:
+    """The next process that begins to reload."""
+    assert process.stderr is not None
+    while not (line := process.stderr.readline()).startswith("reloads "):
+        assert line
+    return int(line.split()[1])
+
+
+def test_a_hang_up_has_one_worker_after_the_other_reload_and_one_amid_it_begins_again() -> None:
+    with supervising("pipe.send(UP); " + UP + "answer(pipe)") as process:
+        workers = both_up(process)
+        process.send_signal(signal.SIGHUP)
+        first = reloading(process)
+        process.send_signal(signal.SIGHUP)
+        second = reloading(process)
+        assert {first, second} == workers
+        assert reloading(process) == first  # the other one's was begun after the second signal
+        assert children(process) == workers
+
+
+def test_where_one_cannot_reload_the_others_are_not_asked() -> None:
+    with supervising("pipe.send(UP); " + UP + "answer(pipe, refused=True)") as process:
+        both_up(process)
+        process.send_signal(signal.SIGHUP)
+        asked = reloading(process)
         assert process.stderr is not None
-        before = {int(process.stderr.readline().split()[1]) for _ in range(2)}
-        process.send_signal(signal.SIGHUP)
-        until(lambda: len(children(process)) == 3)
-        (successor,) = children(process) - before
-        process.send_signal(signal.SIGHUP)
-        assert process.stderr.readline() == f"up {successor}\n"
-        until(lambda: not children(process) & before and len(children(process)) == 2)
+        assert f"not reloaded, the other workers stay as they are: see the line of process {asked}" in (
+            process.stderr.readline()
+        )
+
+
+def test_where_all_have_died_and_a_file_is_damaged_they_start_once_it_is_mended(bundle_copy: Path) -> None:
+    table = bundle_copy / "model.onnx.data"
+    content = table.read_bytes()
+    with served_process("--model", str(bundle_copy), "--workers", "2") as (process, port):
+        expected = embedded(port, "text").content
+        table.unlink()
+        table.write_bytes(content[:1_000] + b"\xff\x00\xff\x00" + content[1_004:])
+        for pid in children(process):
+            os.kill(pid, signal.SIGKILL)
+        assert process.stderr is not None
+        for _ in range(4):  # each worker, and each of its successors
+            while "ended with exit code 3 and is replaced" not in (line := process.stderr.readline()):
+                assert line
+        assert process.poll() is None
+        table.write_bytes(content)
+        until(lambda: running_workers(port) == 2)
+        assert embedded(port, "text").content == expected
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
 
 
 def test_a_worker_that_does_not_end_is_killed() -> None:

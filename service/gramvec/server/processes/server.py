@@ -9,12 +9,14 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from multiprocessing.connection import Connection as Pipe
+from typing import NamedTuple
 
 import uvicorn
 from starlette.types import Message, Receive, Scope, Send
@@ -23,7 +25,7 @@ from gramvec.errors import InputError
 from gramvec.server.app import Application
 from gramvec.server.errors import HttpError, not_reloaded
 from gramvec.server.http1.connection import Connection, Connections
-from gramvec.server.processes.tls import renew_certificate, tls_options
+from gramvec.server.processes.tls import new_context, tls_options
 from gramvec.server.state.models import Reloaded
 from gramvec.server.state.service import Service
 
@@ -42,16 +44,28 @@ QUIET_SECONDS = 0.5
 HANDSHAKE_SECONDS = 0.05
 # How long cancelled requests get to send their last answer.
 CANCELLED_SECONDS = 1.0
-# How long a retiring worker waits for idle clients to send the request whose answer closes their connection.
-RETIRE_SECONDS = 2.0
 # Reference counts free what a request makes, so the collector finds next to nothing and may run seldom.
 YOUNG_OBJECTS = 5_000
-# Messages of the supervisor to a worker. The first is answered with True once the worker is ready to serve.
-PING, RETIRE = b"ping", b"retire"
+# Messages of the supervisor to a worker. The first is answered with its condition.
+PING, RELOAD = b"ping", b"reload"
 
 SO_ATTACH_FILTER = 26  # of Linux
 
 _malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+
+class Condition(NamedTuple):
+    """State that a worker tells its supervisor.
+
+    Attributes:
+        started: it serves.
+        reloads: how many it has done since it started.
+        refused: the last one could not be done.
+    """
+
+    started: bool
+    reloads: int
+    refused: bool
 
 
 def settle() -> None:
@@ -101,7 +115,7 @@ class Server:
         self._service: Service = app.state.service
         self._service.on_failure = lambda _: self.stop()
         self._service.on_loaded = settle
-        self._service.reload = self._reload_all
+        self._service.reload = self._reload_everywhere
         self._service.listens_while_loading = self.listens_while_loading
         self.connections = Connections(app, self._service.metrics.count_unread, self._service.settings)
         self._uvicorn = uvicorn.Server(
@@ -125,7 +139,8 @@ class Server:
         self._sockets: list[socket.socket] = []
         self._sweeping: asyncio.Task[None] | None = None
         self._reload: asyncio.Task[None] | None = None
-        self._reload_again = False
+        self._reload_again = self.reload_refused = False
+        self.reloads = 0
         self._leaving: asyncio.Task[None] | None = None
         self._forced = False
         self._deadline = 0.0
@@ -201,16 +216,30 @@ class Server:
 
     # Reloads
 
-    async def _reload_all(self) -> Reloaded:
+    async def _reload_here(self) -> Reloaded:
         """Reload the certificate, then the models. Raises HttpError 422 for a file that cannot be used."""
-        context = self._uvicorn.config.ssl
-        if context is not None:
+        if self._uvicorn.config.ssl is not None and not self._service.draining:
             try:
-                renew_certificate(context, self._service.settings)
+                context = new_context(self._service.settings)
             except InputError as error:
                 log.error("not reloaded, the old certificate stays: %s", error)
                 raise not_reloaded(str(error)) from None
+            await self._listen_with(context)
         return await self._service.renew()
+
+    async def _listen_with(self, context: ssl.SSLContext) -> None:
+        """Use another context for connections to come; it knows neither sessions nor authorities of the old one."""
+        loop, old = asyncio.get_running_loop(), self._uvicorn.servers
+        self._uvicorn.config.ssl = context
+        self._uvicorn.servers = [
+            await loop.create_server(self._connected, sock=listener.dup(), ssl=context, backlog=BACKLOG)
+            for listener in self._sockets
+        ]
+        for server in old:
+            server.close()
+
+    async def _reload_everywhere(self) -> Reloaded:
+        return await self._reload_here()
 
     def _hang_up(self) -> None:
         if self._reload is None or self._reload.done():
@@ -222,16 +251,19 @@ class Server:
     async def _reload_at_hang_up(self) -> None:
         again = True
         while again:
-            self._reload_again = False
+            self._reload_again = self.reload_refused = False
             try:
-                await self._service.reload()
+                await self._reload_here()
             except HttpError as error:
                 if error.status == 409:  # requested over HTTP, and soon done
                     self._reload_again = True
                     await asyncio.sleep(RELOAD_PAUSE_SECONDS)
-                elif error.status != 422:  # which is in the log
-                    log.error("not reloaded: %s", error)
+                else:
+                    self.reload_refused = True
+                    if error.status != 422:  # which is in the log
+                        log.error("not reloaded: %s", error)
             again = self._reload_again
+        self.reloads += 1
 
     # The end
 
@@ -336,7 +368,7 @@ class WorkerServer(Server):
 
     Args:
         app: the application, made before the fork.
-        supervisor: the end of a pipe, over which PING and RETIRE arrive.
+        supervisor: the end of a pipe, over which PING and RELOAD arrive.
     """
 
     listens_while_loading = False
@@ -365,7 +397,7 @@ class WorkerServer(Server):
         """Announce the worker: whatever ends a process that has served, it is replaced."""
         self._ready = True
         with suppress(OSError):
-            self._supervisor.send(True)
+            self._supervisor.send(self._condition)
 
     def on_sweep(self) -> None:
         """Publish the state of this worker to the others, and leave when the supervisor has died."""
@@ -374,35 +406,22 @@ class WorkerServer(Server):
             log.error("the parent process is gone")
             self.stop()
 
+    @property
+    def _condition(self) -> Condition:
+        return Condition(self._ready, self.reloads, self.reload_refused)
+
     def _hear(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             while self._supervisor.poll():
-                if self._supervisor.recv() == RETIRE:
-                    self._retire()
+                if self._supervisor.recv() == RELOAD:
+                    self._hang_up()
                 else:
-                    self._supervisor.send(self._ready)
+                    self._supervisor.send(self._condition)
         except (EOFError, OSError):
             loop.remove_reader(self._supervisor.fileno())
 
-    async def _reload_all(self) -> Reloaded:
-        """Reload this worker's models, which finds out whether they can be used, then have all workers replaced."""
-        made = await super()._reload_all()
+    async def _reload_everywhere(self) -> Reloaded:
+        """Reload this worker's models, which finds out whether they can be used, then have the others follow."""
+        made = await self._reload_here()
         os.kill(self._supervisor_pid, signal.SIGHUP)
         return made
-
-    def _retire(self) -> None:
-        if self._leaving is None:
-            self._service.metrics.withdraw()
-            self._leaving = asyncio.create_task(self._drain())
-
-    async def _drain(self) -> None:
-        """Accept no more, answer what clients send over their connections, and close each with its next answer."""
-        for server in self._uvicorn.servers:
-            server.close()
-        self.connections.retire()
-        grace = self._service.settings.graceful_shutdown_seconds
-        await self._while(lambda: len(self.connections) > 0, self._now() + min(RETIRE_SECONDS, grace))
-        self.connections.shut_down()
-        self._deadline = self._now() + grace
-        await self._while(lambda: self.connections.busy, self._deadline)
-        self._uvicorn.should_exit = True

@@ -1,4 +1,4 @@
-"""Workers under uvicorn's supervisor: forked, watched, replaced when they die, renewed one after another, stopped.
+"""Workers under uvicorn's supervisor: forked, watched, replaced when they die, reloaded one after another, stopped.
 
 uvicorn's own `Multiprocess` waits for one worker at a time: a hung one delays every signal, and holds up the end
 forever. Here each step is taken at a tick, twice a second, so that nothing waits.
@@ -26,15 +26,17 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import SIGNALS, Multiprocess, Process
 
 from gramvec.errors import GramvecError
-from gramvec.server.processes.server import PING, RETIRE, STOP_SIGNALS, settle
+from gramvec.server.processes.server import PING, RELOAD, STOP_SIGNALS, Condition, settle
 from gramvec.server.settings import Settings
 
 log = logging.getLogger("gramvec.server")
 
 # A worker that dies is replaced at once if it had lived for a while or if none is left, else after a doubling pause.
+# One that could not start, because a file is damaged, is tried again after a pause in any case.
 SETTLED_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
+LONGEST_PAUSE_OF_ALL_SECONDS = 4.0  # where no worker is left
 # How long workers get to end beyond the grace time of their requests, before they are killed.
 MARGIN_SECONDS = 5.0
 TICK_SECONDS = 0.5  # uvicorn's
@@ -66,7 +68,7 @@ class Worker(Process):
 
     Args:
         work: runs in the process; it gets `number`, its end of a pipe, and the sockets.
-        number: counts the processes that run at the same time, from 0.
+        number: its place among the workers, from 0, which its successors take.
         sockets: listening sockets.
         deaths: of its predecessors, in a row.
     """
@@ -75,8 +77,9 @@ class Worker(Process):
         self._work = work
         self.number = number
         self.deaths = deaths
-        self.started = False
+        self.condition = Condition(started=False, reloads=0, refused=False)
         self.since = time.monotonic()
+        self.asked_to_reload: int | None = None  # how many reloads it had done before
         self.replaced_at: float | None = None  # when it is, once it has died
         self._unanswered = 0
         self.parent_conn, self.child_conn = multiprocessing.Pipe()
@@ -99,7 +102,7 @@ class Worker(Process):
         """
         try:
             while self.parent_conn.poll():
-                self.started = self.parent_conn.recv()
+                self.condition = self.parent_conn.recv()
                 self._unanswered = 0
             if not self._unanswered:
                 self.parent_conn.send(PING)
@@ -108,10 +111,21 @@ class Worker(Process):
             pass
         return self._unanswered
 
-    def retire(self) -> None:
-        """Ask the worker to finish its requests and to end."""
+    def reload(self) -> None:
+        """Ask the worker to reload its models."""
+        self.asked_to_reload = self.condition.reloads
         with suppress(OSError):
-            self.parent_conn.send(RETIRE)
+            self.parent_conn.send(RELOAD)
+
+    @property
+    def has_reloaded(self) -> bool:
+        """Return True once the worker has done, or refused, what `reload` asked for."""
+        return self.asked_to_reload is not None and self.condition.reloads > self.asked_to_reload
+
+    @property
+    def started(self) -> bool:
+        """Return True once the worker serves."""
+        return self.condition.started
 
     @property
     def ending(self) -> str:
@@ -123,11 +137,12 @@ class Worker(Process):
 class Supervisor(Multiprocess):
     """`settings.workers` processes that run `work` until SIGTERM or SIGINT.
 
-    SIGHUP renews them: a new worker takes the place of each old one, which finishes its requests. Where a new one
-    cannot start, the old ones stay. A worker whose event loop does not answer for `worker_timeout_seconds` is killed.
+    SIGHUP has each of them reload its models, one after the other, up to the first that cannot. A worker whose event
+    loop does not answer for `worker_timeout_seconds` is killed. Where all have died, new ones are tried until they can
+    start.
 
     Args:
-        work: see `Worker`; numbers go up to twice the workers, and no two that run at the same time are the same.
+        work: see `Worker`.
         settings: for their number and timeouts.
         listeners: listening sockets; closed at the end.
     """
@@ -139,50 +154,38 @@ class Supervisor(Multiprocess):
         self._work = work
         self._grace = settings.graceful_shutdown_seconds + MARGIN_SECONDS
         self._most_unanswered = max(2, round(settings.worker_timeout_seconds / TICK_SECONDS))
-        self._start_seconds = settings.reload_timeout_seconds
         self.processes: list[Worker] = []  # type: ignore[assignment]
         self._any_started = False
-        self._outdated: list[Worker] = []  # to be replaced, the first one by `_successor`
-        self._renew_again = False
-        self._successor: Worker | None = None
-        self._retired: list[tuple[float, Worker]] = []  # with the times at which they are killed
+        self._outdated: list[Worker] = []  # that are to reload, the first one now
+        self._reload_again = False
 
     def init_processes(self) -> None:
         """Start all workers."""
         settle()
-        for _ in range(self.processes_num):
-            self.processes.append(self._start())
+        for number in range(self.processes_num):
+            self.processes.append(self._start(number))
 
     def keep_subprocess_alive(self) -> None:
-        """Take one step: kill workers that hang, replace those that have died, go on with a renewal."""
-        for worker in self._all():
+        """Take one step: kill workers that hang, replace those that have died, go on with a reload."""
+        for worker in self.processes:
             if worker.hear() > self._most_unanswered and worker.exitcode is None:
                 seconds = self._most_unanswered * TICK_SECONDS
                 log.error("a worker (process %d) has not answered for %.0f s", worker.pid, seconds)
                 worker.process.kill()
             self._any_started = self._any_started or worker.started
         for index, worker in enumerate(self.processes):
-            if worker.exitcode is not None and not (self._successor and self._outdated[0] is worker):
+            if worker.exitcode is not None:
                 self._replace(index, worker)
-        self._renew()
-        now = time.monotonic()
-        for deadline, worker in self._retired:
-            if worker.exitcode is None and now > deadline:
-                worker.process.kill()
-        self._retired = [one for one in self._retired if one[1].exitcode is None]
+        self._reload()
 
     def restart_all(self) -> None:
-        """Begin a renewal; one that is under way begins again, for files may have changed since.
-
-        A successor that is starting is not killed: it may have accepted connections that nobody else would answer.
-        """
-        self._renew_again = True
+        """Begin a reload of all workers; one that is under way begins again, for files may have changed since."""
+        self._reload_again = True
 
     def terminate_all(self) -> None:
         """Ask all workers to end; with this process's socket open, connections would wait behind the last one."""
         for listener in self.sockets:
             listener.close()
-        self.processes = self._all()
         super().terminate_all()
 
     def join_all(self) -> None:
@@ -204,60 +207,50 @@ class Supervisor(Multiprocess):
     def handle_ttou(self) -> None:
         """Ignore the signal: the number of workers is a setting."""
 
-    def _all(self) -> list[Worker]:
-        starting = [] if self._successor is None else [self._successor]
-        return [*self.processes, *starting, *(worker for _, worker in self._retired)]
-
-    def _taken(self) -> set[int]:
-        return {worker.number for worker in self._all() if worker.exitcode is None}
-
-    def _may_start(self) -> bool:
-        return len(self._taken()) < 2 * self.processes_num
-
-    def _start(self, deaths: int = 0) -> Worker:
-        number = min(set(range(2 * self.processes_num)) - self._taken())
+    def _start(self, number: int, deaths: int = 0) -> Worker:
         worker = Worker(self._work, number, self.sockets, deaths)
         with signals_blocked():  # the worker lets them in, once it handles them
             worker.start()
         return worker
 
     def _replace(self, index: int, worker: Worker) -> None:
-        now, any_left = time.monotonic(), any(one.started and one.exitcode is None for one in self.processes)
+        now, could_start = time.monotonic(), worker.exitcode != STARTUP_FAILURE
+        none_left = all(one.exitcode is not None for one in self.processes)
         if worker.replaced_at is None:
-            if not any_left and (worker.exitcode == STARTUP_FAILURE or not self._any_started):
+            if not self._any_started:
                 self.failure = f"a worker could not start ({worker.ending}); the lines above say why"
                 self.should_exit.set()
                 return
-            settled = now - worker.since > SETTLED_SECONDS
+            settled = now - worker.since > SETTLED_SECONDS and could_start
             worker.deaths = 1 if settled else worker.deaths + 1
             pause = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (worker.deaths - 1))
             worker.replaced_at = now if settled else now + pause
             log.error("a worker (process %d) %s and is replaced", worker.pid, worker.ending)
-        none_left = all(one.exitcode is not None for one in self.processes)
-        if (now >= worker.replaced_at or none_left) and self._may_start():
-            self.processes[index] = self._start(worker.deaths)
+        at_the_latest = worker.replaced_at
+        if none_left:
+            at_the_latest = min(at_the_latest, worker.since + LONGEST_PAUSE_OF_ALL_SECONDS) if not could_start else now
+        if now >= at_the_latest:
+            self.processes[index] = self._start(index, worker.deaths)
 
-    def _renew(self) -> None:
-        successor = self._successor
-        if successor is None:
-            if self._renew_again:
-                # Oldest first, so that every worker has its turn however often a renewal begins again.
-                self._renew_again, self._outdated = False, sorted(self.processes, key=lambda one: one.since)
-            self._outdated = [one for one in self._outdated if one in self.processes and one.exitcode is None]
-            if self._outdated and self._may_start():
-                self._successor = self._start()
-        elif successor.started:
-            old = self._outdated.pop(0)
-            self.processes[self.processes.index(old)] = successor
-            self._successor = None
-            old.retire()
-            self._retired.append((time.monotonic() + self._grace, old))
-            if not self._outdated and not self._renew_again:
-                log.info("reloaded: every worker was replaced")
-        elif successor.exitcode is not None or time.monotonic() - successor.since > self._start_seconds:
-            successor.process.kill()
-            log.error("not reloaded, the old workers stay: a new one (process %d) could not start", successor.pid)
-            self._successor, self._outdated = None, []
+    def _reload(self) -> None:
+        waiting = self._outdated
+        if waiting and waiting[0].has_reloaded:
+            done = waiting.pop(0)
+            if done.condition.refused:
+                log.error("not reloaded, the other workers stay as they are: see the line of process %d", done.pid)
+                waiting.clear()
+            elif not waiting and not self._reload_again:
+                log.info("reloaded: every worker")
+        # What was started after the signal has read the files as they are.
+        waiting[:] = [one for one in waiting if one in self.processes and one.exitcode is None]
+        if self._reload_again and not (waiting and waiting[0].asked_to_reload is not None):
+            # Those that have waited longest first, so that each has its turn however often a reload begins again.
+            rest = [one for one in self.processes if one not in waiting]
+            self._reload_again, waiting[:] = False, waiting + rest
+            for one in waiting:
+                one.asked_to_reload = None
+        if waiting and waiting[0].started and waiting[0].asked_to_reload is None:
+            waiting[0].reload()
 
 
 def supervise(work: WorkerMain, settings: Settings, listeners: list[socket.socket]) -> None:

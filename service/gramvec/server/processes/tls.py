@@ -59,23 +59,22 @@ def tls_options(settings: Settings) -> dict[str, Any]:
     return options
 
 
-def renew_certificate(context: ssl.SSLContext, settings: Settings) -> None:
-    """Use the certificate and key that the files hold now, for connections to come.
+def new_context(settings: Settings) -> ssl.SSLContext:
+    """Return the context of the files as they are now.
 
     Raises:
-        InputError: a file cannot be used; the old ones stay. So do the authorities of clients' certificates, which a
-            context cannot forget: of a single process they are those of the start, and others are refused.
+        InputError: a file cannot be used.
     """
     options = tls_options(settings)
-    if settings.tls_client_ca is not None and settings.workers == 1:
-        given = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        given.load_verify_locations(settings.tls_client_ca)
-        if {*given.get_ca_certs(binary_form=True)} != {*context.get_ca_certs(binary_form=True)}:
-            raise InputError(
-                f"{option('tls_client_ca')}: {settings.tls_client_ca} has other authorities than at the start; start "
-                "the service again, or serve with two workers, which a reload replaces"
-            )
-    context.load_cert_chain(options["ssl_certfile"], options["ssl_keyfile"], options["ssl_keyfile_password"])
+    return create_ssl_context(
+        options["ssl_certfile"],
+        options["ssl_keyfile"],
+        options["ssl_keyfile_password"],
+        ssl.PROTOCOL_TLS_SERVER,
+        options["ssl_cert_reqs"],
+        options["ssl_ca_certs"],
+        options["ssl_ciphers"],
+    )
 
 
 def _check_file(name: str, path: Path | None) -> None:

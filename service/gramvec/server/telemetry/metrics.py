@@ -106,9 +106,7 @@ class Metrics:
 
     def __init__(self, workers: int = 1) -> None:
         self.workers = workers
-        # A worker and the one that replaces it run side by side for a while.
-        self.counters = SharedCounters(2 * workers if workers > 1 else 1)
-        self._withdrawn = False
+        self.counters = SharedCounters(workers)
         self._forget()
 
     def claim(self, worker: int) -> None:
@@ -203,8 +201,6 @@ class Metrics:
             ready: requests are taken.
             queues: of each model the texts that wait, their characters, and the seconds of the oldest request.
         """
-        if self._withdrawn:
-            return
         numbers = self._numbers
         place = self.counters.row((WORKER,), 3)
         # All processes of a host share the zero of perf_counter.
@@ -213,12 +209,6 @@ class Metrics:
         for model in self._queues:
             for family, number in zip(QUEUES, queues.get(model, (0, 0, 0.0)), strict=True):
                 numbers[self._row(family, model)] = number
-
-    def withdraw(self) -> None:
-        """Stop counting this process as one that serves."""
-        self._withdrawn = True
-        place = self.counters.row((WORKER,), 3)
-        self._numbers[place : place + 3] = _doubles(0.0, 0.0, 0.0)
 
     def read(self) -> MetricRows:
         """Return the counters of all workers, and the gauges of those that are not silent."""
