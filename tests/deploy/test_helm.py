@@ -32,11 +32,65 @@ FOREIGN = {"ServiceMonitor"}
 ALL_OPTIONS = {"keysSecret": "mine", "nodeSelector": {"a": "b"}, "image": {"pullSecrets": [{"name": "registry"}]}}
 Values = dict[str, Any]
 
+# What people set, each rendered and validated: one case a kind of cluster or habit.
+CASES: dict[str, Values] = {
+    "nothing": {},
+    "openshift": {"podSecurityContext": {"runAsUser": None, "runAsGroup": None}},
+    "own contexts": {
+        "podSecurityContext": {"fsGroup": 2000, "supplementalGroups": [3000]},
+        "securityContext": {"runAsUser": 1000, "seccompProfile": {"type": "Localhost", "localhostProfile": "a.json"}},
+    },
+    "own models": {
+        "settings": {"GRAMVEC_MODEL": "/data/mine", "GRAMVEC_INDEX": "tickets=/data/tickets.gvi"},
+        "extraVolumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "models"}}],
+        "extraVolumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": True}],
+    },
+    "keys and volumes": {
+        "keysSecret": "mine",
+        "extraVolumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {"medium": "Memory"}}],
+        "extraVolumeMounts": [{"name": "a", "mountPath": "/a"}, {"name": "b", "mountPath": "/b"}],
+        "extraEnv": [{"name": "OTEL_SERVICE_NAME", "value": "x"},
+                     {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
+    },
+    "https": {
+        "settings": {"GRAMVEC_TLS_CERTIFICATE": "/tls/tls.crt", "GRAMVEC_TLS_KEY": "/tls/tls.key"},
+        "extraVolumes": [{"name": "tls", "secret": {"secretName": "tls"}}],
+        "extraVolumeMounts": [{"name": "tls", "mountPath": "/tls"}],
+        "serviceMonitor": {"enabled": True, "tlsConfig": {"insecureSkipVerify": True}},
+    },
+    "clients' certificates": {
+        "settings": {"GRAMVEC_TLS_CERTIFICATE": "/tls/tls.crt", "GRAMVEC_TLS_CLIENT_CA": "/tls/ca.crt"},
+    },
+    "labels and annotations": {
+        "commonLabels": {"team": "search"}, "podLabels": {"sidecar.istio.io/inject": "false"},
+        "podAnnotations": {"prometheus.io/scrape": "true"}, "service": {"annotations": {"a.b/c": "d", "e": "1"}},
+    },
+    "placing": {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "arch", "operator": "In", "values": ["amd64"]}]}]}}},
+        "tolerations": [{"key": "spot", "operator": "Exists"}], "nodeSelector": {"pool": "cpu"},
+        "priorityClassName": "high",
+    },
+    "ingress": {"ingress": {
+        "enabled": True, "className": "nginx", "annotations": {"nginx.ingress.kubernetes.io/proxy-body-size": "8m"},
+        "hosts": [{"host": "e.example.com", "paths": [{"path": "/"}, {"path": "/v1", "pathType": "Exact"}]},
+                  {"host": "*.example.org", "paths": [{"path": "/"}]}],
+        "tls": [{"secretName": "tls", "hosts": ["e.example.com"]}]}},
+    "image by digest": {"image": {"digest": f"sha256:{0:064}", "pullPolicy": "Always", "pullSecrets": [{"name": "r"}]}},
+    "monitored with a key": {"serviceMonitor": {
+        "enabled": True, "labels": {"release": "kube-prometheus-stack"},
+        "authorization": {"credentials": {"name": "gramvec-keys", "key": "metrics"}}}},
+    "no hook": {"lifecycle": None},
+}  # fmt: skip
+
 
 def merged(base: Values, over: Values) -> Values:
-    """Merge values as Helm does: maps by their keys, everything else replaced."""
+    """Merge values as Helm does: maps by their keys, null removes a key, everything else replaced."""
     made = dict(base)
     for key, value in over.items():
+        if value is None:
+            made.pop(key, None)
+            continue
         both = isinstance(value, dict) and isinstance(base.get(key), dict)
         made[key] = merged(base[key], value) if both else value
     return made
@@ -93,6 +147,48 @@ def test_every_object_is_valid(variant: str) -> None:
         for kind, document in objects.items():
             if kind not in FOREIGN:
                 kubernetes_validate.validate(document, version, strict=True)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_people_set_is_valid(case: str) -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    jsonschema.validate(values(CASES[case]), schema)
+    objects = rendered(CASES[case])
+    for version in VERSIONS:
+        for kind, document in objects.items():
+            if kind not in FOREIGN:
+                kubernetes_validate.validate(document, version, strict=True)
+
+
+def test_what_people_set_is_there() -> None:
+    spec, _ = pod(rendered(CASES["openshift"]))
+    assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    spec, container = pod(rendered(CASES["keys and volumes"]))
+    assert [volume["name"] for volume in spec["volumes"]] == ["keys", "a", "b"]
+    assert [mount["mountPath"] for mount in container["volumeMounts"]] == ["/etc/gramvec", "/a", "/b"]
+    assert [one["name"] for one in container["env"]] == ["GRAMVEC_API_KEY_FILE", "OTEL_SERVICE_NAME", "TOKEN"]
+    objects = rendered(CASES["https"])
+    _, container = pod(objects)
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"]["scheme"] == "HTTPS"
+        assert pod(rendered(CASES["clients' certificates"]))[1][probe]["tcpSocket"] == {"port": "http"}
+    assert objects["ServiceMonitor"]["spec"]["endpoints"][0]["scheme"] == "https"
+    objects = rendered(CASES["labels and annotations"])
+    assert all(one["metadata"]["labels"]["team"] == "search" for one in objects.values())
+    assert objects["Service"]["spec"]["selector"] == {"app.kubernetes.io/name": "gramvec"}
+    assert objects["Deployment"]["spec"]["template"]["metadata"]["annotations"]["prometheus.io/scrape"] == "true"
+    _, container = pod(rendered(CASES["image by digest"]))
+    assert container["image"] == "gramvec@sha256:" + "0" * 64
+    assert container["imagePullPolicy"] == "Always"
+    (rule, other) = rendered(CASES["ingress"])["Ingress"]["spec"]["rules"]
+    assert [path["pathType"] for path in rule["http"]["paths"]] == ["Prefix", "Exact"]
+    assert other["host"] == "*.example.org"
+    monitor = rendered(CASES["monitored with a key"])["ServiceMonitor"]
+    assert monitor["metadata"]["labels"]["release"] == "kube-prometheus-stack"
+    assert monitor["spec"]["endpoints"][0]["authorization"] == {
+        "credentials": {"name": "gramvec-keys", "key": "metrics"}
+    }
+    assert "lifecycle" not in pod(rendered(CASES["no hook"]))[1]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -199,6 +295,8 @@ def test_the_chart_has_our_version() -> None:
 def test_templates_ask_for_values_that_exist() -> None:
     templates = "".join(template.read_text() for template in (CHART / "templates").iterdir())
     asked = set(re.findall(r"\.Values\.([\w.]+)", templates))
+    # Settings are as they are named; the chart has a default for two of them only.
+    asked -= {f"settings.GRAMVEC_{name}" for name in ("TLS_CERTIFICATE", "TLS_CLIENT_CA")}
     for path in asked:
         found = values()
         for part in path.split("."):
