@@ -74,7 +74,7 @@ class RunningServer:
 
     @property
     def service(self) -> Service:
-        service = self.app.state.service
+        service = self.app.state.gramvec
         assert isinstance(service, Service)
         return service
 

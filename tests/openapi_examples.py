@@ -21,7 +21,6 @@ from gramvec.classify.head import Head
 from gramvec.errors import BackendError, Overloaded
 from gramvec.server import openapi
 from gramvec.server.app import Application, create_app
-from gramvec.server.routes.table import ROUTES
 from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
 
@@ -64,7 +63,7 @@ def client_of(app: ASGIApp, **headers: str) -> httpx.AsyncClient:
 
 async def answers(app: Application, key: str) -> dict[str, Any]:
     """Return the responses of every operation that answers with JSON."""
-    service: Service = app.state.service
+    service: Service = app.state.gramvec
     found: dict[str, Any] = {}
     async with client_of(app, authorization=f"Bearer {key}") as client:
         document = (await client.get("/openapi.json")).json()
@@ -82,7 +81,7 @@ async def answers(app: Application, key: str) -> dict[str, Any]:
 
 async def refusals(app: Application, key: str, prefix: str, path: str) -> dict[str, Any]:
     """Return one error of each status, in the shape that errors have below this prefix."""
-    service: Service = app.state.service
+    service: Service = app.state.gramvec
     found: dict[str, Any] = {}
 
     async def keep(**request: Any) -> None:
@@ -108,6 +107,7 @@ async def refusals(app: Application, key: str, prefix: str, path: str) -> dict[s
         await keep(json={field: "a"})
     service.served = served
     unloaded = Application(Service(service.settings.model_copy(update={"index": (), "head": ()}), ()))
+    unloaded.state.gramvec.begin()
     async with client_of(unloaded, authorization=f"Bearer {key}") as client:
         found[f"{prefix} 503"] = (await client.post(path, json={field: "a"})).json()
     return found
@@ -117,9 +117,9 @@ async def own_refusals(embedder: Embedder, key: str) -> dict[str, Any]:
     """Return errors that only one route has."""
     found: dict[str, Any] = {}
     plain = create_app(Settings.model_validate({"metrics": "off"}), embedder)
-    plain.state.service.attach(embedder)
+    plain.state.gramvec.attach(embedder)
     keyed = create_app(Settings.model_validate({"api_key": [key]}), embedder)
-    keyed.state.service.attach(embedder)
+    keyed.state.gramvec.attach(embedder)
 
     async def keep(app: Application, name: str, body: Any = None) -> None:
         method, path = name.split()
@@ -158,7 +158,7 @@ async def examples() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"api_key": [KEY], **served_files(Path(folder), embedder)})
         app = create_app(settings, embedder)
-        service: Service = app.state.service
+        service: Service = app.state.gramvec
         service.attach(embedder, attached=service.given_attached)
         found = await answers(app, KEY)
         found |= await refusals(app, KEY, "/", "/embed")
@@ -169,6 +169,5 @@ async def examples() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    assert ROUTES
     text = json.dumps(asyncio.run(examples()), indent=1, ensure_ascii=False)
     TARGET.write_text(text + "\n", encoding="utf-8")

@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from conftest import ROOT, pinned
+from gramvec.server.app import create_app
 from http_support import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -93,7 +94,7 @@ def served(*before: str) -> list[str]:
 
 def test_serving_asks_for_no_network_and_loads_no_exporter() -> None:
     modules = served()
-    assert "gramvec.server.middleware" in modules
+    assert "gramvec.server.model_route" in modules
     # FastAPI imports the interfaces of OpenTelemetry; without its SDK and an exporter they do nothing.
     assert not [name for name in modules if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter", "logfire"))]
     assert not {"torch", "requests", "httpx", "sentry_sdk", "posthog", "huggingface_hub"} & set(modules)
@@ -121,9 +122,7 @@ def test_onnx_runtime_tells_nobody(tmp_path: Path, runtime: str) -> None:
 
 
 def test_fastapi_tells_nobody() -> None:
-    from gramvec.server.openapi import described_by_fastapi
-
-    telemetry = described_by_fastapi(())._telemetry  # type: ignore[attr-defined]
+    telemetry = create_app(embedder=[])._telemetry
     assert not any(telemetry[name] for name in ("tracing", "metrics", "logs", "operation_spans", "auto_configure"))
 
 

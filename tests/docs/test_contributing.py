@@ -63,42 +63,29 @@ def test_a_route(tmp_path: Path) -> None:
     copy.write(
         f"{routes}/count.py",
         '"""GET /count: the number of models that are served."""\n\n'
+        "from gramvec.server.model_route import model_router\n"
+        "from gramvec.server.openapi import errors, ok\n"
         "from gramvec.server.request import Request\n"
-        "from gramvec.server.responses import Response, to_json\n\n\n"
-        "async def count_models(request: Request, body: None) -> Response:\n"
+        "from gramvec.server.responses import Response, to_json\n\n"
+        'router = model_router("operations")\n\n\n'
+        '@router.get("/count", responses=ok("The number.", int) | errors(401, 500))\n'
+        "async def count_models(request: Request) -> Response:\n"
         '    """Count the models that are served."""\n'
         "    return Response([to_json(len(request.service.models))])\n",
     )
-    table = f"{routes}/table.py"
-    copy.replace(
-        table,
-        "from gramvec.server.routes.embed import",
-        "from gramvec.server.routes.count import count_models\nfrom gramvec.server.routes.embed import",
-    )
-    copy.replace(
-        table,
-        "ROUTES = (\n",
-        'ROUTES = (\n    Route("GET", "/count", count_models, responses=ok("The number.", int)),\n',
-    )
+    app = "service/gramvec/server/app.py"
+    copy.replace(app, "routes import classify, compare,", "routes import classify, compare, count,")
+    copy.replace(app, "ROUTERS = (\n", "ROUTERS = (\n    count.router,\n")
     printed = copy.run(
-        "import asyncio, gramvec, httpx\n"
-        "from gramvec.server.app import create_app\n"
-        "async def ask():\n"
-        "    app = create_app(embedder=gramvec.load('sif'))\n"
-        "    async with Life(app):\n"
-        "        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url='http://test') as client:\n"
-        "            answer = await client.get('/count')\n"
-        "            print(answer.status_code, answer.text, 'x-request-id' in answer.headers)\n"
-        "class Life:\n"
-        "    def __init__(self, app): self.app, self.asked, self.told = app, asyncio.Queue(), asyncio.Queue()\n"
-        "    async def __aenter__(self):\n"
-        "        self.task = asyncio.ensure_future(self.app({'type': 'lifespan'}, self.asked.get, self.told.put))\n"
-        "        await self.asked.put({'type': 'lifespan.startup'}); await self.told.get()\n"
-        "    async def __aexit__(self, *_):\n"
-        "        await self.asked.put({'type': 'lifespan.shutdown'}); await self.told.get(); await self.task\n"
-        "asyncio.run(ask())\n"
-    )  # fmt: skip
-    assert printed == "200 1 True\n"
+        "import gramvec\n"
+        "from fastapi.testclient import TestClient\n"
+        "from gramvec.server import create_app\n"
+        "with TestClient(create_app(embedder=gramvec.load('sif'))) as client:\n"
+        "    answer = client.get('/count')\n"
+        "    print(answer.status_code, answer.text, 'x-request-id' in answer.headers)\n"
+        "    print(client.get('/openapi.json').json()['paths']['/count']['get']['summary'])\n"
+    )
+    assert printed == "200 1 True\nCount the models that are served\n"
 
 
 def test_a_file_format(tmp_path: Path) -> None:

@@ -388,10 +388,10 @@ def test_times_are_those_of_the_request(model: WatchedModel) -> None:
 
     held, waits, elapsed = with_batcher(model, work)
     # Held up for 50 ms: the one in the model, the other in the queue.
-    assert held.inference_ms >= 50
-    assert waits.queue_ms >= 50
-    assert waits.inference_ms > 0
-    assert waits.queue_ms + waits.inference_ms <= elapsed
+    assert held.timings.inference_ms >= 50
+    assert waits.timings.queue_ms >= 50
+    assert waits.timings.inference_ms > 0
+    assert waits.timings.queue_ms + waits.timings.inference_ms <= elapsed
 
 
 def test_close_finishes_what_was_admitted_and_refuses_the_rest(model: WatchedModel, embedder: Embedder) -> None:

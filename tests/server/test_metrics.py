@@ -18,7 +18,6 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from conftest import ROOT
 from gramvec import Embedder, __version__
 from gramvec.server.batching.batcher import BatchResult
-from gramvec.server.responses import NO_USAGE
 from gramvec.server.routes import operations as exposition
 from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
@@ -323,7 +322,7 @@ def test_who_may_read_them(embedder: Embedder, setting: str, without: int, with_
 def test_a_value_at_a_bound_is_below_it() -> None:
     metrics = Metrics()
     for seconds in (*SECONDS, 60.0):
-        metrics.observe_request("/embed", 200, seconds, 0.0, NO_USAGE)
+        metrics.observe_request("/embed", 200, seconds)
     ((_, numbers),) = metrics.read()["gramvec_request_duration_seconds", "/embed"]
     assert numbers[:-1] == [1.0] * (len(SECONDS) + 1)
     assert numbers[-1] == pytest.approx(sum(SECONDS) + 60)

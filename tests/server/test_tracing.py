@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import queue
 import signal
 import subprocess
 import threading
-import tracemalloc
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -202,54 +200,6 @@ def test_a_collector_that_is_not_there_holds_nobody_up(monkeypatch: pytest.Monke
         assert httpx.post(f"http://127.0.0.1:{port}/embed", json={"inputs": "a"}, timeout=PATIENCE).status_code == 200
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
-
-
-@pytest.mark.parametrize("encoding", ["identity", "gzip"])
-def test_a_collector_that_answers_endlessly_is_read_in_part(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
-    from opentelemetry.sdk.trace import TracerProvider
-
-    block = b"x" * (1 << 20) if encoding == "identity" else gzip.compress(b"x" * (1 << 28))
-    taken: queue.SimpleQueue[int] = queue.SimpleQueue()
-
-    class Endless(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.send_header("Content-Encoding", encoding)
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            sent = 0
-            with suppress(OSError):
-                while sent < 64 << 20:
-                    sent += self.wfile.write(b"%x\r\n%b\r\n" % (len(block), block))
-            self.close_connection = True
-            taken.put(sent)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Quiet(HTTPServer):
-        def handle_error(self, *_: object) -> None:
-            pass
-
-    with Quiet(("127.0.0.1", 0), Endless) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-        (exporter,) = tracing._exporters()
-        made = tracing._made(exporter)
-        tracemalloc.start()
-        try:
-            with TracerProvider().get_tracer("t").start_as_current_span("s") as span:
-                pass
-            assert made.export([span]).name == "SUCCESS"
-            assert tracemalloc.get_traced_memory()[1] < 16 << 20
-        finally:
-            tracemalloc.stop()
-        assert taken.get(timeout=PATIENCE) < 32 << 20
-        made.shutdown()
-        server.shutdown()
 
 
 @pytest.mark.parametrize(

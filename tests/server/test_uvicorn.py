@@ -67,7 +67,7 @@ def test_without_settings_the_environment_has_them(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("GRAMVEC_MODEL", f"{MODELS / 'sif'} {MODELS / 'paragram-phrase'}")
     monkeypatch.setenv("GRAMVEC_MAX_TEXTS", "7")
     monkeypatch.setenv("GRAMVEC_API_KEY", "one two")
-    settings = create_app().state.service.settings
+    settings = create_app().state.gramvec.settings
     assert settings.model == (str(MODELS / "sif"), str(MODELS / "paragram-phrase"))
     assert settings.max_texts == 7
     assert [key.get_secret_value() for key in settings.api_key] == ["one", "two"]

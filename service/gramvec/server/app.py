@@ -1,37 +1,50 @@
-"""The ASGI application: one table of routes around one `Service`."""
+"""The FastAPI application: the routes around one `Service`, and its life."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from itertools import count
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
-from starlette.datastructures import State
-from starlette.requests import ClientDisconnect
-from starlette.types import Receive, Scope, Send
+from fastapi import APIRouter, FastAPI
+from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gramvec import __version__
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import GramvecError
-from gramvec.server.errors import HttpError, reason_of, too_large_body, unhealthy, unknown_route, wrong_method
-from gramvec.server.middleware import Auth, Cors, log_request, record_span
-from gramvec.server.request import CLIENT_GONE, Request, Route
-from gramvec.server.responses import error_response
-from gramvec.server.routes.table import ROUTES
+from gramvec.server.model_route import ModelRoute, answer_error, no_route
+from gramvec.server.openapi import complete
+from gramvec.server.routes import classify, compare, embed, openai, operations, pages, rank, search
 from gramvec.server.settings import Settings, settings_from_environment
 from gramvec.server.state.background import in_background
 from gramvec.server.state.models import check_aliases, check_names, open_attached
 from gramvec.server.state.service import Service
-from gramvec.server.telemetry.tracing import Spans, check_tracing
+from gramvec.server.telemetry.tracing import check_tracing
 
-BUG = HttpError(500, "backend", "the service failed on this request; its log says why")
+# Those of requests for texts and of operators, which an application of a user's may have below a prefix of its own.
+ROUTERS = (
+    *(embed.router, compare.router, openai.embeddings, openai.router, embed.root, operations.probes),
+    *(rank.router, rank.v1, search.router, classify.router, operations.router),
+)
+# FastAPI has OpenTelemetry built in and on by default, with queries and the messages of exceptions in it.
+NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 # Seconds for the export of the last spans when the server stops; their receiver may be gone.
 LAST_SPANS_SECONDS = 2.0
 
+CORS_METHODS = ("GET", "POST", "OPTIONS")
+CORS_RESPONSE_HEADERS = (
+    *("retry-after", "www-authenticate", "x-compute-characters", "x-dtype", "x-empty-inputs", "x-inference-time"),
+    *("x-model", "x-queue-time", "x-request-id", "x-shape", "x-total-time", "x-unknown-inputs"),
+)
+# Chromium keeps a preflight for at most two hours.
+CORS_MAX_AGE_SECONDS = 7200
+
 
 def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[Embedder] | None = None) -> Application:
-    """Return an ASGI application; its `state.service` holds the models and says whether it is ready.
+    """Return a FastAPI application that serves models; its `state.gramvec` holds them and says whether it is ready.
 
     Args:
         settings: None for those of the environment variables, so that `uvicorn --factory gramvec.server.app:create_app`
@@ -43,172 +56,165 @@ def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[E
         BundleError: two of the models have one name, or an alias names none of them.
         InputError: with models, an index or a head of the settings is unavailable.
     """
+    return Application(*_service(settings, embedder))
+
+
+def router(settings: Settings | None = None, embedder: Embedder | Sequence[Embedder] | None = None) -> APIRouter:
+    """Return a router with the routes of this service, for `include_router` of another application.
+
+    Its lifespan, which FastAPI runs with that of the application, loads the models. An application has at most one.
+
+    Args:
+        settings: as for `create_app`.
+        embedder: as for `create_app`.
+
+    Raises:
+        BundleError, InputError: as `create_app`.
+    """
+    made = APIRouter(lifespan=_lifespan(*_service(settings, embedder)))
+    for one in ROUTERS:
+        made.include_router(one)
+    return made
+
+
+def _service(settings: Settings | None, embedder: Embedder | Sequence[Embedder] | None) -> tuple[Service, bool]:
+    """Return the service of these models, and whether they are to be loaded."""
     given = embedder if isinstance(embedder, Sequence) else [embedder] if embedder is not None else []
     settings = settings or settings_from_environment()
     check_names(given)
     if given:
         check_aliases(settings, given)
-    service = Service(settings, given, open_attached(settings, given) if given else ())
-    return Application(service, ROUTES, loads=embedder is None)
+    if settings.tracing == "on":
+        check_tracing()
+    return Service(settings, given, open_attached(settings, given) if given else ()), embedder is None
 
 
-class Application:
-    """Answers every request by the table of routes, counts it, and is the last resort for its failures.
+class Application(FastAPI):
+    """The application of this service, to which routers, dependencies, middlewares and handlers may be added.
 
-    A new check of every request is a step of `_check`, before the body is read.
+    A request for a model goes to its route at once, past five middlewares and the search for the route, which would
+    cost a third of a short request more; it goes the way of FastAPI where anything was added that it has to see.
 
     Args:
         service: shared by all handlers.
-        routes: the table.
         loads: load the models of the settings at the start.
     """
 
-    def __init__(self, service: Service, routes: Iterable[Route] = ROUTES, *, loads: bool = False) -> None:
-        self.state = State({"service": service})
-        self.routes = tuple(routes)
-        self._service = service
-        self._loads = loads
-        self._exact = {(route.method, route.path): route for route in self.routes if "{" not in route.path}
-        self._prefixed = [(route.path.partition("{")[0], route) for route in self.routes if "{" in route.path]
-        settings = service.settings
-        self._limit = settings.max_body_bytes
-        keys = [key.get_secret_value() for key in settings.api_key]
-        self._auth = Auth(keys) if keys else None
-        public = {route.path for route in self.routes if route.public}
-        self._public = public | ({"/metrics"} if settings.metrics != "key" else set())
-        self._cors = Cors(settings.cors_origins) if settings.cors_origins else None
-        self._log_all = settings.access_log == "on"
-        if settings.tracing == "on":
-            check_tracing()
-        self._spans: Spans | None = None
-        self._number = count()
-        self._id_prefix = _random_prefix()
+    def __init__(self, service: Service, loads: bool = False) -> None:
+        super().__init__(
+            title="gramvec",
+            version=__version__,
+            description="Sentence embeddings from character n-grams and words, in the shapes of Text Embeddings"
+            " Inference and of OpenAI.",
+            lifespan=_lifespan(service, loads),
+            openapi_url=None,
+            redirect_slashes=False,
+            telemetry=NO_TELEMETRY,
+        )
+        self._service = self.state.gramvec = service
+        for one in (*ROUTERS, pages.router):
+            self.include_router(one)
+        self.router.default = no_route
+        self.add_exception_handler(GramvecError, answer_error)  # of a user's route; our routes have it anywhere
+        if service.settings.cors_origins:
+            self.add_middleware(
+                CORSMiddleware,
+                allow_origins=service.settings.cors_origins,
+                allow_methods=CORS_METHODS,
+                allow_headers=["*"],
+                expose_headers=CORS_RESPONSE_HEADERS,
+                max_age=CORS_MAX_AGE_SECONDS,
+            )
+        routes = [route for one in (*ROUTERS, pages.router) for route in one.routes if isinstance(route, ModelRoute)]
+        self._hot = {route.path: route for route in routes if route.body is not None}
+        self._operations = {route.unique_id for route in routes}
+        self._own_routes = [*self.router.routes]
+        self._own_handlers = {**self.exception_handlers}
+        self._plain_stack: ASGIApp | None = None
+        self._lifespan_state: dict[str, Any] = {}
+        self._completed: dict[str, Any] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the lifespan of the application (ASGI)."""
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._live(receive, send)
+        if scope["type"] == "lifespan":
+            self._lifespan_state = scope.setdefault("state", {})
+            await super().__call__(scope, receive, self._telling_failures(send))
             return
-        # 16 random digits and a counter are as unique as a UUID, which costs 3 us.
-        new_id = b"%b%08x" % (self._id_prefix, next(self._number))
-        request = Request(self._service, scope, receive, send, new_id)
-        try:
-            await self._serve(request)
-        except ClientDisconnect:
-            request.status = CLIENT_GONE
-        except asyncio.CancelledError:
-            if not self._service.stopping:
-                raise
-            # The grace time is over: the server cancels what a stalled client still holds open.
-            if not request.started:
-                request.reason = "shutting_down"
-                await request.respond(error_response(unhealthy(self._service.last_words), scope["path"]))
-        except Exception as error:
-            request.error = error
-            if not request.started:
-                await request.respond(error_response(BUG, scope["path"]))
-            elif not request.complete:
-                raise
-        finally:
-            request.release()
-            self._record(request)
-
-    async def _serve(self, request: Request) -> None:
-        scope = request.scope
-        if self._cors is not None:
-            request.cors = self._cors.headers(request.headers)
-            if (preflight := self._cors.preflight(scope["method"], request.headers)) is not None:
-                request.template = "preflight"
-                await request.respond(preflight)
+        if self._lifespan_state and "state" not in scope:
+            scope["state"] = {**self._lifespan_state}
+        if scope["type"] == "http" and scope["method"] == "POST":
+            route = self._hot.get(scope["path"])
+            if route is not None and self._is_as_it_was_made(scope):
+                scope["app"] = self
+                await route.answer(self._service, scope, receive, send)
                 return
-        route = self._exact.get((scope["method"], scope["path"]))
-        try:
-            if route is None:
-                route = self._parametrized(request)
-            if route is not None:
-                request.route, request.template = route, route.path
-            self._check(request)
-            if route is None:
-                raise self._unrouted(request)
-            response = await route.handler(request, await request.read(route))
-        except (HttpError, GramvecError) as error:
-            request.reason = reason_of(error, stopping=self._service.stopping)
-            response = error_response(error, scope["path"])
-        await request.respond(response)
+        await super().__call__(scope, receive, send)
 
-    def _check(self, request: Request) -> None:
-        headers, scope = request.headers, request.scope
-        # A public path is public only for reading: POST / embeds.
-        if self._auth is not None and not (scope["path"] in self._public and scope["method"] in ("GET", "HEAD")):
-            self._auth.check(headers.get(b"authorization", b""))
-        length = headers.get(b"content-length", b"")
-        if len(length) > 4 and length.isdigit():
-            size = int(length)
-            if size > self._limit:
-                raise too_large_body(self._limit)
-            request.reserve(size)
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the middlewares around the router; from then on none is added (Starlette)."""
+        stack = super().build_middleware_stack()
+        # What patches the classes themselves has to see all requests.
+        patched = any(one.__call__.__globals__["__name__"] != one.__module__ for one in (Starlette, FastAPI))
+        if not (self.user_middleware or patched) and self.exception_handlers == self._own_handlers:
+            self._plain_stack = stack
+        return stack
 
-    def _parametrized(self, request: Request) -> Route | None:
-        path = request.scope["path"]
-        for prefix, route in self._prefixed:
-            if path.startswith(prefix) and route.method == request.scope["method"]:
-                request.path_parameter = path[len(prefix) :]
-                return route
-        return None
+    def _is_as_it_was_made(self, scope: Scope) -> bool:
+        """Return True unless a user has added anything that the request of a hot route would pass."""
+        stack, routes = self._plain_stack, self.router.routes
+        return (
+            stack is not None
+            and self.middleware_stack is stack
+            and not (self.dependency_overrides or self.root_path or scope.get("root_path"))
+            and (routes == self._own_routes or routes[: len(self._own_routes)] == self._own_routes)
+        )
 
-    def _unrouted(self, request: Request) -> HttpError:
-        path = request.scope["path"]
-        same = [route for route in self.routes if path == route.path]
-        same += [route for prefix, route in self._prefixed if path.startswith(prefix)]
-        if not same:
-            return unknown_route(path)
-        request.template = same[0].path
-        return wrong_method(path, request.scope["method"], ", ".join(sorted({route.method for route in same})))
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI document (FastAPI), with the headers and examples of our routes."""
+        document = super().openapi()
+        if document is not self._completed:
+            complete(document, self._operations, self._service.settings)
+            self._completed = document
+        return document
 
-    def _record(self, request: Request) -> None:
-        """Count the request, and log it if it failed or if all are logged."""
-        if not request.started:
-            request.seconds = request.age
-        metrics = self._service.metrics
-        status, reason = request.status, request.reason
-        metrics.observe_request(request.template, status, request.seconds, request.encode_seconds, request.usage)
-        if reason is not None:
-            metrics.reject(reason)
-        failed = request.error is not None or (reason is None and (status >= 500 or status == 424))
-        if failed or self._log_all:
-            log_request(request, failed=failed)
-        if self._spans is not None:
-            record_span(self._spans, request, failed=failed)
+    def _telling_failures(self, send: Send) -> Send:
+        """Return `send` for a lifespan; that the models cannot be loaded is one sentence instead of a traceback."""
 
-    async def _live(self, receive: Receive, send: Send) -> None:
-        # The process may be another one than that which made the application.
-        self._id_prefix = _random_prefix()
-        service = self._service
-        self._spans = Spans() if service.settings.tracing == "on" else None
-        await receive()
+        async def told(message: Message) -> None:
+            failure = self._service.failure
+            if message["type"] == "lifespan.startup.failed" and failure is not None:
+                message = {**message, "message": failure}
+            await send(message)
+
+        return told
+
+
+def _lifespan(service: Service, loads: bool) -> Callable[[FastAPI], Any]:
+    """Return a lifespan of an application that loads the models, and releases them at the end."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if getattr(app.state, "gramvec", service) is not service:
+            raise GramvecError("this application has a gramvec router already; mount an application for another one")
+        app.state.gramvec = service
+        service.begin()
         loading: asyncio.Task[None] | None = None
         if service.given:
             service.attach(*service.given, attached=service.given_attached)
-        elif self._loads:
+        elif loads:
             loading = asyncio.create_task(service.load())
             if not service.listens_while_loading:
                 await asyncio.wait([loading])
                 if service.failure is not None:
-                    await send({"type": "lifespan.startup.failed", "message": service.failure})
-                    return
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
+                    raise GramvecError(service.failure)
+        yield
         service.stop()
         if loading is not None:
             loading.cancel()  # it may read for a long time yet
             await asyncio.wait([loading])
         await service.close()
-        if self._spans is not None:
+        if service.spans is not None:
             with suppress(TimeoutError):
-                await in_background(self._spans.close, seconds=LAST_SPANS_SECONDS)
-        await send({"type": "lifespan.shutdown.complete"})
+                await in_background(service.spans.close, seconds=LAST_SPANS_SECONDS)
 
-
-def _random_prefix() -> bytes:
-    return os.urandom(8).hex().encode()
+    return lifespan

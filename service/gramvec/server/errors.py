@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
 
 from gramvec.errors import BackendError, GramvecError, InputError, Overloaded
 
@@ -82,7 +83,7 @@ class OpenAIErrorBody(BaseModel):
     error: OpenAIErrorDetail
 
 
-class HttpError(Exception):
+class HttpError(HTTPException):
     """A response other than 200, raised anywhere between the socket and the model."""
 
     def __init__(
@@ -96,12 +97,15 @@ class HttpError(Exception):
         code: str | None = None,
     ) -> None:
         """Take `param`, the field at fault, and `code`, OpenAI's word for the case; both are sent below /v1 only."""
-        super().__init__(message)
+        super().__init__(status, message)
+        self.headers: dict[str, str] = {**(headers or {})}
         self.status = status
         self.error_type: ErrorType = error_type
-        self.headers = dict(headers or {})
         self.param = param
         self.code = code
+
+    def __str__(self) -> str:
+        return self.detail
 
 
 def error_value(error: HttpError, path: str = "") -> dict[str, Any]:

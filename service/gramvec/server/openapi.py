@@ -1,29 +1,21 @@
-"""The OpenAPI document of the table of routes, with examples that work.
+"""Descriptions of responses for the routes, and what the OpenAPI document has beside what FastAPI makes of them.
 
-FastAPI makes it from the table: from the schema of each body and response, and from each handler's docstring. Examples
-of responses are in examples.json, which `tests/openapi_examples.py` writes.
+Examples of responses are in examples.json, which `tests/openapi_examples.py` writes.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, reduce
+from collections.abc import Container, Mapping
+from functools import lru_cache
 from importlib.resources import files
-from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import orjson
 from pydantic import BaseModel, Field
 
-from gramvec import __version__
 from gramvec.server.errors import ErrorBody, OpenAIErrorBody
-from gramvec.server.request import Route
 from gramvec.server.responses import JSON
 from gramvec.server.settings import Settings
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
 
 Responses = dict[int | str, dict[str, Any]]
 
@@ -83,6 +75,9 @@ Scores = Numbers | Matrix | list[list[BestScore]]
 INTEGER = {"type": "integer"}
 MILLISECONDS = {"type": "number"}
 TEXT = {"type": "string"}
+UNKNOWN_422 = "/HTTPValidationError"
+# Paths that are read without a key, beside /metrics.
+OPEN = {"/", "/health", "/ready"}
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 BASE64_ROWS = {
     "type": "array",
@@ -151,112 +146,51 @@ V1_ERRORS = errors(
     e400="The body is not JSON, or its input holds token ids of no encoding that is served.",
 )
 
-OPERATIONS = {"/health", "/ready", "/info", "/metrics", "/admin/reload"}
 
+def complete(document: dict[str, Any], ours: Container[str], settings: Settings) -> None:
+    """Add to a document what FastAPI cannot know of our operations: keys, the headers of every response, examples.
 
-def describe(routes: Sequence[Route], settings: Settings) -> dict[str, Any]:
-    """Return the OpenAPI document of these routes. The first call imports FastAPI (0.2 s, 15 MB)."""
-    document = described_by_fastapi(routes).openapi()
+    Args:
+        document: of an application.
+        ours: the ids of our operations; others are a user's.
+        settings: of the service.
+    """
     components = document.setdefault("components", {})
     keyed = bool(settings.api_key)
     if keyed:
-        components["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer"}}
+        components.setdefault("securitySchemes", {})["bearer"] = {"type": "http", "scheme": "bearer"}
         document["security"] = [{"bearer": []}]
     components["headers"] = HEADERS
-    public = {route.path for route in routes if route.public and route.method == "GET"}
-    if settings.metrics != "key":
-        public.add("/metrics")
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            _complete(operation, path, f"{method} {path}")
-            if keyed and path in public and method == "get":
-                operation["security"] = []
-    return document
+            is_ours = operation["operationId"] in ours
+            is_open = method == "get" and (path in OPEN or (path == "/metrics" and settings.metrics != "key"))
+            if keyed and (is_open or not is_ours):
+                operation.setdefault("security", [])
+            if is_ours:
+                _complete(operation, path, f"{method} {path}", components["schemas"])
+    if UNKNOWN_422 not in str(document["paths"]):
+        for name in ("HTTPValidationError", "ValidationError"):
+            components["schemas"].pop(name, None)
 
 
-def described_by_fastapi(routes: Iterable[Route]) -> FastAPI:
-    """Return a FastAPI application with these routes. It describes them; `Application` answers requests."""
-    from fastapi import FastAPI, Response
-    from fastapi.responses import JSONResponse
-
-    api = FastAPI(
-        title="gramvec",
-        version=__version__,
-        description="Sentence embeddings from character n-grams and words, in the shapes of Text Embeddings Inference"
-        " and of OpenAI.",
-        # FastAPI has OpenTelemetry built in and on by default, with the messages of exceptions.
-        telemetry={
-            "tracing": False,
-            "metrics": False,
-            "logs": False,
-            "operation_spans": False,
-            "auto_configure": False,
-        },
-    )
-    for route in routes:
-        if not route.documented:
-            continue
-        described: dict[int | str, Any] = {status: dict(one) for status, one in route.responses.items()}
-        success = described.pop(200)
-        model = success.pop("model", None)
-        summary, _, description = (inspect.getdoc(route.handler) or "").partition("\n")
-        response_class = JSONResponse if model is not None or "content" not in success else Response
-        api.add_api_route(
-            route.path,
-            _endpoint(route),
-            methods=[route.method],
-            name=route.handler.__name__,
-            summary=summary.rstrip("."),
-            description=description.strip() or summary,
-            response_model=model,
-            response_description=success["description"],
-            responses={200: success, **described},
-            tags=[_group(route.path)],
-            openapi_extra=_parameters(route.path),
-            response_class=response_class,
-        )
-    return api
-
-
-def _endpoint(route: Route) -> Callable[..., Any]:
-    from fastapi import Body
-
-    async def endpoint(body: Any = None) -> None:
-        """Stand for the handler, whose signature is of no use to FastAPI."""
-
-    parameters = []
-    if route.schemas:
-        examples = [example for schema in route.schemas for example in schema.model_json_schema()["examples"]]
-        named: dict[str, Any] = {f"example {number}": {"value": one} for number, one in enumerate(examples, 1)}
-        kind = Annotated[reduce(or_, route.schemas), Body(openapi_examples=named)]  # type: ignore[valid-type]
-        parameters.append(inspect.Parameter("body", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind))
-    endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return endpoint
-
-
-def _parameters(path: str) -> dict[str, Any] | None:
-    _, braced, rest = path.partition("{")
-    if not braced:
-        return None
-    name = rest.partition(":")[0]
-    return {"parameters": [{"name": name, "in": "path", "required": True, "schema": TEXT}]}
-
-
-def _group(path: str) -> str:
-    if path.startswith("/v1/"):
-        return "as OpenAI"
-    return "operations" if path in OPERATIONS else "texts"
-
-
-def _complete(operation: dict[str, Any], path: str, name: str) -> None:
-    """Add the headers that every response has, and the examples."""
+def _complete(operation: dict[str, Any], path: str, name: str, schemas: Mapping[str, Any]) -> None:
+    responses = operation["responses"]
+    # No parameter of ours can be wrong: FastAPI thinks that a path might.
+    if UNKNOWN_422 in str(responses.get("422")):
+        del responses["422"]
     shared = {header: {"$ref": f"#/components/headers/{header}"} for header in HEADERS}
     shape = "/v1" if path.startswith("/v1/") else "/"
-    for status, response in operation["responses"].items():
+    for status, response in responses.items():
         response["headers"] = {**response.get("headers", {}), **STATUS_HEADERS.get(status, {}), **shared}
         example = _examples().get(f"{name} {status}") or _examples().get(f"{shape} {status}")
         if example is not None:
             response.setdefault("content", {}).setdefault(JSON, {})["example"] = example
+    media = operation.get("requestBody", {}).get("content", {}).get(JSON)
+    if media is not None:
+        references = media["schema"].get("anyOf", [media["schema"]])
+        shown = [one for each in references for one in schemas[each["$ref"].rpartition("/")[2]].get("examples", ())]
+        media["examples"] = {f"example {number}": {"value": one} for number, one in enumerate(shown, 1)}
 
 
 @lru_cache(1)

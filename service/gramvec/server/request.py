@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import MappingProxyType
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
+from starlette.requests import Request as BaseRequest
 from starlette.types import Message, Receive, Scope, Send
 
 from gramvec.embed.vectors import RawEmbeddings
-from gramvec.errors import InputError
+from gramvec.errors import GramvecError, InputError
+from gramvec.server.batching.batcher import Timings
 from gramvec.server.batching.work_queue import Job
-from gramvec.server.errors import check_content_type, from_validation, too_large, too_large_body
+from gramvec.server.errors import HttpError, check_content_type, from_validation, reason_of, too_large, too_large_body
 from gramvec.server.http1.cycle import RequestResponse
-from gramvec.server.responses import JSON, JSON_LINE, NO_USAGE, Headers, Response, Usage, described
+from gramvec.server.responses import Headers, Response, error_response
 from gramvec.server.schemas import Body, first_values, holds_more, parse_slowly
 from gramvec.server.state.memory_budget import UNCOUNTED_BYTES
 from gramvec.server.state.models import Served
 from gramvec.server.state.service import Service
-from gramvec.server.telemetry.metrics import UNKNOWN_ROUTE
+from gramvec.server.telemetry.metrics import CLIENT_GONE, UNKNOWN_ROUTE
 
 T = TypeVar("T")
 SomeBody = TypeVar("SomeBody", bound=Body)
 
 CLOSE = (b"connection", b"close")
-# The status that is counted where the client left before an answer; it is never sent.
-CLIENT_GONE = 499
+NO_TIMINGS = Timings()
 
 # Formatting each value into its place takes half the time of a list of pairs that become lines.
 OWN_LINES = (
@@ -44,31 +46,18 @@ _line = b"%b: %b\r\n".__mod__
 _is_sane = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 
 
-class Route(NamedTuple):
-    """Entry of the table of routes.
+# Of ids of requests. 16 random digits and a counter are as unique as a UUID, which costs 3 us.
+_number = count()
+_id_prefix = b""
 
-    Attributes:
-        method, path: of the request; a path may end in a parameter, as in "/models/{name:path}".
-        handler: takes the request and its checked body (None without a schema) and returns the response.
-        schemas: of the body, one or more; empty for a route that reads none.
-        read: reads the body in another way than by its only schema.
-        responses: by status, as /openapi.json has them.
-        characters: the most in all texts of a request, beside the limit on each text.
-        work: the kind of work that it does in a thread; each kind has a queue of its own.
-        public: needs no API key.
-        documented: is listed in /docs.
-    """
 
-    method: str
-    path: str
-    handler: Callable[[Request, Any], Awaitable[Response]]
-    schemas: tuple[type[Body], ...] = ()
-    read: Callable[[Request], Awaitable[Body]] | None = None
-    responses: Mapping[int | str, Mapping[str, Any]] = MappingProxyType({})
-    characters: int | None = None
-    work: str = ""
-    public: bool = False
-    documented: bool = True
+def _choose_prefix() -> None:
+    global _id_prefix
+    _id_prefix = os.urandom(8).hex().encode()
+
+
+_choose_prefix()
+os.register_at_fork(after_in_child=_choose_prefix)
 
 
 class Document(NamedTuple):
@@ -78,56 +67,63 @@ class Document(NamedTuple):
     cut_at: int | None = None
 
 
-class Request:
-    """HTTP request and its response.
+class Request(BaseRequest):
+    """HTTP request and its response; as Starlette's, with a bounded body.
 
     Attributes:
-        headers: by lower-case name.
-        path_parameter: the end of the path, for a route whose path ends in a parameter.
-        route: the line of the table; None where there is none for this path.
-        template: the name of the route in metrics and logs.
+        service: that answers it.
+        sent: the headers by lower-case name, as bytes; of equal names the last.
+        template: the path of the route in metrics and logs, with its parameters' names.
         reason: why the request was refused, in a word; None if it was not.
         error: an exception that nobody foresaw.
         status: of the response; `CLIENT_GONE` until there is one.
+        started, complete: of the response.
+        timings: of the work that was done for it.
+        label: of the model that did it; empty where none took part, and the default's is sent.
+        answered: the `time.perf_counter` at which the model's result was there; 0.0 where no model took part.
         seconds, encode_seconds: from the head of the request, and from the model's result, to the response.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        new_id: bytes,
-    ) -> None:
+    def __init__(self, service: Service, scope: Scope, receive: Receive, send: Send, template: str = "") -> None:
         self._began = time.perf_counter()
+        super().__init__(scope, self._receive_bounded, self.send_described)
         self.service = service
-        self.scope = scope
-        self.headers: Mapping[bytes, bytes] = dict(scope["headers"])
-        self._receive = receive
-        self._send = send
+        self.sent: Mapping[bytes, bytes] = dict(scope["headers"])
+        self._receive_any = receive
+        self._send_bare = send
         self._server_side = RequestResponse.of(receive)
         self._limit = service.settings.max_body_bytes
         self._received = self._reserved = 0
         self._body_complete = False
+        self._whole: bytes | None = None
         self.started = False
         self.complete = False
-        self.cors: Headers = []
-        self.path_parameter = ""
-        self.route: Route | None = None
-        self.template = UNKNOWN_ROUTE
+        self.template = template or UNKNOWN_ROUTE
         self.reason: str | None = None
         self.error: Exception | None = None
         self.status = CLIENT_GONE
-        self.seconds = self.encode_seconds = 0.0
-        self.usage = NO_USAGE
-        given = self.headers.get(b"x-request-id")
-        self.request_id = given if given is not None and _is_sane(given) else new_id
+        self.timings = NO_TIMINGS
+        self.label = b""
+        self.answered = self.seconds = self.encode_seconds = 0.0
+        given = self.sent.get(b"x-request-id")
+        self.request_id = given if given is not None and _is_sane(given) else b"%b%08x" % (_id_prefix, next(_number))
 
     @property
     def age(self) -> float:
         """Seconds since the head of the request was read."""
         return time.perf_counter() - self._began
+
+    def check(self, *, needs_key: bool) -> None:
+        """Check all that can be checked before the body is read. Raises HttpError 401 and 413, Overloaded."""
+        service, sent = self.service, self.sent
+        if needs_key and service.auth is not None:
+            service.auth.check(sent.get(b"authorization", b""))
+        length = sent.get(b"content-length", b"")
+        if len(length) > 4 and length.isdigit():
+            size = int(length)
+            if size > self._limit:
+                raise too_large_body(self._limit)
+            self.reserve(size)
 
     # Memory
 
@@ -145,9 +141,9 @@ class Request:
 
     # The body
 
-    async def receive(self) -> Message:
+    async def _receive_bounded(self) -> Message:
         """Return the next ASGI message. Raises HttpError 413 once the body is over the limit, Overloaded for memory."""
-        message = await self._receive()
+        message = await self._receive_any()
         if message["type"] == "http.request":
             self._received += len(message.get("body", b""))
             self._body_complete = not message.get("more_body", False)
@@ -160,15 +156,18 @@ class Request:
 
     async def body(self) -> bytes:
         """Return the whole body. Raises HttpError 413, or ClientDisconnect if it never comes."""
+        if self._whole is not None:
+            return self._whole
         body = b""
         parts: list[bytes] = []
         while not self._body_complete:
-            message = await self.receive()
+            message = await self._receive_bounded()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             body = message.get("body", b"")
             parts.append(body)
-        return body if len(parts) == 1 else b"".join(parts)
+        self._whole = self._body = body if len(parts) == 1 else b"".join(parts)
+        return self._whole
 
     async def document(self, most_values: int | None = None) -> Document:
         """Return the body as a JSON value, cut where it holds more than `most_values` values.
@@ -178,7 +177,7 @@ class Request:
         Raises:
             HttpError: 415 for another content type, 400 for what is not JSON, 413 for too many bytes.
         """
-        headers = self.headers
+        headers = self.sent
         if headers.get(b"content-type") != b"application/json" or b"content-encoding" in headers:
             check_content_type(headers)
         raw = await self.body()
@@ -191,7 +190,11 @@ class Request:
         except orjson.JSONDecodeError:
             return Document(parse_slowly(raw))
 
-    def check(self, document: Document, schema: type[SomeBody]) -> SomeBody:
+    def give_json(self, value: Any) -> None:
+        """Have `json` return this value of the body, which was read already."""
+        self._json = value
+
+    def checked(self, document: Document, schema: type[SomeBody]) -> SomeBody:
         """Return the document as a body of this schema.
 
         Raises:
@@ -208,25 +211,12 @@ class Request:
                 return body
         raise too_large(f"the body holds more than {document.cut_at} JSON values; send fewer texts in a request")
 
-    async def read(self, route: Route) -> Body | None:
-        """Return the checked body of a request to this route; None where it has none."""
-        if not route.schemas:
-            return None
-        # Before the body is read: a request that was taken up is served, whatever comes later.
-        service = self.service
-        if service.stopping or service.failure is not None or not service.models:
-            service.check_accepting()
-        if route.read is not None:
-            return await route.read(self)
-        return self.check(await self.document(), route.schemas[0])
-
-    def check_characters(self, texts: Sequence[str]) -> int:
-        """Return the number of characters of the texts. Raises HttpError 413 for more than the route takes."""
+    def check_characters(self, texts: Sequence[str], limit: int) -> int:
+        """Return the number of characters of the texts. Raises HttpError 413 for more than `limit`."""
         characters = sum(map(len, texts))
-        most = None if self.route is None else self.route.characters
-        if most is not None and characters > most:
+        if characters > limit:
             raise too_large(
-                f"{characters} characters are more than the limit of {most} in one request; send fewer texts"
+                f"{characters} characters are more than the limit of {limit} in one request; send fewer texts"
             )
         return characters
 
@@ -273,22 +263,33 @@ class Request:
             sentence = str(error).removeprefix(f"text {error.index} ")
             raise InputError(f"{path(error.index)} {sentence}", field=path(error.index), index=error.index) from error
 
-    async def embed(self, served: Served, texts: Sequence[str]) -> tuple[RawEmbeddings, Usage]:
-        """Return the embeddings of prepared texts and what they cost.
+    async def embed(self, served: Served, texts: Sequence[str]) -> RawEmbeddings:
+        """Return the embeddings of prepared texts, and note what they cost.
 
         Raises:
             Overloaded, BackendError: see `Batcher.submit`.
             ClientDisconnect: the client has left; texts that are still queued are dropped.
         """
         found = await self.unless_gone(served.batcher.submit(texts))
-        now = time.perf_counter()
-        usage = Usage(found.characters, found.queue_ms, found.inference_ms, served.label, len(texts), now)
-        return found.embeddings, usage
+        self.timings = found.timings
+        self.label = served.label
+        self.answered = time.perf_counter()
+        return found.embeddings
 
-    def admit(self, seconds: float) -> AbstractContextManager[Job]:
-        """Admit work of the route's kind that costs about `seconds` of a core. Raises Overloaded, see `WorkQueue`."""
-        assert self.route is not None
-        return self.service.work_queue(self.route.work).admit(seconds)
+    def admit(self, kind: str, seconds: float) -> AbstractContextManager[Job]:
+        """Admit work of this kind that costs about `seconds` of a core. Raises Overloaded, see `WorkQueue`."""
+        return self.service.work_queue(kind).admit(seconds)
+
+    def count_job(self, job: Job, served: Served, texts: Sequence[str] = ()) -> None:
+        """Note the cost of a job that is done: on these texts, or beside what a model has computed for the request."""
+        if texts:
+            self.timings = Timings(len(texts), sum(map(len, texts)))
+            self.label = served.label
+            self.answered = time.perf_counter()
+        before = self.timings
+        self.timings = before._replace(
+            queue_ms=before.queue_ms + job.waited_ms, inference_ms=before.inference_ms + job.worked_ms
+        )
 
     async def in_thread(self, job: Job, work: Callable[[], T], seconds: float | None = None) -> T:
         """Return the result of admitted work, see `Job.run`. Raises ClientDisconnect if the client goes away first."""
@@ -309,7 +310,7 @@ class Request:
 
     async def _watched(self, pending: asyncio.Future[T]) -> T:
         async def cancel_when_gone() -> None:
-            while (await self.receive())["type"] != "http.disconnect":
+            while (await self._receive_bounded())["type"] != "http.disconnect":
                 pass
             pending.cancel()
 
@@ -325,55 +326,54 @@ class Request:
 
     # The response
 
+    def refused(self, error: HttpError | GramvecError) -> Response:
+        """Return the response for an error, and note the reason. What was computed until then does not count."""
+        self.reason = reason_of(error, stopping=self.service.stopping)
+        self.timings, self.label, self.answered = NO_TIMINGS, b"", 0.0
+        # Below a user's prefix the route knows whose shape it has.
+        return error_response(error, self.template if self.template.startswith("/") else self.scope["path"])
+
     async def respond(self, response: Response) -> None:
         """Send the response with the headers that every response has."""
-        body, media_type, usage, extra, status = response
-        server_side, own = self._server_side, self._own_lines(usage)
-        at_once = server_side is not None and status == 200 and len(body) == 1 and self._body_complete
+        server_side, parts = self._server_side, response.parts
+        at_once = server_side is not None and response.status_code == 200 and len(parts) == 1 and self._body_complete
         if at_once and not self.service.stopping:
             assert server_side is not None
-            content_type = JSON_LINE if media_type == JSON else b"content-type: %b\r\n" % media_type.encode()
-            lines = (
-                *map(_line, extra),
-                b"content-length: %d\r\n%b" % (len(body[0]), content_type),
-                own,
-                *map(_line, self.cors),
-            )
-            if server_side.respond(lines, body[0]):
+            if server_side.respond((*map(_line, response.raw_headers), self._own_lines()), parts[0]):
                 self.started = self.complete = True
-                self.status = status
+                self.status = 200
                 return
-        headers = described(response)
-        headers += [(name, value) for name, _, value in (line.partition(b": ") for line in own.split(b"\r\n")[:-1])]
-        if self.service.stopping:
-            headers.append(CLOSE)
-        headers += self.cors
-        self.started = True
-        self.status = status
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
-        *parts, last = body
-        for part in parts:
-            await self._send({"type": "http.response.body", "body": part, "more_body": True})
-        await self._send({"type": "http.response.body", "body": last})
-        self.complete = True
+        await response(self.scope, self._receive_bounded, self.send_described)
 
-    def _own_lines(self, usage: Usage) -> bytes:
-        characters, queue_ms, inference_ms, label, _, answered = self.usage = usage
-        now = time.perf_counter()
-        self.seconds = now - self._began
-        self.encode_seconds = now - answered
-        lines = OWN_LINES % (self.request_id, characters, self.seconds * 1e3, queue_ms, inference_ms)
-        if label := label or self.service.default_label:
+    async def send_described(self, message: Message) -> None:
+        """Send a message of a response (ASGI), with the headers that every response has."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            self.status = message["status"]
+            headers: Headers = [*message.get("headers", ()), *self._own_headers()]
+            if self.service.stopping:
+                headers.append(CLOSE)
+            message = {**message, "headers": headers}
+        await self._send_bare(message)
+        self.complete = message["type"] == "http.response.body" and not message.get("more_body", False)
+
+    def _own_lines(self) -> bytes:
+        """Return the headers that every response has, as lines."""
+        self._note_time()
+        timings = self.timings
+        lines = OWN_LINES % (
+            self.request_id, timings.characters, self.seconds * 1e3, timings.queue_ms, timings.inference_ms
+        )  # fmt: skip
+        if label := self.label or self.service.default_label:
             lines += b"x-model: %b\r\n" % label
         return lines
 
+    def _own_headers(self) -> Headers:
+        """Return the headers that every response has."""
+        lines = self._own_lines().split(b"\r\n")[:-1]
+        return [(name, value) for name, _, value in (line.partition(b": ") for line in lines)]
 
-def usage_of_job(served: Served, texts: Sequence[str], job: Job) -> Usage:
-    """Return the cost of a request whose work on these texts is done."""
-    characters = sum(map(len, texts))
-    return Usage(characters, job.waited_ms, job.worked_ms, served.label, len(texts), time.perf_counter())
-
-
-def with_job(usage: Usage, job: Job) -> Usage:
-    """Return the cost of a request that took part of a model and did work in a thread."""
-    return usage._replace(queue_ms=usage.queue_ms + job.waited_ms, inference_ms=usage.inference_ms + job.worked_ms)
+    def _note_time(self) -> None:
+        now = time.perf_counter()
+        self.seconds = now - self._began
+        self.encode_seconds = now - self.answered

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import asyncio
 from binascii import b2a_base64
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import orjson
 from numpy.typing import NDArray
+from starlette.responses import Response as BaseResponse
+from starlette.types import Receive, Scope, Send
 
 from gramvec.errors import GramvecError
 from gramvec.server.errors import HttpError, error_value, from_gramvec
 from gramvec.text.arrays import Array
 
 JSON = "application/json"
-JSON_LINE = b"content-type: application/json\r\n"
+JSON_TYPE = (b"content-type", b"application/json")
 
 # This many numbers hold the loop for about 3 ms (orjson needs 30 ns for each); 256 vectors of 300 are one piece.
 PIECE_NUMBERS = 96 * 1024
@@ -31,53 +33,49 @@ Buffer = bytes | memoryview
 Headers = list[tuple[bytes, bytes]]
 
 
-class Usage(NamedTuple):
-    """The cost of one request.
+class Response(BaseResponse):
+    """A finished response: the body in one or more parts, and headers with lower-case names.
 
-    Attributes:
-        characters: number of characters computed.
-        queue_ms, inference_ms: milliseconds in the queue and in the model.
-        label: of the model, for `x-model`; empty where no model took part, and the default's is sent.
-        texts: number of texts computed.
-        answered: the `time.perf_counter` at which the model's result was there; the body is made after it.
+    The headers that every response has are added when it is sent.
+
+    Args:
+        parts: of the body, at least one.
+        media_type: of the body; empty for none.
+        headers: beside those that say the length and the type.
+        status: of the response.
     """
 
-    characters: int
-    queue_ms: float
-    inference_ms: float
-    label: bytes = b""
-    texts: int = 0
-    answered: float = 0.0
+    def __init__(
+        self,
+        parts: Sequence[Buffer],
+        media_type: str = JSON,
+        headers: Iterable[tuple[bytes, bytes]] = (),
+        status: int = 200,
+    ) -> None:
+        self.parts = parts
+        self.status_code = status
+        self.background = None
+        self.raw_headers = [*headers]
+        # No length for a 304: RFC 9110, section 8.6.
+        if status != 304:
+            size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
+            self.raw_headers.append((b"content-length", b"%d" % size))
+        if media_type is JSON:
+            self.raw_headers.append(JSON_TYPE)
+        elif media_type:
+            self.raw_headers.append((b"content-type", media_type.encode()))
 
-
-NO_USAGE = Usage(0, 0.0, 0.0)
-
-
-class Response(NamedTuple):
-    """A finished response: the body in one or more parts, its media type, and headers with lower-case names.
-
-    The length and the headers of every response are added when it is sent.
-    """
-
-    body: Sequence[Buffer]
-    media_type: str = JSON
-    usage: Usage = NO_USAGE
-    headers: Sequence[tuple[bytes, bytes]] = ()
-    status: int = 200
-
-
-def described(response: Response) -> Headers:
-    """Return the headers of the response, with the length and type of its body (no length for a 304, RFC 9110, 8.6)."""
-    headers = [*response.headers]
-    if response.status != 304:
-        headers.append((b"content-length", b"%d" % sum(map(len, response.body))))
-    if response.media_type:
-        headers.append((b"content-type", response.media_type.encode()))
-    return headers
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response (ASGI)."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        *parts, last = self.parts
+        for part in parts:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": last})
 
 
 def error_response(error: HttpError | GramvecError, path: str) -> Response:
-    """Return the response for an error, in OpenAI's shape where the request's path is below /v1."""
+    """Return the response for an error, in OpenAI's shape where the path is below /v1."""
     if isinstance(error, GramvecError):
         error = from_gramvec(error)
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in error.headers.items()]

@@ -41,17 +41,28 @@ class Model(Protocol):
         ...
 
 
-class Embedded(NamedTuple):
-    """Embeddings of one request, in the order of its texts, and what they cost.
+class Timings(NamedTuple):
+    """The cost of one request.
 
     `queue_ms` and `inference_ms` are milliseconds of wall time and add up to the time between submission and result;
-    inference is the duration of the batches that the request took part in. `characters` is their number in the texts.
+    inference is the duration of the batches that the request took part in.
+
+    Attributes:
+        texts, characters: number of texts computed, and of characters in them.
+        queue_ms, inference_ms: milliseconds in the queue and in the model.
     """
 
+    texts: int = 0
+    characters: int = 0
+    queue_ms: float = 0.0
+    inference_ms: float = 0.0
+
+
+class Embedded(NamedTuple):
+    """Embeddings of one request, in the order of its texts, and what they cost."""
+
     embeddings: RawEmbeddings
-    queue_ms: float
-    inference_ms: float
-    characters: int
+    timings: Timings
 
 
 class BatchResult(NamedTuple):
@@ -320,9 +331,8 @@ class Batcher:
                 embeddings = RawEmbeddings.joined([*request.parts, result]) if request.parts else result
                 inference = request.seconds * 1e3
                 total = (now - request.submitted) * 1e3
-                request.future.set_result(
-                    Embedded(embeddings, max(0.0, total - inference), inference, request.characters)
-                )
+                timings = Timings(len(request.texts), request.characters, max(0.0, total - inference), inference)
+                request.future.set_result(Embedded(embeddings, timings))
             else:
                 request.parts = [*request.parts, result]
 

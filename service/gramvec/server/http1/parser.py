@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import httptools
 
 from gramvec.server.errors import ErrorType, HttpError
-from gramvec.server.responses import Headers, described, error_response
+from gramvec.server.responses import Headers, error_response
 from gramvec.server.settings import Settings
 
 END = b"\r\n\r\n"
@@ -51,7 +51,7 @@ class Refused(HttpError):
         """Return the whole answer, in OpenAI's shape if the target of the request is below /v1."""
         refusal = error_response(self, target.partition(b"?")[0].decode("latin-1"))
         first = f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()
-        return b"\r\n".join([first, *(b"%b: %b" % header for header in described(refusal)), b"", *refusal.body])
+        return b"\r\n".join([first, *(b"%b: %b" % header for header in refusal.raw_headers), b"", *refusal.parts])
 
 
 def not_http() -> Refused:

@@ -58,7 +58,7 @@ def serve(settings: Settings) -> None:
                 _serve_with_workers(app, settings, listeners)
             else:
                 Server(app).run(listeners)
-                if (failure := app.state.service.failure) is not None:
+                if (failure := app.state.gramvec.failure) is not None:
                     raise GramvecError(failure)
         finally:
             # The process ends as it was told to: a second signal does not change its exit code.
@@ -68,7 +68,7 @@ def serve(settings: Settings) -> None:
 
 def _serve_with_workers(app: Application, settings: Settings, listeners: list[socket.socket]) -> None:
     def work(number: int, supervisor: Pipe, sockets: list[socket.socket]) -> None:
-        app.state.service.metrics.claim(number)
+        app.state.gramvec.metrics.claim(number)
         WorkerServer(app, supervisor).run(sockets)
 
     supervise(work, settings, listeners)

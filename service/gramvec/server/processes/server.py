@@ -112,7 +112,7 @@ class Server:
 
     def __init__(self, app: Application) -> None:
         self._app = app
-        self._service: Service = app.state.service
+        self._service: Service = app.state.gramvec
         self._service.on_failure = lambda _: self.stop()
         self._service.on_loaded = settle
         self._service.reload = self._reload_everywhere

@@ -10,8 +10,10 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 from gramvec.classify.ngrams import BLOCK_CHARACTERS, BYTES_A_CHARACTER
 from gramvec.embed.vectors import Vectors
 from gramvec.server.errors import too_large
-from gramvec.server.request import Request, with_job
-from gramvec.server.responses import JSON, Response, listed_paths, to_json
+from gramvec.server.model_route import model_router
+from gramvec.server.openapi import ERRORS, UNKNOWN_HEADERS, ok
+from gramvec.server.request import Request
+from gramvec.server.responses import Response, listed_paths, to_json
 from gramvec.server.schemas import Direction, OneOrManyBody, PositiveWhole, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.models import Attached
@@ -80,6 +82,18 @@ class LabelScore(BaseModel):
     score: float
 
 
+router = model_router("texts")
+
+
+@router.post(
+    "/predict",
+    responses=ok(
+        "The labels, the likeliest first: a list for one text, a list of such lists for several.",
+        list[LabelScore] | list[list[LabelScore]],
+        headers=UNKNOWN_HEADERS,
+    )
+    | ERRORS,
+)
 async def predict_labels(request: Request, body: PredictRequest) -> Response:
     """Predict the labels of texts with calibrated scores, by a head that `gramvec classify fit` learned.
 
@@ -103,15 +117,15 @@ async def predict_labels(request: Request, body: PredictRequest) -> Response:
     ngrams = min(sum(map(len, texts)), BLOCK_CHARACTERS) * BYTES_A_CHARACTER
     request.reserve(ngrams + len(given) * (4 * labels + shown * (ENTRY_BYTES + served_head.held.longest_label)))
     seconds = SECONDS_A_SCORE * len(given) * labels + SECONDS_AN_ENTRY * len(given) * shown + SECONDS_A_PRODUCT * work
-    with request.admit(seconds) as job:
-        embeddings, usage = await request.embed(served, texts)
+    with request.admit("predictions", seconds) as job:
+        embeddings = await request.embed(served, texts)
         units = embeddings.units
         encoded, unknown = await request.in_thread(
             job, lambda: _predicted(served_head, texts, units, shown, body.alone)
         )
-    usage = with_job(usage, job)
+    request.count_job(job, served)
     headers = [(b"x-unknown-inputs", listed_paths([body.path(index) for index in unknown]))] if unknown else []
-    return Response([encoded], JSON, usage, headers)
+    return Response([encoded], headers=headers)
 
 
 def _predicted(served: Attached, texts: list[str], units: Vectors, shown: int, alone: bool) -> tuple[bytes, list[int]]:

@@ -13,10 +13,11 @@ from gramvec.embed.vectors import RawEmbeddings, cosine_matrix, cosine_pairs
 from gramvec.errors import InputError
 from gramvec.explain.contributions import MAX_CHARACTERS, MOST_PAIRS, TOP_K, explain
 from gramvec.server.errors import too_large
-from gramvec.server.request import Request, usage_of_job
+from gramvec.server.model_route import model_router
+from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Scores, ok
+from gramvec.server.request import Request
 from gramvec.server.responses import (
     ENTRY_NUMBERS,
-    JSON,
     Headers,
     Response,
     as_list,
@@ -45,6 +46,18 @@ LOOP_SCORES = 8_192
 ORDERED_SCORES = 64 * 1024
 
 
+router = model_router("texts")
+
+
+@router.post(
+    "/similarity",
+    responses=ok(
+        "A list of scores; a matrix for left and right; with top_k the best of each left text.",
+        Scores,
+        headers=EMPTY_HEADERS,
+    )
+    | ERRORS,
+)
 async def compare_texts(request: Request, body: SimilarityRequest) -> Response:
     """Compare texts by their cosine in [-1, 1]: one with many, pairs, or every left text with every right one.
 
@@ -63,7 +76,7 @@ async def compare_texts(request: Request, body: SimilarityRequest) -> Response:
     n_left = 0 if isinstance(inputs, Pairs) else len(inputs.left) if isinstance(inputs, LeftAndRight) else 1
     request.reserve(_bytes_of(n_left, len(texts), body.top_k))
     rows, distinct = _distinct(texts)
-    embedded, usage = await request.embed(served, distinct)
+    embedded = await request.embed(served, distinct)
     embeddings = embedded.take(rows)
 
     empty = np.flatnonzero(embeddings.feature_counts == 0)
@@ -72,20 +85,20 @@ async def compare_texts(request: Request, body: SimilarityRequest) -> Response:
         headers.append((b"x-empty-inputs", listed_paths([inputs.path(index) for index in empty.tolist()])))
     if isinstance(inputs, Pairs):
         scores = cosine_pairs(embeddings.take(slice(0, None, 2)), embeddings.take(slice(1, None, 2)))
-        return Response(await rows_as_json(scores, 1), JSON, usage, headers)
+        return Response(await rows_as_json(scores, 1), headers=headers)
     n_right = len(texts) - n_left
     compute = partial(_matrix, embeddings.take(slice(n_left)), embeddings.take(slice(n_left, None)), body.top_k)
     if n_left * n_right <= LOOP_SCORES:
         matrix = compute()
     else:
-        with request.admit(SECONDS_A_SCORE * n_left * n_right) as job:
+        with request.admit("comparisons", SECONDS_A_SCORE * n_left * n_right) as job:
             matrix = await request.in_thread(job, compute)
     if isinstance(matrix, Best):
         columns = ENTRY_NUMBERS * matrix.scores.shape[1]
-        return Response(as_list(await in_pieces(matrix, columns, Best.to_json)), JSON, usage, headers)
+        return Response(as_list(await in_pieces(matrix, columns, Best.to_json)), headers=headers)
     if isinstance(inputs, LeftAndRight):
-        return Response(await rows_as_json(matrix, n_right), JSON, usage, headers)
-    return Response(await rows_as_json(matrix[0], 1), JSON, usage, headers)
+        return Response(await rows_as_json(matrix, n_right), headers=headers)
+    return Response(await rows_as_json(matrix[0], 1), headers=headers)
 
 
 class Best:
@@ -197,6 +210,7 @@ class MatchAnswer(BaseModel):
     matches: list[MatchedTexts]
 
 
+@router.post("/match", responses=ok("The matches, by left text and then the highest score.", MatchAnswer) | ERRORS)
 async def match_texts(request: Request, body: MatchRequest) -> Response:
     """Match two lists of texts: the most similar right texts of each left one, by rare n-grams and words.
 
@@ -206,7 +220,7 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
     request.check_count(len(body.left) + len(body.right))
     served = service.admit()
     texts = request.prepare(served, [*body.left, *body.right], body.path)
-    characters = request.check_characters(texts)
+    characters = request.check_characters(texts, MOST_MATCH_CHARACTERS)
     top = min(body.top or 1, len(body.right))
     n_left, n_right = len(body.left), len(body.right)
     if n_left * n_right > MOST_MATCH_PAIRS:
@@ -217,11 +231,12 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
         raise too_large(f"{n_left} left texts with top {top} are more than {MOST_MATCHES} matches; ask for fewer")
     request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
-    with request.admit(SECONDS_A_CHARACTER * characters + SECONDS_A_PAIR * n_left * n_right) as job:
+    with request.admit("matches", SECONDS_A_CHARACTER * characters + SECONDS_A_PAIR * n_left * n_right) as job:
         encoded = await request.in_thread(
             job, lambda: _matched(left, right, top, body.threshold, bool(body.one_to_one))
         )
-    return Response([encoded], JSON, usage_of_job(served, texts, job))
+    request.count_job(job, served, texts)
+    return Response([encoded])
 
 
 def _matched(left: list[str], right: list[str], top: int, threshold: float | None, one_to_one: bool) -> bytes:
@@ -326,6 +341,7 @@ class Explained(Body):
     )
 
 
+@router.post("/explain", responses=ok("The score and its parts.", Explained) | ERRORS)
 async def explain_texts(request: Request, body: ExplainRequest) -> Response:
     """Explain the cosine of two texts: the features that made it, and what each character adds to it.
 
@@ -348,6 +364,7 @@ async def explain_texts(request: Request, body: ExplainRequest) -> Response:
         return to_json(explain(served.embedder, *texts, top_k=body.top_k or TOP_K).to_dict())
 
     share = len(texts[0]) * len(texts[1]) / MAX_CHARACTERS**2
-    with request.admit(LEAST_EXPLAIN_SECONDS + LONGEST_EXPLAIN_SECONDS * share) as job:
+    with request.admit("explanations", LEAST_EXPLAIN_SECONDS + LONGEST_EXPLAIN_SECONDS * share) as job:
         encoded = await request.in_thread(job, work)
-    return Response([encoded], JSON, usage_of_job(served, texts, job))
+    request.count_job(job, served, texts)
+    return Response([encoded])

@@ -14,7 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.embed.vectors import RawEmbeddings, VectorPrecision, Vectors, check_precision, finish, quantize
 from gramvec.lexical.sparse import SparseEmbedder, uniform
-from gramvec.server.request import Request, usage_of_job
+from gramvec.server.model_route import ModelRoute, model_router
+from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, OTHER_FORMS, SHAPE_HEADERS, Matrix, Scores, ok
+from gramvec.server.request import Request
 from gramvec.server.responses import (
     JSON,
     PIECE_NUMBERS,
@@ -26,7 +28,15 @@ from gramvec.server.responses import (
     to_json,
 )
 from gramvec.server.routes.compare import compare_texts
-from gramvec.server.schemas import Direction, EmbedRequest, OneOrManyBody, OneOrManyTexts, SimilarityRequest, Truncate
+from gramvec.server.schemas import (
+    Body,
+    Direction,
+    EmbedRequest,
+    OneOrManyBody,
+    OneOrManyTexts,
+    SimilarityRequest,
+    Truncate,
+)
 from gramvec.server.state.memory_budget import NUMBER_BYTES
 from gramvec.text.arrays import Array
 
@@ -36,6 +46,20 @@ BASE64 = "application/json; encoding=base64"
 MEDIA_TYPES = (JSON, RAW, NPY, BASE64)
 
 
+class EitherRoute(ModelRoute):
+    """Route of two bodies: the shape of the inputs says which."""
+
+    def schema(self, value: Any) -> type[Body]:
+        """Return the schema of this body."""
+        compares = isinstance(value, dict) and isinstance(value.get("inputs"), dict)
+        return SimilarityRequest if compares else EmbedRequest
+
+
+router = model_router("texts")
+root = model_router("texts", EitherRoute)
+
+
+@router.post("/embed", responses=ok("The vectors.", Matrix, OTHER_FORMS, SHAPE_HEADERS) | ERRORS)
 async def embed_texts(request: Request, body: EmbedRequest) -> Response:
     """Embed texts: one vector for each text, in the order of the inputs.
 
@@ -52,42 +76,37 @@ async def embed_texts(request: Request, body: EmbedRequest) -> Response:
         check_precision(body.precision, normalize=normalize)
     texts = request.prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(texts) * width * NUMBER_BYTES)
-    embeddings, usage = await request.embed(served, texts)
+    embeddings = await request.embed(served, texts)
     vectors, finished = finishing(embeddings.of_columns(columns), normalize, dimensions, body.precision)
-    accept = request.headers.get(b"accept", b"*/*")
+    accept = request.sent.get(b"accept", b"*/*")
     media_type = JSON if accept == b"*/*" else preferred(accept.decode("latin-1"))
     if media_type == JSON and vectors.size <= PIECE_NUMBERS:
-        return Response([orjson.dumps(finished(vectors), option=orjson.OPT_SERIALIZE_NUMPY)], JSON, usage)
+        return Response([orjson.dumps(finished(vectors), option=orjson.OPT_SERIALIZE_NUMPY)])
     encode = ENCODERS[media_type]
     pieces = await in_pieces(vectors, vectors.shape[1], lambda piece: encode(finished(piece)))
     if media_type == JSON:
-        return Response(as_list(pieces), JSON, usage)
+        return Response(as_list(pieces))
     first = finished(vectors[:1])
     shape = (len(vectors), first.shape[1])
     headers = [(b"x-shape", b"%d,%d" % shape), (b"x-dtype", first.dtype.name.encode())]
     if media_type == BASE64:
-        return Response(as_list(pieces), BASE64, usage, headers)
+        return Response(as_list(pieces), BASE64, headers)
     if media_type == NPY:
         pieces.insert(0, _npy_header(shape, first.dtype))
-    return Response(pieces, media_type, usage, headers)
+    return Response(pieces, media_type, headers)
 
 
+@root.post(
+    "/",
+    responses=ok("The response of /embed or /similarity.", Matrix | Scores, OTHER_FORMS, SHAPE_HEADERS | EMPTY_HEADERS)
+    | ERRORS,
+)
 async def embed_or_compare(request: Request, body: EmbedRequest | SimilarityRequest) -> Response:
     """Embed or compare texts: `/embed`, or `/similarity` where `inputs` is an object.
 
     This route is for clients that know only the address of the server.
     """
     return await (embed_texts(request, body) if isinstance(body, EmbedRequest) else compare_texts(request, body))
-
-
-async def read_either(request: Request) -> EmbedRequest | SimilarityRequest:
-    """Return the body of POST /, whose schema depends on the shape of its inputs."""
-    document = await request.document()
-    value = document.value
-    compares = isinstance(value, dict) and isinstance(value.get("inputs"), dict)
-    if compares:
-        return request.check(document, SimilarityRequest)
-    return request.check(document, EmbedRequest)
 
 
 def finishing(
@@ -181,6 +200,11 @@ class SparseValue(BaseModel):
     value: float
 
 
+@router.post(
+    "/embed_sparse",
+    responses=ok("For each text the columns that it has, ascending, and their values.", list[list[SparseValue]])
+    | ERRORS,
+)
 async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
     """Embed texts sparsely: their n-grams of 3 and 4 characters, hashed to 16,777,216 columns, at length 1.
 
@@ -191,11 +215,12 @@ async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
     request.check_count(len(given))
     served = service.admit()
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    characters = request.check_characters(texts)
+    characters = request.check_characters(texts, MOST_SPARSE_CHARACTERS)
     request.reserve(BYTES_A_CHARACTER * characters)
-    with request.admit(SECONDS_A_CHARACTER * characters) as job:
+    with request.admit("sparse vectors", SECONDS_A_CHARACTER * characters) as job:
         encoded = await request.in_thread(job, lambda: _encoded(uniform(), texts))
-    return Response(as_list(encoded), JSON, usage_of_job(served, texts, job))
+    request.count_job(job, served, texts)
+    return Response(as_list(encoded))
 
 
 def _encoded(embedder: SparseEmbedder, texts: list[str]) -> list[bytes]:

@@ -11,9 +11,11 @@ import orjson
 
 from gramvec.embed.vectors import check_dimensions
 from gramvec.errors import InputError
-from gramvec.server.errors import HttpError
+from gramvec.server.errors import HttpError, OpenAIErrorBody
+from gramvec.server.model_route import ModelRoute, model_router
+from gramvec.server.openapi import V1_ERRORS, EmbeddingsAnswer, ServedModel, ServedModels, errors, ok
 from gramvec.server.request import Document, Request
-from gramvec.server.responses import JSON, Response, as_list, base64_of_each, in_pieces, to_json
+from gramvec.server.responses import Response, as_list, base64_of_each, in_pieces, to_json
 from gramvec.server.routes.embed import finishing
 from gramvec.server.schemas import EmbeddingsRequest
 from gramvec.server.settings import OTHERS
@@ -29,6 +31,24 @@ MOST_IDS = 300_000
 BYTES_A_CHARACTER = 4
 
 
+class EmbeddingsRoute(ModelRoute):
+    """Route whose body may hold token ids."""
+
+    async def document(self, request: Request) -> Document:
+        """Return the body of a request with texts in the place of token ids."""
+        service = request.service
+        document = await request.document(service.most_values + (MOST_IDS if service.encodings else 0))
+        return await decoded(request, document)
+
+
+TAG = "as OpenAI"
+router = model_router(TAG)
+embeddings = model_router(TAG, EmbeddingsRoute)
+
+
+@embeddings.post(
+    "/v1/embeddings", responses=ok("The vectors, each with the place of its text.", EmbeddingsAnswer) | V1_ERRORS
+)
 async def create_embeddings(request: Request, body: EmbeddingsRequest) -> Response:
     """Embed texts in OpenAI's shape, for its clients.
 
@@ -40,22 +60,14 @@ async def create_embeddings(request: Request, body: EmbeddingsRequest) -> Respon
     check_dimensions(body.dimensions, served.embedder.dimension)
     texts = _prepare(request, served, body)
     request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
-    embeddings, usage = await request.embed(served, texts)
-    vectors, finished = finishing(embeddings, True, body.dimensions)
+    vectors, finished = finishing(await request.embed(served, texts), True, body.dimensions)
     encode = _base64_entries if body.encoding_format == "base64" else _entries
     indices = count()
     pieces = await in_pieces(vectors, vectors.shape[1], lambda piece: encode(finished(piece), indices))
     words = await count_words(texts)
     counts = orjson.dumps({"prompt_tokens": words, "total_tokens": words})
     tail = b',"model":%b,"usage":%b}' % (orjson.dumps(served.embedder.name), counts)
-    return Response([b'{"object":"list","data":', *as_list(pieces), tail], JSON, usage)
-
-
-async def read_embeddings(request: Request) -> EmbeddingsRequest:
-    """Return the body of POST /v1/embeddings with texts in the place of token ids."""
-    service = request.service
-    document = await request.document(service.most_values + (MOST_IDS if service.encodings else 0))
-    return request.check(await decoded(request, document), EmbeddingsRequest)
+    return Response([b'{"object":"list","data":', *as_list(pieces), tail])
 
 
 async def count_words(texts: list[str]) -> int:
@@ -70,7 +82,8 @@ async def count_words(texts: list[str]) -> int:
     return words
 
 
-async def list_models(request: Request, body: None) -> Response:
+@router.get("/v1/models", responses=ok("The models.", ServedModels) | errors(401, 500, 503, body=OpenAIErrorBody))
+async def list_models(request: Request) -> Response:
     """List the served models in OpenAI's shape: the default first, aliases last."""
     service = request.service
     service.check_accepting()
@@ -78,10 +91,14 @@ async def list_models(request: Request, body: None) -> Response:
     return Response([to_json({"object": "list", "data": models})])
 
 
-async def retrieve_model(request: Request, body: None) -> Response:
+@router.get(
+    "/v1/models/{model:path}",
+    responses=ok("The model.", ServedModel) | errors(401, 404, 500, 503, body=OpenAIErrorBody),
+)
+async def retrieve_model(request: Request, model: str) -> Response:
     """Return one served model in OpenAI's shape."""
-    request.service.admit(request.path_parameter)
-    return Response([to_json(_model(request.path_parameter))])
+    request.service.admit(model)
+    return Response([to_json(_model(model))])
 
 
 def _model(name: str) -> dict[str, Any]:

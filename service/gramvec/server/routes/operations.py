@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from gramvec import __version__
 from gramvec.server.errors import HttpError, unhealthy
+from gramvec.server.model_route import model_router, open_router
+from gramvec.server.openapi import errors, ok
 from gramvec.server.request import Request
 from gramvec.server.responses import Response, to_json
 from gramvec.server.state.models import Attached, Served
@@ -21,12 +23,19 @@ if TYPE_CHECKING:
 MOST_LABELS_SHOWN = 1_000
 
 
-async def health(request: Request, body: None) -> Response:
+TAG = "operations"
+# Those of the first need no key.
+probes, router = open_router(TAG), model_router(TAG)
+
+
+@probes.get("/health", responses=ok("The process answers."))
+async def health(request: Request) -> Response:
     """Report liveness: 200 while the process can answer at all, also while the model loads."""
     return Response([to_json({"status": "alive"})])
 
 
-async def ready(request: Request, body: None) -> Response:
+@probes.get("/ready", responses=ok("Requests are taken.") | errors(e503="They are not; the message says why."))
+async def ready(request: Request) -> Response:
     """Report readiness: 200 when requests are taken, else 503 with the reason."""
     service = request.service
     if reason := service.unready:
@@ -38,7 +47,17 @@ async def ready(request: Request, body: None) -> Response:
     return Response([to_json(found)])
 
 
-async def reload(request: Request, body: None) -> Response:
+@router.post(
+    "/admin/reload",
+    responses=ok("Each model's name and digest, and whether it is another one than before.")
+    | errors(
+        *(401, 500, 503),
+        e403="No API key is set, without which nothing is reloaded over HTTP.",
+        e409="Another reload is under way.",
+        e422="A model's folder holds no usable bundle; all models go on as they were.",
+    ),
+)
+async def reload(request: Request) -> Response:
     """Reload the models and indexes from their files without a pause; needs an API key to be set.
 
     Each bundle is opened and checked beside the old one. If all are good, those that have changed take their place at
@@ -54,7 +73,8 @@ async def reload(request: Request, body: None) -> Response:
     return Response([to_json(await service.reload())])
 
 
-async def info(request: Request, body: None) -> Response:
+@router.get("/info", responses=ok("Models, limits, device and versions.") | errors(401, 500, 503))
+async def info(request: Request) -> Response:
     """Describe the service: models, indexes, heads, limits, device and versions."""
     service = request.service
     service.check_accepting()
@@ -146,20 +166,30 @@ EXPOSITION_SECONDS = 0.002
 SHOWN = ("digest", "kind", "precision", "device", "provider", "runtime")
 
 
-async def get_metrics(request: Request, body: None) -> Response:
+@probes.get(
+    "/metrics",
+    responses=ok(
+        "Metrics of all workers.",
+        content={"text/plain": {"schema": {"type": "string"}}, "application/openmetrics-text": {}},
+    )
+    | errors(401, e404="Metrics are switched off."),
+)
+async def get_metrics(request: Request) -> Response:
     """Return counters, histograms and gauges of all workers for Prometheus.
 
     The format is OpenMetrics where `Accept` asks for it.
     """
     service = request.service
+    if service.settings.metrics == "key":
+        request.check(needs_key=True)
     if service.settings.metrics == "off":
         raise HttpError(
             404, "not_found", "metrics are switched off; start the service with --metrics open to have them"
         )
     service.publish()
-    accept = request.headers.get(b"accept", b"").decode("latin-1")
+    accept = request.sent.get(b"accept", b"").decode("latin-1")
     # In a thread: the import of the library, which the first request waits for, takes 60 ms.
-    with request.admit(EXPOSITION_SECONDS) as job:
+    with request.admit("expositions", EXPOSITION_SECONDS) as job:
         text, media_type = await request.in_thread(job, lambda: exposed(service, accept))
     return Response([text], media_type)
 

@@ -11,8 +11,10 @@ import re
 from functools import lru_cache
 from importlib.resources import files
 
+from gramvec.server.model_route import open_router
+from gramvec.server.openapi import ok
 from gramvec.server.request import Request
-from gramvec.server.responses import Headers, Response
+from gramvec.server.responses import Headers, Response, to_json
 
 HTML = "text/html; charset=utf-8"
 PAGE = (files("gramvec.server.routes") / "playground.html").read_bytes()
@@ -26,28 +28,44 @@ DOCS_ASSETS = {
 }
 
 
-async def playground(request: Request, body: None) -> Response:
+router = open_router("texts")
+
+
+@router.get("/", responses=ok("The page.", content={"text/html": {}}))
+@router.head("/", include_in_schema=False)
+async def playground(request: Request) -> Response:
     """Show the playground: a page for people that compares texts and explains their score.
 
     The page needs no key to open; its requests do.
     """
     headers = [(b"cache-control", b"no-cache"), (b"etag", ETAG), *_page_headers(PLAYGROUND_POLICY)]
-    if request.headers.get(b"if-none-match") == ETAG:
-        return Response([b""], "", headers=headers, status=304)
-    return Response([PAGE], HTML, headers=headers)
+    if request.sent.get(b"if-none-match") == ETAG:
+        return Response([b""], "", headers, 304)
+    return Response([PAGE], HTML, headers)
 
 
-async def docs(request: Request, body: None) -> Response:
+@router.get("/docs", include_in_schema=False)
+async def docs(request: Request) -> Response:
     """Show Swagger UI over /openapi.json. Its links are relative, so that a proxy may add a prefix."""
-    return Response([_docs_page()], HTML, headers=_page_headers(DOCS_POLICY))
+    return Response([_docs_page()], HTML, _page_headers(DOCS_POLICY))
 
 
-async def docs_asset(request: Request, body: None) -> Response:
+@router.get("/openapi.json", include_in_schema=False)
+@router.head("/openapi.json", include_in_schema=False)
+async def describe_service(request: Request) -> Response:
+    """Return the OpenAPI document of the application."""
+    return Response([await request.service.document(lambda: to_json(request.app.openapi()))])
+
+
+async def docs_asset(request: Request) -> Response:
     """Return one file of Swagger UI."""
     name = request.scope["path"].rpartition("/")[2]
     content = (files("fastapi_swagger.resources") / name).read_bytes()
-    return Response([content], DOCS_ASSETS[name], headers=[(b"cache-control", b"max-age=86400")])
+    return Response([content], DOCS_ASSETS[name], [(b"cache-control", b"max-age=86400")])
 
+
+for asset in DOCS_ASSETS:
+    router.add_api_route(f"/docs/{asset}", docs_asset, include_in_schema=False)
 
 # The page is dark where the browser prefers it. Each table of the six headers that every response has is folded.
 SCRIPT = """

@@ -12,8 +12,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from gramvec.embed.reranking import best_first, rerank_scores
+from gramvec.server.model_route import model_router
+from gramvec.server.openapi import ERRORS, V1_ERRORS, ok
 from gramvec.server.request import Request
-from gramvec.server.responses import JSON, Response, Usage, to_json
+from gramvec.server.responses import Response, to_json
 from gramvec.server.routes.openai import count_words
 from gramvec.server.schemas import Body, Direction, PositiveWhole, RequestedModel, Texts, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
@@ -138,6 +140,13 @@ class RankAnswer(BaseModel):
     usage: RankUsage
 
 
+RANKED = ok("The documents' places and scores, the best first.", RankAnswer)
+
+router = model_router("texts")
+v1 = model_router("as OpenAI")
+
+
+@router.post("/rerank", responses=ok("The texts' places and scores, the best first.", list[RankedText]) | ERRORS)
 async def rerank_texts(request: Request, body: RerankRequest) -> Response:
     """Rank texts for a query by the two terms of a search: the share of its letters that a text has, plus the cosine.
 
@@ -147,7 +156,7 @@ async def rerank_texts(request: Request, body: RerankRequest) -> Response:
     request.check_count(1 + len(body.texts))
     given = [body.query, *body.texts]
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    order, scores, usage = await _ranked(request, served, texts, returned=bool(body.return_text))
+    order, scores = await _ranked(request, served, texts, returned=bool(body.return_text))
 
     def encode() -> bytes:
         entries: list[dict[str, Any]] = [
@@ -158,9 +167,10 @@ async def rerank_texts(request: Request, body: RerankRequest) -> Response:
                 entry["text"] = body.texts[entry["index"]]
         return to_json(entries)
 
-    return Response([await _in_thread(request, encode, SECONDS_AN_ENTRY * len(order))], JSON, usage)
+    return Response([await _in_thread(request, encode, SECONDS_AN_ENTRY * len(order))])
 
 
+@v1.post("/v1/rerank", responses=RANKED | V1_ERRORS)
 async def rank_documents(request: Request, body: RankRequest) -> Response:
     """Rank documents for a query as `/rerank` does, in the shape that Jina's and Cohere's clients know.
 
@@ -170,7 +180,7 @@ async def rank_documents(request: Request, body: RankRequest) -> Response:
     documents = body.texts()
     request.check_count(1 + len(documents))
     texts = request.prepare(served, [body.query, *documents], body.path, truncate=body.truncation)
-    order, scores, usage = await _ranked(request, served, texts, returned=bool(body.return_documents))
+    order, scores = await _ranked(request, served, texts, returned=bool(body.return_documents))
     words = await count_words(texts)
 
     def encode() -> bytes:
@@ -185,9 +195,10 @@ async def rank_documents(request: Request, body: RankRequest) -> Response:
         # Cohere's client wants an id; the request's own is in the header x-request-id.
         return to_json({"id": "rerank", "model": served.embedder.name, "results": results, "usage": counted})
 
-    return Response([await _in_thread(request, encode, SECONDS_AN_ENTRY * len(order))], JSON, usage)
+    return Response([await _in_thread(request, encode, SECONDS_AN_ENTRY * len(order))])
 
 
+@router.post("/v2/rerank", responses=RANKED | ERRORS)
 async def rank_documents_v2(request: Request, body: RankRequest) -> Response:
     """Rank documents as `/v1/rerank` does, at the path of Cohere's later client."""
     return await rank_documents(request, body)
@@ -195,12 +206,12 @@ async def rank_documents_v2(request: Request, body: RankRequest) -> Response:
 
 async def _ranked(
     request: Request, served: Served, texts: list[str], *, returned: bool
-) -> tuple[list[int], list[np.float32], Usage]:
+) -> tuple[list[int], list[np.float32]]:
     """Return the places and scores of all but the first text, by falling score for the first."""
     characters = sum(map(len, texts))
     held = len(texts) * ENTRY_BYTES + characters * BYTES_A_CHARACTER
     request.reserve(held + (characters * 4 if returned else 0))
-    embeddings, usage = await request.embed(served, texts)
+    embeddings = await request.embed(served, texts)
     query, *others = texts
 
     def compare() -> tuple[list[int], list[np.float32]]:
@@ -209,13 +220,12 @@ async def _ranked(
         return order.tolist(), list(scores[order])
 
     seconds = SECONDS_A_TEXT * len(texts) + SECONDS_A_CHARACTER * characters
-    order, scores = await _in_thread(request, compare, seconds)
-    return order, scores, usage
+    return await _in_thread(request, compare, seconds)
 
 
 async def _in_thread(request: Request, work: Callable[[], T], seconds: float) -> T:
     """Return the result of work that takes about `seconds` of a core, on the event loop if they are few."""
     if seconds <= LOOP_SECONDS:
         return work()
-    with request.admit(seconds) as job:
+    with request.admit("rankings", seconds) as job:
         return await request.in_thread(job, work)

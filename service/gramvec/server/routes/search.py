@@ -10,8 +10,10 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gramvec.server.errors import too_large
-from gramvec.server.request import Request, usage_of_job, with_job
-from gramvec.server.responses import JSON, Response, to_json
+from gramvec.server.model_route import model_router
+from gramvec.server.openapi import ERRORS, ok
+from gramvec.server.request import Request
+from gramvec.server.responses import Response, to_json
 from gramvec.server.schemas import Direction, OneOrManyBody, OneOrManyTexts, PositiveWhole, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 
@@ -81,6 +83,10 @@ class SearchAnswer(BaseModel):
     results: list[list[FoundRow]]
 
 
+router = model_router("texts")
+
+
+@router.post("/search", responses=ok("For each query its nearest rows, the nearest first.", SearchAnswer) | ERRORS)
 async def search_index(request: Request, body: SearchRequest) -> Response:
     """Search a served index: the best documents for each query, by their letters and meaning.
 
@@ -106,10 +112,10 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
     request.reserve(len(given) * k * ENTRY_BYTES)
     pieces = [slice(start, start + PIECE_QUERIES) for start in range(0, len(texts), PIECE_QUERIES)]
     seconds = [_seconds(texts[piece], len(held), k, only) for piece in pieces]
-    with request.admit(sum(seconds)) as job:
-        units, usage = None, None
+    with request.admit("searches", sum(seconds)) as job:
+        units = None
         if only != "letters":
-            embedded, usage = await request.embed(served, texts)
+            embedded = await request.embed(served, texts)
             units = np.where(embedded.feature_counts[:, None] == 0, np.float32(0), embedded.units)
         snapshot = held.snapshot()
         results: list[list[dict[str, Any]]] = []
@@ -123,7 +129,8 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
                 request.reserve(RECORD_TIMES * await request.in_thread(job, reading.read, 0.0))
             results += reading.results
         encoded = await request.in_thread(job, lambda: to_json({"index": index.name, "results": results}))
-    return Response([encoded], JSON, usage_of_job(served, texts, job) if usage is None else with_job(usage, job))
+    request.count_job(job, served, texts if units is None else ())
+    return Response([encoded])
 
 
 def _seconds(texts: list[str], rows: int, k: int, only: str | None) -> float:

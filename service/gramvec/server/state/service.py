@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import GramvecError
+from gramvec.server.auth import Auth
 from gramvec.server.batching.batcher import LOOP_SECONDS, Batcher
 from gramvec.server.batching.work_queue import WorkQueue
 from gramvec.server.errors import HttpError, not_reloaded, reload_under_way, shortened, unhealthy
@@ -34,6 +35,7 @@ from gramvec.server.state.models import (
 from gramvec.server.state.token_ids import open_encodings
 from gramvec.server.telemetry.logs import NO_USER_TEXT
 from gramvec.server.telemetry.metrics import WORKER, Metrics
+from gramvec.server.telemetry.tracing import Spans
 
 log = logging.getLogger("gramvec.server")
 
@@ -71,11 +73,15 @@ class Service:
         self.failure: str | None = None
         self.on_failure: Callable[[str], None] = log.error
         self.on_loaded: Callable[[], None] | None = None
+        keys = [key.get_secret_value() for key in settings.api_key]
+        self.auth = Auth(keys) if keys else None
+        self.logs_all = settings.access_log == "on"
+        self.spans: Spans | None = None
         self.memory = MemoryBudget(settings.max_bytes_in_flight)
         self.metrics = Metrics(settings.workers)
         self._work_queues: dict[str, WorkQueue] = {}
         self.reload: Callable[[], Awaitable[Reloaded]] = self.renew
-        self._loading = "the model is being loaded"
+        self._loading = "the lifespan of this application has not begun, so no model is loaded"
         self._document: asyncio.Future[bytes] | None = None
         self._renewal: asyncio.Task[Reloaded] | None = None
         self._retired: WeakSet[Batcher] = WeakSet()
@@ -86,6 +92,11 @@ class Service:
         self.attached = attached
         self.indexes = {one.name: one for one in attached if one.kind is INDEX}
         self.heads = {one.name: one for one in attached if one.kind is HEAD}
+
+    def begin(self) -> None:
+        """Take up the service in this process, which may be another one than that which made it."""
+        self._loading = "the model is being loaded"
+        self.spans = Spans() if self.settings.tracing == "on" else None
 
     def attach(self, *embedders: Embedder, attached: Sequence[Attached] = ()) -> None:
         """Serve these from now on, the first model as the default. Names must differ."""

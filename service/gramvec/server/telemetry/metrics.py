@@ -11,8 +11,7 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from gramvec.server.batching.batcher import BatchResult
-from gramvec.server.responses import Usage
+from gramvec.server.batching.batcher import BatchResult, Timings
 from gramvec.server.telemetry.shared_counters import Key, SharedCounters
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ TEXTS_SUM = len(TEXTS) + 1
 # How long a worker may be silent before it counts as dead.
 SILENT_SECONDS = 5.0
 UNKNOWN_ROUTE = "unknown"
+# The status that is counted where the client left before an answer; it is never sent.
+CLIENT_GONE = 499
 # Reasons of refusals by the protocol, by status.
 UNREAD_REASONS = {400: "validation", 408: "timeout", 431: "too_large", 503: "connections"}
 
@@ -129,15 +130,13 @@ class Metrics:
     def _row(self, family: Family, *values: str) -> int:
         return self.counters.row((family.name, *values), family.width)
 
-    def observe_request(self, route: str, status: int, seconds: float, encode_seconds: float, usage: Usage) -> None:
+    def observe_request(self, route: str, status: int, seconds: float) -> None:
         """Count an answer.
 
         Args:
             route: template of the route, never a path: each name is kept forever.
             status: of the answer.
             seconds: from the first line of the request to that of the answer.
-            encode_seconds: from the model's result to the finished body; counted, like `usage`, if a model took part.
-            usage: of the model.
         """
         numbers = self._numbers
         try:
@@ -148,16 +147,25 @@ class Metrics:
         place = self._durations[route]
         numbers[place + bisect_left(SECONDS, seconds)] += 1
         numbers[place + SECONDS_SUM] += seconds
-        if usage.answered:
-            queued, inferred, encoded = self._models.get(usage.label) or self._model(usage.label)
-            seconds = usage.queue_ms * 1e-3
-            numbers[queued + bisect_left(SECONDS, seconds)] += 1
-            numbers[queued + SECONDS_SUM] += seconds
-            seconds = usage.inference_ms * 1e-3
-            numbers[inferred + bisect_left(SECONDS, seconds)] += 1
-            numbers[inferred + SECONDS_SUM] += seconds
-            numbers[encoded + bisect_left(SECONDS, encode_seconds)] += 1
-            numbers[encoded + SECONDS_SUM] += encode_seconds
+
+    def observe_model(self, label: bytes, timings: Timings, encode_seconds: float) -> None:
+        """Count the part of a model in an answer.
+
+        Args:
+            label: of the model.
+            timings: of the request.
+            encode_seconds: from the model's result to the finished body.
+        """
+        numbers = self._numbers
+        queued, inferred, encoded = self._models.get(label) or self._model(label)
+        seconds = timings.queue_ms * 1e-3
+        numbers[queued + bisect_left(SECONDS, seconds)] += 1
+        numbers[queued + SECONDS_SUM] += seconds
+        seconds = timings.inference_ms * 1e-3
+        numbers[inferred + bisect_left(SECONDS, seconds)] += 1
+        numbers[inferred + SECONDS_SUM] += seconds
+        numbers[encoded + bisect_left(SECONDS, encode_seconds)] += 1
+        numbers[encoded + SECONDS_SUM] += encode_seconds
 
     def count_unread(self, status: int, *, begun: bool) -> None:
         """Count a refusal by the protocol.

@@ -16,16 +16,12 @@ from gramvec.errors import InputError
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
-    from requests import Session
 
 log = logging.getLogger("gramvec.server")
 
 GROUP = "opentelemetry_traces_exporter"
 # Protocols of OTLP -> names in that group; the first is the specification's own default.
 PROTOCOLS = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
-
-# Of a collector's answer, of which only the status matters.
-MOST_ANSWER_BYTES, MOST_ANSWER_SECONDS = 64 * 1024, 5.0
 
 
 def check_tracing() -> None:
@@ -89,45 +85,8 @@ def _provider() -> TracerProvider:
     resource = Resource.create({} if named else {"service.name": "gramvec"})
     made = TracerProvider(resource=resource, shutdown_on_exit=False)
     for exporter in _exporters():
-        made.add_span_processor(BatchSpanProcessor(_made(exporter)))
+        made.add_span_processor(BatchSpanProcessor(exporter()))
     return made
-
-
-def _made(exporter: type[SpanExporter]) -> SpanExporter:
-    """Return an exporter that the OTEL_ variables set up; the one over HTTP reads a bounded answer."""
-    if find_spec("opentelemetry.exporter.otlp.proto.http") is None:
-        return exporter()
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-
-    return OTLPSpanExporter(session=_bounded_session()) if exporter is OTLPSpanExporter else exporter()
-
-
-def _bounded_session() -> Session:
-    """Return a session that takes the first bytes of an answer, as they come, and waits a bounded time for them.
-
-    The exporter's own reads all of it, and decompresses it: a collector that answers endlessly takes all memory.
-    """
-    from requests import PreparedRequest, Response, Session
-    from requests.adapters import HTTPAdapter
-
-    class BoundedAdapter(HTTPAdapter):
-        def send(self, request: PreparedRequest, *args: Any, **options: Any) -> Response:
-            response = super().send(request, *args, **{**options, "stream": True})
-            end, data = time.monotonic() + MOST_ANSWER_SECONDS, b""
-            while len(data) < MOST_ANSWER_BYTES and time.monotonic() < end:
-                part = response.raw.read1(MOST_ANSWER_BYTES - len(data), decode_content=False)
-                if not part:
-                    break
-                data += part
-            else:
-                response.raw.close()
-            response._content = data  # `content` would read on
-            return response
-
-    session = Session()
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, BoundedAdapter())
-    return session
 
 
 def _exporters() -> list[type[SpanExporter]]:

@@ -1,0 +1,42 @@
+"""API keys of requests."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+
+from gramvec.server.errors import HttpError
+
+SCHEME = b"Bearer "
+
+
+class Auth:
+    """API keys, compared in constant time."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._known = [key.encode() for key in keys]
+
+    def check(self, authorization: bytes) -> None:
+        """Accept a request with this Authorization header (RFC 6750, section 2.1), empty if it has none.
+
+        Raises:
+            HttpError: 401 that says which part is missing or wrong.
+        """
+        # Every key is compared, in constant time, so that the time taken says nothing about any of them.
+        given = authorization[len(SCHEME) :].strip()
+        known = any([hmac.compare_digest(given, key) for key in self._known])
+        if known and authorization[: len(SCHEME)].title() == SCHEME:
+            return
+        raise HttpError(401, "unauthorized", _auth_problem(authorization), {"WWW-Authenticate": "Bearer"})
+
+
+def _auth_problem(authorization: bytes) -> str:
+    scheme, _, key = authorization.partition(b" ")
+    if not authorization:
+        return "an API key is needed; send it as 'Authorization: Bearer KEY'"
+    if scheme.title() != SCHEME.strip():
+        # The header is not repeated: it may hold a key.
+        return "the Authorization header does not begin with 'Bearer '; send the key as 'Authorization: Bearer KEY'"
+    if not key.strip():
+        return "the Authorization header ends after 'Bearer'; send the key as 'Authorization: Bearer KEY'"
+    return "the API key is wrong; send one that this service was started with"
