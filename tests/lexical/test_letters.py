@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
+from gramvec import native
 from gramvec.lexical import letters
-from gramvec.lexical.letters import EDGE, Collection, counted, letter_scores, tokens
+from gramvec.lexical.letters import EDGE, Collection, counted, letter_scores, tokens, word_ngrams
 from gramvec.text.folding import fold_letters
+from gramvec.text.scripts import UNSPACED, are_unspaced, is_unspaced
+
+
+def is_spaced(character: str) -> bool:
+    """True but for letters of scripts without spaces, by their names."""
+    name = unicodedata.name(character, "")
+    scripts = ("CJK UNIFIED", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO ", "KHMER", "MYANMAR", "BOPOMOFO")
+    return not name.startswith(scripts) or unicodedata.category(character)[0] not in "LM"
 
 
 def reference_tokens(text: str) -> list[str]:
-    """The n-grams of scikit-learn's char_wb, with another edge."""
-    found = []
-    for word in text.lower().split():
-        edged = f"{EDGE}{word}{EDGE}"
-        found += [edged[at : at + 4] for at in range(len(edged) - 3)] or [edged]
+    """The n-grams of scikit-learn's char_wb, with another edge; of scripts without spaces those of 1, 2 and 4."""
+    found: list[str] = []
+    plain = fold_letters(text)
+    letters = [one for at, one in enumerate(plain) if not _is_gap(plain, at)]
+    for spaced, run in groupby("".join(letters), lambda one: None if one.isspace() else not is_unspaced(one)):
+        word = "".join(run)
+        if spaced:
+            edged = f"{EDGE}{word}{EDGE}"
+            found += [edged[at : at + 4] for at in range(len(edged) - 3)] or [edged]
+        elif spaced is False:
+            found += [word[at : at + n] for at in range(len(word)) for n in (1, 2, 4) if at + n <= len(word)]
     return found
+
+
+def _is_gap(text: str, at: int) -> bool:
+    before, after = text[:at].rstrip(), text[at:].lstrip()
+    return text[at].isspace() and bool(before and after) and is_unspaced(before[-1]) and is_unspaced(after[0])
 
 
 def reference_scores(query: str, texts: Sequence[str]) -> list[float]:
@@ -44,11 +67,49 @@ def reference_scores(query: str, texts: Sequence[str]) -> list[float]:
     ]
 
 
-@given(st.text(st.characters(blacklist_categories=["Cs"]), max_size=60))
-def test_tokens_are_ngrams_within_words(text: str) -> None:
-    if text.isascii():
-        assert tokens(text).split(" ") == (reference_tokens(text) or [""])
-    assert counted(text).total() == len([one for one in tokens(text).split(" ") if one])
+MIXED = st.one_of(st.text("abé \u200b東京大カなー・한국ไทยລາວខ្មែမြ１②、 \n\U00020000"), st.text(max_size=60))
+
+
+@given(MIXED)
+def test_tokens_are_ngrams_within_words_and_runs(text: str) -> None:
+    assert tokens(text).split(" ") == (reference_tokens(text) or [""])
+    assert word_ngrams(fold_letters(text)) == tokens(text)
+    assert counted(text).total() == len(reference_tokens(text))
+
+
+def test_runs_of_scripts_without_spaces_by_hand() -> None:
+    assert tokens("東京大学").split(" ") == ["東", "東京", "東京大学", "京", "京大", "大", "大学", "学"]
+    assert tokens("東京 大学") == tokens("東京大学")
+    assert tokens("第3回 ABC大会").split(" ") == ["第", "\x1f3\x1f", "回", "\x1fabc", "abc\x1f", "大", "大会", "会"]
+    assert tokens("김 민수") == tokens("김민수")
+    assert set(tokens("민수").split(" ")) < set(tokens("김민수").split(" "))
+    assert tokens("\u200b") == tokens("™") == ""
+    assert counted("\u200b") == counted("™") == Counter()
+
+
+@pytest.mark.skipif(native.loops is None, reason="the loops in C were not built")
+def test_the_loops_know_the_same_ranges() -> None:
+    for first, last in UNSPACED:
+        for point in (first - 1, first, last, last + 1):
+            assert native.loops.word_ngrams(f"ab{chr(point)}東") == word_ngrams(f"ab{chr(point)}東"), hex(point)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("東京", "東京大学"), ("民수", "김民수"), ("민수", "김민수"), ("ไทย", "ประเทศไทย"), ("天気", "今日の天気")],
+)
+def test_a_part_of_a_run_is_found_whole(query: str, found: str) -> None:
+    scores = letter_scores(query, ["京都大学", found, "tokyo", "박지민", "การบ้าน", "天文気象台"])
+    assert scores.argmax() == 1
+
+
+def test_the_ranges_are_the_scripts_by_name() -> None:
+    """Every letter and mark of them that Unicode knows here, and no digit or punctuation."""
+    for point in range(0x110000):
+        if is_spaced(chr(point)) and is_unspaced(chr(point)):
+            assert unicodedata.category(chr(point)) in ("Cn", "So", "Nl", "Lm", "Lo", "Mn", "Mc"), hex(point)
+        assert is_spaced(chr(point)) or is_unspaced(chr(point)) or fold_letters(chr(point)) != chr(point), hex(point)
+    assert are_unspaced(np.array([0x4E00, 0x41, 0xE01, 0xE3A, 0xE3B])).tolist() == [True, False, True, True, False]
 
 
 def test_spellings_of_one_text_have_the_same_tokens() -> None:
@@ -76,8 +137,8 @@ def test_scores_of_nothing_and_of_another_collection() -> None:
 
 
 @given(
-    st.text("aab\u0434\U0001f600 .", max_size=20),
-    st.lists(st.text("aab\u0434\U0001f600 .", max_size=40), min_size=1, max_size=6),
+    st.text("aab\u0434\U0001f600東京한 .", max_size=20),
+    st.lists(st.text("aab\u0434\U0001f600東京한 .", max_size=40), min_size=1, max_size=6),
     st.integers(1, 50),
 )
 def test_scores_of_any_texts_are_bm25(query: str, texts: list[str], slab: int) -> None:

@@ -13,6 +13,7 @@ from gramvec.matching.nearest import scipy_sparse
 from gramvec.matching.scoring import NGRAM_POWER, NGRAM_SHARE, ORDERS, WORD_POWER, WORD_SHARE, words_of
 from gramvec.text.arrays import Floats, Int64s
 from gramvec.text.folding import fold_texts
+from gramvec.text.scripts import close_gaps
 
 # Texts by which features are weighted; of more, as many at equal distances.
 WEIGHED_TEXTS = 100_000
@@ -51,7 +52,7 @@ class Features:
     """N-grams and words of texts as vectors of length 1, weighted by how many of some texts have them."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        sample = fold_texts(texts[:: max(1, -(-len(texts) // WEIGHED_TEXTS))])
+        sample = [*map(close_gaps, fold_texts(texts[:: max(1, -(-len(texts) // WEIGHED_TEXTS))]))]
         # How many texts have each feature; of that number, the inverse document frequency.
         self._held = [held_by(sample, ORDERS)[0], held_by([words_of(text) for text in sample], (), words=True)[0]]
         self._idf = np.log((1 + len(sample)) / (1 + np.arange(len(sample) + 1))) + 1
@@ -59,7 +60,7 @@ class Features:
 
     def rows(self, texts: Sequence[str]) -> FeatureRows:
         """Return the vectors of texts. A text of white space has no features."""
-        texts = fold_texts(texts)
+        texts = [*map(close_gaps, fold_texts(texts))]
         parts = []
         for given, orders, held, power, share in (
             (texts, ORDERS, self._held[0], NGRAM_POWER, NGRAM_SHARE),

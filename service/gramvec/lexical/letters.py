@@ -1,8 +1,9 @@
-"""Character 4-grams within words: the tokens of an index, and BM25 over them (Robertson and Zaragoza 2009).
+"""N-grams of characters: the tokens of an index, and BM25 over them (Robertson and Zaragoza 2009).
 
 A text is read as its letters fold (gramvec.text.folding), so that "cafe" finds "Café". A word is cut with one edge on
-each side, as scikit-learn's `char_wb` does; a word that is shorter than an n-gram is one token. The edge is a control
-character that Python counts as white space, so that no word contains it.
+each side into n-grams of 4, as scikit-learn's `char_wb` does; a word that is shorter is one token. The edge is a
+control character that Python counts as white space, so that no word contains it. A run of a script without spaces
+(gramvec.text.scripts) has no edges, and n-grams of 1, 2 and 4 characters: so 東京 finds 東京大学.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from gramvec.lexical.hashing import ngram_hashes
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.native import loops
 from gramvec.text.folding import fold_letters
+from gramvec.text.scripts import UNSPACED, are_unspaced, close_gaps, is_unspaced, words_and_runs
 
 ORDER, TRIGRAM = 4, 3
+# Of a run of a script without spaces.
+ORDERS_UNSPACED = (1, 2, ORDER)
 EDGE = "\x1f"
 K1, B = 1.2, 0.75
 # Letters weigh 1 / 1.1 beside the cosine (benchmarks/search.py).
@@ -36,21 +40,25 @@ MOST_LOOKED_UP, MOST_SEARCHED = 4_096, 256
 def tokens(text: str) -> str:
     """Return the n-grams of a text with spaces between."""
     folded = fold_letters(text)
-    return str(loops.word_ngrams(folded)) if loops is not None else word_ngrams(folded)
+    return str(loops.word_ngrams(close_gaps(folded))) if loops is not None else word_ngrams(folded)
 
 
 def word_ngrams(text: str) -> str:
-    """Return the n-grams of the words of a folded text, with spaces between."""
-    return " ".join(
-        edged[at : at + ORDER]
-        for edged in (f"{EDGE}{word}{EDGE}" for word in text.split())
-        for at in range(max(len(edged) - ORDER, 0) + 1)
-    )
+    """Return the n-grams of the words and runs of a folded text, with spaces between."""
+    found: list[str] = []
+    for one in words_and_runs(text):
+        if is_unspaced(one[0]):
+            found += (one[at : at + n] for at in range(len(one)) for n in ORDERS_UNSPACED if at + n <= len(one))
+        else:
+            edged = f"{EDGE}{one}{EDGE}"
+            found += (edged[at : at + ORDER] for at in range(max(len(edged) - ORDER, 0) + 1))
+    return " ".join(found)
 
 
 def counted(text: str) -> Counter[str]:
     """Return how often each n-gram occurs in a text."""
-    return Counter(tokens(text).split(" ")) if not text.isspace() and text else Counter()
+    found = tokens(text)
+    return Counter(found.split(" ")) if found else Counter()
 
 
 def idf(holding: NDArray[np.float64], total: float) -> NDArray[np.float64]:
@@ -111,16 +119,21 @@ def letter_scores(
 def shipped_shares(names: Sequence[str], sketch: LexicalSketch) -> NDArray[np.float64] | None:
     """Return which share of the texts behind a sketch's weights holds each n-gram, at most.
 
-    The weights are of n-grams of 3 characters: an n-gram of 4 is as common as the rarer of the two in it.
+    The weights are of n-grams of 3 characters: an n-gram of 4 is as common as the rarer of the two in it, and of a
+    shorter one nothing is known.
 
     Returns:
         float64[n] from 0 to 1; None where the sketch has no n-grams of 3 characters.
     """
     if TRIGRAM not in sketch.orders:
         return None
-    points = [[ord(" ") if one == EDGE else ord(one) for one in name[:TRIGRAM] + name[-TRIGRAM:]] for name in names]
+    known = np.array([len(name) >= TRIGRAM for name in names])
+    points = [
+        [ord(" ") if one == EDGE else ord(one) for one in (name[:TRIGRAM] + name[-TRIGRAM:]).rjust(2 * TRIGRAM, EDGE)]
+        for name in names
+    ]
     letters = sketch.letter(np.array(points, np.uint32)).reshape(-1, TRIGRAM)
-    return np.asarray(sketch.weights.shares(ngram_hashes(letters)).reshape(-1, 2).min(axis=1))
+    return np.where(known, sketch.weights.shares(ngram_hashes(letters)).reshape(-1, 2).min(axis=1), 0.0)
 
 
 class SharedNgrams(NamedTuple):
@@ -151,22 +164,40 @@ def _shared(names: Sequence[str], texts: Sequence[str]) -> SharedNgrams:
         starts = np.cumsum([0, *map(len, edged[:-1])])
         # Of a word of one character the n-gram is shorter: more edges at the end make place for the last one.
         read = np.frombuffer(("".join(edged) + 2 * EDGE).encode("utf-32-le", "surrogatepass"), np.uint32)
-        windows = sliding_window_view(read, ORDER).copy()
-        is_edge = windows == ord(EDGE)
-        short = is_edge[:, 0] & is_edge[:, 2]
-        windows[short, 3] = 0
-        within = ~is_edge[:, 1] & (short | ~is_edge[:, 2])
-        lengths.append(np.add.reduceat(within, starts, dtype=np.int64))
-        hashed = ngram_hashes(windows)
-        near = np.flatnonzero(within & maybe[hashed >> np.uint64(48)])
-        at = np.minimum(np.searchsorted(hashes, hashed[near]), len(hashes) - 1)
-        equal = hashes[at] == hashed[near]
-        rows = first + np.searchsorted(starts, near[equal], "right") - 1
-        found = np.unique(rows * len(names) + order[at[equal]], return_counts=True)
+        length = np.zeros(len(edged), np.int64)
+        slab: list[NDArray[np.int64]] = []
+        for windows, within in _windows(read):
+            length += np.add.reduceat(within, starts, dtype=np.int64)
+            hashed = ngram_hashes(windows)
+            near = np.flatnonzero(within & maybe[hashed >> np.uint64(48)])
+            at = np.minimum(np.searchsorted(hashes, hashed[near]), len(hashes) - 1)
+            equal = hashes[at] == hashed[near]
+            rows = first + np.searchsorted(starts, near[equal], "right") - 1
+            slab.append(rows * len(names) + order[at[equal]])
+        found = np.unique(np.concatenate(slab), return_counts=True)
+        lengths.append(length)
         keys.append(found[0])
         counts.append(found[1])
     rows, columns = np.divmod(np.concatenate(keys), len(names))
     return SharedNgrams(np.concatenate(lengths), rows, columns, np.concatenate(counts))
+
+
+def _windows(read: NDArray[np.uint32]) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.bool_]]]:
+    """Yield the n-grams that begin at each character, uint32[m, 4] with zeros after short ones, and which ones are."""
+    windows = sliding_window_view(read, ORDER).copy()
+    is_edge = windows == ord(EDGE)
+    short = is_edge[:, 0] & is_edge[:, 2]
+    windows[short, 3] = 0
+    within = ~is_edge[:, 1] & (short | ~is_edge[:, 2])
+    if read.max(initial=0) < UNSPACED[0][0]:
+        yield windows, within
+        return
+    unspaced = are_unspaced(windows)
+    # Of a run there are no n-grams with an edge, and others.
+    yield windows, within & (unspaced[:, :1] == unspaced).all(axis=1)
+    for n in ORDERS_UNSPACED[-2::-1]:
+        windows[:, n:] = 0
+        yield windows, np.asarray(unspaced[:, :n].all(axis=1))
 
 
 def _slabs(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -174,7 +205,7 @@ def _slabs(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     edged: list[str] = []
     held = 0
     for row, text in enumerate(texts):
-        edged.append(f"{EDGE}{EDGE.join(fold_letters(text).split())}{EDGE}")
+        edged.append(f"{EDGE}{EDGE.join(words_and_runs(fold_letters(text)))}{EDGE}")
         held += len(edged[-1])
         if held > SLAB_CHARACTERS or row == len(texts) - 1:
             yield row + 1 - len(edged), edged

@@ -23,6 +23,7 @@ from gramvec.matching.scoring import (
     with_lead,
 )
 from gramvec.text.folding import fold_texts
+from gramvec.text.scripts import close_gaps
 
 # The nearest rows of each left one that are scored, and among which one_to_one chooses.
 DEPTH = 10
@@ -172,7 +173,10 @@ def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTa
 def folded_field(field: Field) -> Field:
     """Return a column as its letters are compared, cut where only the folded text is longer than MAX_CHARACTERS."""
     left, right = (
-        [fold[: max(MAX_CHARACTERS, len(text))] for text, fold in zip(texts, fold_texts(texts), strict=True)]
+        [
+            close_gaps(fold)[: max(MAX_CHARACTERS, len(text))]
+            for text, fold in zip(texts, fold_texts(texts), strict=True)
+        ]
         for texts in field[:2]
     )
     return Field(left, right, field.weight)

@@ -129,7 +129,7 @@ def unit(rows: Array, units: Array, /) -> None:
     """Fill units with the rows, float32[n, d], at length 1; a zero row stays zero."""
 
 def word_ngrams(text: str, /) -> str:
-    """Return the n-grams of 4 characters of the words of a text, with spaces between; see gramvec.lexical.letters.
+    """Return the n-grams of the words and runs of a text, with spaces between; see gramvec.lexical.letters.
 
     Raises OverflowError for a text of more than 2^28 characters.
     """

@@ -4,6 +4,23 @@
 
 enum { NGRAM = 4, WORD_EDGE = 0x1f }; /* as in lexical/letters.py */
 
+/* First and last characters of scripts without spaces between words, as in text/scripts.py. */
+static const uint32_t unspaced[][2] = {
+    {0xE01, 0xE3A}, {0xE40, 0xE4E}, {0xE81, 0xECE}, {0xEDC, 0xEDF}, {0x1000, 0x103F}, {0x1050, 0x108F},
+    {0x109A, 0x109D}, {0x1100, 0x11FF}, {0x1780, 0x17D3}, {0x17D7, 0x17D7}, {0x17DC, 0x17DD}, {0x2E80, 0x2FD5},
+    {0x3005, 0x3007}, {0x3021, 0x302F}, {0x3031, 0x3035}, {0x3038, 0x303C}, {0x3041, 0x309A}, {0x309D, 0x309F},
+    {0x30A1, 0x30FA}, {0x30FC, 0x318E}, {0x31A0, 0x31BF}, {0x31F0, 0x31FF}, {0x3400, 0x4DBF}, {0x4E00, 0x9FFF},
+    {0xA960, 0xA97C}, {0xA9E0, 0xA9EF}, {0xA9FA, 0xA9FE}, {0xAA60, 0xAA76}, {0xAA7A, 0xAA7F}, {0xAC00, 0xD7A3},
+    {0xD7B0, 0xD7FB}, {0xF900, 0xFAFF}, {0x1AFF0, 0x1B16F}, {0x20000, 0x323AF},
+};
+
+static int is_unspaced(uint32_t point) {
+    if (point < 0xE01) return 0;
+    for (size_t k = 0; k < sizeof unspaced / sizeof *unspaced && unspaced[k][0] <= point; k++)
+        if (point <= unspaced[k][1]) return 1;
+    return 0;
+}
+
 /* Write the n-grams of words with spaces between, at `to` unless that is NULL; return the characters of all. */
 #define NGRAMS_OF(TYPE)                                                                        \
     static Py_ssize_t ngrams_of_##TYPE(const TYPE *text, Py_ssize_t length, TYPE *to) {        \
@@ -12,7 +29,18 @@ enum { NGRAM = 4, WORD_EDGE = 0x1f }; /* as in lexical/letters.py */
             while (i < length && Py_UNICODE_ISSPACE(text[i])) i++;                             \
             if (i == length) return size;                                                      \
             Py_ssize_t first = i;                                                              \
-            while (i < length && !Py_UNICODE_ISSPACE(text[i])) i++;                            \
+            int is_run = is_unspaced(text[i]);                                                 \
+            while (i < length && !Py_UNICODE_ISSPACE(text[i]) && is_unspaced(text[i]) == is_run) i++; \
+            for (Py_ssize_t at = first; is_run && at < i; at++)                                \
+                for (Py_ssize_t width = 1; width <= NGRAM && at + width <= i; width *= 2) {    \
+                    if (to) {                                                                  \
+                        TYPE *out = to + size;                                                 \
+                        if (size > 0) *out++ = ' ';                                            \
+                        for (Py_ssize_t w = 0; w < width; w++) *out++ = text[at + w];          \
+                    }                                                                          \
+                    size += (size > 0) + width;                                                \
+                }                                                                              \
+            if (is_run) continue;                                                              \
             Py_ssize_t letters = i - first, ngrams = letters > 2 ? letters - 1 : 1;            \
             Py_ssize_t width = letters > 2 ? NGRAM : letters + 2;                              \
             if (to) {                                                                          \
