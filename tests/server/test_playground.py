@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from selenium.webdriver import ActionChains, Chrome, Keys
+from test_predicting import saved
 
 import gramvec
 from browser_support import chromium
@@ -322,8 +323,29 @@ def test_a_served_index_is_searched_and_what_matched_is_marked(
         page.wait(lambda: page.text("hits") == "")
 
 
-def test_without_an_index_there_is_no_search(page: Page) -> None:
+def test_texts_are_labeled_where_a_head_is_served(browser: Chrome, small: gramvec.Embedder, tmp_path: Path) -> None:
+    words = ["card lost", "parcel late", MARKUP]
+    saved(tmp_path / "x.head", small, labels=tuple(words))
+    with running(Settings.model_validate({"head": (f"intents={tmp_path / 'x.head'}",)}), small) as server:
+        page = Page(browser, server.url)
+        tab = browser.find_element("id", "tab-labels")
+        page.wait(tab.is_displayed)
+        tab.click()
+        page.write("unlabeled", "card lost\n\nparcel late " + "so very " * 60 + "\n" + MARKUP)
+        rows = "return [...document.querySelectorAll('#labeled tbody tr')].map((one) => one.children[1].textContent)"
+        page.wait(lambda: len(page.script(rows)) == 3)
+        assert page.script(rows)[0].startswith("card lost")
+        assert "text" in page.text("labels-note")
+        assert page.script("return document.images.length") == 0
+        folded = page.script("return [...document.querySelectorAll('#labeled details')].map((one) => one.open)")
+        assert folded == [False]
+        page.write("unlabeled", "")
+        page.wait(lambda: not browser.find_element("id", "labeled").is_displayed())
+
+
+def test_without_an_index_there_is_no_search_and_without_a_head_no_labels(page: Page) -> None:
     assert not page.browser.find_element("id", "tab-search").is_displayed()
+    assert not page.browser.find_element("id", "tab-labels").is_displayed()
 
 
 def test_tabs_are_chosen_by_arrows(page: Page) -> None:
