@@ -56,15 +56,14 @@ def test_latin_1_is_named_and_read_when_said(tmp_path: Path) -> None:
     assert read_columns(path, ["text"], format=FileFormat("csv", None, "latin-1")).values == {"text": ["café"]}
     lines = file(tmp_path, "a.jsonl", '{"text": "café"}\n'.encode("latin-1"))
     assert read_columns(lines, ["text"], format=FileFormat("jsonl", None, "cp1252")).values == {"text": ["café"]}
-    for wrong in ("utf-16", "klingon", "utf-7", "rot13", "hex", "x\0"):
+    for wrong in ("utf-32", "klingon", "utf-7", "rot13", "hex", "x\0"):
         with pytest.raises(InputError, match="unknown or not a superset of ASCII"):
             FileFormat("csv", None, wrong)
 
 
 def test_excel_files(tmp_path: Path) -> None:
     assert read_columns(file(tmp_path, "a.csv", "\ufefftext;n\r\na;1\r\n"), ["text"]).values == {"text": ["a"]}
-    with pytest.raises(InputError, match="is UTF-16; save it as UTF-8"):
-        read_columns(file(tmp_path, "b.csv", "text\na\n".encode("utf-16")), ["text"])
+    assert read_columns(file(tmp_path, "b.csv", "text\nä\n".encode("utf-16")), ["text"]).values == {"text": ["ä"]}
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl", "b.csv.gz", "b.txt.gz"])
@@ -96,8 +95,8 @@ def test_the_command_takes_delimiter_and_encoding(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", "n;text\n1;café\n".encode("cp1252"))
     done = gramvec_command("embed", path, "--encoding", "cp1252", "--delimiter", ";", "--dimensions", "2")
     assert json.loads(done.stdout)["text"] == "café", done.stderr
-    done = gramvec_command("embed", path, "--encoding", "utf-16")
-    assert done.stderr.startswith(b"Error: encoding: utf-16 is unknown or not a superset"), done.stderr
+    done = gramvec_command("embed", path, "--encoding", "utf-32")
+    assert done.stderr.startswith(b"Error: encoding: utf-32 is unknown or not a superset"), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -139,12 +139,13 @@ class EmbeddedBlock(NamedTuple):
 
 
 class BlockPart(NamedTuple):
-    """Bytes to append for a block, its number of rows, the bad ones, and where the next block begins."""
+    """Bytes to append for a block, its number of rows, the bad ones, where the next block begins, and blank lines."""
 
     data: bytes
     rows: int
     bad: list[tuple[int, str]]
     position: Position
+    blank: int = 0
 
 
 @dataclass
@@ -183,7 +184,7 @@ class Work:
         """Embed and encode a block."""
         found = self.embedded(block)
         data = form.encode(block, found.vectors, found.missing)
-        return BlockPart(data, len(block.texts), found.bad, block.position)
+        return BlockPart(data, len(block.texts), found.bad, block.position, block.blank)
 
 
 def pieces(reader: Reader, form: Writes, work: Work, threads: int, start: Position = START) -> Iterator[BlockPart]:
@@ -322,12 +323,14 @@ def _streamed(reader: Reader, run: Run, output: Path, watch: Watcher | None) -> 
             _count(progress, piece)
             if watch:
                 watch(reader, progress.rows)
+        progress.bad.notes = reader.notes
     return Done(progress.rows, 0, progress.bad, reader.unit)
 
 
 def _count(progress: Progress, piece: BlockPart) -> None:
     progress.rows += piece.rows
     progress.position = piece.position
+    progress.bad.blank += piece.blank
     for number, why in piece.bad:
         progress.bad.add(number, why)
 
@@ -345,6 +348,7 @@ def _staged(reader: Reader, run: Run, stage: Stage, form: Writes, *, resume: boo
                 stage.checkpoint_if_due()
             if watch:
                 watch(reader, progress.rows)
+        progress.bad.notes = reader.notes
         stage.finish(form, progress.rows)
     except KeyboardInterrupt as error:
         raise Interrupted(f"stopped; {_left_over(stage, keep=True)}") from error

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from gramvec.errors import InputError, quoted
 from gramvec.tables.inputs import FileFormat, Source
 
 BLOCK_ROWS = 2048
@@ -34,6 +35,7 @@ class Block:
         bad: why a row is bad, by its index in the block.
         records: the columns of each row by name, {} for a bad row; None unless they were asked for.
         raw: the bytes of each row as they are in the file (text forms only).
+        blank: how many blank lines were skipped.
         batch: the rows of a Parquet file as a pyarrow.RecordBatch.
     """
 
@@ -43,6 +45,7 @@ class Block:
     bad: dict[int, str] = field(default_factory=dict)
     records: Records | None = None
     raw: list[bytes] = field(default_factory=list)
+    blank: int = 0
     batch: Any = None
 
     def refuse(self, why: str) -> None:
@@ -57,7 +60,8 @@ class Reader(Protocol):
     """Input that is read block by block.
 
     unit: what row numbers count, "line" or "row". column: of the texts, None where every row is good that can be
-    parsed. total: the value of `done` at the end, in `total_unit`, None if unknown.
+    parsed. total: the value of `done` at the end, in `total_unit`, None if unknown. notes: what a user should know of
+    the header.
     """
 
     source: Source
@@ -66,6 +70,7 @@ class Reader(Protocol):
     column: str | None
     total: int | None
     total_unit: str
+    notes: list[str]
 
     @property
     def done(self) -> int:
@@ -81,16 +86,26 @@ class Reader(Protocol):
         """Yield the blocks from a block's position on; the same ones whether or not reading began there."""
         ...
 
+    def check_column(self, name: str) -> None:
+        """Raise InputError for a column that the header names twice, or does not name at all."""
+        ...
 
-MOST_REASONS = 20
-MOST_RANGES = 1_000
+
+MAX_REASONS = 20
+MAX_RANGES = 1_000
 
 
 class BadLines:
-    """Count of bad rows in bounded memory: the reasons of the first 20, and at most 1,000 ranges of other numbers."""
+    """Account of what was not read as it stands, in bounded memory.
+
+    Bad rows are counted, with the reasons of the first 20 and at most 1,000 ranges of other numbers; blank lines that
+    were skipped are counted; notes are about the header.
+    """
 
     def __init__(self) -> None:
         self.count = 0
+        self.blank = 0
+        self.notes: list[str] = []
         self.reasons: list[tuple[int, str]] = []
         self.ranges: list[list[int]] = []
         self.unnamed = 0
@@ -98,23 +113,26 @@ class BadLines:
     def add(self, number: int, why: str) -> None:
         """Count a row. Numbers must ascend."""
         self.count += 1
-        if len(self.reasons) < MOST_REASONS:
+        if len(self.reasons) < MAX_REASONS:
             self.reasons.append((number, why))
         elif self.ranges and self.ranges[-1][1] == number - 1:
             self.ranges[-1][1] = number
-        elif len(self.ranges) < MOST_RANGES:
+        elif len(self.ranges) < MAX_RANGES:
             self.ranges.append([number, number])
         else:
             self.unnamed += 1
 
     def report(self, rows: int, unit: str, outcome: str = "could not be embedded and have no vector") -> Iterator[str]:
-        """Yield sentences about the bad rows, if there are any.
+        """Yield sentences about the header, the blank lines and the bad rows, if there are any.
 
         Args:
             rows: how many rows were read.
             unit: "line" or "row", what the numbers count.
             outcome: what became of the bad rows.
         """
+        yield from self.notes
+        if self.blank:
+            yield f"{self.blank:,} blank {unit}{' was' if self.blank == 1 else 's were'} skipped"
         if not self.count:
             return
         yield f"{self.count:,} of {rows:,} {outcome}:"
@@ -133,3 +151,84 @@ class BadLines:
         made = cls()
         vars(made).update(value, reasons=[(int(number), str(why)) for number, why in value["reasons"]])
         return made
+
+
+MAX_NAMED = 20
+
+
+def named(names: Iterable[str]) -> str:
+    """Return columns for a message: the first 20, in their order and their own letters."""
+    found = list(names)
+    more = f" and {len(found) - MAX_NAMED:,} more" if len(found) > MAX_NAMED else ""
+    return (", ".join(shown(name) for name in found[:MAX_NAMED]) or "none") + more
+
+
+def shown(name: str) -> str:
+    """Return a column's name for a message: as it is if it can be printed, quoted if it is empty or longer than 40."""
+    return name if name.strip() and len(name) <= 40 and name.isprintable() else f"'{quoted(name)}'"
+
+
+class ColumnNames:
+    """Columns of a header, each with a name of its own: of two with one name the later has a number, as in "size_2".
+
+    Args:
+        given: the names as the header has them.
+
+    Attributes:
+        names: all different; an empty one is "column_3" in the third place.
+        notes: a sentence about each name that is empty, or there several times.
+    """
+
+    def __init__(self, given: Sequence[str]) -> None:
+        self.names: list[str] = []
+        self._places: dict[str, list[int]] = {}
+        taken = set(given)
+        for place, name in enumerate(given, start=1):
+            own = name
+            if name in self._places or not name:
+                number = place if not name else len(self._places[name]) + 1
+                own = f"{name or 'column'}_{number}"
+                while own in taken:
+                    own += "_"
+            taken.add(own)
+            self.names.append(own)
+            self._places.setdefault(name, []).append(place)
+        several = {name: places for name, places in self._places.items() if len(places) > 1 or not name}
+        self.notes = [self._said(name, places) for name, places in list(several.items())[:MAX_NAMED]]
+
+    def _said(self, name: str, places: Sequence[int]) -> str:
+        if not name:
+            them = ", ".join(self.names[place - 1] for place in places[:MAX_NAMED])
+            return f"the header has no name for {_numbered(places)}; called here {them}"
+        them = ", ".join(shown(self.names[place - 1]) for place in places[1 : 1 + MAX_NAMED])
+        return f"the header names {shown(name)} {len(places)} times, {_numbered(places)}; called here the later {them}"
+
+    def check(self, name: str, where: str, remedy: str = "choose one with --column") -> None:
+        """Raise InputError if the header does not name this column, or names it several times."""
+        if len(self._places.get(name, ())) > 1:
+            raise InputError(
+                f"{where}: names the column {shown(name)} {len(self._places[name])} times"
+                f" ({_numbered(self._places[name])}); rename one of them in the header"
+            )
+        if name not in self.names:
+            raise InputError(f"{where}: has no column {name!r}; it has {named(self.names)}: {remedy}")
+
+
+def _numbered(places: Sequence[int]) -> str:
+    several = ", ".join(map(str, places[:MAX_NAMED])) + (" and others" if len(places) > MAX_NAMED else "")
+    return f"column{'s' if len(places) > 1 else ''} {several}"
+
+
+MISSING = object()
+
+
+def value_at(record: dict[str, Any], column: str) -> Any:
+    """Return the value of a column, or of a path of names with dots into objects; MISSING where it is not there."""
+    if column in record:
+        return record[column]
+    found: Any = record
+    for name in column.split("."):
+        if not isinstance(found, dict) or name not in found:
+            return MISSING
+        found = found[name]
+    return found

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from gramvec.errors import InputError, quoted
-from gramvec.tables.batches import BadLines, Block, Reader
+from gramvec.errors import InputError
+from gramvec.tables.batches import MISSING, BadLines, Block, Reader, named, value_at
+from gramvec.tables.decoding import UTF_8_MARK
 from gramvec.tables.inputs import FileFormat, Form, Source, form_of
-from gramvec.tables.readers import BOM, open_reader
+from gramvec.tables.readers import LineReader, open_reader
 from gramvec.tables.writers import records_of
 
 OnError = Literal["stop", "skip"]
 
 MOST_ROWS = 1_000_000
-MOST_NAMED = 20
 
 
 class TableRow(NamedTuple):
@@ -65,6 +65,8 @@ class TableRows:
             self._split = [] if header else list(positional)
             form = "txt" if self._split else "tsv" if given.form == "txt" and positional else given.form
             self.reader = open_reader(self.source, replace(given, form=form), None, keep=True)
+            if isinstance(self.reader, LineReader) and self._split:
+                self.reader.skips_blank = True
             self.names = self._split or (["text"] if form == "txt" else self.reader.names)
         except BaseException:
             self.source.close()
@@ -73,8 +75,10 @@ class TableRows:
 
     def _names_one(self, given: FileFormat, positional: Sequence[str]) -> bool:
         """Return True if the first line names a column; do not consume the line."""
-        first = self.source.peek().removeprefix(BOM).split(b"\n", 1)[0].decode(given.encoding, "replace")
-        return any(name.strip().casefold() in positional for name in first.split("\t"))
+        encoding = self.source.translate(given.encoding)
+        lines = self.source.peek().removeprefix(UTF_8_MARK).split(b"\n")
+        first = next(filter(bytes.strip, lines), b"").decode(encoding, "replace")
+        return any(name.strip().strip('"').casefold() in positional for name in first.split("\t"))
 
     def __enter__(self) -> TableRows:
         return self
@@ -149,15 +153,20 @@ def read_columns(
         table = Columns(rows.name, rows.unit, {name: [] for name in wanted})
         table.found.update(dict.fromkeys(rows.names or ()))
         if rows.names:
-            _check_named(table, columns, options)
+            _check_named(table, columns, options, rows.reader)
+        table.bad.notes = rows.reader.notes
         for block in rows.blocks():
+            table.bad.blank += block.blank
             for at, (number, record) in enumerate(zip(block.numbers, records_of(block), strict=True)):
                 why = block.bad.get(at) or (_unfilled(record, columns) if filled else None)
                 if why is None:
                     table.found.update(dict.fromkeys(record))
                     table.numbers.append(number)
                     for name, values in table.values.items():
-                        values.append(text_of(record.get(name)))
+                        found = value_at(record, name)
+                        if found is not MISSING:
+                            table.found.setdefault(name)
+                        values.append(text_of(found))
                 elif on_error == "stop":
                     raise InputError(f"{rows.name}: {rows.unit} {number}: {why}")
                 else:
@@ -166,25 +175,34 @@ def read_columns(
                 raise InputError(f"{rows.name}: has more than {most:,} rows; give it in parts")
             watch(rows.reader, len(table.numbers))
     if table.numbers:
-        _check_named(table, columns, options)
+        _check_named(table, columns, options, None)
     return table
 
 
 def text_of(value: Any) -> str:
-    """Return a column's value as text; "" for None."""
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    """Return a column's value as text; "" for None, and for MISSING."""
+    return value if isinstance(value, str) else "" if value is None or value is MISSING else str(value)
 
 
 def _unfilled(record: dict[str, Any], columns: Sequence[str]) -> str | None:
-    return next((f"no {name!r}" for name in columns if not text_of(record.get(name)).strip()), None)
+    return next((f"no {name!r}" for name in columns if not text_of(value_at(record, name)).strip()), None)
 
 
-def _check_named(table: Columns, columns: Sequence[str], options: dict[str, str] | None) -> None:
+def _check_named(
+    table: Columns, columns: Sequence[str], options: dict[str, str] | None, reader: Reader | None
+) -> None:  # fmt: skip
     for name in columns:
+        if reader is not None and (name in table.found or "." in name):
+            try:
+                reader.check_column(name)
+                continue
+            except InputError:
+                if name in table.found:
+                    raise
         if name not in table.found:
-            there = ", ".join(map(quoted, sorted(table.found)[:MOST_NAMED])) or "none"
             option = (options or {}).get(name, "--column")
             separated = ", or say what separates them with --delimiter" if len(table.found) == 1 else ""
             raise InputError(
-                f"{table.name}: has no column {name!r}; it has {there}: choose one with {option}{separated}"
+                f"{table.name}: has no column {name!r}; it has {named(table.found)}: choose one with {option}"
+                f"{separated}"
             )

@@ -17,18 +17,31 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
 from gramvec.errors import InputError, quoted
+from gramvec.tables.decoding import (
+    UTF_8_MARK,
+    UTF_16,
+    UTF_16_MARKS,
+    Translate,
+    ends_lines_with_cr,
+    from_utf_16,
+    translated,
+    what_it_is,
+    with_line_feeds,
+)
 
-Form = Literal["txt", "jsonl", "csv", "tsv", "parquet"]
+Form = Literal["txt", "jsonl", "json", "csv", "tsv", "parquet", "xlsx", "ods"]
 
 FORMS = get_args(Form)
 STDIN = Path("-")
 COMPRESSED = (".gz", ".zst")
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 UTF_8 = "utf-8"
 # The longest line, so that memory is bounded for a file without any line feed.
 MAX_LINE_BYTES = 16 << 20
 SKIP_BYTES = 1 << 20
+# How far a file is looked at to tell what it is.
+HEAD_BYTES = 1 << 16
+ALIASES: dict[str, Form] = {"ndjson": "jsonl", "pq": "parquet", "text": "txt", "tab": "tsv", "": "txt"}
 _DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -39,7 +52,8 @@ class FileFormat:
     Args:
         form: its kind.
         delimiter: what separates the columns of CSV; None recognizes a comma, semicolon, tab or pipe by the header.
-        encoding: of text, any codec of Python in which ASCII characters are their own bytes.
+        encoding: of text: utf-16, or any codec of Python in which ASCII characters are their own bytes.
+        sheet: of a spreadsheet; None for its first.
 
     Raises:
         InputError: the delimiter or the encoding cannot be used.
@@ -48,6 +62,7 @@ class FileFormat:
     form: Form
     delimiter: str | None = None
     encoding: str = UTF_8
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         delimiter = _DELIMITERS.get(self.delimiter or "", self.delimiter)
@@ -60,29 +75,41 @@ class FileFormat:
 
 
 def codec_name(encoding: str) -> str:
-    """Return Python's name of an encoding. Raises InputError for one that is unknown, or not a superset of ASCII."""
+    """Return Python's name of an encoding.
+
+    Raises InputError for one that is unknown, or neither UTF-16 nor a superset of ASCII.
+    """
     ascii_characters = "".join(map(chr, range(128)))
     try:
-        usable = ascii_characters.encode(encoding) == ascii_characters.encode("ascii")
         name = codecs.lookup(encoding).name
+        usable = name in UTF_16 or ascii_characters.encode(encoding) == ascii_characters.encode("ascii")
     except (LookupError, ValueError, TypeError):
         usable, name = False, ""
     if not usable or name == "utf-7":
         raise InputError(
             f"encoding: {quoted(encoding)} is unknown or not a superset of ASCII; "
-            "give utf-8, cp1252 or latin-1, or convert the file to UTF-8"
+            "give utf-8, utf-16, cp1252 or latin-1, or convert the file to UTF-8"
         )
     return UTF_8 if name == "ascii" else name
 
 
-def form_of(path: Path) -> Form:
-    """Return the form that a file's ending names, also before .gz or .zst; "txt" for any other ending."""
+def form_of(path: Path, option: str = "--input-format") -> Form:
+    """Return the form that a file's ending names, also before .gz or .zst; "txt" without an ending.
+
+    Raises InputError, which names the option that says the form, for an ending that no reader has.
+    """
     name = path.name.lower()
     for ending in COMPRESSED:
         name = name.removesuffix(ending)
-    ending = name.rpartition(".")[2]
-    aliases: dict[str, Form] = {"ndjson": "jsonl", "pq": "parquet"}
-    return next((form for form in FORMS if form == ending), aliases.get(ending, "txt"))
+    ending = Path(name).suffix.removeprefix(".")
+    found = next((form for form in FORMS if form == ending), ALIASES.get(ending))
+    if found is None:
+        known = ", ".join(f".{form}" for form in FORMS)
+        raise InputError(
+            f"{path}: nothing is read as .{ending}; rename it to what it is ({known}), or give {option}, such as"
+            f" {option} txt"
+        )
+    return found
 
 
 class Source:
@@ -112,6 +139,34 @@ class Source:
             self.stream = zstd_stream(self._raw)
         else:
             self.stream = self._raw
+        self.is_translated = False
+
+    def translate(self, encoding: str) -> str:
+        """Make an unread stream one of UTF-8 with line feeds where it is not; return the encoding that it has then.
+
+        Raises InputError for bytes that are no text at all.
+        """
+        head = self.peek()
+        if head.startswith(UTF_8_MARK):
+            encoding = UTF_8
+        elif head.startswith(UTF_16_MARKS) and encoding not in UTF_16:
+            encoding = "utf-16"
+        elif encoding not in UTF_16 and (said := what_it_is(head)) is not None:
+            raise InputError(f"{self.name}: {said}")
+        if encoding in UTF_16:
+            self._translated(from_utf_16(encoding, self.name))
+            encoding, head = UTF_8, self.peek()
+        if self.is_file and ends_lines_with_cr(head):
+            self._translated(with_line_feeds)
+        return encoding
+
+    def _translated(self, by: Translate) -> None:
+        self.stream, self.is_translated = translated(self.stream, by), True
+
+    @property
+    def can_seek(self) -> bool:
+        """Return True if the stream can go to any byte; others are read up to it."""
+        return self.is_file and not self.is_compressed and not self.is_translated
 
     def _head(self) -> bytes:
         if not self.is_file or self.path == STDIN:
@@ -126,15 +181,19 @@ class Source:
         return self._raw.tell() if self.is_file else 0
 
     def peek(self) -> bytes:
-        """Return bytes that are read next, of an unread file its first; b"" where the stream cannot tell."""
+        """Return bytes that are read next, of an unread file its first 64 KiB; b"" where the stream cannot tell."""
         stream: Any = self.stream
+        if self.can_seek and self.path != STDIN:
+            head: bytes = self._raw.read(HEAD_BYTES)
+            self._raw.seek(-len(head), os.SEEK_CUR)
+            return head
         with readable(self):
-            found: bytes = getattr(stream, "peek", lambda _: b"")(1 << 16)
+            found: bytes = getattr(stream, "peek", lambda _: b"")(HEAD_BYTES)
         return found
 
     def skip_to(self, offset: int) -> None:
         """Move an unread (decompressed) stream to this byte."""
-        if not self.is_compressed and self.is_file:
+        if self.can_seek:
             self.stream.seek(offset)
             return
         while offset > 0 and (taken := self.stream.read(min(offset, SKIP_BYTES))):

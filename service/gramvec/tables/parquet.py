@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError, import_extra, quoted
-from gramvec.tables.batches import START, Block, Position
+from gramvec.tables.batches import START, Block, Position, named, shown
 from gramvec.tables.inputs import FileFormat, Source
 from gramvec.tables.json_bounds import MAX_DEPTH, TOO_DEEP
 from gramvec.tables.writers import AddedColumns, Writes
@@ -42,11 +42,9 @@ class ParquetReader:
             raise InputError(f"{source.name}: a column is {TOO_DEEP}")
         self.column = column
         self.rows = rows
-        if column is not None and column not in self.schema.names:
-            raise InputError(
-                f"{source.name}: has no column {column!r}; it has {', '.join(self.schema.names[:20])}: "
-                "choose one with --column"
-            )
+        self.notes: list[str] = []
+        if column is not None:
+            self.check_column(column)
         self._columns = None if keep or column is None else [column]
         self.total: int | None = self.file.metadata.num_rows
         self.done = 0
@@ -55,6 +53,16 @@ class ParquetReader:
     def names(self) -> list[str] | None:
         """Columns of the file."""
         return list(self.schema.names)
+
+    def check_column(self, name: str) -> None:
+        """Raise InputError where no column, and no path with dots into structs, has this name, or several have it."""
+        if self.schema.names.count(name) > 1:
+            raise InputError(f"{self.source.name}: has several columns {shown(name)}; rename all but one")
+        if name not in self.schema.names and not _path_of(self.schema, name):
+            raise InputError(
+                f"{self.source.name}: has no column {name!r}; it has {named(self.schema.names)}: "
+                "choose one with --column"
+            )
 
     @contextmanager
     def _readable(self, what: str) -> Iterator[None]:
@@ -88,7 +96,7 @@ class ParquetReader:
         block = Block(position, batch=batch)
         texts: list[str | None] = [""] * batch.num_rows
         if self.column is not None:
-            texts = texts_of(batch.column(batch.schema.get_field_index(self.column)), self.column)
+            texts = texts_of(column_at(batch, self.column), self.column)
         for row, text in enumerate(texts):
             if row in wrong:
                 block.refuse(wrong[row])
@@ -138,6 +146,8 @@ class ParquetForm(Writes):
 
     def _with_text(self, record: dict[str, Any]) -> dict[str, Any]:
         # The text of a bad line may be a number, and would be of another type than the others.
+        if "." in self._column and self._column not in record:
+            return record  # the text is in a member
         return record if isinstance(record.get(self._column), str) else {**record, self._column: None}
 
     def resume(self, stage: Path) -> None:
@@ -274,6 +284,30 @@ def without_size(vectors: Any) -> Any:
 def with_metadata(schema: Any, entries: dict[str, str]) -> Any:
     """Return the schema with entries added to its metadata."""
     return schema.with_metadata({**(schema.metadata or {}), **{k.encode(): v.encode() for k, v in entries.items()}})
+
+
+def _path_of(schema: Any, name: str) -> list[str]:
+    """Return a name with dots as the names of a column and of fields of structs in it; [] where there are none."""
+    pa = pyarrow()
+    first, *rest = name.split(".")
+    if schema.names.count(first) != 1:
+        return []
+    kind = schema.field(first).type
+    for one in rest:
+        if not pa.types.is_struct(kind) or kind.get_field_index(one) < 0:
+            return []
+        kind = kind.field(kind.get_field_index(one)).type
+    return [first, *rest]
+
+
+def column_at(batch: Any, name: str) -> Any:
+    """Return a column of a record batch, or the field of structs that a name with dots leads to."""
+    place = batch.schema.get_field_index(name)
+    if place >= 0:
+        return batch.column(place)
+    first, *rest = _path_of(batch.schema, name)
+    compute = pyarrow(module="pyarrow.compute")
+    return compute.struct_field(batch.column(batch.schema.get_field_index(first)), rest)
 
 
 def texts_of(column: Any, name: str) -> list[str | None]:

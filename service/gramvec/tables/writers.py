@@ -98,7 +98,8 @@ class JsonForm(Writes):
                 raise InputError(
                     f"line {number} has {self._embedding!r} already; name another one with --embedding-column"
                 )
-            record.setdefault(self._column, None)
+            if "." not in self._column:  # the text is in a member else
+                record.setdefault(self._column, None)
             record[self._embedding] = None if no else vector
             lines.append(json_line(number, record))
         return b"".join(lines)

@@ -57,16 +57,23 @@ source_argument = click.argument(
 
 
 def input_format_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --input-format, --delimiter and --encoding, which the command receives as `input_format`."""
+    """Add --input-format, --delimiter, --encoding and --sheet, which the command receives as `input_format`."""
 
     @click.option("--input-format", type=click.Choice(FORMS), help="[by INPUT's ending, or txt]")
     @click.option("--delimiter", help="Character between the columns of CSV, such as ';' or tab.  [by the header]")
     @click.option("--encoding", default=UTF_8, show_default=True, help="Encoding of INPUT, such as cp1252.")
+    @click.option("--sheet", metavar="NAME", help="Sheet of .xlsx or .ods.  [the first]")
     @wraps(command)
     def with_format(
-        *, source: Path, input_format: Form | None, delimiter: str | None, encoding: str, **options: Any
+        *,
+        source: Path,
+        input_format: Form | None,
+        delimiter: str | None,
+        encoding: str,
+        sheet: str | None,
+        **options: Any,
     ) -> None:
-        given = FileFormat(input_format or form_of(source), delimiter, encoding)
+        given = FileFormat(input_format or form_of(source), delimiter, encoding, sheet)
         command(source=source, input_format=given, **options)
 
     return with_format
@@ -141,11 +148,12 @@ def embed(
     batch_size: int | None,
     threads: int | None,
 ) -> None:
-    """Embed the texts of INPUT (stdin without it), an empty one too: lines of .txt, or the column "text" of .jsonl,
-    .csv, .tsv (with a header) and .parquet; also .gz and .zst.
+    """Embed the texts of INPUT (stdin without it), an empty one too: lines of .txt, or the column "text" of .csv,
+    .tsv (with a header), .jsonl, .json, .parquet, .xlsx and .ods; also .gz and .zst.
 
-    JSONL and Parquet keep the other columns and add "embedding"; NPY is an array of shape (texts, d). Parquet wants
-    pyarrow: pip install 'gramvec[bulk]'.
+    JSONL and Parquet keep the other columns and add "embedding"; NPY is an array of shape (texts, d). A column with
+    dots, such as doc.title, is a member of a member. Parquet wants pyarrow, pip install 'gramvec[bulk]', and
+    spreadsheets python-calamine, pip install 'gramvec[sheets]'.
 
     \b
     Examples:

@@ -18,12 +18,13 @@ from gramvec.matching.inputs import read_table
 from gramvec.matching.matcher import LearnedMatcher
 from gramvec.matching.matcher_file import load_matcher
 from gramvec.tables.columns import OnError
-from gramvec.tables.inputs import FORMS, UTF_8, FileFormat, Form, form_of
+from gramvec.tables.inputs import FORMS, STDIN, UTF_8, FileFormat, Form, form_of
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.tables.staging import check_outputs
 
 ComparedColumns = tuple[tuple[str, str, float], ...]
 TABLE = click.Path(path_type=Path, exists=True, dir_okay=False)
+TABLE_OR_STDIN = click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
 
 
 class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argument here
@@ -46,8 +47,8 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
 
 
 @click.command("match", short_help="Match the rows of two tables.")
-@click.argument("left", type=TABLE)
-@click.argument("right", type=TABLE)
+@click.argument("left", type=TABLE_OR_STDIN)
+@click.argument("right", type=TABLE_OR_STDIN)
 @click.option("--on", type=_On(), multiple=True, metavar="COLUMN[=OTHER][:WEIGHT]",
               help="Compare this column, called OTHER in RIGHT; weight 1 if none is given; repeatable.  "
               f"[default: {COLUMN}]")  # fmt: skip
@@ -81,6 +82,7 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
 @click.option("--delimiter", help="Character between the columns of CSV tables, such as ';' or tab.  [by the header]")
 @click.option("--encoding", default=UTF_8, show_default=True, metavar="TEXT[=OTHER]",
               help="Encoding of both tables, such as cp1252; of RIGHT, if it differs, OTHER.")  # fmt: skip
+@click.option("--sheet", metavar="TEXT[=OTHER]", help="Sheet of .xlsx and .ods; of RIGHT, if it differs, OTHER.")
 @on_error_option
 @overwrite_option
 @threads_option
@@ -108,13 +110,14 @@ def match_command(
     right_format: Form | None,
     delimiter: str | None,
     encoding: str,
+    sheet: str | None,
     on_error: OnError,
     overwrite: bool,
     threads: int | None,
 ) -> None:
     """Match each row of LEFT with rows of RIGHT, and write ids, score and texts.
 
-    Both are files that `gramvec embed` reads. Rows are compared by their n-grams and words, of which rare ones count
+    Both are files that `gramvec embed` reads; - for one of them is standard input. Rows are compared by their n-grams and words, of which rare ones count
     most; no model and no label is needed. Needs SciPy: pip install 'gramvec[match]'. With --labels, scores are the
     probabilities of a matcher that learns from them: pip install 'gramvec[labels]'.
 
@@ -130,6 +133,8 @@ def match_command(
         raise click.UsageError("--all writes every row above the threshold; give it without --top and --one-to-one")
     asked = LabelOptions(labels, labels_delimiter, labels_encoding, matcher, save_matcher, review, review_pairs)
     asked.check()
+    if left == right == STDIN:
+        raise click.UsageError("- is standard input, which can be one of the tables; give a file for the other")
     form = form_to_write(output, TABLE_FORMS, form)
     inputs = [left, right, *labels, matcher]
     check_outputs(output, save_matcher, review, inputs=inputs, overwrite=overwrite)
@@ -137,13 +142,15 @@ def match_command(
     columns = _columns(on, known)
     blocks = _names("--block", block) if block else None
     encodings = _names("--encoding", encoding)
+    sheets = _names("--sheet", sheet) if sheet else (None, None)
     ids = _names("--id", id_column) if id_column else (None, None)
     with told_to_stop():
         tables = []
         for side, (path, form_in) in enumerate([(left, left_format), (right, right_format)]):
             wanted = [one[:2][side] for one in columns] + ([blocks[side]] if blocks else [])
             with progress(f"reading {path.name}") as watch:
-                given = FileFormat(form_in or form_of(path), delimiter, encodings[side])
+                option = ("--left-format", "--right-format")[side]
+                given = FileFormat(form_in or form_of(path, option), delimiter, encodings[side], sheets[side])
                 tables.append(read_table(path, given, wanted, ids[side], on_error=on_error, watch=watch))
         one, other = tables
         fields = [Field(one.columns[a], other.columns[b], weight) for a, b, weight in columns]
