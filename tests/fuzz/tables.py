@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,17 +21,20 @@ from gramvec.tables.columns import TableRows, read_columns
 from gramvec.tables.inputs import FileFormat, Form, Source
 from gramvec.tables.readers import open_reader
 from gramvec.text.array_file import pack_arrays
+from spreadsheet_support import write_ods, write_xlsx
 
-TEXT_FORMS: tuple[Form, ...] = ("txt", "jsonl", "csv", "tsv")
+TEXT_FORMS: tuple[Form, ...] = ("txt", "jsonl", "csv", "tsv", "json")
 PIECES = [
     b'"', b"\n", b"\r\n", b",", b";", b"\t", b"|", b"\\", b"{", b"}", b"[" * 33, b"]" * 33, b"\xff", b"\xc3", b"\x00",
     b"\xef\xbb\xbf", b"\xff\xfe", b"null", b"1e999", b'"text":', "\u00fc".encode(), b"\xed\xa0\x80", b"\\ud800", b" ",
+    b"\n\n", b"\r", b"sep=;\n", b"PK\x03\x04\x00", b"[", b"]", b"a,a,,\n",
 ]  # fmt: skip
 ROWS = {
     "txt": b"cheap flights\nlow-cost air fares\n\nx\n",
     "jsonl": b'{"text": "a", "n": [1, {"b": null}]}\n{"text": "b", "n": "\\u00fc"}\n',
     "csv": b'text,n\n"a, ""b""\nc",1\nd,2\n',
     "tsv": b"text\tn\na\t1\nb\t2\n",
+    "json": b'[{"text": "a", "n": [1, {"b": "]\\""}]}, "b",\n {"text": "c"}]',
 }
 
 
@@ -43,11 +47,16 @@ def prepare(bases: Path) -> None:
     table = pa.table({"text": [f"text {row}" for row in range(500)], "n": [[row, None] for row in range(500)]})
     pq.write_table(table, bases / "a.parquet", row_group_size=200)
     pq.write_table(table, bases / "b.parquet", compression="none", use_dictionary=False)
+    rows = [["text", "n"], *([f"text {row}", row] for row in range(20))]
+    write_xlsx(bases / "a.xlsx", {"one": rows, "two": []})
+    write_ods(bases / "a.ods", {"one": rows})
 
 
 def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
     """Change one file and read it."""
-    numbers.choice([_text_round, _text_round, _parquet_round, _head_round])(numbers, bases, folder)
+    # Spreadsheets are rare: each is read by another process, which takes a tenth of a second to start.
+    rounds = [_text_round, _text_round, _parquet_round, _head_round] * 8 + [_sheet_round]
+    numbers.choice(rounds)(numbers, bases, folder)
 
 
 def _sentence(work: Callable[[], object], path: Path) -> bool:
@@ -79,14 +88,21 @@ def _changed(numbers: random.Random, data: bytes) -> bytes:
 
 def _text_round(numbers: random.Random, bases: Path, folder: Path) -> None:
     form = numbers.choice(TEXT_FORMS)
-    data = _changed(numbers, ROWS[form] * numbers.choice([1, 3, 40]))
+    data = _changed(numbers, ROWS[form] * (1 if form == "json" else numbers.choice([1, 3, 40])))
     suffix = ""
+    if numbers.random() < 0.2:
+        data = data.replace(b"\r", b"").replace(b"\n", b"\r")
+    if numbers.random() < 0.2:
+        data = _changed(numbers, data.decode("utf-8", "replace").encode(numbers.choice(["utf-16", "utf-16-be"])))
     if numbers.random() < 0.2:
         data, suffix = gzip.compress(data, 1), ".gz"
         data = _changed(numbers, data) if numbers.random() < 0.5 else data
     path = folder / f"in.{form}{suffix}"
     path.write_bytes(data)
-    delimiter, encoding = numbers.choice([None, None, ";", "|", "tab"]), numbers.choice(["utf-8", "utf-8", "cp1252"])
+    delimiter, encoding = (
+        numbers.choice([None, None, ";", "|", "tab"]),
+        numbers.choice(["utf-8", "utf-8", "cp1252", "utf-16"]),
+    )
     given = FileFormat(form, delimiter, encoding)
     _sentence(lambda: read_columns(path, ["text"], format=given, on_error="stop", positional=True), path)
     skipped = _sentence(lambda: read_columns(path, ["text"], format=given, on_error="skip", filled=True), path)
@@ -108,6 +124,24 @@ def _text_round(numbers: random.Random, bases: Path, folder: Path) -> None:
         for block in blocks:
             for row, record in enumerate(block.records or []):
                 assert row in block.bad or json.dumps(record) is not None
+
+
+def _sheet_round(numbers: random.Random, bases: Path, folder: Path) -> None:
+    form = numbers.choice(["xlsx", "ods"])
+    path = folder / f"in.{form}"
+    made = folder / "made.zip"
+    data = (bases / f"a.{form}").read_bytes()
+    if numbers.random() < 0.7:  # the parts are changed, and the zip file is whole
+        with zipfile.ZipFile(bases / f"a.{form}") as base, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as zipped:
+            changed = numbers.choice(base.namelist())
+            for name in base.namelist():
+                part = base.read(name)
+                zipped.writestr(name, _changed(numbers, part) if name == changed else part)
+        data = made.read_bytes()
+    else:
+        data = _changed(numbers, data)
+    path.write_bytes(data)
+    _sentence(lambda: read_columns(path, ["text"], on_error="skip"), path)
 
 
 def _parquet_round(numbers: random.Random, bases: Path, folder: Path) -> None:

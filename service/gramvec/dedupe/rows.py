@@ -146,6 +146,7 @@ def read_texts(
         reader = open_reader(source, form, column, keep=False)
         texts.unit = reader.unit
         for block in reader.blocks():
+            texts.bad.blank += block.blank
             for at, (number, text) in enumerate(zip(block.numbers, block.texts, strict=True)):
                 why = block.bad.get(at) or _refused(text)
                 if why and on_error == "stop":
@@ -157,6 +158,7 @@ def read_texts(
                 texts.of_row.append(-1 if why or blank else index.setdefault(text, len(index)))
                 texts.numbers.append(number)
             watch(reader, len(texts.numbers))
+        texts.bad.notes = reader.notes
     texts.different = list(index)
     return texts
 

@@ -54,7 +54,7 @@ def from_utf_16(encoding: str, name: str) -> Translate:
     def translate(data: bytes, final: bool) -> bytes:
         try:
             return decoder.decode(data, final).encode()
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:  # a missing byte order mark, too
             raise InputError(f"{name}: is not {encoding.upper()} throughout ({quoted(error)}); save again") from error
 
     return translate

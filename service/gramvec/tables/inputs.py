@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,6 +140,7 @@ class Source:
         else:
             self.stream = self._raw
         self.is_translated = False
+        self.also_closed: list[Callable[[], None]] = []
 
     def translate(self, encoding: str) -> str:
         """Make an unread stream one of UTF-8 with line feeds where it is not; return the encoding that it has then.
@@ -200,7 +201,9 @@ class Source:
             offset -= len(taken)
 
     def close(self) -> None:
-        """Close the file; standard input stays open."""
+        """Close the file, and call what `also_closed` holds; standard input stays open."""
+        for close in self.also_closed:
+            close()
         if self.path != STDIN:
             self.stream.close()
             self._raw.close()

@@ -56,6 +56,7 @@ class SheetReader(JsonReader):
         self.notes = []
         self._process: subprocess.Popen[bytes] | None = None
         self._columns: ColumnNames | None = None
+        source.also_closed.append(self._end)
 
     @property
     def names(self) -> list[str] | None:
@@ -73,11 +74,8 @@ class SheetReader(JsonReader):
 
     def blocks(self, start: Position = START) -> Iterator[Block]:
         """Yield blocks from `start` on. Raises InputError for a file that cannot be read."""
-        try:
-            yield from super().blocks(start)
-            self._finish()
-        finally:
-            self._end()
+        yield from super().blocks(start)
+        self._finish()
 
     def _at(self, start: Position) -> Lines:
         if self._columns is None:
@@ -97,17 +95,13 @@ class SheetReader(JsonReader):
         )
         assert self._process.stdout is not None
         self._lines = Lines(cast(BinaryIO, self._process.stdout))
-        try:
-            first = self._lines.read() or b""
-            if not first:
-                self._finish()
-            self._columns = ColumnNames(orjson.loads(first) if first else [])
-            self.notes = self._columns.notes
-            if self.column is not None and self._columns.names:
-                self._columns.check(self.column, self.source.name)
-        except BaseException:
-            self._end()
-            raise
+        first = self._lines.read() or b""
+        if not first:
+            self._finish()
+        self._columns = ColumnNames(orjson.loads(first) if first else [])
+        self.notes = self._columns.notes
+        if self.column is not None and self._columns.names:
+            self._columns.check(self.column, self.source.name)
 
     def _finish(self) -> None:
         """Wait for the process, and raise InputError with what it said where it failed."""

@@ -117,9 +117,10 @@ def match_command(
 ) -> None:
     """Match each row of LEFT with rows of RIGHT, and write ids, score and texts.
 
-    Both are files that `gramvec embed` reads; - for one of them is standard input. Rows are compared by their n-grams and words, of which rare ones count
-    most; no model and no label is needed. Needs SciPy: pip install 'gramvec[match]'. With --labels, scores are the
-    probabilities of a matcher that learns from them: pip install 'gramvec[labels]'.
+    Both are files that `gramvec embed` reads; - for one of them is standard input. Rows are compared by their n-grams
+    and words, of which rare ones count most; no model and no label is needed. Needs SciPy: pip install
+    'gramvec[match]'. With --labels, scores are the probabilities of a matcher that learns from them: pip install
+    'gramvec[labels]'.
 
     \b
     Examples:
