@@ -64,22 +64,22 @@ def test_a_line_of_text_may_be_empty_and_so_may_a_field(tmp_path: Path) -> None:
 
 
 def test_names_that_are_empty_or_twice_stop_only_who_asks_for_them(tmp_path: Path) -> None:
-    path = file(tmp_path, "a.csv", "id,colour,,colour,text\n1,red,,blue,Acme\n")
-    found = read_columns(path, ["text", "colour_2"])
-    assert found.values == {"text": ["Acme"], "colour_2": ["blue"]}
+    path = file(tmp_path, "a.csv", "id,color,,color,text\n1,red,,blue,Acme\n")
+    found = read_columns(path, ["text", "color_2"])
+    assert found.values == {"text": ["Acme"], "color_2": ["blue"]}
     assert list(found.bad.report(1, "line")) == [
-        "the header names colour 2 times, columns 2, 4; called here the later colour_2",
+        "the header names color 2 times, columns 2, 4; called here the later color_2",
         "the header has no name for column 3; called here column_3",
     ]
     for name, said in {
-        "colour": "names the column colour 2 times (columns 2, 4); rename",
+        "color": "names the column color 2 times (columns 2, 4); rename",
         "": "has no column ''",
     }.items():
         with pytest.raises(InputError) as raised:
             read_columns(path, [name])
         assert said in str(raised.value)
-    with pytest.raises(InputError, match=r"names the column colour 2 times"):
-        blocks(path, "colour")
+    with pytest.raises(InputError, match=r"names the column color 2 times"):
+        blocks(path, "color")
 
 
 @given(st.lists(st.sampled_from(["a", "a_2", "a_3", "", "column_1", "b"]), max_size=9))
