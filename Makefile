@@ -62,7 +62,7 @@ test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that
 	test -x $(VENV)/lowest/bin/python || $(PYTHON) -m venv $(VENV)/lowest
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/lowest.txt
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest.txt -e . onnx scipy sparse-dot-topn \
-		httpx hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium trustme
+		httpx httpx2 hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium trustme
 	$(VENV)/lowest/bin/python -m pytest $(LOWEST_TESTS)
 
 # The server differs with the Python: from 3.12 on tasks begin at once, and uvloop makes them in another way from 3.13 on.

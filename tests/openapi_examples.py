@@ -148,7 +148,7 @@ class _Failing:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    def submit(self, texts: object) -> object:
+    def submit(self, *_: object) -> object:
         raise self._error
 
 

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import BackendError, InputError, Overloaded
 from gramvec.server.batching.batcher import Batcher, BatchResult, Embedded
-from gramvec.server.batching.queue import FIRST_COST_SECONDS, LONG_TEXT, Throughput
+from gramvec.server.batching.queue import FIRST_COST_SECONDS, LONG_TEXT, UNASKED_SECONDS, ClientGone, Throughput
 from http_support import HELD, PATIENCE, WatchedModel, until
 
 
@@ -373,6 +374,30 @@ def test_retry_after_is_what_waits_at_the_measured_cost(model: WatchedModel) -> 
         await asyncio.gather(held, rest)
 
     with_batcher(model, work, queue_texts=100, long_text_factor=6)
+
+
+def test_a_client_that_has_gone_is_asked_for_when_its_batch_is_taken(model: WatchedModel) -> None:
+    asked: list[str] = []
+
+    def has_gone(name: str) -> bool:
+        asked.append(name)
+        return name == "gone"
+
+    async def work(batcher: Batcher) -> object:
+        held = batcher.submit([HELD])
+        await in_thread(model.holding)
+        gone, stays = (batcher.submit([name], partial(has_gone, name)) for name in ("gone", "stays"))
+        await asyncio.sleep(2 * UNASKED_SECONDS)
+        assert not asked
+        model.gate.set()
+        await held
+        fresh = batcher.submit(["fresh"], partial(has_gone, "fresh"))
+        return await asyncio.gather(gone, stays, fresh, return_exceptions=True)
+
+    found = with_batcher(model, work)
+    assert [type(one) for one in found] == [ClientGone, Embedded, Embedded]  # type: ignore[attr-defined]
+    assert asked == ["gone", "stays"]
+    assert not any("gone" in texts for texts in model.calls)
 
 
 def test_times_are_those_of_the_request(model: WatchedModel) -> None:

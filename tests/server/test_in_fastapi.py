@@ -320,7 +320,7 @@ def test_an_unforeseen_exception(small: Embedder, monkeypatch: pytest.MonkeyPatc
     if registered:
         app.add_exception_handler(Exception, lambda request, error: JSONResponse({"theirs": True}, 500))
     with TestClient(app, raise_server_exceptions=False) as client:
-        monkeypatch.setattr(app.state.gramvec.served.batcher, "submit", lambda _: 1 / 0)
+        monkeypatch.setattr(app.state.gramvec.served.batcher, "submit", lambda *_: 1 / 0)
         answer = client.post("/embed", json=TEXT)
     assert answer.status_code == 500
     assert answer.json() == {"theirs": True} or answer.json()["error_type"] == "backend"

@@ -8,16 +8,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import httpx
 import pytest
+from uvicorn import Config
+from uvicorn import Server as Uvicorn
 
 from conftest import MODELS
 from gramvec import Embedder, InputError
 from gramvec.server.app import create_app
-from gramvec.server.settings import settings_from_environment
-from http_support import PATIENCE, announced_port, until
+from gramvec.server.settings import Settings, settings_from_environment
+from http_support import HELD, PATIENCE, WatchedModel, announced_port, post_bytes, until
 
 COMMAND = [sys.executable, "-m", "uvicorn", "--factory", "gramvec.server.app:create_app", "--port", "0"]
 
@@ -52,6 +55,31 @@ def test_every_answer_is_the_librarys_from_the_first_request_on(options: tuple[s
             assert httpx.post(f"{url}/embed", json={"inputs": 1}, timeout=PATIENCE).status_code == 422
             assert httpx.get(f"{url}/ready", timeout=PATIENCE).status_code == 200
             assert httpx.get(f"{url}/openapi.json", timeout=PATIENCE).status_code == 200
+
+
+def test_nothing_is_computed_for_a_client_that_has_gone(embedder: Embedder) -> None:
+    model = WatchedModel(embedder)
+    app = create_app(Settings(), model)  # type: ignore[arg-type]
+    server = Uvicorn(Config(app, port=0, log_config=None))
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(2) as pool:
+        running = pool.submit(server.run, [listener])
+        until(lambda: server.started)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/embed"
+        held = pool.submit(httpx.post, url, json={"inputs": HELD}, timeout=PATIENCE)
+        assert model.holding.wait(PATIENCE)
+        batcher = app.state.gramvec.served.batcher
+        with socket.create_connection(listener.getsockname()) as leaving:
+            leaving.sendall(post_bytes(b'{"inputs": "nobody waits"}'))
+            until(lambda: batcher.waiting == 1)
+        until(lambda: len(server.server_state.connections) == 1)
+        model.gate.set()
+        assert held.result(PATIENCE).status_code == 200
+        until(lambda: batcher.waiting == 0)
+        assert not any("nobody waits" in texts for texts in model.calls)
+        text = httpx.get(url.replace("embed", "metrics"), timeout=PATIENCE).text
+        assert 'gramvec_requests_total{route="/embed",status="499"} 1.0' in text
+        server.should_exit = True
+        running.result(PATIENCE)
 
 
 @pytest.mark.slow

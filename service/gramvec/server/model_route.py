@@ -25,6 +25,7 @@ from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
 from gramvec.errors import GramvecError
+from gramvec.server.batching.queue import ClientGone
 from gramvec.server.errors import HttpError, path_of, reason_of, unhealthy, unknown_route, wrong_method
 from gramvec.server.recording import log_request, record_span
 from gramvec.server.request import Document, Request
@@ -163,7 +164,7 @@ async def finish(request: Request, answering: Coroutine[Any, Any, None]) -> None
     service = request.service
     try:
         await answering
-    except ClientDisconnect:
+    except (ClientDisconnect, ClientGone):
         request.status = CLIENT_GONE
     except asyncio.CancelledError:
         if not service.stopping:

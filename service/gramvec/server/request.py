@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
@@ -268,9 +267,9 @@ class Request(BaseRequest):
 
         Raises:
             Overloaded, BackendError: see `Batcher.submit`.
-            ClientDisconnect: the client has left; texts that are still queued are dropped.
+            ClientGone: the client has left before its texts were taken.
         """
-        found = await self.unless_gone(served.batcher.submit(texts))
+        found = await served.batcher.submit(texts, self.has_gone)
         self.timings = found.timings
         self.label = served.label
         self.answered = time.perf_counter()
@@ -278,7 +277,7 @@ class Request(BaseRequest):
 
     def admit(self, kind: str, seconds: float) -> AbstractContextManager[Job]:
         """Admit work of this kind that costs about `seconds` of a core. Raises Overloaded, see `WorkQueue`."""
-        return self.service.work_queue(kind).admit(seconds)
+        return self.service.work_queue(kind).admit(seconds, self.has_gone)
 
     def count_job(self, job: Job, served: Served, texts: Sequence[str] = ()) -> None:
         """Note the cost of a job that is done: on these texts, or beside what a model has computed for the request."""
@@ -291,38 +290,25 @@ class Request(BaseRequest):
             queue_ms=before.queue_ms + job.waited_ms, inference_ms=before.inference_ms + job.worked_ms
         )
 
-    async def in_thread(self, job: Job, work: Callable[[], T], seconds: float | None = None) -> T:
-        """Return the result of admitted work, see `Job.run`. Raises ClientDisconnect if the client goes away first."""
-        return await self.unless_gone(asyncio.ensure_future(job.run(work, seconds)))
+    def has_gone(self) -> bool:
+        """Return True if the client is known to have gone; nobody waits for it.
 
-    async def unless_gone(self, pending: asyncio.Future[T]) -> T:
-        """Return the result of `pending`; cancel it and raise ClientDisconnect if the client goes away first."""
-        server_side = self._server_side
-        if server_side is None:  # another server, which has to be asked
-            return await self._watched(pending)
-        server_side.when_gone(pending.cancel)
+        ASGI tells so by the next message. It is asked for and, where there is none yet, given up at once, as a task
+        that waits is when it is cancelled.
+        """
+        if not self._body_complete:
+            return False
+        asking = self._receive_any()
         try:
-            return await pending
-        except asyncio.CancelledError:
-            if server_side.disconnected:
-                raise ClientDisconnect from None
-            raise
-
-    async def _watched(self, pending: asyncio.Future[T]) -> T:
-        async def cancel_when_gone() -> None:
-            while (await self._receive_bounded())["type"] != "http.disconnect":
-                pass
-            pending.cancel()
-
-        watch = asyncio.create_task(cancel_when_gone())
-        try:
-            return await pending
-        except asyncio.CancelledError:
-            if watch.done():
-                raise ClientDisconnect from None
-            raise
+            asking.send(None)  # type: ignore[attr-defined]
+        except StopIteration as told:
+            return bool(told.value["type"] == "http.disconnect")
+        except Exception:  # a middleware that wants a task around it
+            return False
         finally:
-            watch.cancel()
+            with suppress(RuntimeError):
+                asking.close()  # type: ignore[attr-defined]
+        return False
 
     # The response
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import BackendError, InputError, Overloaded, OverloadReason
-from gramvec.server.batching.queue import Batch, RequestQueue, Slice, Throughput, Waiting
+from gramvec.server.batching.queue import Batch, ClientGone, RequestQueue, Slice, Throughput, Waiting, stays
 
 log = logging.getLogger("gramvec.server.batching")
 
@@ -187,10 +187,11 @@ class Batcher:
             return 0.0
         return max(0.0, self._call_cost * self.pace_seconds - (time.perf_counter() - self._free_since))
 
-    def submit(self, texts: Sequence[str]) -> asyncio.Future[Embedded]:
+    def submit(self, texts: Sequence[str], has_gone: Callable[[], bool] = stays) -> asyncio.Future[Embedded]:
         """Queue one request of prepared texts and return the future of its result; cancel it to withdraw the request.
 
-        The future fails with `BackendError` when the model fails on this request.
+        The future fails with `BackendError` when the model fails on this request, and with `ClientGone` when its client
+        has gone before its batch is taken, which `has_gone` is asked then.
 
         Raises:
             InputError: no texts.
@@ -213,7 +214,7 @@ class Batcher:
         loop = asyncio.get_running_loop()
         now = time.perf_counter()
         turn_cost = min(cost, self._turn_cost)
-        request = Waiting(texts, loop.create_future(), now, characters, characters, cost, turn_cost)
+        request = Waiting(texts, loop.create_future(), now, characters, characters, cost, turn_cost, has_gone=has_gone)
         if not queue.texts and self._call is None:
             self._free_since = now
         queue.join(request)
@@ -262,6 +263,11 @@ class Batcher:
         self._queue.visit(partial(self._drop_if_late, time.perf_counter()))
         self._look_soon(loop)
 
+    def _drop_if_unwanted(self, now: float, request: Waiting) -> None:
+        if not request.future.done() and request.has_gone():
+            request.future.set_exception(ClientGone())
+        self._drop_if_late(now, request)
+
     def _drop_if_late(self, now: float, request: Waiting) -> None:
         # A request that was begun is finished: the work already done for it is not thrown away.
         if self._deadline_seconds is None or request.taken or request.future.done():
@@ -290,8 +296,7 @@ class Batcher:
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         self._flush_due = False
         now = time.perf_counter()
-        overdue = -inf if self._deadline_seconds is None else now - self._deadline_seconds
-        batch = self._queue.take(self._turn_cost, overdue, partial(self._drop_if_late, now))
+        batch = self._queue.take(self._turn_cost, now, partial(self._drop_if_unwanted, now))
         if batch is not None and batch.cost > self._throughput.affordable(self._loop_seconds):
             self._call_cost = batch.cost
             self._call = loop.run_in_executor(self._worker, execute, self._model, batch)

@@ -26,11 +26,25 @@ MEMORY = 0.9
 TEACHING_COST = 512
 
 
+# A client that has waited for less is not asked for: it has hardly gone, and to ask costs 2 us.
+UNASKED_SECONDS = 0.01
+
+
+class ClientGone(Exception):
+    """The client of a request has gone, so nothing more is computed for it."""
+
+
+def stays() -> bool:
+    """Return False: the client has not gone."""
+    return False
+
+
 @dataclass(slots=True, eq=False)
 class Waiting:
     """Queued request: its texts, the future of its result, and the part that still waits.
 
     Attributes:
+        has_gone: returns True if its client is known to have gone.
         turn_cost: the part of `waiting_cost` that its next batch takes; the rest goes to the end of the queue.
         taken: number of texts already in a batch.
         seconds, parts: duration and results of the batches so far.
@@ -46,6 +60,7 @@ class Waiting:
     taken: int = 0
     seconds: float = 0.0
     parts: Sequence[RawEmbeddings] = ()
+    has_gone: Callable[[], bool] = stays
 
 
 class Slice(NamedTuple):
@@ -121,12 +136,13 @@ class RequestQueue:
             else:
                 self._queue.append(request)
 
-    def take(self, limit: int, overdue: float, drop: Callable[[Waiting], None]) -> Batch | None:
+    def take(self, limit: int, now: float, drop: Callable[[Waiting], None]) -> Batch | None:
         """Return the next batch, of about `limit` characters of work or one longer text; None when nothing waits.
 
-        `drop` is called with each request that was submitted before `overdue`, before it is taken. A request whose
+        `drop` is called with each request that has waited for some time at `now`, before it is taken. A request whose
         future is done then, withdrawn or failed, is left out.
         """
+        overdue = now - UNASKED_SECONDS
         before = self.texts
         left_out = 0
         # A request that does not fit as a whole goes to the end of the queue: a short one then waits behind one batch

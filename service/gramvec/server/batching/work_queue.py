@@ -22,8 +22,11 @@ from itertools import count
 from typing import Any, TypeVar
 
 from gramvec.errors import Overloaded
+from gramvec.server.batching.queue import ClientGone, stays
 
 T = TypeVar("T")
+
+_Piece = tuple[tuple[int, int], int, Callable[[], Any], asyncio.Future[Any], Callable[[], bool]]
 
 # Requests of one kind that may be at work or waiting. Their memory is bounded elsewhere (`max_bytes_in_flight`).
 MOST_PRESENT = 1024
@@ -46,8 +49,9 @@ class Job:
         waited_ms, worked_ms: milliseconds of waiting for the thread, and of work, in all pieces so far.
     """
 
-    def __init__(self, queue: WorkQueue, seconds: float, number: int) -> None:
+    def __init__(self, queue: WorkQueue, seconds: float, number: int, has_gone: Callable[[], bool]) -> None:
         self._queue = queue
+        self._has_gone = has_gone
         self._admitted = time.perf_counter()
         self._begun = False
         self.priority = math.frexp(seconds)[1] // CLASS_BITS, number
@@ -63,9 +67,10 @@ class Job:
 
         Raises:
             Overloaded: the deadline of the request is over before the work begins.
+            ClientGone: the client of the request has gone before that.
         """
         submitted = time.perf_counter()
-        done, started, ended = await self._queue.call(self, lambda: self._timed(work))
+        done, started, ended = await self._queue.call(self, lambda: self._timed(work), self._has_gone)
         self.waited_ms += (started - submitted) * 1e3
         self.worked_ms += (ended - started) * 1e3
         self._queue.learn(self, self.left if seconds is None else min(seconds, self.left), ended - started)
@@ -93,8 +98,9 @@ class WorkQueue:
         self._deadline_seconds = deadline_seconds
         self._present = 0
         self._numbers = count()
-        # Heap of the pieces that wait: the priority of the request, the number of the piece, the work, its result.
-        self._waiting: list[tuple[tuple[int, int], int, Callable[[], Any], asyncio.Future[Any]]] = []
+        # Heap of the pieces that wait: the priority of the request, the number of the piece, the work, its result, and
+        # whether its client has gone.
+        self._waiting: list[_Piece] = []
         self._at_work = False
         self._estimated = 0.0
         # Seconds of work, real and estimated, weighted towards the last ones.
@@ -116,8 +122,10 @@ class WorkQueue:
         return self._real_seconds / self._said_seconds
 
     @contextmanager
-    def admit(self, seconds: float) -> Iterator[Job]:
+    def admit(self, seconds: float, has_gone: Callable[[], bool] = stays) -> Iterator[Job]:
         """Admit a request whose work costs about `seconds` of a core.
+
+        Before each piece of work `has_gone` is asked whether its client has.
 
         A request that takes longer than the deadline by itself is admitted where none is present, so that a refusal
         always means "later", never "never".
@@ -140,7 +148,7 @@ class WorkQueue:
                     retry_after=wait,
                     reason="deadline",
                 )
-        job = Job(self, seconds, next(self._numbers))
+        job = Job(self, seconds, next(self._numbers), has_gone)
         self._present += 1
         self._estimated += seconds
         try:
@@ -150,17 +158,20 @@ class WorkQueue:
             # Without the rounding of many additions where none is left.
             self._estimated = self._estimated - job.left if self._present else 0.0
 
-    def call(self, job: Job, work: Callable[[], T]) -> asyncio.Future[T]:
+    def call(self, job: Job, work: Callable[[], T], has_gone: Callable[[], bool]) -> asyncio.Future[T]:
         """Return the future result of `work` in the thread of the queue, in the turn of its job."""
         result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (job.priority, next(self._numbers), work, result))
+        heapq.heappush(self._waiting, (job.priority, next(self._numbers), work, result, has_gone))
         self._begin_next()
         return result
 
     def _begin_next(self) -> None:
         while self._waiting and not self._at_work:
-            _, _, work, result = heapq.heappop(self._waiting)
-            if result.cancelled():  # the client has gone
+            _, _, work, result, has_gone = heapq.heappop(self._waiting)
+            if result.cancelled():
+                continue
+            if has_gone():
+                result.set_exception(ClientGone())
                 continue
             self._at_work = True
             asyncio.get_running_loop().run_in_executor(self._thread, work).add_done_callback(
@@ -204,7 +215,7 @@ class WorkQueue:
 
     def close(self) -> None:
         """End the thread after the work that it has begun."""
-        for *_, result in self._waiting:
+        for _, _, _, result, _ in self._waiting:
             result.cancel()
         self._waiting.clear()
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -124,7 +124,6 @@ class RequestResponse:
         self._body: bytes | bytearray = b""  # what the application has yet to take
         self._end_told = False
         self._heard: asyncio.Future[None] | None = None
-        self._when_gone: Callable[[], object] | None = None
         self._bodiless = False
         self._left = 0  # bytes of the answer that were announced and not sent yet, or IN_CHUNKS, UNTIL_CLOSED
 
@@ -162,8 +161,6 @@ class RequestResponse:
     def disconnect(self) -> None:
         """Note that the client has gone, or is not read any more."""
         self.disconnected = True
-        if self._when_gone is not None and not self.complete:
-            self._when_gone()
         self._wake()
 
     def _wake(self) -> None:
@@ -196,12 +193,6 @@ class RequestResponse:
             self._heard = asyncio.get_running_loop().create_future()
             await self._heard
         return GONE
-
-    def when_gone(self, call: Callable[[], object]) -> None:
-        """Have `call` called once the client has gone; at once if it has."""
-        self._when_gone = call
-        if self.disconnected:
-            call()
 
     def respond(self, headers: Iterable[bytes], body: bytes | memoryview) -> bool:
         """Send a whole answer with status 200 in one write; return False, and send nothing, where only `send` can.

@@ -120,9 +120,7 @@ async def predict_labels(request: Request, body: PredictRequest) -> Response:
     with request.admit("predictions", seconds) as job:
         embeddings = await request.embed(served, texts)
         units = embeddings.units
-        encoded, unknown = await request.in_thread(
-            job, lambda: _predicted(served_head, texts, units, shown, body.alone)
-        )
+        encoded, unknown = await job.run(lambda: _predicted(served_head, texts, units, shown, body.alone))
     request.count_job(job, served)
     headers = [(b"x-unknown-inputs", listed_paths([body.path(index) for index in unknown]))] if unknown else []
     return Response([encoded], headers=headers)

@@ -92,7 +92,7 @@ async def compare_texts(request: Request, body: SimilarityRequest) -> Response:
         matrix = compute()
     else:
         with request.admit("comparisons", SECONDS_A_SCORE * n_left * n_right) as job:
-            matrix = await request.in_thread(job, compute)
+            matrix = await job.run(compute)
     if isinstance(matrix, Best):
         columns = ENTRY_NUMBERS * matrix.scores.shape[1]
         return Response(as_list(await in_pieces(matrix, columns, Best.to_json)), headers=headers)
@@ -232,9 +232,7 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
     request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
     with request.admit("matches", SECONDS_A_CHARACTER * characters + SECONDS_A_PAIR * n_left * n_right) as job:
-        encoded = await request.in_thread(
-            job, lambda: _matched(left, right, top, body.threshold, bool(body.one_to_one))
-        )
+        encoded = await job.run(lambda: _matched(left, right, top, body.threshold, bool(body.one_to_one)))
     request.count_job(job, served, texts)
     return Response([encoded])
 
@@ -365,6 +363,6 @@ async def explain_texts(request: Request, body: ExplainRequest) -> Response:
 
     share = len(texts[0]) * len(texts[1]) / MAX_CHARACTERS**2
     with request.admit("explanations", LEAST_EXPLAIN_SECONDS + LONGEST_EXPLAIN_SECONDS * share) as job:
-        encoded = await request.in_thread(job, work)
+        encoded = await job.run(work)
     request.count_job(job, served, texts)
     return Response([encoded])

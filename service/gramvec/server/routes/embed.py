@@ -218,7 +218,7 @@ async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
     characters = request.check_characters(texts, MOST_SPARSE_CHARACTERS)
     request.reserve(BYTES_A_CHARACTER * characters)
     with request.admit("sparse vectors", SECONDS_A_CHARACTER * characters) as job:
-        encoded = await request.in_thread(job, lambda: _encoded(uniform(), texts))
+        encoded = await job.run(lambda: _encoded(uniform(), texts))
     request.count_job(job, served, texts)
     return Response(as_list(encoded))
 

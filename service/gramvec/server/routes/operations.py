@@ -190,7 +190,7 @@ async def get_metrics(request: Request) -> Response:
     accept = request.sent.get(b"accept", b"").decode("latin-1")
     # In a thread: the import of the library, which the first request waits for, takes 60 ms.
     with request.admit("expositions", EXPOSITION_SECONDS) as job:
-        text, media_type = await request.in_thread(job, lambda: exposed(service, accept))
+        text, media_type = await job.run(lambda: exposed(service, accept))
     return Response([text], media_type)
 
 

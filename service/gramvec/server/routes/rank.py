@@ -228,4 +228,4 @@ async def _in_thread(request: Request, work: Callable[[], T], seconds: float) ->
     if seconds <= LOOP_SECONDS:
         return work()
     with request.admit("rankings", seconds) as job:
-        return await request.in_thread(job, work)
+        return await job.run(work)

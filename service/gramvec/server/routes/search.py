@@ -123,12 +123,12 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
         for piece, cost in zip(pieces, seconds, strict=True):
             some = None if units is None else units[piece]
             look = partial(snapshot.find, texts[piece], some, k, conditions, only)
-            found = await request.in_thread(job, look, cost)
+            found = await job.run(look, cost)
             reading = _Reading(snapshot, found, records=body.return_records is not False)
             while not reading.done:
-                request.reserve(RECORD_TIMES * await request.in_thread(job, reading.read, 0.0))
+                request.reserve(RECORD_TIMES * await job.run(reading.read, 0.0))
             results += reading.results
-        encoded = await request.in_thread(job, lambda: to_json({"index": index.name, "results": results}))
+        encoded = await job.run(lambda: to_json({"index": index.name, "results": results}))
     request.count_job(job, served, texts if units is None else ())
     return Response([encoded])
 

@@ -7,7 +7,7 @@ do not need.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,32 +40,16 @@ class Served(NamedTuple):
     truncate: bool = False
 
 
-class Opened(NamedTuple):
-    """An open file: its content, its digest, the name and digest of its model, and a test for that model."""
-
-    held: Any
-    digest: str
-    model: str
-    model_digest: str
-    is_of: Callable[[Embedder], bool]
-
-
-class Kind(NamedTuple):
-    """A kind of file.
-
-    Attributes:
-        files: returns those of the settings, by name.
-        opened: reads and checks a file.
-    """
-
-    name: str
-    files: Callable[[Settings], dict[str, Path]]
-    opened: Callable[[Settings, Path], Opened]
-
-
 @dataclass(frozen=True, eq=False)
 class Attached:
-    """A served file: the name that requests give it, its content, and the name of the model it belongs to."""
+    """An open file of the settings, which belongs to a model.
+
+    Attributes:
+        name: that requests give it.
+        held: its content.
+        digest: of the file.
+        model, model_digest: that it was made with.
+    """
 
     kind: Kind
     name: str
@@ -74,6 +58,21 @@ class Attached:
     digest: str
     model: str
     model_digest: str
+
+
+class Kind(NamedTuple):
+    """A kind of file.
+
+    Attributes:
+        files: returns those of the settings, by name.
+        opened: reads and checks a file.
+        is_of: returns True if what it holds belongs to a model.
+    """
+
+    name: str
+    files: Callable[[Settings], dict[str, Path]]
+    opened: Callable[[Settings, str, Path], Attached]
+    is_of: Callable[[Any, Embedder], bool]
 
 
 # Names of what a reload may have changed, each with its digest, and whether that is another one.
@@ -258,10 +257,10 @@ def _renewed(settings: Settings, old: Attached, embedders: Sequence[Embedder]) -
 
 
 def _opened(settings: Settings, kind: Kind, name: str, path: Path, embedders: Sequence[Embedder]) -> Attached:
-    found = kind.opened(settings, path)
+    found = kind.opened(settings, name, path)
     for embedder in embedders:
-        if found.is_of(embedder):
-            return Attached(kind, name, path, found.held, found.digest, embedder.name, embedder.digest)
+        if kind.is_of(found.held, embedder):
+            return replace(found, model=embedder.name)
     names = ", ".join(f"{one.name} {one.digest[:12]}" for one in embedders)
     raise InputError(
         f"{path}: was made with {found.model[:100]!r} {found.model_digest[:12]}, and served here is {names}; "
@@ -269,35 +268,33 @@ def _opened(settings: Settings, kind: Kind, name: str, path: Path, embedders: Se
     )
 
 
-def _open_index(settings: Settings, path: Path) -> Opened:
+def _open_index(settings: Settings, name: str, path: Path) -> Attached:
     from gramvec.search.index import Index
 
     # Workers are as many as there are cores to be used.
     index: Index = Index(path, threads=1 if settings.workers > 1 else None)
+    return Attached(INDEX, name, path, index, index.digest, index.manifest.model, index.manifest.digest)
+
+
+def _index_is_of(index: Index, embedder: Embedder) -> bool:
     manifest = index.manifest
-    return Opened(
-        index,
-        index.digest,
-        manifest.model,
-        manifest.digest,
-        lambda embedder: (embedder.digest, embedder.dimension) == (manifest.digest, manifest.dimensions),
-    )
+    return (embedder.digest, embedder.dimension) == (manifest.digest, manifest.dimensions)
 
 
-def _open_head(settings: Settings, path: Path) -> Opened:
+def _open_head(settings: Settings, name: str, path: Path) -> Attached:
     from gramvec.classify.head import Head
 
     head: Head = Head.load(path)
-
-    def is_of(embedder: Embedder) -> bool:
-        if embedder.digest != head.digest:
-            return False
-        head.check_bundle(embedder.digest, embedder.dimension)
-        return True
-
-    return Opened(head, head.file_digest, head.model, head.digest, is_of)
+    return Attached(HEAD, name, path, head, head.file_digest, head.model, head.digest)
 
 
-INDEX = Kind("index", lambda settings: named_files(settings.index), _open_index)
-HEAD = Kind("head", lambda settings: named_files(settings.head), _open_head)
+def _head_is_of(head: Head, embedder: Embedder) -> bool:
+    if embedder.digest != head.digest:
+        return False
+    head.check_bundle(embedder.digest, embedder.dimension)
+    return True
+
+
+INDEX = Kind("index", lambda settings: named_files(settings.index), _open_index, _index_is_of)
+HEAD = Kind("head", lambda settings: named_files(settings.head), _open_head, _head_is_of)
 KINDS = (INDEX, HEAD)
