@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from gramvec import __version__
+from gramvec.cli.terminal import set_up_streams
 from gramvec.errors import GramvecError
 from gramvec.tables.inputs import why_not_written
 
@@ -94,7 +95,8 @@ class _Commands(click.Group):
             raise click.ClickException(why_not_written(error)) from error
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+# Without `color` click removes some escapes from what goes into a pipe, and half of others.
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "color": True})
 @click.version_option(__version__, prog_name="gramvec")
 @click.option("-v", "--verbose", is_flag=True, help="Log more to stderr, such as why a device was chosen.")
 def cli(verbose: bool) -> None:
@@ -106,4 +108,5 @@ def cli(verbose: bool) -> None:
 
 def main() -> None:
     """Run the command `gramvec`."""
+    set_up_streams()
     cli(prog_name="gramvec")

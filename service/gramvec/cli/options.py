@@ -9,6 +9,7 @@ import click
 from tqdm import tqdm
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
+from gramvec.cli.terminal import escaped
 from gramvec.embed.vectors import SPACES
 from gramvec.errors import check_space_name
 
@@ -45,7 +46,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one li
 
 def printable(text: str) -> str:
     """Return `text` with every unprintable character escaped, so that untrusted text cannot move the cursor."""
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return escaped(text, kept="")
 
 
 def bar(title: str, total: int, unit: str) -> Any:
