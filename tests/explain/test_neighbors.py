@@ -122,6 +122,18 @@ def test_explain_on_the_command_line(embedder: gramvec.Embedder) -> None:
     assert "top-k" in refused(run("explain", "a", "b", "--top-k", "0"), 2)
 
 
+def test_letters_that_look_alike_are_told_on_the_command_line() -> None:
+    lines = run("explain", "Москва", "Москвa", "--confusables").stdout.decode().splitlines()
+    assert lines[-2:] == [
+        "the texts look alike, but their letters differ:",
+        "  character 6: а CYRILLIC SMALL LETTER A and a LATIN SMALL LETTER A",
+    ]
+    values = json.loads(run("explain", "Москва", "Москвa", "--confusables", "--json").stdout)
+    assert values["look_alike"] is True
+    assert values["confusables"] == [{"place": 5, "source": "а", "target": "a"}]
+    assert run("explain", "a", "b", "--confusables").stdout.endswith(b"do not look alike in different letters\n")
+
+
 def test_neighbors_on_the_command_line(embedder: gramvec.Embedder) -> None:
     done = run("neighbors", "vehicals", "--top-k", "2")
     scores = embedder.similarity(["vehicals"], ["vehicles", "vehicle"])[0].tolist()

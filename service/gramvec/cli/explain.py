@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, BinaryIO
+from unicodedata import name
 
 import click
 import numpy as np
@@ -16,6 +17,7 @@ from gramvec.explain.contributions import MOST_PAIRS, TOP_K, Explanation, Featur
 from gramvec.explain.neighbors import NEAREST, nearest_ngrams, nearest_words
 from gramvec.runtime.base import Device
 from gramvec.tables.inputs import read_lines
+from gramvec.text.confusables import differing, look_alike
 
 
 @click.command("explain", short_help="Show which features made a score.")
@@ -25,11 +27,21 @@ from gramvec.tables.inputs import read_lines
     "--top-k", type=click.IntRange(1, MOST_PAIRS), default=TOP_K, show_default=True, help="Number of pairs to list."
 )
 @click.option("--by-word", is_flag=True, help="List pairs of words instead of pairs of features.")
+@click.option(
+    "--confusables", is_flag=True, help="Say, too, whether the texts look alike in letters of different scripts."
+)
 @json_option
 @model_option
 @device_option
 def explain_command(
-    source: str, target: str, top_k: int, by_word: bool, as_json: bool, model: str, device: Device
+    source: str,
+    target: str,
+    top_k: int,
+    by_word: bool,
+    confusables: bool,
+    as_json: bool,
+    model: str,
+    device: Device,
 ) -> None:
     """Print the cosine of SOURCE and TARGET and the pairs of features that made it, largest first.
 
@@ -39,10 +51,15 @@ def explain_command(
     Examples:
       gramvec explain vehicals vehicles --top-k 5
       gramvec explain 'cheap flihgts' 'low-cost air fares' --by-word
+      gramvec explain paypal раураl --confusables
     """  # noqa: D301 - click takes the character, not its escape
     embedder = load(model, device=device)
     found = explain(embedder, source, target, top_k=top_k)
-    click.echo(_json(found.to_dict()) if as_json else "\n".join(_table(found, by_word)))
+    if as_json:
+        said = _looks(source, target) if confusables else {}
+        click.echo(_json(found.to_dict() | said))
+    else:
+        click.echo("\n".join([*_table(found, by_word), *(_look_lines(source, target) if confusables else ())]))
     embedder.close()
 
 
@@ -114,6 +131,22 @@ def _table(found: Explanation, by_word: bool) -> Iterator[str]:
     yield f"known features cover {found.source.coverage:.0%} of the source's characters, " + (
         f"{found.target.coverage:.0%} of the target's"
     )
+
+
+def _looks(source: str, target: str) -> dict[str, Any]:
+    return {
+        "look_alike": look_alike(source, target),
+        "confusables": [one._asdict() for one in differing(source, target)],
+    }
+
+
+def _look_lines(source: str, target: str) -> Iterator[str]:
+    if not look_alike(source, target):
+        yield "the texts do not look alike in different letters"
+        return
+    yield "the texts look alike, but their letters differ:"
+    for place, *both in differing(source, target):
+        yield f"  character {place + 1}: " + " and ".join(f"{printable(one)} {name(one, '')}".strip() for one in both)
 
 
 def _signed(value: float) -> str:
