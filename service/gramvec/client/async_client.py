@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from gramvec.client.client import Client
 from gramvec.embed.vectors import Vectors
+from gramvec.threads import Renewed, ThreadPool
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,8 +36,12 @@ class AsyncClient:
 
     def __init__(self, url: str, **options: Any) -> None:
         self._open = partial(Client, url, **options)
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="gramvec-client")
+        self._threads = ThreadPool(THREADS, "gramvec-client")
         self._client: asyncio.Future[Client] | None = None
+        self._renewed = Renewed(self._forget)
+
+    def _forget(self) -> None:
+        self._client = None  # in a child of a fork, whose event loop is another
 
     async def __aenter__(self) -> Self:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -12,6 +13,7 @@ import orjson
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from gramvec.errors import BackendError, InputError, ServiceError, quoted
+from gramvec.threads import Renewed
 
 if TYPE_CHECKING:
     import httpx
@@ -89,7 +91,9 @@ class Transport:
             raise ServiceError("gramvec.client needs httpx; install it with: pip install httpx") from error
         self.url = url.rstrip("/")
         self._patience = patience
-        self._http: httpx.Client = self._library.Client(base_url=self.url, headers=_headers(api_key), timeout=timeout)
+        self._open = partial(self._library.Client, base_url=self.url, headers=_headers(api_key), timeout=timeout)
+        self._http: httpx.Client = self._open()
+        self._renewed = Renewed(self._connect_anew)
         self._model: ModelInfo | None = None
         try:
             self._model, self._limits = self._info(model)
@@ -102,6 +106,10 @@ class Transport:
         """The model that the service had when the client was made."""
         assert self._model is not None
         return self._model
+
+    def _connect_anew(self) -> None:
+        # In a child of a fork: on its parent's connections each would read the other's answers.
+        self._http = self._open()
 
     def close(self) -> None:
         """Close the connections."""

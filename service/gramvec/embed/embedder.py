@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -33,6 +32,7 @@ from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.sparse import SIF_A
 from gramvec.runtime.base import Batching, Runtime
 from gramvec.text.arrays import FeatureBatch
+from gramvec.threads import ThreadPool
 
 MAX_CHARACTERS = 65_536
 # The fewest texts that are worth a thread of their own in a call that several share.
@@ -43,7 +43,8 @@ class Embedder(Encodes):
     """Open model that embeds texts. Make one with `load`; calls may come from several threads.
 
     Texts may be any iterable of str: a list, a generator, an open file, an array of numpy, a column of pandas, polars
-    or pyarrow. A pickled Embedder keeps the model's path and digest, and opens it again.
+    or pyarrow. A pickled Embedder keeps the model's path and digest, and opens it again. In a child of a fork an
+    Embedder goes on with threads of its own; on CUDA its calls raise BackendError.
 
     Args:
         bundle: the opened bundle.
@@ -85,7 +86,7 @@ class Embedder(Encodes):
         self.max_characters = max_characters
         self.threads = threads or len(os.sched_getaffinity(0))
         self._runtime = runtime
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: ThreadPool | None = None
 
     def __repr__(self) -> str:
         return f"<gramvec.Embedder {self.name}: {self.dimension} columns, runtime {self.runtime} on {self.device}>"
@@ -251,7 +252,7 @@ class Embedder(Encodes):
                 fill(chunk)
             return
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="gramvec-embed")
+            self._pool = ThreadPool(self.threads, "gramvec-embed")
         for _ in self._pool.map(fill, chunks):
             pass
 

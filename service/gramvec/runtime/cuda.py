@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import weakref
 from queue import LifoQueue
 from types import ModuleType
@@ -21,7 +22,16 @@ from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.runtime.base import Batching, Runtime
 from gramvec.runtime.int8 import ExactTable, added, cut
-from gramvec.runtime.ort import CUDA, calls_by_rows, cause_of, check_rows, cuda_session, import_onnxruntime
+from gramvec.runtime.ort import (
+    CALLS,
+    CUDA,
+    calls_by_rows,
+    cause_of,
+    check_process,
+    check_rows,
+    cuda_session,
+    import_onnxruntime,
+)
 from gramvec.text.arrays import FeatureBatch, Floats, Int64s
 
 # Rows a call, at 300 columns: the most whose copies, of 9 bytes a number, fit half a gigabyte on the device.
@@ -54,6 +64,7 @@ class CudaRuntime(Runtime):
                 "the order of its additions; write the model again with gramvec-train convert --precision int8"
             )
         self._exact = exact
+        self._process = os.getpid()
         self._rows = rows_a_call(exact.dimension)
         self._texts = min(MOST_TEXTS, max(1, MOST_SUMS // exact.dimension))
         onnxruntime = import_onnxruntime()
@@ -66,6 +77,7 @@ class CudaRuntime(Runtime):
     def run(self, batch: FeatureBatch) -> Floats:
         """Sum rows on the device in exact pieces."""
         ids, exact = batch.ids, self._exact
+        check_process(self.device, self._process)
         check_rows(batch, exact.rows)
         vectors = np.empty((len(batch), exact.dimension), np.float32)
         counts = batch.counts
@@ -91,7 +103,8 @@ class CudaRuntime(Runtime):
             raise BackendError("the model is closed; load it again")
         lane = self._lanes.get()
         try:
-            sums = lane.run(session, ids[bounds[0] : bounds[-1]], np.diff(bounds))
+            with CALLS:
+                sums = lane.run(session, ids[bounds[0] : bounds[-1]], np.diff(bounds))
             if counts is None:
                 out[...] = sums
             else:

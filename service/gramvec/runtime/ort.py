@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +26,7 @@ from gramvec.errors import BackendError, BundleError, DeviceError, quoted
 from gramvec.runtime.base import Batching, Runtime
 from gramvec.runtime.native import vector_of_no_rows
 from gramvec.text.arrays import FeatureBatch, Floats, Int64s
+from gramvec.threads import LibraryCalls, ProcessLock
 
 log = logging.getLogger("gramvec.runtime")
 
@@ -65,7 +65,13 @@ _CAUSE = re.compile(
     r"|Available memory of \d+ is smaller than requested bytes of \d+"
     r"|Failed to allocate memory[^;]*"
 )
-_lock, _registered = Lock(), False
+TAKEN = (
+    "this process was forked while onnxruntime computed, and its locks are taken for ever; start processes with "
+    "'spawn', or take runtime native"
+)
+_lock, _registered = ProcessLock(), False
+# Into onnxruntime, whose sessions share one arena, and its lock.
+CALLS = LibraryCalls()
 
 # Inputs that a graph may have, by name.
 INPUTS: dict[str, Callable[[FeatureBatch], NDArray[Any]]] = {
@@ -117,6 +123,7 @@ class OnnxRuntime(Runtime):
         self._in_order = in_order
         self._rows = rows
         self._of_no_rows = of_no_rows
+        self._process = os.getpid()
         open_session = cpu_session if device == "cpu" else cuda_session
         self._session: Any = _checked(open_session(onnxruntime, cpu_graph or graph), cpu_graph or graph)
         self.provider = self._session.get_providers()[0]
@@ -143,6 +150,7 @@ class OnnxRuntime(Runtime):
         """Return the vectors of a batch."""
         if self._session is None:
             raise BackendError("the model is closed; load it again")
+        check_process(self.device, self._process)
         if self._rows is not None:
             check_rows(batch, self._rows)
         known = batch.counts > 0
@@ -186,7 +194,8 @@ class OnnxRuntime(Runtime):
             )
         feed = {one.name: INPUTS[one.name](part) for one in session.get_inputs()}
         try:
-            (vectors,) = session.run(["vectors"], feed, options)
+            with CALLS:
+                (vectors,) = session.run(["vectors"], feed, options)
         except Exception as error:  # onnxruntime raises its own classes, RuntimeError and ValueError
             raise BackendError(f"onnxruntime failed on {self.device}: {cause_of(error)}") from error
         found = np.asarray(vectors, np.float32)
@@ -261,11 +270,16 @@ def why_no_cuda() -> str | None:
 
 
 def cpu_session(onnxruntime: ModuleType, graph: Path) -> Any:
-    """Open a session of a graph on the CPU. Raises BundleError if onnxruntime refuses the graph."""
+    """Open a session of a graph on the CPU. Raises BundleError if onnxruntime refuses the graph, DeviceError if
+    it cannot be used in this process.
+    """
+    if not CALLS.usable:
+        raise DeviceError(TAKEN)
     options = _options(onnxruntime)
     bound_memory(onnxruntime, options)
     try:
-        return onnxruntime.InferenceSession(str(graph), options, providers=[CPU])
+        with CALLS:
+            return onnxruntime.InferenceSession(str(graph), options, providers=[CPU])
     except Exception as error:
         why = quoted(error)
         raise BundleError(f"{graph}: onnxruntime cannot load it ({why}); export the model again") from error
@@ -282,9 +296,10 @@ def cuda_session(onnxruntime: ModuleType, graph: Path) -> Any:
             raise DeviceError(why)
     try:
         # Otherwise it prints what went wrong, on stdout, and tries again without CUDA.
-        session = onnxruntime.InferenceSession(
-            str(graph), _options(onnxruntime, SILENT), providers=[(CUDA, CUDA_OPTIONS), CPU], enable_fallback=0
-        )
+        with CALLS:
+            session = onnxruntime.InferenceSession(
+                str(graph), _options(onnxruntime, SILENT), providers=[(CUDA, CUDA_OPTIONS), CPU], enable_fallback=0
+            )
     except Exception as error:
         raise DeviceError(cause_of(error)) from error
     # A provider that does not load is left out without an exception, so only the session itself can tell.
@@ -332,6 +347,17 @@ def _memory() -> int:
         return min(found, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     except (OSError, ValueError):  # no such bound, or the word "max"
         return found
+
+
+def check_process(device: str, opened_in: int) -> None:
+    """Raise BackendError in a child of a fork that cannot use what its parent opened on this device."""
+    if device != "cpu" and os.getpid() != opened_in:
+        raise BackendError(
+            "a model on a GPU cannot be used in a child of a fork; load it in the child, or start processes with "
+            "'spawn'"
+        )
+    if not CALLS.usable:
+        raise BackendError(TAKEN)
 
 
 def check_rows(batch: FeatureBatch, rows: int) -> None:

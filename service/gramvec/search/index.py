@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -26,6 +25,7 @@ from gramvec.search.folder import IndexManifest, size_of
 from gramvec.search.snapshot import Hit, Only, Record, Snapshot
 from gramvec.search.vectors import unit_vectors
 from gramvec.text.inputs import iterated, no_text
+from gramvec.threads import ProcessLock
 
 MOST_HITS = 10_000
 # Queries that are answered together.
@@ -68,7 +68,7 @@ class Index:
         self._device: Device = device
         self._snapshot = Snapshot(self.path, self.threads)
         self._embedder: Embedder | None = None
-        self._loading = threading.Lock()
+        self._loading = ProcessLock()
         if isinstance(model, Embedder):
             check_model(self.manifest, model, self.path)
             self._embedder = model

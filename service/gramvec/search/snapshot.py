@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -32,6 +30,7 @@ from gramvec.search.signs import SignFile, signs_of
 from gramvec.search.vectors import VectorFile, rounded
 from gramvec.tables import json_bounds
 from gramvec.text.arrays import Floats, Int64s
+from gramvec.threads import LibraryCalls, ProcessLock, ThreadPool
 
 Only = Literal["letters", "meaning"]
 
@@ -48,6 +47,8 @@ ROUNDING = 1e-4
 KEPT_CONDITIONS, KEPT_ROWS = 8, 4_000_000
 # Documents that are compared with their vectors when an index is opened.
 CHECKED_ROWS = 16
+# Into tantivy, which keeps what it read last behind a lock.
+ENGINE_CALLS = LibraryCalls()
 
 
 Record = dict[str, Any]
@@ -101,7 +102,7 @@ class Snapshot:
         self._signs = SignFile(generation / SIGNS, self.manifest.dimensions, rows)
         self._fields = self.manifest.fields
         self._allowed: OrderedDict[Conditions, Int64s] = OrderedDict()
-        self._keeping = threading.Lock()
+        self._keeping = ProcessLock()
         self._check()
 
     def _check(self) -> None:
@@ -132,7 +133,7 @@ class Snapshot:
             conditions: of `conditions_of`.
             only: "meaning" leaves the letters out.
         """
-        with engine_errors(self.path):
+        with ENGINE_CALLS, engine_errors(self.path):
             allowed = self._rows_within(conditions) if conditions and units is not None else None
             near = self._near(units, max(k, CANDIDATES), allowed) if units is not None else None
 
@@ -147,8 +148,8 @@ class Snapshot:
             return [*(self._pool.map(find_one, places) if len(places) > 1 else map(find_one, places))]
 
     @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._threads, thread_name_prefix="gramvec-search")
+    def _pool(self) -> ThreadPool:
+        return ThreadPool(self._threads, "gramvec-search")
 
     def _near(self, units: Floats, k: int, allowed: Int64s | None) -> Sequence[Int64s | None]:
         """Return for each query the rows that are compared with it; None for all."""
@@ -167,7 +168,7 @@ class Snapshot:
 
     def document(self, address: Any) -> StoredDocument:
         """Return the document at an address. Raises InputError where the index is damaged."""
-        with engine_errors(self.path):
+        with ENGINE_CALLS, engine_errors(self.path):
             found = self._searcher.doc(address)
             key, data = found.get_first("id"), found.get_first("record")
         return StoredDocument(str(key), data, self._record(data))

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import inf
 from typing import NamedTuple, Protocol
@@ -20,6 +19,7 @@ import numpy as np
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import BackendError, InputError, Overloaded, OverloadReason
 from gramvec.server.batching.queue import Batch, ClientGone, RequestQueue, Slice, Throughput, Waiting, stays
+from gramvec.threads import ThreadPool
 
 log = logging.getLogger("gramvec.server.batching")
 
@@ -140,7 +140,7 @@ class Batcher:
         self._call_cost = 0
         # The time at which the model was last free to take work.
         self._free_since = 0.0
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gramvec-model")
+        self._worker = ThreadPool(1, "gramvec-model")
         self._closed = False
         self._idle: asyncio.Event = asyncio.Event()
         self._idle.set()

@@ -16,13 +16,13 @@ import heapq
 import math
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, TypeVar
 
 from gramvec.errors import Overloaded
 from gramvec.server.batching.queue import ClientGone, stays
+from gramvec.threads import ThreadPool
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ class WorkQueue:
         self._estimated = 0.0
         # Seconds of work, real and estimated, weighted towards the last ones.
         self._real_seconds = self._said_seconds = FIRST_SECONDS
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"gramvec-{kind.replace(' ', '-')}")
+        self._thread = ThreadPool(1, f"gramvec-{kind.replace(' ', '-')}")
 
     @property
     def wait_seconds(self) -> float:

@@ -1,0 +1,106 @@
+"""Threads, locks and calls into libraries that a fork does not break.
+
+Of a process's threads only the one that forks lives on in the child: a pool's queue waits for the others for ever, and
+what one of them had locked stays locked. What is made here is made anew in a child.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from weakref import WeakSet
+
+# Seconds that a fork waits for calls into a library to end.
+PATIENCE = 10.0
+
+
+class ThreadPool(ThreadPoolExecutor):
+    """Pool whose threads start at the first call, in each process its own."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        super().__init__(threads, thread_name_prefix=name)
+        self._of_process = threads, name
+        _renewed.add(self)
+
+    def renew(self) -> None:
+        """Forget the parent's threads, and the work that they had."""
+        threads, name = self._of_process
+        super().__init__(threads, thread_name_prefix=name)
+
+
+class ProcessLock:
+    """Lock of one process, as a context: a child's is free."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        _renewed.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.release()
+
+    def renew(self) -> None:
+        """Free the lock."""
+        self._lock = threading.Lock()
+
+
+class Renewed:
+    """Call of `make` in each child of a fork, as long as this object lives."""
+
+    def __init__(self, make: Callable[[], None]) -> None:
+        self.renew = make
+        _renewed.add(self)
+
+
+class LibraryCalls:
+    """Calls into a library that has locks of its own, as a context: a fork waits for their end.
+
+    It waits for PATIENCE seconds.
+    usable: False in a child of a fork that did not wait long enough. There the library may wait for ever.
+    """
+
+    def __init__(self) -> None:
+        self.usable = True
+        self._running = 0
+        self._ended = threading.Condition()
+        os.register_at_fork(before=self._wait, after_in_parent=self._go_on, after_in_child=self._begin)
+
+    def __enter__(self) -> None:
+        with self._ended:
+            self._running += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._ended:
+            self._running -= 1
+            self._ended.notify_all()
+
+    def _wait(self) -> None:
+        self._ended.acquire()
+        self._ended.wait_for(lambda: self._running == 0, PATIENCE)
+
+    def _go_on(self) -> None:
+        self._ended.release()
+
+    def _begin(self) -> None:
+        self.usable, self._running = self.usable and self._running == 0, 0
+        self._ended = threading.Condition()
+
+
+_renewed: WeakSet[ThreadPool | ProcessLock | Renewed] = WeakSet()
+
+
+def _renew() -> None:
+    for one in list(_renewed):
+        one.renew()
+
+
+os.register_at_fork(after_in_child=_renew)
