@@ -1,4 +1,8 @@
-"""A classification head: texts and their vectors to a calibrated score for each label; and its file.
+"""A classification head: texts and their vectors to a score for each label; and its file.
+
+Of a head of one label a text, the score of a label is its share among all labels and "none of them", whose logit is
+`none` plus `novelty` for the n-grams and words that no learned text had. Of a head of several labels a text, it is the
+label's share beside "not this one", whose logit is the same.
 
 The file may be untrusted. It has safetensors' layout with a checksum of all bytes (see gramvec.text.array_file), and
 nothing in it is executed.
@@ -10,26 +14,35 @@ int64 hold exactly in any order.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gramvec.classify.ngrams import BLOCK_CHARACTERS, BLOCK_TEXTS, FEATURES_A_CHARACTER, KEYS, NgramColumns
+from gramvec.classify.ngrams import (
+    BLOCK_CHARACTERS,
+    BLOCK_TEXTS,
+    CHARACTERS,
+    FEATURES_A_CHARACTER,
+    KEYS,
+    WORDS,
+    NgramColumns,
+)
 from gramvec.errors import InputError, quoted
+from gramvec.lexical.hashing import COLUMN_BITS
 from gramvec.tables import json_bounds
 from gramvec.tables.staging import whole
 from gramvec.text.array_file import ArraySpec, pack_arrays, read_arrays
 from gramvec.text.arrays import Floats
 from gramvec.text.inputs import blocks
 
-KIND, VERSION = "head", 3
+KIND, VERSION = "head", 4
 MAGIC_OF_0_1 = b"gvhead01"
 ARRAYS: dict[str, ArraySpec] = {
     "labels": "|u1", "intercepts": "<f4", "vector_weights": ("<i2", 2), "ngram_keys": "<i4", "ngram_idf": "<f4",
@@ -41,12 +54,15 @@ MOST_DIMENSIONS = 65_536
 MOST_NGRAMS = 1 << 18
 MOST_BYTES = 1 << 30
 MOST_LABEL = 1024
-LEAST_TEMPERATURE, MOST_TEMPERATURE = 1e-3, 1e3
-MOST_LOGIT = 1e6  # of any text, divided by the temperature: far from where float32 overflows
+MOST_LOGIT = 1e6  # of any text: far from where float32 overflows
+MOST_NOVELTY = 100.0
 _CHUNK_NUMBERS = 1 << 20  # products at a time: 4 MB, which stay in a cache
 _BLAS_PRODUCTS = 1 << 17
 _UNIT = 1 << 20  # steps of a vector's numbers, from -1 to 1
 _STEPS = 1 << 14  # steps of an n-gram's value times its unit: int32 holds the sums of 2^18 n-grams
+
+
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class HeadHeader(BaseModel):
@@ -57,8 +73,12 @@ class HeadHeader(BaseModel):
     model: Annotated[str, Field(max_length=200)]
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     unit: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
-    temperature: Annotated[float, Field(ge=LEAST_TEMPERATURE, le=MOST_TEMPERATURE, allow_inf_nan=False)]
-    threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    several: bool
+    none: Annotated[float, Field(ge=-MOST_LOGIT, le=MOST_LOGIT, allow_inf_nan=False)]
+    novelty: Annotated[float, Field(ge=0, le=MOST_NOVELTY, allow_inf_nan=False)]
+    unseen: Annotated[float, Field(ge=0, le=1e3, allow_inf_nan=False)]
+    threshold: Share
+    thresholds: dict[str, Share]
     # A list: pydantic is strict about the type of a tuple's items only for lists.
     labels: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=MOST_LABEL)]], Field(min_length=2, max_length=MOST_LABELS)
@@ -85,24 +105,30 @@ class HeadWeights:
         units = (np.abs(weights).max(axis=1, initial=0) / 127).astype(np.float32)
         return cls(vocabulary, np.rint(weights / np.where(units > 0, units, 1)[:, None]).astype(np.int8), units)
 
-    def logits(self, texts: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        """Yield (index, logits float64[labels]) of the texts that hold known n-grams."""
-        unit = float(self.units.max(initial=0)) / _STEPS
-        if unit == 0:
-            return
+    @cached_property
+    def parts(self) -> list[int]:
+        """Those of CHARACTERS and WORDS that are among the n-grams."""
+        return [part for part in (CHARACTERS, WORDS) if (self.vocabulary.keys >> COLUMN_BITS == part).any()]
+
+    def logits(self, texts: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float64], float]]:
+        """Yield the index of each text, its logits float64[labels], and how much of it is new.
+
+        That is 0 to 2: of its characters and of its words the share of their length that no learned text had.
+        """
+        unit = float(self.units.max(initial=0)) / _STEPS or 1.0
         step = max(_CHUNK_NUMBERS // self.weights.shape[1], 1)
         for start, stop in blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS):
             found = self.vocabulary.weighed(texts[start:stop])
             values = np.rint(found.value * self.units[found.place] / unit).astype(np.int32)[:, None]
             ends = np.searchsorted(found.text, np.arange(stop - start), side="right").tolist()
+            news = (1 - found.known[:, self.parts]).sum(axis=1).tolist()
             begin = 0
             for text, end in enumerate(ends):
                 sums = np.zeros(self.weights.shape[1], np.int32)
                 for first in range(begin, end, step):
                     part = slice(first, min(first + step, end))
                     sums += (self.weights.take(found.place[part], axis=0) * values[part]).sum(axis=0, dtype=np.int32)
-                if end > begin:
-                    yield start + text, sums.astype(np.float64) * unit
+                yield start + text, sums.astype(np.float64) * unit, news[text]
                 begin = end
 
 
@@ -116,10 +142,13 @@ class Head:
         ngrams: the weights of n-grams; None for a head that sees vectors only.
         intercepts: float32[labels].
         labels: two or more, all different.
-        temperature: divides the logits, so that scores are shares of right answers.
-        threshold: 0 to 1; a text whose best score is lower has no label.
+        threshold: 0 to 1; a label whose score is lower is unsure.
         model: the bundle's name.
         digest: the bundle's digest.
+        thresholds: of the labels that have another one.
+        several: a text may have several labels.
+        none: the logit of none of the labels.
+        novelty: what is added to it for a text whose characters, or words, are all new.
         file_digest: SHA-256 of the file's contents, where the head was loaded from one.
     """
 
@@ -128,10 +157,13 @@ class Head:
     ngrams: HeadWeights | None
     intercepts: Floats
     labels: tuple[str, ...]
-    temperature: float
     threshold: float
     model: str
     digest: str
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    several: bool = False
+    none: float = -MOST_LOGIT
+    novelty: float = 0.0
     file_digest: str = field(default="", compare=False)
 
     @classmethod
@@ -160,8 +192,9 @@ class Head:
         """Write the file, whole or not at all. Raises InputError for a head that `load` would refuse."""
         try:
             header = HeadHeader(
-                model=self.model, digest=self.digest, unit=self.unit, temperature=self.temperature,
-                threshold=self.threshold, labels=list(self.labels),
+                model=self.model, digest=self.digest, unit=self.unit, several=self.several, none=self.none,
+                novelty=self.novelty, unseen=self.ngrams.vocabulary.unseen if self.ngrams else 0.0,
+                threshold=self.threshold, thresholds=dict(self.thresholds), labels=list(self.labels),
             )  # fmt: skip
         except ValidationError as error:
             raise InputError(_sentence(error)) from error
@@ -216,7 +249,7 @@ class Head:
             vectors: float32[n, d], of length 1 or 0.
 
         Returns:
-            float32[n, labels]: scores above 0 that sum to 1.
+            float32[n, labels]: scores, 0 to 1. Without `several` those of a text sum to 1 less that of none of them.
 
         Raises:
             InputError: vectors have another width, or a text has a lone surrogate.
@@ -224,10 +257,12 @@ class Head:
         if vectors.ndim != 2 or vectors.shape[1] != self.dimensions:
             raise InputError(f"the head takes vectors of {self.dimensions} columns; ask the model that it is of")
         logits = self._of_vectors(vectors)
+        none = np.full(len(vectors), self.none, np.float32)
         if self.ngrams is not None:
-            for row, of_ngrams in self.ngrams.logits(texts):
+            for row, of_ngrams, new in self.ngrams.logits(texts):
                 logits[row] += of_ngrams
-        return softmax(logits, self.temperature)
+                none[row] += np.float32(self.novelty * new)
+        return scored(logits, none, several=self.several)
 
     def _of_vectors(self, vectors: Floats) -> Floats:
         """Return logits float32[n, labels] with the intercepts."""
@@ -244,18 +279,53 @@ class Head:
         logits += self.intercepts
         return logits
 
-    def answers(self, scores: Floats) -> list[str | None]:
-        """Return the label of each row of `predict`'s scores, or None where the best is below the threshold."""
-        best = scores.argmax(axis=1)
-        known = scores[np.arange(len(scores)), best] >= self.threshold
-        return [self.labels[one] if sure else None for one, sure in zip(best.tolist(), known.tolist(), strict=True)]
+    @cached_property
+    def _bounds(self) -> Floats:
+        return np.array([self.thresholds.get(label, self.threshold) for label in self.labels], np.float32)
+
+    def answers(self, scores: Floats) -> list[Answer]:
+        """Return the answer that each row of `predict`'s scores is."""
+        bounds = self._bounds
+        places = scores.argmax(axis=1)
+        rows = np.arange(len(scores))
+        known = scores[rows, places] >= bounds[places]
+        answers = [
+            Answer((self.labels[place],), score, sure)
+            for place, score, sure in zip(places.tolist(), scores[rows, places].tolist(), known.tolist(), strict=True)
+        ]
+        if self.several:
+            for row in np.flatnonzero((scores >= bounds).any(axis=1)).tolist():
+                some = np.flatnonzero(scores[row] >= bounds)
+                some = some[np.argsort(-scores[row, some], kind="stable")]
+                answers[row] = Answer(tuple(self.labels[one] for one in some.tolist()), float(scores[row, some[0]]), True)
+        return answers
 
 
-def softmax(logits: Floats, temperature: float) -> Floats:
-    """Return float32[n, labels]: exp(logits / temperature), each row divided by its sum."""
-    scaled = logits / np.float32(temperature)
-    powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    shares: Floats = powers / powers.sum(axis=1, keepdims=True)
+class Answer(NamedTuple):
+    """What a head says of a text.
+
+    labels: the best label; of a head of several labels those that reach their thresholds, the best one first, or the
+    best one where none does. score: of the first one. known: whether it reaches its threshold.
+    """
+
+    labels: tuple[str, ...]
+    score: float
+    known: bool
+
+
+def scored(logits: Floats, none: Floats, *, several: bool) -> Floats:
+    """Return scores float32[n, labels] of logits float32[n, labels] beside that of none of them, float32[n].
+
+    Without `several`, exp(logit) divided by the sum of a row's and exp(none); with it, by exp(logit) + exp(none).
+    """
+    if several:
+        # As exact far from 0 as near it, and without an overflow.
+        powers = np.exp(-np.abs(logits - none[:, None]))
+        shares: Floats = np.where(logits >= none[:, None], 1, powers) / (1 + powers)
+        return shares
+    top = np.maximum(logits.max(axis=1), none)[:, None]
+    powers = np.exp(logits - top)
+    shares = powers / (powers.sum(axis=1, keepdims=True) + np.exp(none[:, None] - top))
     return shares
 
 
@@ -282,12 +352,14 @@ def _read(path: Path) -> Head:
     except ValidationError as error:
         raise _damaged(path, _sentence(error)) from error
     ngrams = HeadWeights(
-        NgramColumns(arrays["ngram_keys"], arrays["ngram_idf"]), arrays["ngram_weights"], arrays["ngram_units"]
+        NgramColumns(arrays["ngram_keys"], arrays["ngram_idf"], header.unseen),
+        arrays["ngram_weights"],
+        arrays["ngram_units"],
     )
     head = Head(
         arrays["vector_weights"], header.unit, ngrams if ngrams.weights.size else None, arrays["intercepts"],
-        tuple(header.labels), header.temperature, header.threshold, header.model, header.digest,
-        found.values["sha256"],
+        tuple(header.labels), header.threshold, header.model, header.digest, header.thresholds, header.several,
+        header.none, header.novelty, found.values["sha256"],
     )  # fmt: skip
     _check(path, head)
     return head
@@ -297,6 +369,8 @@ def _check(path: Path, head: Head) -> None:
     """Raise InputError unless a head's arrays fit together, and no text can have a logit that overflows."""
     if len({*head.labels}) < len(head.labels):
         raise _damaged(path, "two of its labels are the same")
+    if head.thresholds.keys() - {*head.labels}:
+        raise _damaged(path, "a threshold is of no label")
     weights = head.vector_weights
     if len(weights) != len(head.labels) or head.intercepts.shape != (len(head.labels),) or not weights.size:
         raise _damaged(path, "its arrays are not of the shape that its labels give")
@@ -317,7 +391,7 @@ def _check(path: Path, head: Head) -> None:
         if not (np.all(known.idf > 0) and np.all(known.idf < 1e3) and np.all(head.ngrams.units >= 0)):
             raise _damaged(path, "a weight of an n-gram is negative or too large")
         largest += 2 * 128 * np.sqrt(float(len(known.keys))) * head.ngrams.units.max(initial=0)
-    if not largest / head.temperature < MOST_LOGIT:
+    if not largest < MOST_LOGIT:
         raise _damaged(path, "a number in it is not finite, or too large")
 
 

@@ -66,19 +66,25 @@ def features(texts: Sequence[str]) -> HashedNgrams:
 
 
 class Weighed(NamedTuple):
-    """Sparse rows: of each entry the text int64[m] ascending, the place in NgramColumns int64[m], and the value."""
+    """Sparse rows: of each entry the text int64[m] ascending, the place in NgramColumns int64[m], and the value.
+
+    known: float64[n, 2], of the characters and of the words of each text the share of their length that known features
+    have, 0 to 1; 0 for a text without any.
+    """
 
     text: Int64s
     place: Int64s
     value: NDArray[np.float64]
+    known: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class NgramColumns:
-    """Known features. keys: int32[k], ascending, as in HashedNgrams. idf: float32[k]."""
+    """Known features. keys: int32[k], ascending, as in HashedNgrams. idf: float32[k]; unseen: that of any other."""
 
     keys: NDArray[np.int32]
     idf: Floats
+    unseen: float = 0.0
 
     @classmethod
     def of_texts(cls, texts: Sequence[str], *, least: int, most: int) -> NgramColumns:
@@ -97,11 +103,12 @@ class NgramColumns:
             kept.append(at[np.argsort(-counts[at], kind="stable")[:most]])
         places = np.sort(np.concatenate(kept))
         idf = np.log((1 + len(texts)) / (1 + counts[places])) + 1
-        return cls(keys[places].astype(np.int32), idf.astype(np.float32))
+        unseen = float(np.float32(np.log(1 + len(texts)) + 1))
+        return cls(keys[places].astype(np.int32), idf.astype(np.float32), unseen)
 
     def only(self, places: Int64s) -> NgramColumns:
         """Return the features at these places, ascending."""
-        return NgramColumns(self.keys[places], self.idf[places])
+        return NgramColumns(self.keys[places], self.idf[places], self.unseen)
 
     def weighed(self, texts: Sequence[str]) -> Weighed:
         """Return the TF-IDF of the known features of texts, of length 1 for each part of a text."""
@@ -109,11 +116,21 @@ class NgramColumns:
         places = np.searchsorted(self.keys, found.key)
         places[places == len(self.keys)] = 0
         known = self.keys[places] == found.key if len(self.keys) else np.zeros(len(places), np.bool_)
-        entries = np.sort(found.text[known] << 32 | places[known])
-        first = np.flatnonzero(np.diff(entries, prepend=np.int64(-1)))
-        times = np.diff(np.append(first, len(entries)))
-        text, place = entries[first] >> 32, entries[first] & 0xFFFFFFFF
-        values = (1 + np.log(times)) * self.idf[place]
+        text, place, times = _counted(found.text[known], places[known])
+        values = times * self.idf[place]
         group = text * 2 + (self.keys[place] >> COLUMN_BITS)
-        lengths = np.sqrt(np.bincount(group, values * values, minlength=2 * len(texts)))
-        return Weighed(text, place, values / lengths[group])
+        squares = np.bincount(group, values * values, minlength=2 * len(texts))
+        # A feature that no text had weighs as much as it would have weighed there.
+        others, key, times_of_others = _counted(found.text[~known], found.key[~known])
+        weights = times_of_others * self.unseen
+        missed = np.bincount(others * 2 + (key >> COLUMN_BITS), weights * weights, minlength=2 * len(texts))
+        shares = np.sqrt(squares / np.maximum(squares + missed, np.finfo(np.float64).tiny))
+        return Weighed(text, place, values / np.sqrt(squares)[group], shares.reshape(-1, 2))
+
+
+def _counted(text: Int64s, item: Int64s) -> tuple[Int64s, Int64s, NDArray[np.float64]]:
+    """Return the distinct pairs of a text and an item, ascending, and 1 + ln of how often each is there."""
+    pairs = np.sort(text << 32 | item)
+    first = np.flatnonzero(np.diff(pairs, prepend=np.int64(-1)))
+    times = np.diff(np.append(first, len(pairs)))
+    return pairs[first] >> 32, pairs[first] & 0xFFFFFFFF, 1 + np.log(times)

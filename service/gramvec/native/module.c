@@ -581,12 +581,14 @@ done:
 }
 
 #include "search_calls.h"
+#include "svm.h"
 
 static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, METH_FASTCALL, NULL},
                                   {"word_ngrams", word_ngrams, METH_O, NULL},
                                   {"turn", turn_rows, METH_VARARGS, NULL},
                                   {"scan", scan, METH_VARARGS, NULL},
                                   {"multiply", multiply, METH_VARARGS, NULL},
+                                  {"learn_svm", learn_svm, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {

@@ -1,0 +1,89 @@
+"""Near copies among texts, and the parts in which texts are held out, near copies together.
+
+A text of which a near copy was learned is answered better than a new one, so that its score says nothing of new texts.
+Near copies have equal vectors, or the same words but for one (of 5 to 12 words, digits alike), or the same digest of
+their pairs of words (of more words).
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gramvec.text.arrays import Floats, Int64s
+
+_WORD = re.compile(r"\w+")
+_DIGITS = re.compile(r"\d+")
+SHORTEST, LONGEST = 5, 12  # words of which one may differ
+MOST_WORDS = 400  # of a text that are looked at
+_SKETCHES, _SMALLEST = 4, 3  # digests of a longer text, and the hashes in each: copies share most pairs of words
+SEED = 1
+
+
+def near_copies(texts: Sequence[str], vectors: Floats) -> Int64s:
+    """Return the number of the group of near copies of each text, int64[n], from 0.
+
+    Args:
+        texts: n of them.
+        vectors: float32[n, d].
+    """
+    owner: dict[object, int] = {}
+    parent = list(range(len(texts)))
+
+    def root(row: int) -> int:
+        while parent[row] != row:
+            parent[row] = parent[parent[row]]
+            row = parent[row]
+        return row
+
+    for row, text in enumerate(texts):
+        for key in (vectors[row].tobytes(), *_keys(text)):
+            other = root(owner.setdefault(key, row))
+            own = root(row)
+            parent[max(own, other)] = min(own, other)
+    roots = np.array([root(row) for row in range(len(texts))], np.int64)
+    groups: Int64s = np.unique(roots, return_inverse=True)[1].astype(np.int64)
+    return groups
+
+
+def _keys(text: str) -> Iterator[object]:
+    words = _WORD.findall(_DIGITS.sub("0", text.casefold()))[:MOST_WORDS]
+    if not words:
+        return
+    yield " ".join(words)
+    if SHORTEST <= len(words) <= LONGEST:
+        for place in range(len(words)):
+            yield " ".join([*words[:place], *words[place + 1 :]])
+    elif len(words) > LONGEST:
+        pairs = [f"{first} {second}".encode() for first, second in zip(words, words[1:], strict=False)]
+        for sketch in range(_SKETCHES):
+            yield sketch, *sorted({zlib.crc32(pair, sketch) for pair in pairs})[:_SMALLEST]
+
+
+def parts_held_out(groups: Int64s, labels: Int64s, parts: int) -> Int64s:
+    """Return the part in which each text is held out, int64[n], from 0; -1 for never.
+
+    A group is in one part, and about as many texts of a label are in each. A label with one group is never held out.
+
+    Args:
+        groups: int64[n], of near copies.
+        labels: int64[n], one of each text.
+        parts: how many there are.
+    """
+    first, sizes = np.unique(groups, return_index=True, return_counts=True)[1:]
+    of_group = labels[first]
+    order = np.lexsort([np.random.default_rng(SEED).random(len(first)), -sizes, of_group])
+    part_of = np.full(len(first), -1, np.int64)
+    alone = np.bincount(of_group)[of_group] < 2
+    label, held, begin = -1, np.zeros(parts, np.int64), 0
+    for group in order[~alone[order]].tolist():
+        if of_group[group] != label:
+            # Labels of a few texts do not all fill the first parts.
+            label, held = int(of_group[group]), np.zeros(parts, np.int64)
+        part = min(range(parts), key=lambda one: (held[one], (one - begin) % parts))
+        part_of[group], begin = part, part + 1
+        held[part] += sizes[group]
+    return part_of[groups]
