@@ -43,7 +43,7 @@ def served_files(folder: Path, embedder: Embedder) -> dict[str, list[str]]:
     logits = np.log(np.array([*LABELS.values()], np.float32))
     none = np.zeros((len(LABELS), embedder.dimension), np.float32)
     made = Head.of(
-        none, logits, labels=tuple(LABELS), temperature=1.0, threshold=0.5, model="x", digest=embedder.digest
+        none, logits, labels=tuple(LABELS), threshold=0.5, model="x", digest=embedder.digest
     )
     made.save(head)
     return {"index": [f"tickets={index.path}"], "head": [f"intents={head}"]}

@@ -45,7 +45,7 @@ def index(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -> 
 def head(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -> tuple[Path, Head]:
     path = tmp_path_factory.mktemp("head") / "x.head"
     made = Head.of(
-        small.embed(list(LABELS)) * 8, np.zeros(3, np.float32), labels=LABELS, temperature=1.0, threshold=0.5,
+        small.embed(list(LABELS)) * 8, np.zeros(3, np.float32), labels=LABELS, threshold=0.5,
         model=small.name, digest=small.digest,
     )  # fmt: skip
     made.save(path)

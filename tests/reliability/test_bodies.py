@@ -72,7 +72,7 @@ def client(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iter
     gramvec.Index.build(folder / "it.index", records, model=embedder, filters=["x"])
     zeros = np.zeros((2, embedder.dimension), np.float32), np.zeros(2, np.float32)
     Head.of(
-        *zeros, labels=("one", "two"), temperature=1.0, threshold=0.1, model=embedder.name, digest=embedder.digest
+        *zeros, labels=("one", "two"), threshold=0.1, model=embedder.name, digest=embedder.digest
     ).save(folder / "it.head")
     chosen = Settings.model_validate(
         {

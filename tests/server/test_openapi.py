@@ -40,7 +40,7 @@ def client(
     logits = np.log(np.array([0.93, 0.07], np.float32))
     none = np.zeros((2, 300), np.float32)
     Head.of(
-        none, logits, labels=("card_lost", "card_stolen"), temperature=1.0, threshold=0.5, model="x",
+        none, logits, labels=("card_lost", "card_stolen"), threshold=0.5, model="x",
         digest=embedder.digest,
     ).save(head)  # fmt: skip
     served = {"index": [f"tickets={index.path}"], "head": [f"intents={head}"]}

@@ -34,7 +34,7 @@ def saved(path: Path, small: gramvec.Embedder, *, labels: tuple[str, ...] = LABE
     vocabulary = NgramColumns.of_texts(TEXTS, least=1, most=100)
     ngrams = HeadWeights.of(vocabulary, np.ones((len(vocabulary.keys), len(labels)), np.float32))
     head = Head.of(
-        small.embed(list(labels)) * 8, np.zeros(len(labels), np.float32), ngrams=ngrams, labels=labels, temperature=1.0,
+        small.embed(list(labels)) * 8, np.zeros(len(labels), np.float32), ngrams=ngrams, labels=labels,
         threshold=threshold, model=small.name, digest=small.digest,
     )  # fmt: skip
     head.save(path)
@@ -127,7 +127,7 @@ def test_too_much_work_is_refused(client: httpx.Client, monkeypatch: pytest.Monk
 
 def test_a_head_whose_dimensions_lie_is_refused_at_the_start(tmp_path: Path, embedder: gramvec.Embedder) -> None:
     Head.of(
-        np.zeros((2, 299), np.float32), np.zeros(2, np.float32), labels=("a", "b"), temperature=1.0, threshold=0.5,
+        np.zeros((2, 299), np.float32), np.zeros(2, np.float32), labels=("a", "b"), threshold=0.5,
         model=embedder.name, digest=embedder.digest,
     ).save(tmp_path / "x.head")  # fmt: skip
     with pytest.raises(InputError, match="takes vectors of 299 columns, its model has 300"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def _keys(text: str) -> Iterator[object]:
         for place in range(len(words)):
             yield " ".join([*words[:place], *words[place + 1 :]])
     elif len(words) > LONGEST:
-        pairs = [f"{first} {second}".encode() for first, second in zip(words, words[1:], strict=False)]
+        pairs = [f"{first} {second}".encode() for first, second in pairwise(words)]
         for sketch in range(_SKETCHES):
             yield sketch, *sorted({zlib.crc32(pair, sketch) for pair in pairs})[:_SMALLEST]
 

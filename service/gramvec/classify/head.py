@@ -107,7 +107,7 @@ class HeadWeights:
 
     @cached_property
     def parts(self) -> list[int]:
-        """Those of CHARACTERS and WORDS that are among the n-grams."""
+        """Parts that the n-grams are of, among CHARACTERS and WORDS."""
         return [part for part in (CHARACTERS, WORDS) if (self.vocabulary.keys >> COLUMN_BITS == part).any()]
 
     def logits(self, texts: Sequence[str]) -> Iterator[tuple[int, NDArray[np.float64], float]]:
@@ -297,12 +297,13 @@ class Head:
             for row in np.flatnonzero((scores >= bounds).any(axis=1)).tolist():
                 some = np.flatnonzero(scores[row] >= bounds)
                 some = some[np.argsort(-scores[row, some], kind="stable")]
-                answers[row] = Answer(tuple(self.labels[one] for one in some.tolist()), float(scores[row, some[0]]), True)
+                labels = tuple(self.labels[one] for one in some.tolist())
+                answers[row] = Answer(labels, float(scores[row, some[0]]), True)
         return answers
 
 
 class Answer(NamedTuple):
-    """What a head says of a text.
+    """Answer of a head for a text.
 
     labels: the best label; of a head of several labels those that reach their thresholds, the best one first, or the
     best one where none does. score: of the first one. known: whether it reaches its threshold.
@@ -321,11 +322,11 @@ def scored(logits: Floats, none: Floats, *, several: bool) -> Floats:
     if several:
         # As exact far from 0 as near it, and without an overflow.
         powers = np.exp(-np.abs(logits - none[:, None]))
-        shares: Floats = np.where(logits >= none[:, None], 1, powers) / (1 + powers)
-        return shares
+        each: Floats = np.where(logits >= none[:, None], np.float32(1), powers) / (1 + powers)
+        return each
     top = np.maximum(logits.max(axis=1), none)[:, None]
     powers = np.exp(logits - top)
-    shares = powers / (powers.sum(axis=1, keepdims=True) + np.exp(none[:, None] - top))
+    shares: Floats = powers / (powers.sum(axis=1, keepdims=True) + np.exp(none[:, None] - top))
     return shares
 
 
@@ -367,10 +368,7 @@ def _read(path: Path) -> Head:
 
 def _check(path: Path, head: Head) -> None:
     """Raise InputError unless a head's arrays fit together, and no text can have a logit that overflows."""
-    if len({*head.labels}) < len(head.labels):
-        raise _damaged(path, "two of its labels are the same")
-    if head.thresholds.keys() - {*head.labels}:
-        raise _damaged(path, "a threshold is of no label")
+    _check_labels(path, head)
     weights = head.vector_weights
     if len(weights) != len(head.labels) or head.intercepts.shape != (len(head.labels),) or not weights.size:
         raise _damaged(path, "its arrays are not of the shape that its labels give")
@@ -393,6 +391,13 @@ def _check(path: Path, head: Head) -> None:
         largest += 2 * 128 * np.sqrt(float(len(known.keys))) * head.ngrams.units.max(initial=0)
     if not largest < MOST_LOGIT:
         raise _damaged(path, "a number in it is not finite, or too large")
+
+
+def _check_labels(path: Path, head: Head) -> None:
+    if len({*head.labels}) < len(head.labels):
+        raise _damaged(path, "two of its labels are the same")
+    if head.thresholds.keys() - {*head.labels}:
+        raise _damaged(path, "a threshold is of no label")
 
 
 def _sentence(error: ValidationError) -> str:

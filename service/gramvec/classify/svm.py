@@ -18,7 +18,7 @@ from gramvec.text.arrays import Floats
 
 LANES = 16
 MOST_PASSES = 30
-TOLERANCE = 0.05  # of a step; a support vector's multiplier is about 1
+TOLERANCE = 0.02  # of a step; a support vector's multiplier is about 1
 _IDLE, _EVERY = 2, 5
 SEED = 0
 
@@ -47,9 +47,8 @@ def learn_svm(rows: Any, targets: Targets, strength: float) -> Floats:
         here = (targets.label >= first) & (targets.label < first + count)
         signs[targets.text[here], targets.label[here] - first] = 1
         some = np.empty((d + 1, LANES), np.float32)
-        (passes if loops is None else loops.learn_svm)(
-            rows.indptr, rows.indices, rows.data, 1 / (squares + 1 + spread), orders, signs, some, float(spread), TOLERANCE
-        )
+        arrays = rows.indptr, rows.indices, rows.data, 1 / (squares + 1 + spread), orders, signs, some
+        (passes if loops is None else loops.learn_svm)(*arrays, float(spread), TOLERANCE)
         weights[:, first : first + count] = some[:, :count]
     return weights
 

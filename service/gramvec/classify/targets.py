@@ -40,7 +40,7 @@ class Targets:
         text, label = [], []
         for row, some in enumerate(given):
             if not some:
-                raise InputError("has no label", row)
+                raise InputError(f"text {row} has no label", index=row)
             for name in dict.fromkeys(some):
                 text.append(row)
                 label.append(places[name])

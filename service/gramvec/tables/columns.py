@@ -130,6 +130,7 @@ def read_columns(
     on_error: OnError = "stop",
     most: int = MOST_ROWS,
     watch: Callable[[Reader, int], None] = lambda reader, rows: None,
+    as_text: Callable[[Any], str] | None = None,
 ) -> Columns:
     """Read columns of a file.
 
@@ -144,6 +145,7 @@ def read_columns(
         on_error: "stop" at a bad row or "skip" it.
         most: rows that are accepted.
         watch: called with the reader and the number of rows after each block.
+        as_text: makes a text of a value; None for `text_of`.
 
     Raises:
         InputError: naming file and line, for a bad row if `on_error` is "stop", a missing column, and too many rows.
@@ -166,7 +168,7 @@ def read_columns(
                         found = value_at(record, name)
                         if found is not MISSING:
                             table.found.setdefault(name)
-                        values.append(text_of(found))
+                        values.append((as_text or text_of)(found))
                 elif on_error == "stop":
                     raise InputError(f"{rows.name}: {rows.unit} {number}: {why}")
                 else:

@@ -135,5 +135,5 @@ def _predicted(served: Attached, texts: list[str], units: Vectors, shown: int, a
         [{"label": head.labels[place], "score": score} for place, score in zip(places, some, strict=True)]
         for places, some in zip(order.tolist(), map(list, best), strict=True)
     ]
-    unknown = [row for row, label in enumerate(head.answers(scores)) if label is None]
+    unknown = [row for row, answer in enumerate(head.answers(scores)) if not answer.known]
     return to_json(answers[0] if alone else answers), unknown
