@@ -42,9 +42,7 @@ def served_files(folder: Path, embedder: Embedder) -> dict[str, list[str]]:
     head = folder / "x.head"
     logits = np.log(np.array([*LABELS.values()], np.float32))
     none = np.zeros((len(LABELS), embedder.dimension), np.float32)
-    made = Head.of(
-        none, logits, labels=tuple(LABELS), threshold=0.5, model="x", digest=embedder.digest
-    )
+    made = Head.of(none, logits, labels=tuple(LABELS), threshold=0.5, model="x", digest=embedder.digest)
     made.save(head)
     return {"index": [f"tickets={index.path}"], "head": [f"intents={head}"]}
 

@@ -71,9 +71,9 @@ def client(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iter
     records = [{"text": "a b", "x": "y"}, {"text": "c", "x": 1}]
     gramvec.Index.build(folder / "it.index", records, model=embedder, filters=["x"])
     zeros = np.zeros((2, embedder.dimension), np.float32), np.zeros(2, np.float32)
-    Head.of(
-        *zeros, labels=("one", "two"), threshold=0.1, model=embedder.name, digest=embedder.digest
-    ).save(folder / "it.head")
+    Head.of(*zeros, labels=("one", "two"), threshold=0.1, model=embedder.name, digest=embedder.digest).save(
+        folder / "it.head"
+    )
     chosen = Settings.model_validate(
         {
             **{"max_texts": 50, "queue_texts": 60, "max_characters": 1_000, "max_body_bytes": 100_000},

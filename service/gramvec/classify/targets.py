@@ -31,7 +31,7 @@ class Targets:
 
     @classmethod
     def of(cls, given: Sequence[Sequence[str]], names: Sequence[str]) -> Targets:
-        """Number the labels of each text by their places in `names`.
+        """Return the labels of each text as their places in `names`.
 
         Raises:
             InputError: with the text's index, for a text without a label.
