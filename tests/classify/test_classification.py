@@ -490,7 +490,7 @@ def test_a_tab_within_a_text_stays(tmp_path: Path) -> None:
         ("a.tsv", b"x\tcars\nbuy\n", "a.tsv: line 2: no 'text'"),
         ("a.tsv", b"", "a.tsv: has no rows; write a label, a tab and a text"),
         ("a.jsonl", b'{"text": "cars"}\n', "a.jsonl: line 1: no 'label'"),
-        ("a.csv", b"text,klass\ncars,x\n", "has no column 'label'; it has klass, text: choose one with --label"),
+        ("a.csv", b"text,klass\ncars,x\n", "has no column 'label'; it has text, klass: choose one with --label"),
         ("a.tsv", b"x\tcars\ny\t" + b"q" * 70_000 + b"\n", "a.tsv: line 2: text 1 has 70000 characters"),
     ],
 )
