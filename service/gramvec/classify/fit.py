@@ -94,7 +94,7 @@ class Linear:
     intercepts: Floats
 
 
-class HeldOut(NamedTuple):
+class HeldOutTexts(NamedTuple):
     """Texts held out: their rows int64[m], logits float64[parts, m, labels], and how new they were, float64[m]."""
 
     rows: Int64s
@@ -207,7 +207,7 @@ class _Fitting:
         head = self._added(parts, weights, tuple(names), stacked.none, fields)
         return head, self._report(head, held, true, scores, said)
 
-    def _report(self, head: Head, held: HeldOut, true: Targets, scores: Floats, said: Doubles) -> Report:
+    def _report(self, head: Head, held: HeldOutTexts, true: Targets, scores: Floats, said: Doubles) -> Report:
         """Count what `head.answers` says of texts held out."""
         right, best = _judged(scores, true)
         answers = head.answers(scores)
@@ -230,7 +230,7 @@ class _Fitting:
             f1=2 * both / max(len(text) + len(true.text), 1),
         )
 
-    def _held_out(self) -> HeldOut:
+    def _held_out(self) -> HeldOutTexts:
         rows, found = [], []
         for fold in np.unique(self.folds[self.folds >= 0]).tolist():
             held, rest = np.flatnonzero(self.folds == fold), np.flatnonzero(self.folds != fold)
@@ -242,13 +242,13 @@ class _Fitting:
             found.append(logits)
         order = np.argsort(np.concatenate(rows), kind="stable")
         held = np.concatenate(rows)[order]
-        return HeldOut(held, np.concatenate(found, axis=1)[:, order], self._news()[held])
+        return HeldOutTexts(held, np.concatenate(found, axis=1)[:, order], self._news()[held])
 
-    def _held_out_jointly(self) -> tuple[Doubles, HeldOut]:
+    def _held_out_jointly(self) -> tuple[Doubles, HeldOutTexts]:
         """Return (the parts' shares of a product of two texts, by the best scale; what was held out with one part)."""
         products, held = _products(self.seen), np.flatnonzero(self.folds >= 0)
         true, news = self.targets.only(held), self._news()[held]
-        found: list[tuple[float, Doubles, HeldOut]] = []
+        found: list[tuple[float, Doubles, HeldOutTexts]] = []
         for scale in SCALES:
             shares = np.array([1.0, scale**2, scale**2])
             kernel = np.tensordot(shares, products, axes=1)
@@ -257,7 +257,7 @@ class _Fitting:
                 asked, rest = np.flatnonzero(self.folds == fold), np.flatnonzero(self.folds != fold)
                 dual, intercepts = _dual(kernel[np.ix_(rest, rest)], self.targets.only(rest))
                 logits[0, asked] = kernel[np.ix_(asked, rest)] @ dual + intercepts
-            one = HeldOut(held, logits[:, held], news)
+            one = HeldOutTexts(held, logits[:, held], news)
             scores = _shares(_mixed(one.logits, _weights(one.logits, true)))[true.text, true.label]
             loss = -float((np.log(np.maximum(scores, 1e-12)) * true.shares).sum())
             found.append((loss + PRIOR_OF_SCALE * float(np.log(scale / SCALE)) ** 2, shares, one))
@@ -281,7 +281,7 @@ class _Fitting:
                 news[rows] += 1 - np.minimum(known, 1) * self.known[rows, part]
         return news
 
-    def _stacked(self, held: HeldOut, true: Targets, each: Doubles) -> Stacked:
+    def _stacked(self, held: HeldOutTexts, true: Targets, each: Doubles) -> Stacked:
         if self.several:
             return _weights_of_several(held, true)
         weights = _weights(held.logits, true)
@@ -290,7 +290,7 @@ class _Fitting:
         sums = np.log(np.exp(mixed - top[:, None]).sum(axis=1)) + top
         return Stacked(weights, _none_logit(sums - NOVELTY * held.news, each))
 
-    def _scores(self, stacked: Stacked, held: HeldOut) -> Floats:
+    def _scores(self, stacked: Stacked, held: HeldOutTexts) -> Floats:
         none = (stacked.none + NOVELTY * held.news).astype(np.float32)
         return scored(_mixed(held.logits, stacked.weights), none, several=self.several)
 
@@ -485,7 +485,7 @@ def _weights(logits: Doubles, true: Targets) -> Doubles:
     return _useful(logits, found.x)
 
 
-def _weights_of_several(held: HeldOut, true: Targets) -> Stacked:
+def _weights_of_several(held: HeldOutTexts, true: Targets) -> Stacked:
     """Return what minimizes the cross-entropy of every label of every text held out, each by itself."""
     from scipy.optimize import minimize
 

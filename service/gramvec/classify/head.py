@@ -62,7 +62,7 @@ _UNIT = 1 << 20  # steps of a vector's numbers, from -1 to 1
 _STEPS = 1 << 14  # steps of an n-gram's value times its unit: int32 holds the sums of 2^18 n-grams
 
 
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+ZeroToOne = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class HeadHeader(BaseModel):
@@ -77,8 +77,8 @@ class HeadHeader(BaseModel):
     none: Annotated[float, Field(ge=-MOST_LOGIT, le=MOST_LOGIT, allow_inf_nan=False)]
     novelty: Annotated[float, Field(ge=0, le=MOST_NOVELTY, allow_inf_nan=False)]
     unseen: Annotated[float, Field(ge=0, le=1e3, allow_inf_nan=False)]
-    threshold: Share
-    thresholds: dict[str, Share]
+    threshold: ZeroToOne
+    thresholds: dict[str, ZeroToOne]
     # A list: pydantic is strict about the type of a tuple's items only for lists.
     labels: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=MOST_LABEL)]], Field(min_length=2, max_length=MOST_LABELS)
@@ -283,14 +283,14 @@ class Head:
     def _bounds(self) -> Floats:
         return np.array([self.thresholds.get(label, self.threshold) for label in self.labels], np.float32)
 
-    def answers(self, scores: Floats) -> list[Answer]:
+    def answers(self, scores: Floats) -> list[LabelAnswer]:
         """Return the answer that each row of `predict`'s scores is."""
         bounds = self._bounds
         places = scores.argmax(axis=1)
         rows = np.arange(len(scores))
         known = scores[rows, places] >= bounds[places]
         answers = [
-            Answer((self.labels[place],), score, sure)
+            LabelAnswer((self.labels[place],), score, sure)
             for place, score, sure in zip(places.tolist(), scores[rows, places].tolist(), known.tolist(), strict=True)
         ]
         if self.several:
@@ -298,12 +298,12 @@ class Head:
                 some = np.flatnonzero(scores[row] >= bounds)
                 some = some[np.argsort(-scores[row, some], kind="stable")]
                 labels = tuple(self.labels[one] for one in some.tolist())
-                answers[row] = Answer(labels, float(scores[row, some[0]]), True)
+                answers[row] = LabelAnswer(labels, float(scores[row, some[0]]), True)
         return answers
 
 
-class Answer(NamedTuple):
-    """Answer of a head for a text.
+class LabelAnswer(NamedTuple):
+    """LabelAnswer of a head for a text.
 
     labels: the best label; of a head of several labels those that reach their thresholds, the best one first, or the
     best one where none does. score: of the first one. known: whether it reaches its threshold.
