@@ -165,7 +165,7 @@ def test_many_queries_leave_others_their_turn(
         assert (refused.status_code, refused.json()["error_type"]) == (429, "overloaded")
         assert int(refused.headers["retry-after"]) >= 1
         with monkeypatch.context() as patch:
-            patch.setattr(queue, "_real_seconds", 1e9)
+            patch.setattr(queue._throughput, "cost_seconds", 1e9)
             late = ask(QUERY)
         assert (late.status_code, late.json()["error_type"]) == (429, "overloaded")
         assert "after its deadline" in late.json()["error"]

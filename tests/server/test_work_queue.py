@@ -14,6 +14,7 @@ import pytest
 from gramvec import Embedder
 from gramvec.errors import Overloaded
 from gramvec.server.batching import work_queue
+from gramvec.server.batching.queue import FIRST_COST_SECONDS
 from gramvec.server.batching.work_queue import WorkQueue
 from gramvec.server.settings import Settings
 from http_support import PATIENCE, running
@@ -23,8 +24,13 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(scenario(), PATIENCE))  # type: ignore[arg-type]
 
 
+def cost_of(seconds: float) -> int:
+    """Characters of work that take so long, as long as nothing is learned."""
+    return round(seconds / FIRST_COST_SECONDS)
+
+
 async def work_in(queue: WorkQueue, seconds: float, work: Callable[[], object]) -> object:
-    with queue.admit(seconds) as job:
+    with queue.admit(cost_of(seconds)) as job:
         return await job.run(work)
 
 
@@ -79,10 +85,10 @@ def test_only_so_many_are_present(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         queue = WorkQueue("matches", 10)
         with ExitStack() as present:
-            present.enter_context(queue.admit(0.1))
-            present.enter_context(queue.admit(0.1))
+            present.enter_context(queue.admit(cost_of(0.1)))
+            present.enter_context(queue.admit(cost_of(0.1)))
             with pytest.raises(Overloaded, match="2 matches are being made or waiting"):
-                present.enter_context(queue.admit(0.1))
+                present.enter_context(queue.admit(cost_of(0.1)))
         assert await work_in(queue, 0.1, int) == 0
         queue.close()
 
@@ -94,7 +100,7 @@ def test_the_estimate_follows_what_work_takes() -> None:
         queue = WorkQueue("matches", 10)
         for _ in range(20):
             await work_in(queue, 0.001, lambda: time.sleep(0.01))
-        with queue.admit(0.1):
+        with queue.admit(cost_of(0.1)):
             assert queue.wait_seconds > 0.3
         queue.close()
 
@@ -124,12 +130,12 @@ def test_short_requests_go_before_the_next_piece_of_a_long_one_and_long_ones_in_
         queue = WorkQueue("matches", 10)
         order: list[str] = []
 
-        async def in_pieces(name: str, pieces: int, seconds: float = 0.1) -> None:
-            with queue.admit(seconds * pieces) as job:
+        async def in_pieces(name: str, pieces: int, seconds: float = 0.15) -> None:
+            with queue.admit(cost_of(seconds * pieces)) as job:
                 for _ in range(pieces):
-                    await job.run(lambda: order.append(name), seconds)
+                    await job.run(lambda: order.append(name), cost_of(seconds))
 
-        # Estimates of 0.4 and 0.3 s are in one class, 0.02 and 0.001 s in two others.
+        # Estimates of 0.6 and 0.45 s are in one class, 0.02 and 0.001 s in two others.
         await asyncio.gather(
             in_pieces("long", 4), in_pieces("late", 3), in_pieces("short", 2, 0.01), in_pieces("least", 1, 0.001)
         )
@@ -149,9 +155,9 @@ def test_no_piece_begins_after_the_deadline_while_others_wait() -> None:
             time.sleep(0.15)
 
         async def in_pieces(name: str, pieces: int) -> None:
-            with queue.admit(0.001) as job:
+            with queue.admit(cost_of(0.001)) as job:
                 for _ in range(pieces):
-                    await job.run(lambda: slow(name), 0.0)
+                    await job.run(lambda: slow(name), 0)
 
         first, second = await asyncio.gather(in_pieces("first", 9), in_pieces("second", 1), return_exceptions=True)
         assert isinstance(first, Overloaded)

@@ -275,9 +275,9 @@ class Request(BaseRequest):
         self.answered = time.perf_counter()
         return found.embeddings
 
-    def admit(self, kind: str, seconds: float) -> AbstractContextManager[Job]:
-        """Admit work of this kind that costs about `seconds` of a core. Raises Overloaded, see `WorkQueue`."""
-        return self.service.work_queue(kind).admit(seconds, self.has_gone)
+    def admit(self, kind: str, cost: int) -> AbstractContextManager[Job]:
+        """Admit work of this kind and cost. Raises Overloaded, see `WorkQueue`."""
+        return self.service.work_queue(kind).admit(cost, self.has_gone)
 
     def count_job(self, job: Job, served: Served, texts: Sequence[str] = ()) -> None:
         """Note the cost of a job that is done: on these texts, or beside what a model has computed for the request."""

@@ -219,11 +219,14 @@ class Throughput:
         cost_seconds: that the model needs.
         pace_seconds: that pass by the clock while there is work. This is more where the model waits for its turn: for
             the event loop, or for another model.
+
+    Args:
+        taught: characters of work that stand for the past at the start.
     """
 
-    def __init__(self) -> None:
-        self._cost = float(TEACHING_COST)
-        self._seconds = self._passed = TEACHING_COST * FIRST_COST_SECONDS
+    def __init__(self, taught: int = TEACHING_COST) -> None:
+        self._cost = float(taught)
+        self._seconds = self._passed = taught * FIRST_COST_SECONDS
         self.cost_seconds = self.pace_seconds = FIRST_COST_SECONDS
 
     def affordable(self, seconds: float) -> int:

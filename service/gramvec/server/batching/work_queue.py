@@ -1,7 +1,8 @@
 """Bounded queue of work that is too long for the event loop and belongs to one request: matches, searches, and others.
 
 Each kind of work has a queue and one thread of its own, so that no kind waits for another. A request states what its
-work costs, in seconds of a core, before it is admitted; it is refused where it could not end before the deadline.
+work costs before it is admitted, in characters of work as those of a model: how many it would read meanwhile. Their
+seconds are learned. A request is refused where its work could not end before the deadline.
 
 Long work comes in pieces. Requests are in classes by their estimate, each up to eight times as long as the one before.
 Shorter classes go first, and within a class the request that was admitted first: if the pieces of all requests took
@@ -13,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from gramvec.errors import Overloaded
-from gramvec.server.batching.queue import ClientGone, stays
+from gramvec.server.batching.queue import TEACHING_COST, ClientGone, Throughput, stays
 from gramvec.threads import ThreadPool
 
 T = TypeVar("T")
@@ -30,11 +30,9 @@ _Piece = tuple[tuple[int, int], int, Callable[[], Any], asyncio.Future[Any], Cal
 
 # Requests of one kind that may be at work or waiting. Their memory is bounded elsewhere (`max_bytes_in_flight`).
 MOST_PRESENT = 1024
-# Share of the past that the measured ratio of real to estimated seconds keeps at each piece of work.
-MEMORY = 0.9
-# Seconds of estimated work that stand for the past at the start, and the least that a piece adds to it: a shorter piece
-# is mostly overhead.
-FIRST_SECONDS = 0.1
+# What stands for the past at the start: the first request of a kind may wait for the import of a library.
+FIRST_COST = 300_000
+# A shorter piece is mostly overhead.
 LEAST_SECONDS = 0.001
 # Turns of the event loop in which a request may submit its next piece before another request begins.
 TURNS = 6
@@ -49,21 +47,21 @@ class Job:
         waited_ms, worked_ms: milliseconds of waiting for the thread, and of work, in all pieces so far.
     """
 
-    def __init__(self, queue: WorkQueue, seconds: float, number: int, has_gone: Callable[[], bool]) -> None:
+    def __init__(self, queue: WorkQueue, cost: int, number: int, has_gone: Callable[[], bool]) -> None:
         self._queue = queue
         self._has_gone = has_gone
         self._admitted = time.perf_counter()
         self._begun = False
-        self.priority = math.frexp(seconds)[1] // CLASS_BITS, number
-        self.left = seconds
+        self.priority = cost.bit_length() // CLASS_BITS, number
+        self.left = cost
         self.waited_ms = self.worked_ms = 0.0
 
-    async def run(self, work: Callable[[], T], seconds: float | None = None) -> T:
+    async def run(self, work: Callable[[], T], cost: int | None = None) -> T:
         """Return the result of `work`, called in the thread of the queue.
 
         Args:
             work: the whole work of the request, or a piece of it.
-            seconds: the part of the estimate that this piece takes; None for all that is left.
+            cost: the part of the estimate that this piece takes; None for all that is left.
 
         Raises:
             Overloaded: the deadline of the request is over before the work begins.
@@ -73,7 +71,7 @@ class Job:
         done, started, ended = await self._queue.call(self, lambda: self._timed(work), self._has_gone)
         self.waited_ms += (started - submitted) * 1e3
         self.worked_ms += (ended - started) * 1e3
-        self._queue.learn(self, self.left if seconds is None else min(seconds, self.left), ended - started)
+        self._queue.learn(self, self.left if cost is None else min(cost, self.left), ended - started)
         return done
 
     def _timed(self, work: Callable[[], T]) -> tuple[T, float, float]:
@@ -102,28 +100,23 @@ class WorkQueue:
         # whether its client has gone.
         self._waiting: list[_Piece] = []
         self._at_work = False
-        self._estimated = 0.0
-        # Seconds of work, real and estimated, weighted towards the last ones.
-        self._real_seconds = self._said_seconds = FIRST_SECONDS
+        self._cost = 0  # of what is present
+        self._throughput = Throughput(FIRST_COST)
         self._thread = ThreadPool(1, f"gramvec-{kind.replace(' ', '-')}")
 
     @property
     def wait_seconds(self) -> float:
         """Seconds until what is present now is done, by estimate."""
-        return self._estimated * self._ratio
+        return self._cost * self._throughput.cost_seconds
 
     @property
     def is_alone(self) -> bool:
         """True while at most one request is present, so that none can be late for another."""
         return self._present <= 1
 
-    @property
-    def _ratio(self) -> float:
-        return self._real_seconds / self._said_seconds
-
     @contextmanager
-    def admit(self, seconds: float, has_gone: Callable[[], bool] = stays) -> Iterator[Job]:
-        """Admit a request whose work costs about `seconds` of a core.
+    def admit(self, cost: int, has_gone: Callable[[], bool] = stays) -> Iterator[Job]:
+        """Admit a request whose work costs about as much as so many characters of a model's.
 
         Before each piece of work `has_gone` is asked whether its client has.
 
@@ -141,22 +134,21 @@ class WorkQueue:
                     retry_after=wait,
                     reason="queue_texts",
                 )
-            if (end := wait + seconds * self._ratio) > self._deadline_seconds:
+            if (end := wait + cost * self._throughput.cost_seconds) > self._deadline_seconds:
                 raise Overloaded(
                     f"{self._present} {self._kind} are being made or waiting, and this one would end in about"
                     f" {end:.1f} s, after its deadline of {self._deadline_seconds:g} s; send the request again later",
                     retry_after=wait,
                     reason="deadline",
                 )
-        job = Job(self, seconds, next(self._numbers), has_gone)
+        job = Job(self, cost, next(self._numbers), has_gone)
         self._present += 1
-        self._estimated += seconds
+        self._cost += cost
         try:
             yield job
         finally:
             self._present -= 1
-            # Without the rounding of many additions where none is left.
-            self._estimated = self._estimated - job.left if self._present else 0.0
+            self._cost -= job.left
 
     def call(self, job: Job, work: Callable[[], T], has_gone: Callable[[], bool]) -> asyncio.Future[T]:
         """Return the future result of `work` in the thread of the queue, in the turn of its job."""
@@ -195,13 +187,12 @@ class WorkQueue:
             self._at_work = False
             self._begin_next()
 
-    def learn(self, job: Job, estimated: float, real: float) -> None:
-        """Note that a piece of a job, of `estimated` seconds, took `real` ones."""
-        job.left -= estimated
-        self._estimated -= estimated
-        if estimated >= LEAST_SECONDS or real >= LEAST_SECONDS:
-            self._said_seconds = self._said_seconds * MEMORY + max(estimated, LEAST_SECONDS)
-            self._real_seconds = self._real_seconds * MEMORY + real
+    def learn(self, job: Job, cost: int, seconds: float) -> None:
+        """Note that a piece of a job, of this cost, took so many seconds."""
+        job.left -= cost
+        self._cost -= cost
+        if cost >= TEACHING_COST or seconds >= LEAST_SECONDS:
+            self._throughput.learn(max(cost, TEACHING_COST), seconds, seconds)
 
     def check_deadline(self, waited: float) -> None:
         """Raise Overloaded if a request was admitted longer ago than the deadline."""

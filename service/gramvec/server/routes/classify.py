@@ -24,9 +24,6 @@ MOST_SCORES = 2_000_000
 MOST_WORK = 400_000_000
 # In the response to one request.
 MOST_ENTRIES = 200_000
-SECONDS_A_SCORE = 4e-7
-SECONDS_AN_ENTRY = 1e-6
-SECONDS_A_PRODUCT = 1.5e-9
 
 
 def _kind(value: Any) -> str:
@@ -116,8 +113,8 @@ async def predict_labels(request: Request, body: PredictRequest) -> Response:
         raise too_large(f"{len(texts)} texts with {labels} labels are too much work; send fewer or shorter texts")
     ngrams = min(sum(map(len, texts)), BLOCK_CHARACTERS) * BYTES_A_CHARACTER
     request.reserve(ngrams + len(given) * (4 * labels + shown * (ENTRY_BYTES + served_head.held.longest_label)))
-    seconds = SECONDS_A_SCORE * len(given) * labels + SECONDS_AN_ENTRY * len(given) * shown + SECONDS_A_PRODUCT * work
-    with request.admit("predictions", seconds) as job:
+    # A score is a character of work, and so are 200 products.
+    with request.admit("predictions", len(given) * (labels + 3 * shown) + work // 200) as job:
         embeddings = await request.embed(served, texts)
         units = embeddings.units
         encoded, unknown = await job.run(lambda: _predicted(served_head, texts, units, shown, body.alone))

@@ -39,8 +39,7 @@ from gramvec.server.schemas import (
 )
 from gramvec.server.state.memory_budget import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES
 
-# A matrix over 2 ms is computed in a thread.
-SECONDS_A_SCORE = 3e-7
+# A matrix of more is computed in a thread.
 LOOP_SCORES = 8_192
 # Scores that are sorted at a time: a megabyte.
 ORDERED_SCORES = 64 * 1024
@@ -91,7 +90,7 @@ async def compare_texts(request: Request, body: SimilarityRequest) -> Response:
     if n_left * n_right <= LOOP_SCORES:
         matrix = compute()
     else:
-        with request.admit("comparisons", SECONDS_A_SCORE * n_left * n_right) as job:
+        with request.admit("comparisons", n_left * n_right) as job:
             matrix = await job.run(compute)
     if isinstance(matrix, Best):
         columns = ENTRY_NUMBERS * matrix.scores.shape[1]
@@ -165,9 +164,8 @@ MOST_MATCH_PAIRS = 2_000_000
 MOST_MATCHES = 100_000
 # N-grams of a character, of 16 bytes each in both lists' vectors and as much while they are multiplied.
 BYTES_A_CHARACTER = 2 * 32
-# Making n-grams, and comparing a left with a right text.
-SECONDS_A_CHARACTER = 1e-6
-SECONDS_A_PAIR = 1e-6
+# Making n-grams of a character, and comparing a left with a right text, in characters of work.
+MATCH_COST = 3
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -231,7 +229,7 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
         raise too_large(f"{n_left} left texts with top {top} are more than {MOST_MATCHES} matches; ask for fewer")
     request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
-    with request.admit("matches", SECONDS_A_CHARACTER * characters + SECONDS_A_PAIR * n_left * n_right) as job:
+    with request.admit("matches", MATCH_COST * (characters + n_left * n_right)) as job:
         encoded = await job.run(lambda: _matched(left, right, top, body.threshold, bool(body.one_to_one)))
     request.count_job(job, served, texts)
     return Response([encoded])
@@ -249,9 +247,8 @@ def _matched(left: list[str], right: list[str], top: int, threshold: float | Non
     return to_json({"matches": matches})
 
 
-# An explanation of the longest texts takes 0.3 s.
-LEAST_EXPLAIN_SECONDS = 0.001
-LONGEST_EXPLAIN_SECONDS = 0.3
+# In characters of work: an explanation, and the pairs of characters that one of them pays for.
+EXPLAIN_COST, EXPLAIN_PAIRS = 3_000, 16
 
 
 class SourceAndTarget(Body):
@@ -361,8 +358,8 @@ async def explain_texts(request: Request, body: ExplainRequest) -> Response:
     def work() -> bytes:
         return to_json(explain(served.embedder, *texts, top_k=body.top_k or TOP_K).to_dict())
 
-    share = len(texts[0]) * len(texts[1]) / MAX_CHARACTERS**2
-    with request.admit("explanations", LEAST_EXPLAIN_SECONDS + LONGEST_EXPLAIN_SECONDS * share) as job:
+    pairs = len(texts[0]) * len(texts[1])
+    with request.admit("explanations", EXPLAIN_COST + pairs // EXPLAIN_PAIRS) as job:
         encoded = await job.run(work)
     request.count_job(job, served, texts)
     return Response([encoded])

@@ -180,7 +180,6 @@ def _weight(text: str) -> float:
 MOST_SPARSE_CHARACTERS = 1_000_000
 # A character begins an n-gram of three and one of four; an entry takes 46 bytes in JSON, and as much before.
 BYTES_A_CHARACTER = 2 * 92
-SECONDS_A_CHARACTER = 5e-7
 
 
 class SparseRequest(OneOrManyBody):
@@ -217,7 +216,7 @@ async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     characters = request.check_characters(texts, MOST_SPARSE_CHARACTERS)
     request.reserve(BYTES_A_CHARACTER * characters)
-    with request.admit("sparse vectors", SECONDS_A_CHARACTER * characters) as job:
+    with request.admit("sparse vectors", 2 * characters) as job:
         encoded = await job.run(lambda: _encoded(uniform(), texts))
     request.count_job(job, served, texts)
     return Response(as_list(encoded))

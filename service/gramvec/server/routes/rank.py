@@ -23,10 +23,10 @@ from gramvec.server.state.models import Served
 
 T = TypeVar("T")
 
-# Work that takes longer does not hold the event loop.
-LOOP_SECONDS = 2e-3
-# Comparing a text, and a character of it; writing an entry of the response.
-SECONDS_A_TEXT, SECONDS_A_CHARACTER, SECONDS_AN_ENTRY = 5e-6, 6e-8, 1e-6
+# In characters of work: what is more does not hold the event loop; a text that is compared, an entry of the response.
+LOOP_COST, TEXT_COST, ENTRY_COST = 6_000, 16, 3
+# Characters of a text that are compared for one of them.
+CHARACTERS_COMPARED = 5
 # At most: what is kept of a text's n-grams that the query has.
 BYTES_A_CHARACTER = 64
 
@@ -167,7 +167,7 @@ async def rerank_texts(request: Request, body: RerankRequest) -> Response:
                 entry["text"] = body.texts[entry["index"]]
         return to_json(entries)
 
-    return Response([await _in_thread(request, encode, SECONDS_AN_ENTRY * len(order))])
+    return Response([await _in_thread(request, encode, ENTRY_COST * len(order))])
 
 
 @v1.post("/v1/rerank", responses=RANKED | V1_ERRORS)
@@ -195,7 +195,7 @@ async def rank_documents(request: Request, body: RankRequest) -> Response:
         # Cohere's client wants an id; the request's own is in the header x-request-id.
         return to_json({"id": "rerank", "model": served.embedder.name, "results": results, "usage": counted})
 
-    return Response([await _in_thread(request, encode, SECONDS_AN_ENTRY * len(order))])
+    return Response([await _in_thread(request, encode, ENTRY_COST * len(order))])
 
 
 @router.post("/v2/rerank", responses=RANKED | ERRORS)
@@ -219,13 +219,12 @@ async def _ranked(
         order = best_first(scores)
         return order.tolist(), list(scores[order])
 
-    seconds = SECONDS_A_TEXT * len(texts) + SECONDS_A_CHARACTER * characters
-    return await _in_thread(request, compare, seconds)
+    return await _in_thread(request, compare, TEXT_COST * len(texts) + characters // CHARACTERS_COMPARED)
 
 
-async def _in_thread(request: Request, work: Callable[[], T], seconds: float) -> T:
-    """Return the result of work that takes about `seconds` of a core, on the event loop if they are few."""
-    if seconds <= LOOP_SECONDS:
+async def _in_thread(request: Request, work: Callable[[], T], cost: int) -> T:
+    """Return the result of work of this cost, which is done on the event loop if it is little."""
+    if cost <= LOOP_COST:
         return work()
-    with request.admit("rankings", seconds) as job:
+    with request.admit("rankings", cost) as job:
         return await job.run(work)

@@ -29,10 +29,10 @@ PIECE_QUERIES = 8
 PIECE_BYTES = 1 << 20
 # What is read of a record is its bytes and its values while they are checked; its bytes are copied into the response.
 RECORD_TIMES = 2
-# Seconds of a core for a query, a character that is cut, a row and character that letters are compared with, and a
-# document that is returned; for a row that meaning is compared with, and for each query of the piece.
-SECONDS_A_QUERY, SECONDS_A_CHARACTER, SECONDS_A_LETTER, SECONDS_A_HIT = 5e-4, 5e-7, 4e-10, 2e-5
-SECONDS_A_ROW, SECONDS_A_PRODUCT = 4e-8, 1.3e-8
+# In characters of work: a query, a character of it that is cut, and a document that is returned.
+QUERY_COST, CUT_COST, HIT_COST = 1_600, 2, 66
+# For one of them: comparisons of a row with a character of a query, and of meanings, and rows that are read.
+LETTERS_COMPARED, MEANINGS_COMPARED, ROWS_READ = 750, 24, 8
 
 
 class SearchRequest(OneOrManyBody):
@@ -111,8 +111,8 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(given) * k * ENTRY_BYTES)
     pieces = [slice(start, start + PIECE_QUERIES) for start in range(0, len(texts), PIECE_QUERIES)]
-    seconds = [_seconds(texts[piece], len(held), k, only) for piece in pieces]
-    with request.admit("searches", sum(seconds)) as job:
+    costs = [_cost(texts[piece], len(held), k, only) for piece in pieces]
+    with request.admit("searches", sum(costs)) as job:
         units = None
         if only != "letters":
             embedded = await request.embed(served, texts)
@@ -120,29 +120,29 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
         snapshot = held.snapshot()
         results: list[list[dict[str, Any]]] = []
         # Other requests have their turn between two pieces.
-        for piece, cost in zip(pieces, seconds, strict=True):
+        for piece, cost in zip(pieces, costs, strict=True):
             some = None if units is None else units[piece]
             look = partial(snapshot.find, texts[piece], some, k, conditions, only)
             found = await job.run(look, cost)
             reading = _Reading(snapshot, found, records=body.return_records is not False)
             while not reading.done:
-                request.reserve(RECORD_TIMES * await job.run(reading.read, 0.0))
+                request.reserve(RECORD_TIMES * await job.run(reading.read, 0))
             results += reading.results
         encoded = await job.run(lambda: to_json({"index": index.name, "results": results}))
     request.count_job(job, served, texts if units is None else ())
     return Response([encoded])
 
 
-def _seconds(texts: list[str], rows: int, k: int, only: str | None) -> float:
-    """Return about how many seconds of a core the queries of a piece take."""
+def _cost(texts: list[str], rows: int, k: int, only: str | None) -> int:
+    """Return the cost of the queries of a piece, in characters of work."""
     from gramvec.lexical.letters import MOST_SEARCHED
 
-    cost = len(texts) * (SECONDS_A_QUERY + SECONDS_A_HIT * k)
+    cost = len(texts) * (QUERY_COST + HIT_COST * k)
     if only != "letters":
-        cost += rows * (SECONDS_A_ROW + SECONDS_A_PRODUCT * len(texts))
+        cost += rows // ROWS_READ + rows * len(texts) // MEANINGS_COMPARED
     if only != "meaning":
-        cost += sum(len(text) * SECONDS_A_CHARACTER for text in texts)
-        cost += rows * SECONDS_A_LETTER * sum(min(len(text), MOST_SEARCHED) for text in texts)
+        cost += CUT_COST * sum(map(len, texts))
+        cost += rows * sum(min(len(text), MOST_SEARCHED) for text in texts) // LETTERS_COMPARED
     return cost
 
 
