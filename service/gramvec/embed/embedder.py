@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,8 @@ class Embedder(Encodes):
 
     Texts may be any iterable of str: a list, a generator, an open file, an array of numpy, a column of pandas, polars
     or pyarrow. A pickled Embedder keeps the model's path and digest, and opens it again. In a child of a fork an
-    Embedder goes on with threads of its own; on CUDA its calls raise BackendError.
+    Embedder goes on with threads of its own; on CUDA its calls raise BackendError. As a context manager it is closed at
+    the end.
 
     Args:
         bundle: the opened bundle.
@@ -87,6 +89,12 @@ class Embedder(Encodes):
         self.threads = threads or len(os.sched_getaffinity(0))
         self._runtime = runtime
         self._pool: ThreadPool | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<gramvec.Embedder {self.name}: {self.dimension} columns, runtime {self.runtime} on {self.device}>"

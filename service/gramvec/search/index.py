@@ -24,6 +24,7 @@ from gramvec.search.filters import Where, conditions_of
 from gramvec.search.folder import IndexManifest, size_of
 from gramvec.search.snapshot import Hit, Only, Record, Snapshot
 from gramvec.search.vectors import unit_vectors
+from gramvec.text.frames import plain, rows_of
 from gramvec.text.inputs import iterated, no_text
 from gramvec.threads import ProcessLock
 
@@ -239,27 +240,10 @@ def check_k(k: int) -> None:
         raise InputError(f"k: must be a whole number from 1 to {MOST_HITS:,}, got {k!r}", field="k")
 
 
-def records_in(records: Any) -> Iterable[Any]:
-    """Return the rows of one record, an iterable of records, or a frame of pandas, polars or pyarrow.
-
-    Raises InputError for an unordered collection and for any other value.
-    """
-    if isinstance(records, str | dict):
-        return [records]
-    if len(getattr(records, "shape", ())) == 2:
-        if hasattr(records, "to_pylist"):  # pyarrow's
-            return list(records.to_pylist())
-        if hasattr(records, "to_dicts"):  # polars'
-            return list(records.to_dicts())
-        if hasattr(records, "to_dict"):  # pandas'
-            return list(records.to_dict("records"))
-    return iterated(records)
-
-
 @contextmanager
 def spooled(records: Any, column: str) -> Iterator[Path]:
     """Give a file of JSON lines with these records, which is gone afterwards."""
-    given = records_in(records)
+    given = rows_of(records)
     with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
         path = Path(folder) / "records.jsonl"
         with path.open("wb") as file:
@@ -273,6 +257,6 @@ def _line(place: int, one: object, column: str) -> bytes:
         said = str(no_text(place, one)).replace("text", "record", 1).replace("give str", "give a text or a dict")
         raise InputError(said, index=place)
     try:
-        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(record, plain, orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
     except TypeError as error:
         raise InputError(f"record {place} has no form in JSON ({error})", index=place) from error

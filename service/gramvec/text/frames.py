@@ -1,0 +1,117 @@
+"""Tables in memory: rows and columns of frames of pandas, polars and pyarrow, and what is missing in them.
+
+None of these libraries is imported: a value is recognized by what it can do, or by its type's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from gramvec.errors import InputError
+from gramvec.text.inputs import iterated, listed, no_text
+
+# Rows of a frame that are Python objects at a time.
+BLOCK_ROWS = 4096
+
+
+def is_missing(value: Any) -> bool:
+    """Return True for None, NaN and pandas' NA and NaT."""
+    if value is None or isinstance(value, str):
+        return value is None
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def texts_or_empty(values: Iterable[Any]) -> list[str]:
+    """Return texts as a list, "" for each that is missing.
+
+    Raises InputError, with the place of the first one, for numbers, bytes and everything else that is no text.
+    """
+    found = ["" if is_missing(value) else value for value in listed(values)]
+    for place, value in enumerate(found):
+        if not isinstance(value, str):
+            raise no_text(place, value)
+    return found
+
+
+def column_of(table: Any, name: str) -> list[Any]:
+    """Return the values of table[name] as a list, None for each that is missing. A frame's index plays no part.
+
+    Raises InputError if the table has no such column.
+    """
+    try:
+        column = table[name]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InputError(f"a table has no column {name!r}; columns are read as table[name]", field="on") from error
+    except Exception as error:  # polars has an exception of its own
+        raise InputError(f"a table has no column {name!r} ({error})", field="on") from error
+    return [None if is_missing(value) else value for value in listed(column)]
+
+
+def rows_of(records: Any) -> Iterator[Any]:
+    """Return the rows of a frame, of a dict of columns, of an iterable of rows, or of one row that is a str.
+
+    The rows of a frame are dicts with None where a value is missing, and come lazily; other rows are what they are.
+    Raises InputError at once for an unordered collection, columns of other lengths, and what is not iterable.
+    """
+    if isinstance(records, str):
+        return iter([records])
+    if isinstance(records, Mapping):
+        return _rows_of_columns(records)
+    if len(getattr(records, "shape", ())) == 2:
+        if hasattr(records, "to_batches"):  # pyarrow's
+            return (row for batch in records.to_batches(BLOCK_ROWS) for row in batch.to_pylist())
+        if hasattr(records, "iter_rows"):  # polars'
+            return iter(records.iter_rows(named=True))
+        if hasattr(records, "iloc"):  # pandas'
+            return _rows_of_pandas(records)
+    return iterated(records)
+
+
+def _rows_of_columns(columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if not columns or any(isinstance(one, str) or not hasattr(one, "__len__") for one in columns.values()):
+        return iter([dict(columns)])  # one row
+    lists = {name: listed(one) for name, one in columns.items()}
+    if len({len(one) for one in lists.values()}) > 1:
+        sizes = ", ".join(f"{name!r} has {len(one):,}" for name, one in list(lists.items())[:20])
+        raise InputError(f"records: the columns have different lengths ({sizes})", field="records")
+    rows = zip(*lists.values(), strict=True)
+    return (dict(zip(lists, map(_or_none, row), strict=True)) for row in rows)
+
+
+def _rows_of_pandas(frame: Any) -> Iterator[dict[str, Any]]:
+    names = [str(name) for name in frame.columns]
+    for start in range(0, len(frame), BLOCK_ROWS):
+        block = frame.iloc[start : start + BLOCK_ROWS]
+        columns = [block.iloc[:, place].tolist() for place in range(len(names))]
+        for row in zip(*columns, strict=True):
+            yield dict(zip(names, map(_or_none, row), strict=True))
+
+
+def _or_none(value: Any) -> Any:
+    return None if is_missing(value) else value
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON has for a value that it lacks; the `default` of orjson.dumps.
+
+    Dates and times are texts by ISO 8601, decimals numbers, items of numpy are Python's, what is missing is None.
+    Raises TypeError for anything else.
+    """
+    if is_missing(value):
+        return None
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, timedelta) or type(value).__name__ in ("Period", "Interval"):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
