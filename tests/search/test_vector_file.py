@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gramvec.errors import InputError
 from gramvec.native import loops
 from gramvec.search import vectors
-from gramvec.search.vectors import VectorFile, quantize_rows, stride_of, zero_rows
+from gramvec.search.vectors import VectorFile, quantize_rows, stride_of
 
 
 def written(folder: Path, units: np.ndarray) -> VectorFile:
@@ -82,15 +82,6 @@ def test_the_loop_refuses_rows_that_are_not_there(stride: int, rows: list[int] |
     table, given_rows = np.zeros((10, 4), np.int8), None if rows is None else np.array(rows, np.int64)
     with pytest.raises(ValueError, match="do not fit together"):
         loops.multiply(table, stride, given_rows, np.zeros(d, np.int16), np.zeros(n, np.int32))
-
-
-def test_zeroed_rows_are_near_to_nothing(tmp_path: Path) -> None:
-    units = drawn(1, 20, 10)
-    written(tmp_path, units)
-    zero_rows(tmp_path / "vectors.bin", 10, [3, 5])
-    file = VectorFile(tmp_path / "vectors.bin", 10, 20)
-    assert file.cosines(units[3], np.array([3, 5])).tolist() == [0, 0]
-    assert file.nearest(units[3], 1)[0].tolist() != [3]
 
 
 def test_forged_lengths_and_files_do_no_harm(tmp_path: Path) -> None:

@@ -1,44 +1,44 @@
-"""`build_index`, `add_to_index` and `remove_from_index`: rows of a file into an index, and out of it."""
+"""`build_index`: the rows of a file into a new index, which is put in the place of the old one when it is whole."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import orjson
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gramvec.bulk.embed_file import COLUMN, BulkError, Done, Interrupted, Watcher, cores, in_order
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
 from gramvec.search.documents import DocumentEncoder, Encoded
-from gramvec.search.filters import check_name, columns_of
+from gramvec.search.filters import check_name, columns_of, kind_of
 from gramvec.search.folder import (
+    IDS,
     JOURNAL,
     LETTERS,
     LOCK,
     MANIFEST,
-    MOST_MANIFEST,
-    VECTORS,
+    MAX_JOURNAL,
+    MAX_ROWS,
     IndexManifest,
-    engine_errors,
+    make_folder,
     read_bounded,
     read_manifest,
     remove_generations,
-    schema_of,
-    tantivy,
     write_manifest,
     write_whole,
     writing,
 )
-from gramvec.search.vectors import zero_rows
+from gramvec.search.segments import engine_errors, schema_of, tantivy
+from gramvec.search.snapshot import Snapshot
 from gramvec.search.writer import IndexWriter, SeenIds
-from gramvec.tables.batches import START, BadLines, Block, Position, Reader
+from gramvec.tables.batches import MAX_RANGES, MAX_REASONS, START, BadLines, Block, Position, Reader
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader
@@ -50,25 +50,40 @@ MOST_NAMED = 5
 CHECKPOINT_SECONDS = 60.0
 EMPTY = "there is no text in the input; an index needs at least one"
 
-RowCount = Annotated[int, Field(ge=0)]
+CountedRows = Annotated[int, Field(ge=0, le=1 << 62)]
+
+
+class _BadRows(BaseModel):
+    """Account of bad rows, as BadLines.as_json returns it."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    count: CountedRows = 0
+    reasons: Annotated[list[tuple[CountedRows, str]], Field(max_length=MAX_REASONS)] = []
+    ranges: Annotated[list[tuple[CountedRows, CountedRows]], Field(max_length=MAX_RANGES)] = []
+    unnamed: CountedRows = 0
+    blank: CountedRows = 0
+    notes: Annotated[list[str], Field(max_length=MAX_REASONS)] = []
 
 
 class Checkpoint(NamedTuple):
     """Progress of a build: committed rows, the input's position, rows of the input, the last id, and bad rows."""
 
-    rows: RowCount
-    position: tuple[RowCount, RowCount]
-    read: RowCount
-    next_id: RowCount
+    rows: Annotated[int, Field(ge=0, le=MAX_ROWS)]
+    position: tuple[CountedRows, CountedRows]
+    read: CountedRows
+    next_id: CountedRows
     bad: dict[str, Any]
 
 
 class _Journal(BaseModel):
     """building.json of a build that was stopped."""
 
+    model_config = ConfigDict(strict=True, extra="forbid")
+
     job: dict[str, Any]
     manifest: IndexManifest
-    checkpoints: list[Checkpoint]
+    checkpoints: Annotated[list[Checkpoint], Field(max_length=2)]
 
 
 def build_index(
@@ -114,16 +129,22 @@ def build_index(
         check_name(id_column)
     if resume and source == STDIN:
         raise InputError("--resume needs a file to read from: a pipe cannot be read twice")
-    made = _make_folder(output)
+    made = make_folder(output)
+    if not _current(output):
+        try:
+            _journal(output)
+        except InputError:
+            raise InputError(
+                f"{output}: its {JOURNAL} is damaged, or no build's; delete it, or choose another --output"
+            ) from None
     try:
         with writing(output), closing(Source(source)) as opened:
             reader = open_reader(opened, form or form_of(source), column, keep=True)
             job = _job(embedder, reader, id_column, filters, truncate, on_error)
-            left = _left(output, job) if resume else None
+            left = _left(output, job, embedder) if resume else None
             blocks = None
             if left is None:
-                (output / JOURNAL).unlink(missing_ok=True)
-                remove_generations(output, but=_current(output))
+                _clear_build(output)
                 blocks = reader.blocks()
                 first = next(blocks, None)
                 if first is not None:
@@ -135,7 +156,8 @@ def build_index(
                 )  # fmt: skip
                 left = manifest, []
             build = _Build(output, job, *left)
-            encoder = DocumentEncoder(embedder, left[0], reader.unit, truncate, on_error)
+            guessed = {name for name, kind in map(kind_of, filters) if kind is None}
+            encoder = DocumentEncoder(embedder, left[0], reader.unit, truncate, on_error, guessed)
             return build.run(reader, blocks, encoder, threads or cores(), watch)
     except BaseException:
         if made and not (output / JOURNAL).exists() and not (output / MANIFEST).exists():
@@ -143,6 +165,24 @@ def build_index(
             with suppress(OSError):
                 output.rmdir()
         raise
+
+
+def start_generation(output: Path, manifest: IndexManifest) -> IndexWriter:
+    """Make the folder of a generation, and return its writer."""
+    letters = output / manifest.generation / LETTERS
+    letters.mkdir(parents=True)
+    with engine_errors(output):
+        tantivy().Index(schema_of(manifest), str(letters))
+    return IndexWriter(output, manifest)
+
+
+def finish_generation(output: Path, manifest: IndexManifest) -> None:
+    """Make a generation that is whole the current one, and delete the others. Raises InputError where it is damaged."""
+    Snapshot(output, manifest, 1)
+    write_manifest(output, manifest)
+    (output / manifest.generation / IDS).unlink(missing_ok=True)
+    remove_generations(output, manifest.generation)
+    (output / JOURNAL).unlink(missing_ok=True)
 
 
 class _Build:
@@ -154,14 +194,14 @@ class _Build:
         self._output, self._job, self._manifest = output, job, manifest
         self._folder = output / manifest.generation
         try:
-            if not checkpoints:
-                (self._folder / LETTERS).mkdir(parents=True)
-                with engine_errors(output):
-                    tantivy().Index(schema_of(manifest), str(self._folder / LETTERS))
-            self._writer = IndexWriter(output, manifest)
+            if checkpoints:
+                self._writer = IndexWriter(output, manifest)
+            else:
+                self._write_journal()  # first, so that it names whatever a kill leaves
+                self._writer = start_generation(output, manifest)
         except OSError:  # the disk is full
             if not checkpoints:
-                remove_generations(output, but=_current(output))
+                _clear_build(output)
             raise
         start = Checkpoint(0, (START.offset, START.number), 0, 0, BadLines().as_json())
         point = next((one for one in (*checkpoints, start) if one.rows == self._writer.rows), None)
@@ -171,7 +211,7 @@ class _Build:
         self._point = point
         self._resumed = self._read = point.read
         self._position, self._next_id, self._bad = point.position, point.next_id, BadLines.from_json(point.bad)
-        self._seen = SeenIds(self._folder / "ids", point.rows) if manifest.id is not None else None
+        self._seen = SeenIds(self._folder / IDS, point.rows) if manifest.id is not None else None
 
     def run(
         self,
@@ -199,11 +239,8 @@ class _Build:
             self._failed(error)
             raise
         self._writer.close()
-        (self._folder / "ids").unlink(missing_ok=True)
         made = self._manifest.model_copy(update={"next": self._writer.rows, "next_id": self._next_id})
-        write_manifest(self._output, made)
-        (self._output / JOURNAL).unlink(missing_ok=True)
-        remove_generations(self._output, but=made.generation)
+        finish_generation(self._output, made)
         return Done(self._read, self._resumed, self._bad, reader.unit)
 
     def _append(self, encoded: Encoded) -> None:
@@ -222,14 +259,17 @@ class _Build:
         new = Checkpoint(self._writer.rows, self._position, self._read, self._next_id, self._bad.as_json())
         if self._seen is not None:
             self._seen.save()
+        self._write_journal(self._point, new)
+        self._writer.commit()
+        self._point = new
+
+    def _write_journal(self, *checkpoints: Checkpoint) -> None:
         content = {
             "job": self._job,
             "manifest": self._manifest.model_dump(mode="json"),
-            "checkpoints": [self._point._asdict(), new._asdict()],
+            "checkpoints": [one._asdict() for one in checkpoints],
         }
         write_whole(self._output / JOURNAL, orjson.dumps(content))
-        self._writer.commit()
-        self._point = new
 
     def _failed(self, error: BaseException) -> None:
         """Keep what --resume can continue from; raise what a stop and a full disk become."""
@@ -238,92 +278,8 @@ class _Build:
         if self._point.rows and not isinstance(error, InputError):
             said = f"the first {self._point.read:,} rows are kept: the same command with --resume continues from there"
         else:
-            (self._output / JOURNAL).unlink(missing_ok=True)
-            remove_generations(self._output, but=_current(self._output))
-        _raise_stopped(error, said)
-
-
-def add_to_index(
-    embedder: Embedder,
-    path: Path,
-    source: Path,
-    *,
-    form: Form | FileFormat | None = None,
-    replace: bool = False,
-    truncate: bool = False,
-    on_error: OnError = "stop",
-    threads: int | None = None,
-    watch: Watcher | None = None,
-) -> Done:
-    """Add the rows of a file to an index, all of them or none; its columns of texts and ids are the index's.
-
-    With `replace`, rows whose id is in the index take the place of those; otherwise such an id is an error. The other
-    arguments and errors are those of `build_index`; InputError also for another model.
-    """
-    check_model(read_manifest(path), embedder, path)
-    with writing(path), closing(Source(source)) as opened:
-        manifest = read_manifest(path)
-        check_model(manifest, embedder, path)
-        if replace and manifest.id is None:
-            raise InputError(f"{path}: counts its ids, so no row has another's; build it with --id to replace rows")
-        reader = open_reader(opened, form or form_of(source), manifest.column, keep=True)
-        encoder = DocumentEncoder(embedder, manifest, reader.unit, truncate, on_error)
-        writer = IndexWriter(path, manifest)
-        seen, bad, read, last = SeenIds(None, 0), BadLines(), 0, 0
-        before = writer.rows
-        try:
-            for encoded in in_order(reader.blocks(), encoder.encode, threads or cores()):
-                if manifest.id is not None:
-                    ids = [one.id for one in encoded.documents]
-                    seen.add(ids)
-                    writer.make_room(ids, replace=replace)
-                writer.append(encoded)
-                read += len(encoded.block.numbers)
-                last = max(last, *encoded.block.numbers) if encoded.block.numbers else last
-                for number, why in encoded.bad:
-                    bad.add(number, why)
-                if watch is not None:
-                    watch(reader, read)
-            if writer.rows == before:
-                raise InputError(EMPTY)
-            # Before the commit: rows and ids are never used twice, even where the commit is lost.
-            write_manifest(path, manifest.model_copy(update={"next": writer.rows, "next_id": manifest.next_id + last}))
-            writer.commit()
-        except BaseException as error:
-            writer.close(undo=True)
-            _raise_stopped(error, "nothing was added")
-            raise
-        writer.close()
-        zero_rows(path / manifest.generation / VECTORS, manifest.dimensions, writer.removed)
-    return Done(read, 0, bad, reader.unit)
-
-
-def remove_from_index(path: Path, ids: Collection[str]) -> int:
-    """Remove rows from an index by their ids; return how many rows are left.
-
-    Raises InputError for an id that is not there and if no row would be left; then nothing has changed.
-    """
-    read_manifest(path)
-    with writing(path):
-        manifest = read_manifest(path)
-        writer = IndexWriter(path, manifest)
-        try:
-            wanted = list(dict.fromkeys(ids))
-            absent = sorted(one for one in wanted if not writer.holds(one))
-            if absent:
-                named = ", ".join(map(quoted, absent[:MOST_NAMED])) + (", ..." if len(absent) > MOST_NAMED else "")
-                counts = f"{len(absent):,} of {len(wanted):,} ids"
-                raise InputError(f"{path}: has no {named} ({counts}); nothing was removed")
-            if len(wanted) == writer.documents:
-                raise InputError(f"{path}: no row would be left; delete the folder instead")
-            writer.remove(wanted)
-            writer.commit()
-        except BaseException:
-            writer.close(undo=True)
-            raise
-        writer.close()
-        zero_rows(path / manifest.generation / VECTORS, manifest.dimensions, writer.removed)
-        return writer.documents - len(wanted)
+            _clear_build(self._output)
+        raise_stopped(error, said)
 
 
 def check_model(manifest: IndexManifest, embedder: Embedder, path: Path) -> None:
@@ -340,7 +296,7 @@ def check_model(manifest: IndexManifest, embedder: Embedder, path: Path) -> None
         )
 
 
-def _raise_stopped(error: BaseException, said: str) -> None:
+def raise_stopped(error: BaseException, said: str) -> None:
     """Raise what KeyboardInterrupt and OSError become, with what is left of the work."""
     if isinstance(error, KeyboardInterrupt):
         raise Interrupted(f"stopped; {said}") from error
@@ -366,20 +322,42 @@ def _job(
     }
 
 
-def _left(output: Path, job: dict[str, Any]) -> tuple[IndexManifest, list[Checkpoint]] | None:
+def _left(output: Path, job: dict[str, Any], embedder: Embedder) -> tuple[IndexManifest, list[Checkpoint]] | None:
     """Return the manifest and the checkpoints of a build that was stopped; None where there is none."""
-    try:
-        journal = _Journal.model_validate_json(read_bounded(output / JOURNAL, MOST_MANIFEST << 4))
-        for one in journal.checkpoints:
-            BadLines.from_json(one.bad)
-    except FileNotFoundError:
-        return None
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{output / JOURNAL}: damaged; start again without --resume") from error
-    if journal.manifest.generation == _current(output):
+    journal = _journal(output)
+    if journal is None or journal.manifest.generation == _current(output):
         return None
     check_same_job(output, job, journal.job)
-    return journal.manifest, journal.checkpoints
+    found = journal.manifest
+    filters = [kind_of(one)[0] for one in job["filter"]]
+    if (found.digest, found.dimensions, found.column, found.id, [one.column for one in found.filters]) != (
+        embedder.digest, embedder.dimension, job["column"], job["id"], filters,
+    ):  # fmt: skip
+        raise _damaged_journal(output)
+    return (found, journal.checkpoints) if journal.checkpoints else None
+
+
+def _journal(output: Path) -> _Journal | None:
+    """Return the journal of a build; None where there is none. Raises InputError for one that is not valid."""
+    try:
+        found = _Journal.model_validate_json(read_bounded(output / JOURNAL, MAX_JOURNAL))
+        for one in found.checkpoints:
+            _BadRows.model_validate_json(orjson.dumps(one.bad))
+        return found
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        raise _damaged_journal(output) from error
+
+
+def _damaged_journal(output: Path) -> InputError:
+    return InputError(f"{output / JOURNAL}: damaged; start again without --resume")
+
+
+def _clear_build(output: Path) -> None:
+    """Delete what a build that was stopped has left."""
+    remove_generations(output, _current(output))
+    (output / JOURNAL).unlink(missing_ok=True)
 
 
 def _current(output: Path) -> str:
@@ -388,20 +366,3 @@ def _current(output: Path) -> str:
         return read_manifest(output).generation
     except InputError:
         return ""
-
-
-def _make_folder(output: Path) -> bool:
-    """Return True if the folder was made. Raises InputError where other files are in the way."""
-    if output.is_file() or output.is_symlink():
-        raise InputError(f"{output}: is a file, and an index is a folder; choose another --output (0.1 had files)")
-    try:
-        if not output.is_dir():
-            output.mkdir()
-            return True
-        names = {one.name for one in output.iterdir()}
-    except OSError as error:
-        raise InputError(f"{output}: not writable ({error.strerror}); choose another --output") from error
-    ours = names & {MANIFEST, JOURNAL} or all(name.startswith(".") or len(name) == 16 for name in names)
-    if not ours:
-        raise InputError(f"{output}: holds other files than an index; choose another --output")
-    return False

@@ -1,7 +1,9 @@
-"""Blocks of an input into documents: ids, records as JSON, n-grams, values to filter by, vectors and checksums."""
+"""Documents of an index: of the rows of an input, with all that belongs to them, and as they are stored."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,45 +13,76 @@ from gramvec.bulk.embed_file import refused
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
 from gramvec.lexical.letters import tokens
-from gramvec.search.filters import FilterColumn, value_of
-from gramvec.search.folder import IndexManifest
+from gramvec.search.filters import (
+    MAX_VALUES,
+    FilterColumn,
+    FilterValue,
+    is_code,
+    value_of,
+    values_in,
+)
+from gramvec.search.folder import IndexManifest, damaged
+from gramvec.search.segments import check_letters, engine_errors, open_letters, rows_of, tantivy
 from gramvec.search.signs import signs_of
 from gramvec.search.vectors import Bytes, checksums, quantize_rows, unit_vectors
 from gramvec.tables import json_bounds
-from gramvec.tables.batches import Block
-from gramvec.tables.columns import OnError
+from gramvec.tables.batches import START, Block
+from gramvec.tables.columns import OnError, text_of
 from gramvec.tables.writers import json_line, records_of
+from gramvec.text.arrays import Int64s
 
-MOST_ID = 256
+MAX_ID = 256
+# Documents that are read together when all are.
+TOGETHER = 2_048
+
+
+Record = dict[str, Any]
+
+
+class StoredDocument(NamedTuple):
+    """A document as it is stored: its id, its record as JSON, and the record's values."""
+
+    id: str
+    data: bytes
+    record: Record
 
 
 class RawDocument(NamedTuple):
-    """A row that goes into an index: its id, its record as JSON, its n-grams, and its values to filter by."""
+    """A row that goes into an index: its id, its record as JSON, its n-grams, and each column's values to filter by."""
 
     id: str
     record: bytes
     letters: str
-    values: list[Any]
+    values: list[list[FilterValue]]
 
 
 class Encoded(NamedTuple):
     """The rows of a block: documents, their vectors with checksums and signs, and what was wrong with the others."""
 
-    block: Block
     documents: list[RawDocument]
     vectors: Bytes
     checksums: list[int]
     signs: NDArray[np.uint8]
-    bad: list[tuple[int, str]]
+    block: Block = Block(START)
+    bad: Sequence[tuple[int, str]] = ()
 
 
 class DocumentEncoder:
-    """Blocks of an input into documents. Calls may run in several threads."""
+    """Blocks of an input into documents. Calls may run in several threads.
+
+    guessed: the columns whose kind followed from their first values: in those a number has no leading zero.
+    """
 
     def __init__(
-        self, embedder: Embedder, manifest: IndexManifest, unit: str, truncate: bool, on_error: OnError
+        self,
+        embedder: Embedder,
+        manifest: IndexManifest,
+        unit: str,
+        truncate: bool,
+        on_error: OnError,
+        guessed: Collection[str] = (),
     ) -> None:
-        self._embedder, self._manifest, self._unit = embedder, manifest, unit
+        self._embedder, self._manifest, self._unit, self._guessed = embedder, manifest, unit, guessed
         self._truncate, self._on_error = truncate, on_error
 
     def encode(self, block: Block) -> Encoded:
@@ -81,9 +114,9 @@ class DocumentEncoder:
         vectors = quantize_rows(units)
         said = [(block.numbers[at], bad[at]) for at in sorted(bad)]
         signs = signs_of(vectors[:, : self._manifest.dimensions])
-        return Encoded(block, documents, vectors, checksums(vectors), signs, said)
+        return Encoded(documents, vectors, checksums(vectors), signs, block, said)
 
-    def _document(self, number: int, text: str, record: dict[str, Any]) -> RawDocument:
+    def _document(self, number: int, text: str, record: Record) -> RawDocument:
         try:
             line = json_line(number, record)[:-1]
             if b"[" in line or line.count(b"{") > 1:
@@ -92,31 +125,125 @@ class DocumentEncoder:
             raise InputError(str(error)) from None
         except InputError as error:
             raise InputError(str(error).removeprefix(f"line {number}: ")) from None
-        values = [self._value(by, record) for by in self._manifest.filters]
+        values = [values_by(by, record, guessed=by.column in self._guessed) for by in self._manifest.filters]
         return RawDocument(self._id(number, record), line, tokens(text), values)
 
-    def _id(self, number: int, record: dict[str, Any]) -> str:
+    def _id(self, number: int, record: Record) -> str:
         name = self._manifest.id
         if name is None:
             return str(self._manifest.next_id + number)
         if name not in record:
             raise InputError(f"no {name!r} to take the id from; name another one with --id")
         value = record[name]
-        if isinstance(value, bool) or not isinstance(value, str | int) or not 0 < len(str(value)) <= MOST_ID:
+        if isinstance(value, bool) or not isinstance(value, str | int) or not 0 < len(str(value)) <= MAX_ID:
             raise InputError(
-                f"{name!r}: is not a valid id (a number, or a text of 1 to {MOST_ID} characters); mend it, or name"
+                f"{name!r}: is not a valid id (a number, or a text of 1 to {MAX_ID} characters); mend it, or name"
                 " another one with --id"
             )
         return str(value)
 
-    def _value(self, by: FilterColumn, record: dict[str, Any]) -> Any:
-        value = record.get(by.column)
-        if value is None or value == "":
-            return None
+
+def values_by(by: FilterColumn, record: Mapping[str, Any], *, guessed: bool = False) -> list[FilterValue]:
+    """Return a record's values of a column, at most 100.
+
+    guessed: the column's kind followed from its first values.
+
+    Raises InputError where one is not of the column's kind.
+    """
+    values = values_in(record.get(by.column))
+    if len(values) > MAX_VALUES:
+        raise InputError(f"{len(values)} values in {quoted(by.column)}; a row is filtered by at most {MAX_VALUES}")
+    found: list[FilterValue] = []
+    for value in values:
+        said = f"{quoted(str(value)[:100])} in {quoted(by.column)}"
+        if guessed and by.kind == "number" and is_code(value):
+            raise InputError(
+                f"{said} is no plain number, as the first ones are; build with --filter {by.column}:text, or :number"
+            )
         try:
-            return value_of(by.kind, value)
+            found.append(value_of(by.kind, value))
         except (ValueError, TypeError, OverflowError):
             raise InputError(
-                f"{quoted(str(value)[:100])} in {quoted(by.column)} is not a {by.kind} to filter by; mend it, or"
-                f" build with --filter {by.column}:text"
+                f"{said} is not a {by.kind} to filter by; mend it, or build with --filter {by.column}:text"
             ) from None
+    return list(dict.fromkeys(found))
+
+
+def encode_stored(documents: Sequence[StoredDocument], manifest: IndexManifest, vectors: Bytes) -> Encoded:
+    """Return documents that an index has, with their vectors, as they go into another one.
+
+    Args:
+        documents: those of a commit.
+        manifest: of the other index.
+        vectors: int8[n, stride].
+    """
+    made = [
+        RawDocument(
+            one.id,
+            one.data,
+            tokens(text_in(one.record, manifest)),
+            [values_by(by, one.record) for by in manifest.filters],
+        )
+        for one in documents
+    ]
+    return Encoded(made, vectors, checksums(vectors), signs_of(vectors[:, : manifest.dimensions]))
+
+
+def text_in(record: Mapping[str, Any], manifest: IndexManifest) -> str:
+    """Return the text of a stored record."""
+    return text_of(record.get(manifest.column))
+
+
+class StoredDocuments:
+    """The documents behind a searcher of tantivy.
+
+    Attributes:
+        rows: one more than the highest row of a document.
+    """
+
+    def __init__(self, path: Path, schema: Any, searcher: Any) -> None:
+        self._path, self._schema, self._searcher = path, schema, searcher
+        with engine_errors(path):
+            self.rows = rows_of(searcher)
+
+    def at(self, address: Any) -> StoredDocument:
+        """Return the document at an address. Raises InputError where the index is damaged."""
+        with engine_errors(self._path):
+            found = self._searcher.doc(address)
+            key, data = found.get_first("id"), found.get_first("record")
+        return StoredDocument(str(key), data, self._record(data))
+
+    def by_row(self) -> Iterator[tuple[list[StoredDocument], Int64s]]:
+        """Yield all documents, by row, with their rows, some thousands at a time."""
+        engine = tantivy()
+        for start in range(0, self.rows, TOGETHER):
+            with engine_errors(self._path):
+                query = engine.Query.range_query(
+                    self._schema, "row", engine.FieldType.Integer, start, start + TOGETHER - 1
+                )
+                hits = self._searcher.search(
+                    query, TOGETHER, count=False, order_by_field="row", order=engine.Order.Asc
+                ).hits  # fmt: skip
+            if hits:
+                yield [self.at(one) for _, one in hits], np.array([row for row, _ in hits], np.int64)
+
+    def _record(self, data: Any) -> Record:
+        try:
+            found = json_bounds.parse(data)
+        except (ValueError, TypeError):  # TooLarge and JSONDecodeError are ValueErrors
+            found = None
+        if not isinstance(found, dict):
+            raise damaged(self._path, "a record is not a JSON object, or is too large")
+        return found
+
+
+def open_documents(path: Path, manifest: IndexManifest) -> tuple[StoredDocuments, int]:
+    """Return the documents of an index, whose lock must be held, and how many there are.
+
+    Raises InputError where it is damaged.
+    """
+    commit = check_letters(path, manifest)
+    with engine_errors(path):
+        letters = open_letters(path, manifest)
+        documents = StoredDocuments(path, letters.schema, letters.searcher())
+    return documents, commit.documents

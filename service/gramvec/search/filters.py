@@ -1,39 +1,57 @@
-"""Conditions on columns: what `where` may say, and the query of tantivy that it becomes.
+"""Columns that searches can be narrowed by, their values, what `where` may say of them, and the query it becomes.
 
 Queries are built from values, never parsed from text, so no condition needs escaping and none can nest.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from math import isfinite
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from itertools import chain
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
+import numpy as np
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.errors import InputError, quoted
 from gramvec.text.inputs import has_surrogate
 
-MOST_COLUMNS = 16
-MOST_NAME = 200
-MOST_WANTED = 1_000
-MOST_VALUE_BYTES = 1024
+MAX_COLUMNS = 16
+MAX_NAME = 200
+MAX_VALUE_BYTES = 1024
+# Values that a row may have in one column.
+MAX_VALUES = 100
 # Whole numbers up to here are exact as float64, which numbers are compared as.
-MOST_EXACT = 1 << 53
+MAX_EXACT = 1 << 53
 
 FieldKind = Literal["text", "number", "date"]
-Scalar = str | int | float | bool
-# A column -> a value, a list of values one of which a row has, or bounds as in {"gte": 10, "lt": 20}.
-Where = Mapping[str, Scalar | Sequence[Scalar] | Mapping[str, Scalar]]
-FilterValue = str | float | datetime
-Label = Annotated[str, Field(min_length=1, max_length=MOST_NAME)]
+# A text, a number, or a date as microseconds since 1970.
+FilterValue = str | float | int
+Label = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
 
-BOUNDS = {"gt": False, "gte": True, "lt": False, "lte": True}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Digits as a program writes numbers: 02134 and 1e5 are codes, 1e-05 is a number.
+_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]\d+)?")
+_CODE = re.compile(r"[+-]?0\d")
+
+
+MAX_WANTED = 1_000
+# Intervals of dates that a row may be in one of: each is a search of its own.
+MAX_INTERVALS = 100
+DAY = timedelta(days=1)
+
+Scalar = str | int | float | bool | date | None
+Bounds = Mapping[str, Scalar | Sequence[Scalar]]
+# A column -> a value or None for none, a list of them one of which a row has, or bounds as in {"gte": 10, "lt": 20}.
+Where = Mapping[str, Scalar | Sequence[Scalar] | Bounds]
+
+BOUNDS = {"gt", "gte", "lt", "lte", "ne"}
 _OPERATORS = {">=": "gte", "<=": "lte", ">": "gt", "<": "lt"}
-_CONDITION = re.compile(r"(.+?)(>=|<=|>|<|=|:)(.*)", re.DOTALL)
+_CONDITION = re.compile(r"(.+?)(>=|<=|!=|>|<|=|:)(.*)", re.DOTALL)
 _RANGE = re.compile(r"([\[{])\s*(\S.*?)\s+TO\s+(.*?\S)\s*([\]}])", re.DOTALL)
 
 
@@ -46,24 +64,17 @@ class FilterColumn(BaseModel):
     kind: FieldKind
 
 
-class Range(NamedTuple):
-    """Bounds of a column's values; None where there is none."""
-
-    lower: FilterValue | None
-    upper: FilterValue | None
-    with_lower: bool
-    with_upper: bool
-
-
-# A column, with its values, sorted and each once, or its bounds: equal for conditions of one meaning.
-Conditions = tuple[tuple[FilterColumn, tuple[FilterValue, ...] | Range], ...]
-
-
 def text_of(value: Any) -> str:
     """Return a value of a record as a cell of a table: text unchanged, nothing for null, JSON for the rest."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else orjson.dumps(value, str).decode()
+
+
+def kind_of(named: str) -> tuple[str, FieldKind | None]:
+    """Return the column and the kind of `NAME` or `NAME:KIND`; None where the kind is to follow from the values."""
+    name, colon, kind = named.rpartition(":")
+    return (name, kind) if colon and kind in get_args(FieldKind) else (named, None)  # type: ignore[return-value]
 
 
 def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> tuple[FilterColumn, ...]:
@@ -73,39 +84,31 @@ def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> tu
         InputError: a column is named twice, there are too many, or no record has a value in one.
     """
     found: list[FilterColumn] = []
-    for one in named:
-        name, colon, kind = one.rpartition(":")
-        if not colon or kind not in get_args(FieldKind):
-            name, kind = one, ""
+    for name, kind in map(kind_of, named):
         check_name(name)
-        values = [record[name] for record in records if record.get(name) not in (None, "")]
+        values = [*chain.from_iterable(values_in(record.get(name)) for record in records)]
         if records and not values:
             raise InputError(f"no row has a value in {quoted(name)}; name a column of the input with --filter")
-        found.append(FilterColumn(column=name, kind=kind or _guessed(values)))  # type: ignore[arg-type]
+        found.append(FilterColumn(column=name, kind=kind or _guessed(values)))
     if len({one.column for one in found}) < len(found):
         raise InputError("a column to filter by is named twice; leave one out")
-    if len(found) > MOST_COLUMNS:
-        raise InputError(f"{len(found)} columns to filter by; an index takes {MOST_COLUMNS}: leave some out")
+    if len(found) > MAX_COLUMNS:
+        raise InputError(f"{len(found)} columns to filter by; an index takes {MAX_COLUMNS}: leave some out")
     return tuple(found)
 
 
 def check_name(name: str) -> None:
     """Raise InputError for a column's name that the manifest of an index cannot hold."""
-    if len(name) > MOST_NAME:
-        raise InputError(f"a column's name of over {MOST_NAME} characters cannot be kept; give it a shorter one")
+    if len(name) > MAX_NAME:
+        raise InputError(f"a column's name of over {MAX_NAME} characters cannot be kept; give it a shorter one")
     if not name or has_surrogate(name):
         raise InputError(f"a column's name: must be text that is not empty, got {name!r}; rename the column")
 
 
-def _guessed(values: Sequence[Any]) -> FieldKind:
-    kinds: tuple[FieldKind, ...] = ("number", "date")
-    for kind in kinds:
-        try:
-            if values and [value_of(kind, value) for value in values]:
-                return kind
-        except ValueError:
-            continue
-    return "text"
+def values_in(value: Any) -> list[Any]:
+    """Return the values of a record's column: those of a list, or the one; null and "" are none."""
+    values = value if isinstance(value, list) else [value]
+    return [one for one in values if one is not None and one != ""]
 
 
 def value_of(kind: FieldKind, value: Any) -> FilterValue:
@@ -113,56 +116,146 @@ def value_of(kind: FieldKind, value: Any) -> FilterValue:
     if isinstance(value, bool) and kind != "text":
         raise ValueError
     if kind == "number":
-        if isinstance(value, str) and len(value) > 100:
-            raise ValueError
-        number = float(value if isinstance(value, str | int | float) else "")
-        if not isfinite(number) or (abs(number) > MOST_EXACT and number.is_integer()):
-            raise ValueError
-        return number + 0.0  # -0.0 is 0.0
+        return _number_of(value)
     if kind == "date":
-        if not isinstance(value, str) or not 8 <= len(value) <= 40:
-            raise ValueError
-        moment = datetime.fromisoformat(value)
-        # tantivy counts nanoseconds in 64 bits.
-        if not 1700 < moment.year < 2200:
-            raise ValueError
-        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+        return microseconds_of(moment_of(value))
+    if isinstance(value, date | time):
+        value = value.isoformat()
     text = str(value) if type(value) is int else text_of(value)
-    if len(text.encode("utf-8", "replace")) > MOST_VALUE_BYTES:
+    if has_surrogate(text) or len(text.encode()) > MAX_VALUE_BYTES:
         raise ValueError
     return text
 
 
-def parsed(conditions: Iterable[str]) -> dict[str, Any]:
-    """Return `where` from a command's conditions: COLUMN=VALUE, COLUMN>=VALUE, COLUMN:[A TO B], {A TO B} without ends.
+def is_code(value: Any) -> bool:
+    """Return True for a text that float() reads and a person does not: 02134, 1e5, 1_000, nan."""
+    return isinstance(value, str) and (
+        _NUMBER.fullmatch(value.strip()) is None or _CODE.match(value.strip()) is not None
+    )
 
-    Several values of one column are alternatives; several bounds all hold. Raises InputError for anything else.
+
+def day_of(value: Any) -> date | None:
+    """Return the day that a value names as a whole: a date, or a text of one without a time; otherwise None."""
+    if isinstance(value, datetime):
+        return None
+    if isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def moment_of(value: Any) -> datetime:
+    """Return a datetime, a date's first moment, or what an ISO text says; without a zone in UTC. Raises ValueError."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime.combine(value, time())
+    if isinstance(value, str) and 8 <= len(value) <= 40:
+        value = datetime.fromisoformat(value)
+    if not isinstance(value, datetime):
+        raise ValueError
+    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def microseconds_of(moment: datetime) -> int:
+    """Return the microseconds from 1970 to a moment."""
+    since = moment - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _number_of(value: Any) -> float:
+    if isinstance(value, str) and (len(value) > 100 or "_" in value):
+        raise ValueError
+    if not isinstance(value, str | int | float | Decimal):
+        raise ValueError
+    number = float(value)
+    # A text or a whole number may be rounded to a number that is within.
+    if not math.isfinite(number) or abs(number) > MAX_EXACT or abs(Decimal(value)) > MAX_EXACT:
+        raise ValueError
+    return number + 0.0  # -0.0 is 0.0
+
+
+def _guessed(values: Sequence[Any]) -> FieldKind:
+    kinds: tuple[FieldKind, ...] = ("number", "date")
+    for kind in kinds:
+        try:
+            if kind == "number" and any(map(is_code, values)):
+                continue
+            if values and [value_of(kind, value) for value in values]:
+                return kind
+        except (ValueError, OverflowError):
+            continue
+    return "text"
+
+
+class Interval(NamedTuple):
+    """The numbers or microseconds from `lower` to `upper`, both within; None where there is no bound."""
+
+    lower: float | None
+    upper: float | None
+
+
+class ColumnCondition(NamedTuple):
+    """A condition on a column.
+
+    Attributes:
+        column: the column.
+        texts: those that a row may have, sorted.
+        intervals: those that a row's number or date may be in, sorted and apart.
+        missing: a row without a value is within, too.
+        negated: the rows within are all the others.
+    """
+
+    column: FilterColumn
+    texts: tuple[str, ...] = ()
+    intervals: tuple[Interval, ...] = ()
+    missing: bool = False
+    negated: bool = False
+
+
+# All of them hold; equal for what means the same.
+Conditions = tuple[ColumnCondition, ...]
+
+
+def parsed(conditions: Iterable[str]) -> dict[str, Any]:
+    """Return `where` from a command's conditions: COLUMN=VALUE, COLUMN!=VALUE, COLUMN>=VALUE, COLUMN:[A TO B].
+
+    {A TO B} leaves the ends out. Several values of one column are alternatives; several bounds all hold. No value is
+    a row without one. Raises InputError for anything else.
     """
     where: dict[str, Any] = {}
     for one in conditions:
-        match = _CONDITION.fullmatch(one)
-        if match is None:
-            raise InputError(
-                f"--where {one!r} is not a condition; write COLUMN=VALUE, COLUMN>=VALUE or COLUMN:[A TO B]"
-            )
-        name, operator, value = match.groups()
-        bounds: dict[str, str] = {}
-        if operator in _OPERATORS:
-            bounds = {_OPERATORS[operator]: value}
-        elif match := _RANGE.fullmatch(value):
-            opening, lower, upper, closing = match.groups()
-            bounds = {"gte" if opening == "[" else "gt": lower, "lte" if closing == "]" else "lt": upper}
-            bounds = {name: bound for name, bound in bounds.items() if bound != "*"}
-        if bounds:
-            held = where.setdefault(name, {})
-            if not isinstance(held, dict) or held.keys() & bounds.keys():
-                raise InputError(f"--where {one!r} does not go with another condition on {quoted(name)}; leave one out")
-            held.update(bounds)
-        elif isinstance(where.setdefault(name, []), dict):
+        name, bounds, values = _parts(one)
+        held = where.setdefault(name, {} if bounds else [])
+        if isinstance(held, dict) != bool(bounds) or (bounds and held.keys() & bounds.keys() - {"ne"}):
             raise InputError(f"--where {one!r} does not go with another condition on {quoted(name)}; leave one out")
-        else:
-            where[name].append(value)
+        if "ne" in bounds:
+            bounds = {"ne": [*held.get("ne", []), bounds["ne"]]}
+        held.update(bounds) if bounds else held.extend(values)
     return where
+
+
+def _parts(condition: str) -> tuple[str, dict[str, Any], list[str | None]]:
+    """Return the column of a command's condition with its bounds, or with its value."""
+    match = _CONDITION.fullmatch(condition)
+    if match is None:
+        raise InputError(
+            f"--where {condition!r} is not a condition; write COLUMN=VALUE, COLUMN!=VALUE, COLUMN>=VALUE or"
+            " COLUMN:[A TO B]"
+        )
+    name, operator, value = match.groups()
+    if name != name.rstrip():  # spaces before the operator are spaces around it
+        name, value = name.strip(), value.strip()
+    if operator in _OPERATORS:
+        return name, {_OPERATORS[operator]: value}, []
+    if operator == "!=":
+        return name, {"ne": value or None}, []
+    if match := _RANGE.fullmatch(value):
+        opening, lower, upper, closing = match.groups()
+        ends = {"gte" if opening == "[" else "gt": lower, "lte" if closing == "]" else "lt": upper}
+        if bounds := {name: end for name, end in ends.items() if end != "*"}:
+            return name, bounds, []
+    return name, {}, [value or None]
 
 
 def conditions_of(columns: Collection[FilterColumn], where: Where | None) -> Conditions:
@@ -171,12 +264,12 @@ def conditions_of(columns: Collection[FilterColumn], where: Where | None) -> Con
     Raises:
         InputError: the index cannot be narrowed by a column, or a value is not one of its kind.
     """
-    if not where:
+    if where is None:
         return ()
     if not isinstance(where, Mapping):
         raise InputError('where: must be columns with their values, as in {"team": "post"}', field="where")
     known = {one.column: one for one in columns}
-    found = []
+    found: set[ColumnCondition] = set()
     for name, given in where.items():
         if name not in known:
             said = f"it can by {', '.join(map(quoted, known))}" if known else "it can by none"
@@ -185,56 +278,121 @@ def conditions_of(columns: Collection[FilterColumn], where: Where | None) -> Con
                 " built",
                 field="where",
             )
-        column = known[name]
-        found.append((column, _bounds(column, given) if isinstance(given, Mapping) else _values(column, given)))
-    return tuple(sorted(found, key=lambda one: one[0].column))
+        found.update(_bounds(known[name], given) if isinstance(given, Mapping) else [_one_of(known[name], given)])
+    return tuple(sorted(found, key=lambda one: (one.column.column, one.negated)))
 
 
-def _values(by: FilterColumn, given: Any) -> tuple[FilterValue, ...]:
-    values = [given] if isinstance(given, Scalar) else given
-    if not isinstance(values, list | tuple) or not all(isinstance(one, Scalar) for one in values):
+def _one_of(by: FilterColumn, given: Any, *, negated: bool = False) -> ColumnCondition:
+    given = _plain(given)
+    values = [_plain(one) for one in given] if isinstance(given, list | tuple) else [given]
+    if not all(isinstance(one, Scalar) for one in values):
         raise InputError(
-            f"{quoted(by.column)} is to be equal to a text, a number, true or false, one of a list of them, or within"
-            ' bounds as in {"gte": 10}',
+            f"{quoted(by.column)} is to be equal to a text, a number, a date, true or false, or null for none, one of a"
+            ' list of them, or within bounds as in {"gte": 10}',
             field="where",
         )
-    if len(values) > MOST_WANTED:
-        raise InputError(f"{len(values)} values of {quoted(by.column)}; give at most {MOST_WANTED}", field="where")
-    return tuple(sorted({_wanted(by, one) for one in values}))
+    if len(values) > MAX_WANTED:
+        raise InputError(f"{len(values)} values of {quoted(by.column)}; give at most {MAX_WANTED}", field="where")
+    wanted = [one for one in values if one is not None]
+    missing = len(wanted) < len(values)
+    if by.kind == "text":
+        texts = tuple(sorted({str(_checked(by, one)) for one in wanted}))
+        return ColumnCondition(by, texts, missing=missing, negated=negated)
+    ends = sorted({(_end(by, one, first=True), _end(by, one, first=False)) for one in wanted})
+    joined: list[Interval] = []
+    for lower, upper in ends:
+        if by.kind == "date" and joined and lower <= (joined[-1].upper or 0) + 1:
+            joined[-1] = Interval(joined[-1].lower, max(upper, joined[-1].upper or 0))
+        else:
+            joined.append(Interval(lower, upper))
+    if by.kind == "date" and len(joined) > MAX_INTERVALS:
+        raise InputError(
+            f"{len(joined)} days and times of {quoted(by.column)}; give at most {MAX_INTERVALS}, or bounds",
+            field="where",
+        )
+    return ColumnCondition(by, intervals=tuple(joined), missing=missing, negated=negated)
 
 
-def _bounds(by: FilterColumn, given: Mapping[Any, Any]) -> Range:
-    if not given or not given.keys() <= BOUNDS.keys():
-        raise InputError(f'bounds of {quoted(by.column)} are gt, gte, lt and lte, as in {{"gte": 10}}', field="where")
+def _bounds(by: FilterColumn, given: Mapping[Any, Any]) -> list[ColumnCondition]:
+    if not given or not given.keys() <= BOUNDS:
+        raise InputError(
+            f'bounds of {quoted(by.column)} are gt, gte, lt and lte, and ne for not equal, as in {{"gte": 10}}',
+            field="where",
+        )
+    found = [_one_of(by, given["ne"], negated=True)] if "ne" in given else []
+    if given.keys() == {"ne"}:
+        return found
     if by.kind == "text":
         raise InputError(f"{quoted(by.column)} holds text, which has no bounds; give values", field="where")
     if {"gt", "gte"} <= given.keys() or {"lt", "lte"} <= given.keys():
         raise InputError(f"two bounds of {quoted(by.column)} on one side; give one", field="where")
-    ends: list[tuple[FilterValue | None, bool]] = []
-    for names in (("gt", "gte"), ("lt", "lte")):
-        name = next((one for one in names if one in given), None)
-        ends.append((None, True) if name is None else (_wanted(by, given[name]), BOUNDS[name]))
-    return Range(ends[0][0], ends[1][0], ends[0][1], ends[1][1])
+    lower: float | None = None
+    upper: float | None = None
+    if "gte" in given:
+        lower = _end(by, given["gte"], first=True)
+    elif "gt" in given:
+        lower = _beside(by, _end(by, given["gt"], first=False), 1)
+    if "lte" in given:
+        upper = _end(by, given["lte"], first=False)
+    elif "lt" in given:
+        upper = _beside(by, _end(by, given["lt"], first=True), -1)
+    within = () if lower is not None and upper is not None and lower > upper else (Interval(lower, upper),)
+    return [*found, ColumnCondition(by, intervals=within)]
 
 
-def _wanted(by: FilterColumn, value: Any) -> FilterValue:
+def _end(by: FilterColumn, value: Any, *, first: bool) -> float:
+    """Return a number, or the first or the last microsecond of a date: a day without a time is the whole day."""
+    value = _plain(value)
+    checked: float = _checked(by, value)
+    if by.kind == "date" and not first and (day := day_of(value)) is not None:
+        return microseconds_of(moment_of(day)) + DAY // timedelta(microseconds=1) - 1
+    return checked
+
+
+def _beside(by: FilterColumn, value: float, step: int) -> float:
+    """Return the next number or microsecond above or below."""
+    return value + step if by.kind == "date" else math.nextafter(value, step * math.inf)
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of a scalar of numpy, pandas or decimal, or the list of an array."""
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]")
+    if isinstance(value, Decimal):
+        return str(value)
+    convert = getattr(value, "to_pydatetime", None) or getattr(value, "tolist", None)
+    return value if convert is None else convert()
+
+
+def _checked(by: FilterColumn, value: Any) -> Any:
     try:
+        if isinstance(value, date) and by.kind != "date":
+            raise ValueError
         return value_of(by.kind, value)
     except (ValueError, TypeError, OverflowError):
+        said = value.isoformat() if isinstance(value, date) else text_of(value) if value is not None else "null"
         raise InputError(
-            f"{quoted(by.column)} holds {by.kind}s, and {quoted(text_of(value)[:100])} is not one", field="where"
+            f"{quoted(by.column)} holds {by.kind}s, and {quoted(said[:100])} is not one", field="where"
         ) from None
 
 
 def query_of(tantivy: Any, schema: Any, fields: Mapping[FilterColumn, str], conditions: Conditions) -> Any:
-    """Return the query of tantivy that the rows within all conditions match."""
-    kinds = {"number": tantivy.FieldType.Float, "date": tantivy.FieldType.Date}
-    every = []
-    for column, wanted in conditions:
-        field = fields[column]
-        if isinstance(wanted, Range):
-            one = tantivy.Query.range_query(schema, field, kinds[column.kind], *wanted)
-        else:
-            one = tantivy.Query.term_set_query(schema, field, list(wanted))
-        every.append((tantivy.Occur.Must, one))
-    return tantivy.Query.const_score_query(tantivy.Query.boolean_query(every), 0.0)
+    """Return the query of tantivy that the rows within all conditions match, each with the score 0."""
+    query, occur = tantivy.Query, tantivy.Occur
+    every = [(occur.Must, query.all_query())]
+    for one in conditions:
+        field = fields[one.column]
+        kind = tantivy.FieldType.Float if one.column.kind == "number" else tantivy.FieldType.Integer
+        either = []
+        if one.texts:
+            either.append(query.term_set_query(schema, field, list(one.texts)))
+        if one.column.kind == "number" and (values := [low for low, high in one.intervals if low == high]):
+            either.append(query.term_set_query(schema, field, values))
+        for lower, upper in one.intervals:
+            if one.column.kind == "date" or lower != upper:
+                either.append(query.range_query(schema, field, kind, lower, upper))
+        if one.missing:
+            either.append(query.term_query(schema, "missing", field, index_option="basic"))
+        within = query.boolean_query([(occur.Should, each) for each in either]) if either else query.empty_query()
+        every.append((occur.MustNot if one.negated else occur.Must, within))
+    return query.const_score_query(query.boolean_query(every), 0.0)

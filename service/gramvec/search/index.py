@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
+from numbers import Integral
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,10 +20,12 @@ from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.runtime.base import Device
-from gramvec.search.build import add_to_index, build_index, check_model, remove_from_index
+from gramvec.search.build import build_index, check_model
+from gramvec.search.changes import add_to_index, remove_from_index
+from gramvec.search.documents import Record
 from gramvec.search.filters import Where, conditions_of
 from gramvec.search.folder import IndexManifest, size_of
-from gramvec.search.snapshot import Hit, Only, Record, Snapshot
+from gramvec.search.snapshot import Hit, Only, Snapshot, open_snapshot
 from gramvec.search.vectors import unit_vectors
 from gramvec.text.frames import plain, rows_of
 from gramvec.text.inputs import iterated, no_text
@@ -67,7 +70,7 @@ class Index:
         self.threads = threads or cores()
         self._model = model
         self._device: Device = device
-        self._snapshot = Snapshot(self.path, self.threads)
+        self._snapshot = open_snapshot(self.path, self.threads)
         self._embedder: Embedder | None = None
         self._loading = ProcessLock()
         if isinstance(model, Embedder):
@@ -128,9 +131,7 @@ class Index:
         """The model. Raises InputError if it is not the one that made the vectors, and what gramvec.load raises."""
         with self._loading:
             if self._embedder is None:
-                model = self._model if self._model is not None else self.manifest.model
-                if self._model is None and _NAME.fullmatch(self.manifest.model) is None:
-                    raise InputError(f"{self.path}: the name of its model is not a plain name; name the model")
+                model = self._model if self._model is not None else named_model(self.path, self.manifest)
                 embedder = load(model, device=self._device)  # type: ignore[arg-type]
                 check_model(self.manifest, embedder, self.path)
                 self._embedder = embedder
@@ -220,24 +221,44 @@ class Index:
             add_to_index(self.embedder, self.path, source, form="jsonl", replace=replace)
         return self.reload()
 
-    def remove(self, ids: str | Iterable[str]) -> int:
+    def remove(self, ids: str | int | Iterable[str | int]) -> int:
         """Remove documents by their ids; return how many are left.
 
         Raises InputError for an id that is not there, and if no document would be left; then nothing has changed.
         """
-        remove_from_index(self.path, [ids] if isinstance(ids, str) else list(ids))
+        remove_from_index(self.path, ids_in(ids))
         return self.reload()
 
     def reload(self) -> int:
         """Open the last commit, of another process perhaps; return how many documents there are."""
-        self._snapshot = Snapshot(self.path, self.threads)
+        self._snapshot = open_snapshot(self.path, self.threads)
         return len(self)
+
+
+def named_model(path: Path, manifest: IndexManifest) -> str:
+    """Return the name of an index's model, which is looked for among models. Raises InputError for any other name."""
+    if _NAME.fullmatch(manifest.model) is None:
+        raise InputError(f"{path}: the name of its model is not a plain name; name the model")
+    return manifest.model
 
 
 def check_k(k: int) -> None:
     """Raise InputError if k is not a whole number from 1 to 10,000."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_HITS:
         raise InputError(f"k: must be a whole number from 1 to {MOST_HITS:,}, got {k!r}", field="k")
+
+
+def ids_in(given: Any) -> list[str]:
+    """Return one id or several as texts; a number is the text of its digits. Raises InputError for anything else."""
+    ids: list[Any] = (
+        [given] if isinstance(given, str | Integral) else [*(given if isinstance(given, set) else iterated(given))]
+    )
+    for one in ids:
+        if isinstance(one, bool) or not isinstance(one, str | Integral):
+            raise InputError(
+                f"ids: must be texts or whole numbers, got {one!r}; give the ids of documents", field="ids"
+            )
+    return [str(one) for one in ids]
 
 
 @contextmanager

@@ -60,23 +60,18 @@ class SignFile:
         return found
 
     def candidates(
-        self, queries: NDArray[np.int8], most: int, among: Int64s | None, pool: Executor, threads: int
+        self, queries: NDArray[np.int8], most: int, allowed: UInt64s | None, pool: Executor, threads: int
     ) -> list[Int64s]:
         """Return for each query the `most` rows of the largest products, ascending.
 
         Args:
             queries: int8[q, d].
             most: rows for each query; of equal products the first rows are taken.
-            among: ascending rows that may be found; None for all.
+            allowed: uint64[blocks], a bit for each row that may be found; None for all.
             pool: runs the parts into which queries, or the rows of few queries, are cut.
             threads: parts, at least 1.
         """
         tables = tables_of(turned(queries))
-        allowed = None
-        if among is not None:
-            bits = np.zeros(len(self._blocks) * BLOCK_ROWS, np.bool_)
-            bits[among] = True
-            allowed = np.packbits(bits, bitorder="little").view("<u8")
 
         def scan(some: slice, first: int, last: int) -> list[tuple[Int64s, NDArray[np.uint16]]]:
             start, stop = first * BLOCK_ROWS, min(last * BLOCK_ROWS, self._rows)

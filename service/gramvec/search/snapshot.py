@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -11,24 +13,34 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from gramvec.errors import InputError, quoted
 from gramvec.lexical.letters import LETTERS_SHARE, MOST_LOOKED_UP, MOST_SEARCHED, counted, idf
+from gramvec.search.columns import ColumnFile
+from gramvec.search.documents import Record, StoredDocument, StoredDocuments, values_by
 from gramvec.search.filters import Conditions, query_of
 from gramvec.search.folder import (
+    MANIFEST,
+    MAX_MANIFEST,
+    REMOVED,
     SIGNS,
     VECTORS,
+    IndexManifest,
     damaged,
-    digest_of,
+    read_bounded,
+    read_manifest,
+)
+from gramvec.search.rows import RowSet, read_removed
+from gramvec.search.segments import (
+    check_letters,
     engine_errors,
     open_letters,
-    read_manifest,
+    read_commit,
     readable_letters,
-    rows_of,
     schema_of,
     tantivy,
 )
 from gramvec.search.signs import SignFile, signs_of
 from gramvec.search.vectors import VectorFile, rounded
-from gramvec.tables import json_bounds
 from gramvec.text.arrays import Floats, Int64s
 from gramvec.threads import LibraryCalls, ProcessLock, ThreadPool
 
@@ -43,15 +55,14 @@ COMPARED_ROWS, SIGN_CANDIDATES, SIGN_CANDIDATES_EACH = 1 << 15, 2_048, 8
 COMMON_SHARE, COMMON_DOCUMENTS = 0.25, 10_000
 # Of a sum of two scores that were added in single precision.
 ROUNDING = 1e-4
-# Conditions whose rows are kept, and all their rows, of 8 bytes.
-KEPT_CONDITIONS, KEPT_ROWS = 8, 4_000_000
+# Conditions whose rows are kept, a bit for each row of the index.
+KEPT_CONDITIONS = 8
+# For so long an index is opened again that another process has just changed.
+RETRY_SECONDS, PAUSE_SECONDS = 10.0, 0.01
 # Documents that are compared with their vectors when an index is opened.
 CHECKED_ROWS = 16
 # Into tantivy, which keeps what it read last behind a lock.
 ENGINE_CALLS = LibraryCalls()
-
-
-Record = dict[str, Any]
 
 
 class Hit(NamedTuple):
@@ -73,46 +84,97 @@ class Found(NamedTuple):
     scores: list[float]
 
 
-class StoredDocument(NamedTuple):
-    """A document as it is stored: its id, its record as JSON, and the record's values."""
+def open_snapshot(path: Path, threads: int) -> Snapshot:
+    """Return the documents of the last commit. Opening is tried again where another process has changed the index.
 
-    id: str
-    data: bytes
-    record: Record
+    Raises InputError if it is not a valid index.
+    """
+    end = time.monotonic() + RETRY_SECONDS
+    while True:
+        before = _state(path)
+        try:
+            return Snapshot(path, read_manifest(path), threads)
+        except InputError:
+            if _state(path) == before or time.monotonic() > end:
+                raise
+        time.sleep(PAUSE_SECONDS)
+
+
+def _state(path: Path) -> object:
+    """Return what changes with every commit; None where it cannot be read."""
+    try:
+        return read_bounded(path / MANIFEST, MAX_MANIFEST), read_commit(path, read_manifest(path)).meta
+    except (OSError, InputError):
+        return None
 
 
 class Snapshot:
-    """The documents of one commit. Calls may come from several threads."""
+    """The documents of one commit. Calls may come from several threads.
 
-    def __init__(self, path: Path, threads: int) -> None:
-        self.path = path
-        self.manifest = read_manifest(path)
+    Args:
+        path: the index.
+        manifest: names the generation.
+        threads: of one search.
+
+    Attributes:
+        documents: how many there are.
+        counted: how many there were before those that were removed since the index was written anew.
+        stored: the documents.
+        digest: SHA-256 of the manifest and of tantivy's list of segments, which changes with every commit.
+
+    Raises:
+        InputError: the generation is damaged, or has changed meanwhile.
+    """
+
+    def __init__(self, path: Path, manifest: IndexManifest, threads: int) -> None:
+        self.path, self.manifest, self._threads = path, manifest, threads
         self._engine = tantivy()
         self._query = self._engine.Query
-        with readable_letters(path, self.manifest) as folder, engine_errors(path):
-            letters = open_letters(path, self.manifest, folder)
+        commit = check_letters(path, manifest)
+        with readable_letters(path, manifest, commit) as folder, engine_errors(path):
+            letters = open_letters(path, manifest, folder)
             letters.config_reader("manual")
-            self.digest = digest_of(path)
             letters.reload()
-            self._schema, self._searcher = schema_of(self.manifest), letters.searcher()
-            self.documents = int(self._searcher.num_docs)
-            rows = rows_of(self._searcher)
-        generation, self._threads = path / self.manifest.generation, threads
-        self.vectors = VectorFile(generation / VECTORS, self.manifest.dimensions, rows)
-        self._signs = SignFile(generation / SIGNS, self.manifest.dimensions, rows)
-        self._fields = self.manifest.fields
-        self._allowed: OrderedDict[Conditions, Int64s] = OrderedDict()
+            self._schema, self._searcher = schema_of(manifest), letters.searcher()
+        self.digest = hashlib.sha256(manifest.model_dump_json().encode() + commit.meta).hexdigest()
+        self.documents, self.counted = commit.documents, commit.counted
+        generation = path / manifest.generation
+        self.stored = StoredDocuments(path, self._schema, self._searcher)
+        rows = self.stored.rows
+        with engine_errors(path):
+            removed = read_removed(generation / REMOVED, 2 * max(rows, manifest.next), self._has_row).rows
+        self.vectors = VectorFile(generation / VECTORS, manifest.dimensions, rows)
+        self._signs = SignFile(generation / SIGNS, manifest.dimensions, rows)
+        self._fields = manifest.fields
+        self._columns = {
+            column: ColumnFile(generation / f"{name}.bin", column.kind, rows)
+            for column, name in manifest.fields.items()
+        }
+        there = np.ones(rows, np.bool_)
+        there[removed[removed < rows]] = False
+        # None where all rows have documents.
+        self._there = None if there.all() else RowSet.of(there)
+        self._allowed: OrderedDict[Conditions, RowSet] = OrderedDict()
         self._keeping = ProcessLock()
         self._check()
+        if read_commit(path, manifest).meta != commit.meta:
+            raise InputError(f"{path}: another process changes it all the time; open it when that has ended")
+
+    def _has_row(self, row: int) -> bool:
+        return bool(self._searcher.search(self._with_rows([row]), 1, count=False).hits)
 
     def _check(self) -> None:
         """Compare the vectors of some documents with the checksums that these carry."""
         if not self.documents:
             raise damaged(self.path, "it has no document")
+        if self.documents != int(self._searcher.num_docs):
+            raise damaged(self.path, "its list of segments is not that of its documents")
         with engine_errors(self.path):
             some = np.linspace(0, len(self.vectors) - 1, CHECKED_ROWS).astype(np.int64)
             query = self._with_rows(np.unique(some).tolist())
             addresses = [one for _, one in self._searcher.search(query, CHECKED_ROWS, count=False).hits]
+            if not addresses:
+                return
             rows = self._searcher.fast_field_values("row", addresses)
             expected = self._searcher.fast_field_values("checksum", addresses)
         held = np.array(rows, np.int64)
@@ -120,6 +182,11 @@ class Snapshot:
             raise damaged(self.path, "its vectors are not those of its documents")
         if not np.array_equal(self._signs.signs(held), signs_of(self.vectors.rows(held))):
             raise damaged(self.path, "its signs are not those of its vectors")
+        for row, address in zip(rows, addresses, strict=True):
+            record = self.document(address).record if self._columns else {}
+            for by, column in self._columns.items():
+                if not column.holds(row, values_by(by, record)):
+                    raise damaged(self.path, f"the values of {quoted(by.column)} are not those of its documents")
 
     def find(
         self, texts: Sequence[str], units: Floats | None, k: int, conditions: Conditions = (), only: Only | None = None
@@ -134,7 +201,7 @@ class Snapshot:
             only: "meaning" leaves the letters out.
         """
         with ENGINE_CALLS, engine_errors(self.path):
-            allowed = self._rows_within(conditions) if conditions and units is not None else None
+            allowed = self._rows_within(conditions) if units is not None else None
             near = self._near(units, max(k, CANDIDATES), allowed) if units is not None else None
 
             def find_one(at: int) -> Found:
@@ -151,12 +218,13 @@ class Snapshot:
     def _pool(self) -> ThreadPool:
         return ThreadPool(self._threads, "gramvec-search")
 
-    def _near(self, units: Floats, k: int, allowed: Int64s | None) -> Sequence[Int64s | None]:
+    def _near(self, units: Floats, k: int, allowed: RowSet | None) -> Sequence[Int64s | None]:
         """Return for each query the rows that are compared with it; None for all."""
-        if len(self.vectors if allowed is None else allowed) <= COMPARED_ROWS:
-            return [allowed] * len(units)
+        if (len(self.vectors) if allowed is None else allowed.size) <= COMPARED_ROWS:
+            return [None if allowed is None else allowed.rows()] * len(units)
         most = max(SIGN_CANDIDATES, SIGN_CANDIDATES_EACH * k)
-        return self._signs.candidates(rounded(units), most, allowed, self._pool, self._threads)
+        bits = None if allowed is None else allowed.bits
+        return self._signs.candidates(rounded(units), most, bits, self._pool, self._threads)
 
     def hits(self, found: Found) -> list[Hit]:
         """Return the stored documents. Raises InputError where the index is damaged."""
@@ -168,10 +236,8 @@ class Snapshot:
 
     def document(self, address: Any) -> StoredDocument:
         """Return the document at an address. Raises InputError where the index is damaged."""
-        with ENGINE_CALLS, engine_errors(self.path):
-            found = self._searcher.doc(address)
-            key, data = found.get_first("id"), found.get_first("record")
-        return StoredDocument(str(key), data, self._record(data))
+        with ENGINE_CALLS:
+            return self.stored.at(address)
 
     def first_record(self) -> Record:
         """Return what is stored with a document of one of the first rows."""
@@ -179,30 +245,23 @@ class Snapshot:
             hits = self._searcher.search(self._query.all_query(), 1, count=False).hits
         return self.document(hits[0][1]).record
 
-    def _record(self, data: Any) -> Record:
-        try:
-            found = json_bounds.parse(data)
-        except (ValueError, TypeError):  # TooLarge and JSONDecodeError are ValueErrors
-            found = None
-        if not isinstance(found, dict):
-            raise damaged(self.path, "a record is not a JSON object, or is too large")
-        return found
-
-    def _rows_within(self, conditions: Conditions) -> Int64s:
-        """Return the rows within conditions, ascending."""
+    def _rows_within(self, conditions: Conditions) -> RowSet | None:
+        """Return the rows that have documents within conditions; None for all rows."""
+        if not conditions:
+            return self._there
         found = self._allowed.get(conditions)
         if found is None:
-            query = query_of(self._engine, self._schema, self._fields, conditions)
-            # Tantivy takes memory for as many documents as are asked for.
-            number = max(int(self._searcher.search(query, 1).count), 1)
-            order = self._engine.Order.Asc
-            hits = self._searcher.search(query, number, count=False, order_by_field="row", order=order).hits
-            found = np.fromiter((row for row, _ in hits), np.int64)
+            within = (
+                self._there.flags(len(self.vectors))
+                if self._there is not None
+                else np.ones(len(self.vectors), np.bool_)
+            )
+            for one in conditions:
+                within &= self._columns[one.column].within(one)
+            found = RowSet.of(within)
             with self._keeping:
                 self._allowed[conditions] = found
-                while len(self._allowed) > 1 and (
-                    len(self._allowed) > KEPT_CONDITIONS or sum(map(len, self._allowed.values())) > KEPT_ROWS
-                ):
+                while len(self._allowed) > KEPT_CONDITIONS:
                     self._allowed.popitem(last=False)
         return found
 
@@ -261,7 +320,7 @@ class Snapshot:
         )
 
     def _rows(self, addresses: list[Any]) -> list[int]:
-        rows = self._searcher.fast_field_values("row", addresses) if addresses else []
+        rows: list[int] = self._searcher.fast_field_values("row", addresses) if addresses else []
         if not all(isinstance(row, int) and 0 <= row < len(self.vectors) for row in rows):
             raise damaged(self.path, "a document has no vector")
         return rows
@@ -269,12 +328,13 @@ class Snapshot:
     def _letters(self, text: str) -> tuple[Any, float]:
         """Return the query for the n-grams of a text, and the sum of their idf.
 
-        N-grams that are common in a large index, and of long texts all but the rarest, are left out of both.
+        N-grams that no document has, that are common in a large index, and of long texts all but the rarest, are left
+        out of both. Removed documents count until they are merged away, here and in tantivy's own sums.
         """
         counts = dict(islice(counted(text).items(), MOST_LOOKED_UP))
         names = list(counts)
         holding = np.array([self._searcher.doc_freq("letters", one) for one in names], np.float64)
-        weights = idf(holding, self.documents) * list(counts.values())
+        weights = idf(np.minimum(holding, self.counted), self.counted) * list(counts.values())
         order = np.argsort(holding, kind="stable")
         rarest = order[holding[order] > 0]
         weight = np.cumsum(weights[rarest])
@@ -289,8 +349,7 @@ class Snapshot:
             if counts[names[at]] > 1:
                 one = self._query.boost_query(one, float(counts[names[at]]))
             parts.append((self._engine.Occur.Should, one))
-        unknown = weights[holding == 0].sum() if len(names) <= MOST_SEARCHED else 0.0
-        return self._query.boolean_query(parts), float(weights[searched].sum() + unknown)
+        return self._query.boolean_query(parts), float(weights[searched].sum())
 
     def _within(self, query: Any, conditions: Conditions) -> Any:
         if not conditions:

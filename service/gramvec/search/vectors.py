@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,12 +21,14 @@ from numpy.typing import NDArray
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.native import loops
+from gramvec.tables.staging import whole
 from gramvec.text.arrays import Floats, Int64s
 
 Bytes = NDArray[np.int8]
 
 # Rows that are scored again, beyond k.
 SPARE, SPARE_SHARE = 64, 8
+COPIED_BYTES = 1 << 20
 
 
 def unit_vectors(embedder: Embedder, texts: list[str]) -> Floats:
@@ -83,12 +85,40 @@ def map_file(path: Path, size: int) -> mmap.mmap | bytes:
         raise InputError(f"{path}: unreadable ({why}); build the index again") from error
 
 
+def read_file(path: Path, most: int) -> bytes:
+    """Return the bytes of a file. Raises InputError if it is not a regular file of up to `most` bytes."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(file, "rb") as opened:
+            status = os.fstat(file)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= most:
+                return opened.read(most)
+        why = "it is not a regular file, or too large"
+    except OSError as error:
+        why = str(error.strerror)
+    raise InputError(f"{path}: a damaged index ({why}); copy or build it again")
+
+
 def open_behind(path: Path, size: int) -> BinaryIO:
-    """Open a file, or create it, to write behind its first `size` bytes; the rest is cut off."""
-    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644), "r+b")
+    """Open a file, or create it, to write behind its first `size` bytes; the rest is cut off.
+
+    A file with a second name is copied first: another index may be a copy by hard links.
+    """
+    file = _opened(path)
+    if os.fstat(file.fileno()).st_nlink > 1:
+        with file, whole(path) as copy:
+            copy.truncate(0)
+            left = size
+            while left and (data := file.read(min(left, COPIED_BYTES))):
+                left -= copy.write(data)
+        file = _opened(path)
     file.truncate(size)
     file.seek(size)
     return file
+
+
+def _opened(path: Path) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644), "r+b")
 
 
 class VectorFile:
@@ -120,6 +150,11 @@ class VectorFile:
     def checksums(self, rows: Int64s) -> list[int]:
         """Return the CRC-32 of some rows."""
         return checksums(self._raw[rows])
+
+    def raw(self, rows: Int64s) -> Bytes:
+        """Return int8[n, stride], some rows as they are in the file."""
+        found: Bytes = self._raw[rows]
+        return found
 
     def cosines(self, unit: Floats, rows: Int64s) -> Floats:
         """Return float32[m], the cosines of float32[d] with some rows, added in numpy's fixed order."""
@@ -172,15 +207,3 @@ def largest(scores: NDArray[Any], rows: NDArray[Any], most: int) -> tuple[NDArra
     equal = equal[np.argsort(rows[equal], kind="stable")[: most - len(above)]]
     kept = np.concatenate([above, equal])
     return scores[kept], rows[kept]
-
-
-def zero_rows(path: Path, dimension: int, rows: Iterable[int]) -> None:
-    """Overwrite rows of removed documents with zeros, which are near to nothing."""
-    size = stride_of(dimension)
-    file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW)
-    try:
-        for row in rows:
-            os.pwrite(file, bytes(size), row * size)
-        os.fsync(file)
-    finally:
-        os.close(file)

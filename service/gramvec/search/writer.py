@@ -13,21 +13,20 @@ from typing import Any
 import numpy as np
 
 from gramvec.errors import InputError, quoted
+from gramvec.search.columns import ColumnWriter
 from gramvec.search.documents import Encoded
-from gramvec.search.folder import (
-    LETTERS,
-    MOST_ROWS,
-    SIGNS,
-    VECTORS,
-    IndexManifest,
+from gramvec.search.folder import LETTERS, MAX_ROWS, REMOVED, SIGNS, VECTORS, IndexManifest
+from gramvec.search.rows import RemovedLog, read_removed
+from gramvec.search.segments import (
     check_letters,
+    clear_letters,
     engine_errors,
     open_letters,
     rows_of,
     tantivy,
 )
 from gramvec.search.signs import SignWriter
-from gramvec.search.vectors import open_behind, stride_of
+from gramvec.search.vectors import open_behind, read_file, stride_of
 
 TANTIVY_LISTS = ("meta.json", ".managed.json")
 # Memory of tantivy's writer, beyond which its threads write segments. Two threads take a fifth less time of a processor
@@ -41,29 +40,44 @@ class IndexWriter:
     Attributes:
         documents: number of the last commit.
         rows: the next row.
-        removed: rows of removed documents.
     """
 
     def __init__(self, path: Path, manifest: IndexManifest) -> None:
         self._path, self._manifest = path, manifest
         self._fields = [*manifest.fields.values()]
+        generation = path / manifest.generation
         engine = tantivy()
         with engine_errors(path):
+            clear_letters(path, manifest)
+            check_letters(path, manifest)
             letters = open_letters(path, manifest)
             self._schema, self._searcher = letters.schema, letters.searcher()
             self._writer = letters.writer(WRITER_BYTES, WRITER_THREADS)
+            self.documents, used = int(self._searcher.num_docs), rows_of(self._searcher)
         self._document, self._query = engine.Document, engine.Query
-        self.documents = int(self._searcher.num_docs)
-        self.removed: list[int] = []
-        self.rows = max(rows_of(self._searcher), manifest.next)
-        generation = path / manifest.generation
+        self.rows = max(used, manifest.next)
+        with engine_errors(path):
+            removed = read_removed(generation / REMOVED, self.rows, self._has_row)
+        # Rows that a lost commit took have vectors and no document, and come into the log with the next commit.
+        lost = np.ones(self.rows - used, np.bool_)
+        lost[removed.rows[removed.rows >= self.rows - len(lost)] - self.rows] = False
+        self._lost: list[int] = (np.flatnonzero(lost) + self.rows - len(lost)).tolist()
+        self._removed: list[int] = []
         self._vectors = open_behind(generation / VECTORS, self.rows * stride_of(manifest.dimensions))
         self._signs = SignWriter(generation / SIGNS, manifest.dimensions, self.rows)
+        self._log = RemovedLog(generation / REMOVED, removed.size)
+        self._columns = [
+            ColumnWriter(generation / f"{name}.bin", column.kind, self.rows) for column, name in manifest.fields.items()
+        ]
+
+    def _has_row(self, row: int) -> bool:
+        query = self._query.term_query(self._schema, "row", row, index_option="basic")
+        return bool(self._searcher.search(query, 1, count=False).hits)
 
     def append(self, encoded: Encoded) -> None:
         """Add the documents of a block."""
-        if self.rows + len(encoded.documents) > MOST_ROWS:
-            raise InputError(f"an index holds at most {MOST_ROWS:,} rows; make several")
+        if self.rows + len(encoded.documents) > MAX_ROWS:
+            raise InputError(f"an index holds at most {MAX_ROWS:,} rows; make several")
         self._vectors.write(encoded.vectors.tobytes())
         self._signs.append(encoded.signs)
         make, add, fields = self._document, self._writer.add_document, self._fields
@@ -77,19 +91,25 @@ class IndexWriter:
                 made.add_bytes("record", document.record)
                 made.add_integer("row", row)
                 made.add_integer("checksum", checksum)
-                for field, value in zip(fields, document.values, strict=True):
-                    if isinstance(value, str):
-                        made.add_text(field, value)
-                    elif isinstance(value, float):
-                        made.add_float(field, value)
-                    elif value is not None:
-                        made.add_date(field, value)
+                for field, values in zip(fields, document.values, strict=True):
+                    for value in values:
+                        if isinstance(value, str):
+                            made.add_text(field, value)
+                        elif isinstance(value, float):
+                            made.add_float(field, value)
+                        else:
+                            made.add_integer(field, value)
+                    if not values:
+                        made.add_text("missing", field)
                 add(made)
+        for at, column in enumerate(self._columns):
+            column.append(self.rows, [document.values[at] for document in encoded.documents])
         self.rows += len(encoded.documents)
 
     def holds(self, key: str) -> bool:
         """Return True if a committed document has this id."""
-        return bool(self._searcher.doc_freq("id", key)) and bool(self._hits(key))
+        with engine_errors(self._path):
+            return bool(self._searcher.doc_freq("id", key)) and bool(self._hits(key))
 
     def make_room(self, ids: Sequence[str], *, replace: bool) -> None:
         """Delete the documents that have one of these ids. Raises InputError for one, unless they are replaced."""
@@ -102,10 +122,10 @@ class IndexWriter:
         self.remove(there)
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Delete documents by their ids; their rows are then in `removed`."""
+        """Delete documents by their ids."""
         with engine_errors(self._path):
             for one in ids:
-                self.removed += self._searcher.fast_field_values("row", self._hits(one))
+                self._removed += self._searcher.fast_field_values("row", self._hits(one))
                 self._writer.delete_documents_by_term("id", one)
 
     def _hits(self, key: str) -> list[Any]:
@@ -117,8 +137,12 @@ class IndexWriter:
         self._vectors.flush()
         os.fsync(self._vectors.fileno())
         self._signs.save()
+        for column in self._columns:
+            column.save()
+        self._log.save([*self._removed, *self._lost])
         with engine_errors(self._path):
             self._writer.commit()
+        self._removed, self._lost = [], []
 
     def close(self, *, undo: bool = False) -> None:
         """Release the lock; wait for segments that are being merged. Raises InputError where the disk damaged one."""
@@ -135,6 +159,9 @@ class IndexWriter:
         with suppress(OSError):
             self._vectors.close()
             self._signs.close()
+            self._log.close()
+            for column in self._columns:
+                column.close()
         if not undo:
             check_letters(self._path, self._manifest)  # here, and not when the index is first opened
 
@@ -144,15 +171,13 @@ class SeenIds:
 
     def __init__(self, path: Path | None, rows: int) -> None:
         self._path = path
-        self._known = (
-            np.sort(np.fromfile(path, np.uint64, rows)) if path is not None and rows else np.empty(0, np.uint64)
-        )
+        data = read_file(path, 8 * MAX_ROWS) if path is not None and rows else b""
+        self._known = np.sort(np.frombuffer(data[: len(data) // 8 * 8], np.uint64)[:rows])
         self._recent: dict[int, str] = {}
         if len(self._known) < rows:
             raise InputError(f"{path}: cut off; start again without --resume")
         if path is not None:
-            with path.open("r+b" if path.exists() else "wb") as file:
-                file.truncate(8 * rows)
+            open_behind(path, 8 * rows).close()
         self._unsaved: list[int] = []
 
     def add(self, ids: list[str]) -> None:

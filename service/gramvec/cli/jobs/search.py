@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import click
 import orjson
+from tqdm import tqdm
 
 from gramvec.cli.jobs.embed import (
     column_option,
@@ -29,9 +30,11 @@ from gramvec.cli.options import device_option, json_option, model_option, printa
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.runtime.base import Device
-from gramvec.search.build import add_to_index, build_index, remove_from_index
+from gramvec.search.build import build_index
+from gramvec.search.changes import add_to_index, rebuild_index, remove_from_index
 from gramvec.search.filters import parsed, text_of
-from gramvec.search.index import MOST_HITS, Index
+from gramvec.search.folder import OLDEST, read_manifest
+from gramvec.search.index import MOST_HITS, Index, named_model
 from gramvec.search.snapshot import Hit, Only
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FileFormat, read_lines
@@ -170,6 +173,37 @@ def remove(index: Path, ids: tuple[str, ...], file: Path | None) -> None:
     with told_to_stop():
         left = remove_from_index(index, wanted)
     click.echo(f"{len(set(wanted)):,} rows removed, {left:,} left in {index}", err=True)
+
+
+@index.command(short_help="Build an index anew from its records.")
+@index_argument
+@click.option("-m", "--model", help="Name in models/, or folder of a bundle. [the index's]")
+@device_option
+@threads_option
+def rebuild(index: Path, model: str | None, device: Device, threads: int | None) -> None:
+    """Build INDEX anew from the records that it holds: for this version of gramvec, or with another model.
+
+    Columns, filters and ids stay. INDEX is replaced when the new one is complete.
+
+    \b
+    Examples:
+      gramvec index rebuild tickets.index
+      gramvec index rebuild tickets.index -m ./my-model
+    """  # noqa: D301 - click takes the character, not its escape
+    name = model if model is not None else named_model(index, read_manifest(index, OLDEST))
+    began = time.monotonic()
+    with (
+        closing(load(name, device=device, threads=1)) as embedder,
+        told_to_stop(),
+        tqdm(desc="indexing", unit=" rows", disable=None, file=sys.stderr, dynamic_ncols=True) as bar,
+    ):
+
+        def watch(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        rows = rebuild_index(embedder, index, threads=threads, watch=watch)
+    click.echo(f"{rows:,} rows in {index}, in {time.monotonic() - began:.1f} s", err=True)
 
 
 @index.command(short_help="Describe an index.")

@@ -1,0 +1,215 @@
+"""`add_to_index`, `remove_from_index` and `rebuild_index`: what changes an index, all of it or nothing."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import orjson
+
+from gramvec.bulk.embed_file import BulkError, Done, Watcher, cores, in_order
+from gramvec.embed.embedder import Embedder
+from gramvec.errors import InputError, quoted
+from gramvec.search.build import EMPTY, check_model, finish_generation, raise_stopped, start_generation
+from gramvec.search.documents import DocumentEncoder, Encoded, StoredDocument, encode_stored, open_documents, text_in
+from gramvec.search.folder import (
+    FORMAT,
+    JOURNAL,
+    MANIFEST,
+    MAX_JOURNAL,
+    MAX_MANIFEST,
+    OLDEST,
+    IndexManifest,
+    read_bounded,
+    read_manifest,
+    remove_generations,
+    write_manifest,
+    writing,
+)
+from gramvec.search.snapshot import Snapshot
+from gramvec.search.vectors import quantize_rows, unit_vectors
+from gramvec.search.writer import IndexWriter, SeenIds
+from gramvec.tables.batches import BadLines
+from gramvec.tables.columns import OnError
+from gramvec.tables.inputs import FileFormat, Form, Source, form_of
+from gramvec.tables.readers import open_reader
+
+MAX_NAMED = 5
+# Removed documents, beyond as many as are left, with which an index is written anew.
+MIN_REMOVED = 256
+
+
+def add_to_index(
+    embedder: Embedder,
+    path: Path,
+    source: Path,
+    *,
+    form: Form | FileFormat | None = None,
+    replace: bool = False,
+    truncate: bool = False,
+    on_error: OnError = "stop",
+    threads: int | None = None,
+    watch: Watcher | None = None,
+) -> Done:
+    """Add the rows of a file to an index, all of them or none; its columns of texts and ids are the index's.
+
+    With `replace`, rows whose id is in the index take the place of those; otherwise such an id is an error. The other
+    arguments and errors are those of `build_index`; InputError also for another model.
+    """
+    check_model(read_manifest(path), embedder, path)
+    with writing(path), closing(Source(source)) as opened:
+        manifest = read_manifest(path)
+        check_model(manifest, embedder, path)
+        if replace and manifest.id is None:
+            raise InputError(f"{path}: counts its ids, so no row has another's; build it with --id to replace rows")
+        reader = open_reader(opened, form or form_of(source), manifest.column, keep=True)
+        encoder = DocumentEncoder(embedder, manifest, reader.unit, truncate, on_error)
+        writer = _opened_writer(path, manifest)
+        seen, bad, read, last = SeenIds(None, 0), BadLines(), 0, 0
+        before = writer.rows
+        try:
+            for encoded in in_order(reader.blocks(), encoder.encode, threads or cores()):
+                if manifest.id is not None:
+                    ids = [one.id for one in encoded.documents]
+                    seen.add(ids)
+                    writer.make_room(ids, replace=replace)
+                writer.append(encoded)
+                read += len(encoded.block.numbers)
+                last = max(last, *encoded.block.numbers) if encoded.block.numbers else last
+                for number, why in encoded.bad:
+                    bad.add(number, why)
+                if watch is not None:
+                    watch(reader, read)
+            if writer.rows == before:
+                raise InputError(EMPTY)
+            # Before the commit: rows and ids are never used twice, even where the commit is lost.
+            write_manifest(path, manifest.model_copy(update={"next": writer.rows, "next_id": manifest.next_id + last}))
+            writer.commit()
+        except BaseException as error:
+            writer.close(undo=True)
+            raise_stopped(error, "nothing was added")
+            raise
+        writer.close()
+        _drop_removed(path)
+    return Done(read, 0, bad, reader.unit)
+
+
+def remove_from_index(path: Path, ids: Collection[str]) -> int:
+    """Remove rows from an index by their ids; return how many rows are left.
+
+    Raises InputError for an id that is not there and if no row would be left; then nothing has changed.
+    """
+    read_manifest(path)
+    with writing(path):
+        manifest = read_manifest(path)
+        writer = _opened_writer(path, manifest)
+        try:
+            wanted = list(dict.fromkeys(ids))
+            absent = sorted(one for one in wanted if not writer.holds(one))
+            if absent:
+                named = ", ".join(map(quoted, absent[:MAX_NAMED])) + (", ..." if len(absent) > MAX_NAMED else "")
+                counts = f"{len(absent):,} of {len(wanted):,} ids"
+                raise InputError(f"{path}: has no {named} ({counts}); nothing was removed")
+            if len(wanted) == writer.documents:
+                raise InputError(f"{path}: no row would be left; delete the folder instead")
+            writer.remove(wanted)
+            writer.commit()
+        except BaseException:
+            writer.close(undo=True)
+            raise
+        writer.close()
+        _drop_removed(path)
+        return writer.documents - len(wanted)
+
+
+def rebuild_index(
+    embedder: Embedder, path: Path, *, threads: int | None = None, watch: Callable[[int, int], None] | None = None
+) -> int:
+    """Build an index anew from its records, of this version or an older one; return how many there are.
+
+    Args:
+        embedder: makes the vectors; another model than before may.
+        path: the index. Its columns and ids stay, and it is replaced when the new one is complete.
+        threads: blocks that are embedded at a time; None for one per core.
+        watch: called with the rows that are done, and all.
+
+    Raises:
+        InputError: it is not an index, or damaged.
+        Interrupted: KeyboardInterrupt.
+    """
+    if embedder.space != "semantic":
+        raise InputError("an index compares meaning and letters by itself; leave out space")
+    with writing(path):
+        old = read_manifest(path, OLDEST)
+        manifest = old.model_copy(
+            update={
+                "format": FORMAT, "generation": secrets.token_hex(8), "next": 0,
+                "model": embedder.name, "digest": embedder.digest, "dimensions": embedder.dimension,
+            }
+        )  # fmt: skip
+
+        def encode(documents: list[StoredDocument]) -> Encoded:
+            texts = embedder.prepare([text_in(one.record, manifest) for one in documents], truncate=True)
+            return encode_stored(documents, manifest, quantize_rows(unit_vectors(embedder, texts)))
+
+        stored, total = open_documents(path, old)
+        blocks = in_order((documents for documents, _ in stored.by_row()), encode, threads or cores())
+        return _write_anew(path, manifest, blocks, total, watch)
+
+
+def _write_anew(
+    path: Path, manifest: IndexManifest, blocks: Iterator[Encoded], total: int, watch: Callable[[int, int], None] | None
+) -> int:
+    """Write documents into a new generation, and make it the index's."""
+    remove_generations(path, *_named(path))
+    try:
+        writer = start_generation(path, manifest)
+        try:
+            for encoded in blocks:
+                writer.append(encoded)
+                if watch is not None:
+                    watch(writer.rows, total)
+            writer.commit()
+        except BaseException:
+            writer.close(undo=True)
+            raise
+        writer.close()
+        finish_generation(path, manifest.model_copy(update={"next": writer.rows}))
+    except BaseException as error:
+        remove_generations(path, *_named(path))
+        raise_stopped(error, "nothing has changed")
+        raise
+    return writer.rows
+
+
+def _drop_removed(path: Path) -> None:
+    """Write an index anew, without the documents that were removed, where these are more than those that are left.
+
+    Until then they count in how rare an n-gram is, and take place on the disk.
+    """
+    snapshot = Snapshot(path, read_manifest(path), 1)
+    if snapshot.counted - snapshot.documents < max(MIN_REMOVED, snapshot.documents):
+        return
+    manifest = snapshot.manifest.model_copy(update={"generation": secrets.token_hex(8), "next": 0})
+    blocks = (
+        encode_stored(documents, manifest, snapshot.vectors.raw(rows)) for documents, rows in snapshot.stored.by_row()
+    )
+    with suppress(BulkError):  # the change is made; the next one tries this again
+        _write_anew(path, manifest, blocks, snapshot.documents, None)
+
+
+def _opened_writer(path: Path, manifest: IndexManifest) -> IndexWriter:
+    remove_generations(path, *_named(path))
+    return IndexWriter(path, manifest)
+
+
+def _named(path: Path) -> list[str]:
+    """Return the generations that the manifest and the journal of a stopped build name."""
+    found = []
+    for name, most in ((MANIFEST, MAX_MANIFEST), (JOURNAL, MAX_JOURNAL)):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            held = orjson.loads(read_bounded(path / name, most))
+            found.append(str((held if name == MANIFEST else held["manifest"])["generation"]))
+    return found
