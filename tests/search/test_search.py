@@ -20,7 +20,7 @@ import pytest
 
 import gramvec
 from bulk_support import MODEL, PATIENCE, gramvec_command
-from conftest import MODELS, ROOT
+from conftest import ROOT
 from gramvec.errors import InputError
 from gramvec.lexical.letters import LETTERS_SHARE, counted, idf, letter_scores
 from gramvec.search import build, segments, writer
@@ -626,7 +626,9 @@ def test_options_and_files_of_0_1_answer_with_one_sentence(path: Path, tmp_path:
     old = tmp_path / "old.gvi"
     old.write_bytes(b"gramvecI" + bytes(9_000))
     assert "an index is a folder" in refused("search", old, "x")
-    assert "an index is a folder" in refused("index", "build", MODELS.parent / "README.md", "-o", old, "-m", MODEL)
+    assert "an index is a folder" in refused(
+        "index", "build", ROOT / "README.md", "-o", old, "-m", MODEL, "--input-format", "txt"
+    )
     assert "--hybrid: gone" in refused("search", path, "x", "--hybrid", "0.5", code=2)
     for option in (["--space", "both"], ["--weights", "texts"], ["--coarse"]):
         said = refused("index", "build", old, "-o", path, *option, code=2)
