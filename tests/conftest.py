@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -12,6 +13,9 @@ from packaging.utils import canonicalize_name
 
 import gramvec
 from gramvec.bundle.bundle import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from http_support import RunningServer
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "models"
@@ -68,6 +72,16 @@ def small() -> Iterator[gramvec.Embedder]:
     opened = gramvec.load(MODELS / "paragram-phrase", device="cpu", threads=1)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def plain_server(embedder: gramvec.Embedder) -> Iterator[RunningServer]:
+    """The default model on a real server with default settings, for tests that leave it as it is."""
+    from gramvec.server.settings import Settings
+    from http_support import running
+
+    with running(Settings(), embedder) as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Real servers for the tests, in a thread or a process, and a real model that can be watched, held up and broken."""
+"""Applications and servers for the tests, and a real model that can be watched, held up and broken."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from fastapi.testclient import TestClient
 
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
@@ -97,12 +98,10 @@ def running(settings: Settings, embedder: Any = None) -> Iterator[RunningServer]
 
 
 @contextmanager
-def asking(settings: Settings, embedder: Any = None, **options: Any) -> Iterator[httpx.Client]:
-    """A client, with these options, of such a server."""
-    with (
-        running(settings, embedder) as server,
-        httpx.Client(base_url=server.url, timeout=PATIENCE, **options) as client,
-    ):
+def asking(settings: Settings, embedder: Any = None, **options: Any) -> Iterator[TestClient]:
+    """FastAPI's client, with these options, of an application in this process: there is no server and no socket."""
+    options = {"base_url": "http://127.0.0.1", "raise_server_exceptions": False, **options}
+    with TestClient(create_app(settings, embedder), **options) as client:
         yield client
 
 

@@ -19,7 +19,7 @@ import yaml
 import gramvec
 from conftest import ROOT
 from gramvec.server.settings import Settings, environment_variable
-from http_support import running
+from http_support import RunningServer
 
 pytestmark = pytest.mark.slow
 
@@ -244,13 +244,12 @@ def test_the_pods_have_the_memory_that_was_measured() -> None:
     assert limit >= measured + 200e6
 
 
-def test_the_queue_metric_is_made_of_one_that_the_service_exposes(embedder: gramvec.Embedder) -> None:
+def test_the_queue_metric_is_made_of_one_that_the_service_exposes(plain_server: RunningServer) -> None:
     rules = yaml.safe_load((CHART.parent / "prometheus-adapter.yaml").read_text())
     (rule,) = rules["rules"]["custom"]
     series = rule["name"]["matches"].strip("^$")
-    with running(Settings(), embedder) as server:
-        httpx.post(f"{server.url}/embed", json={"inputs": "a"}).raise_for_status()
-        assert f"\n{series}" in httpx.get(f"{server.url}/metrics").text
+    httpx.post(f"{plain_server.url}/embed", json={"inputs": "a"}).raise_for_status()
+    assert f"\n{series}" in httpx.get(f"{plain_server.url}/metrics").text
     assert rule["seriesQuery"].startswith(series + "{")
     metrics = rendered("values-monitored.yaml")["HorizontalPodAutoscaler"]["spec"]["metrics"]
     assert [one["pods"]["metric"]["name"] for one in metrics if one["type"] == "Pods"] == [rule["name"]["as"]]

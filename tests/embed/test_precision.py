@@ -18,7 +18,7 @@ from gramvec import Embedder
 from gramvec.embed.vectors import check_precision, quantize, unit
 from gramvec.errors import InputError
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running
+from http_support import asking
 
 DTYPES = {"float32": "float32", "int8": "int8", "uint8": "uint8", "binary": "int8", "ubinary": "uint8"}
 PRECISIONS = list(DTYPES)
@@ -79,7 +79,7 @@ def test_unnormalized_vectors_have_signs_but_no_range() -> None:
 
 @pytest.fixture(scope="module")
 def client(embedder: Embedder) -> Iterator[httpx.Client]:
-    with running(Settings(), embedder) as server, httpx.Client(base_url=server.url, timeout=PATIENCE) as opened:
+    with asking(Settings(), embedder) as opened:
         yield opened
 
 

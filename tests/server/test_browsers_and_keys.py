@@ -127,17 +127,17 @@ def test_pages_of_other_origins_are_told_nothing(embedder: Embedder) -> None:
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_without_the_setting_there_is_no_cors(embedder: Embedder) -> None:
-    with running(Settings(), embedder) as server:
-        with pytest.raises(PermissionError):
-            Browser(server.url, PAGE).fetch("POST", "/embed", {"content-type": "application/json"}, json={})
-        answer = httpx.post(f"{server.url}/embed", json={"inputs": "a"}, headers={"origin": PAGE})
-        assert not [name for name in answer.headers if name.startswith("access-control") or name == "vary"]
-        assert httpx.options(f"{server.url}/embed").status_code == 405
-        # What a form of such a page can send without asking is not read.
-        for media_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
-            answer = httpx.post(f"{server.url}/embed", content='{"inputs": "a"}', headers={"content-type": media_type})
-            assert answer.status_code == 415
+def test_without_the_setting_there_is_no_cors(plain_server: RunningServer) -> None:
+    url = plain_server.url
+    with pytest.raises(PermissionError):
+        Browser(url, PAGE).fetch("POST", "/embed", {"content-type": "application/json"}, json={})
+    answer = httpx.post(f"{url}/embed", json={"inputs": "a"}, headers={"origin": PAGE})
+    assert not [name for name in answer.headers if name.startswith("access-control") or name == "vary"]
+    assert httpx.options(f"{url}/embed").status_code == 405
+    # What a form of such a page can send without asking is not read.
+    for media_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        answer = httpx.post(f"{url}/embed", content='{"inputs": "a"}', headers={"content-type": media_type})
+        assert answer.status_code == 415
 
 
 @pytest.mark.parametrize(

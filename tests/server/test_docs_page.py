@@ -15,15 +15,12 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
 from browser_support import chromium
-from gramvec import Embedder
-from gramvec.server.settings import Settings
-from http_support import RunningServer, running, until
+from http_support import RunningServer, until
 
 
 @pytest.fixture(scope="module")
-def server(embedder: Embedder) -> Iterator[RunningServer]:
-    with running(Settings(), embedder) as started:
-        yield started
+def server(plain_server: RunningServer) -> RunningServer:
+    return plain_server
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from gramvec.server import responses
 from gramvec.server.app import Application, create_app
 from gramvec.server.routes import embed
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, asking, post_bytes, read_all, running
+from http_support import PATIENCE, RunningServer, asking, post_bytes, read_all
 
 
 @pytest.mark.parametrize("count", [3, 700])
@@ -127,10 +127,10 @@ def test_others_are_answered_between_the_pieces_of_a_large_answer(
     assert events[pieces[0] : pieces[-1]].count("other") >= 2
 
 
-def test_an_http_1_0_client_gets_a_large_answer_whole(embedder: Embedder) -> None:
+def test_an_http_1_0_client_gets_a_large_answer_whole(plain_server: RunningServer) -> None:
     body = json.dumps({"inputs": ["x"] * 700}).encode()
     request = post_bytes(body).replace(b"HTTP/1.1", b"HTTP/1.0")
-    with running(Settings(), embedder) as server, server.connect() as connection:
+    with plain_server.connect() as connection:
         connection.sendall(request)
         head, _, content = read_all(connection).partition(b"\r\n\r\n")
     assert b"transfer-encoding" not in head.lower()

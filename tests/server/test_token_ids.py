@@ -159,7 +159,7 @@ def test_langchain_works_as_it_comes(
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     embeddings = langchain_openai.OpenAIEmbeddings(
-        model="gramvec-en", base_url=f"{client.base_url}/v1", api_key="none", max_retries=0
+        model="gramvec-en", base_url=f"{client.base_url}/v1", api_key="none", max_retries=0, http_client=client
     )
     np.testing.assert_allclose(embeddings.embed_documents(TEXTS), embedder.embed(TEXTS), atol=1e-6)
 

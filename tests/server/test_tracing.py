@@ -61,7 +61,7 @@ def test_a_span_says_what_was_asked_and_what_came_of_it(embedder: Embedder, kept
     with asked(embedder) as client:
         answer = client.post("/embed?secret=1", json={"inputs": ["vehicals", "cars"]}, headers={"x-request-id": "mine"})
         assert answer.status_code == 200
-        port = client.base_url.port
+        port = client.base_url.port or 80
     span = one(kept)
     assert (span.name, span.kind, span.parent) == ("POST /embed", trace.SpanKind.SERVER, None)
     found = dict(span.attributes)

@@ -17,7 +17,7 @@ from gramvec.server.batching import work_queue
 from gramvec.server.batching.queue import FIRST_COST_SECONDS
 from gramvec.server.batching.work_queue import WorkQueue
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running
+from http_support import PATIENCE, asking, running
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
@@ -218,10 +218,9 @@ def test_no_kind_waits_for_another_and_none_for_the_default_executor(embedder: E
 
 
 def test_the_documented_limits_are_reached_on_an_idle_service(embedder: Embedder) -> None:
-    with running(Settings(), embedder) as server:
+    with asking(Settings(), embedder) as client:
         texts = ["wxyz" * 12_500] * 20  # a million characters
-        answer = httpx.post(f"{server.url}/embed_sparse", json={"inputs": texts}, timeout=PATIENCE)
+        answer = client.post("/embed_sparse", json={"inputs": texts})
         assert answer.status_code == 200, answer.text
         texts[0] += "x"
-        answer = httpx.post(f"{server.url}/embed_sparse", json={"inputs": texts}, timeout=PATIENCE)
-        assert answer.status_code == 413
+        assert client.post("/embed_sparse", json={"inputs": texts}).status_code == 413
