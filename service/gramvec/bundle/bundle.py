@@ -132,7 +132,7 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
         memoised = TokenFeaturizer(spec, tokens)
     else:
         memoised = _features(path, manifest, files, spec, compiled)
-    bundle = Bundle(path, manifest, digest, memoised, weights, _lexical(path, manifest, files))
+    bundle = Bundle(path, manifest, digest, memoised, weights, _lexical(path, manifest, files, spec))
     _check_golden_ids(path, manifest, bundle.featurizer)
     return bundle
 
@@ -160,13 +160,13 @@ def _weights(path: Path, manifest: Manifest, files: VerifiedFiles) -> MappedWeig
     return weights
 
 
-def _lexical(path: Path, manifest: Manifest, files: VerifiedFiles) -> LexicalSketch | None:
+def _lexical(path: Path, manifest: Manifest, files: VerifiedFiles, spec: FeatureSpec) -> LexicalSketch | None:
     record = manifest.lexical
     if record is None:
         return None
     weights = NgramWeights.read(path / LEXICAL, files.contents[LEXICAL])
     try:
-        return LexicalSketch(weights, record.orders, record.columns, record.scale)
+        return LexicalSketch(weights, record.orders, record.columns, record.scale, spec.read)
     except InputError as error:
         raise BundleError(f"{path / MANIFEST}: lexical: {error}; export the model again") from error
 

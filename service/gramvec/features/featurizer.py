@@ -13,7 +13,6 @@ from gramvec.errors import InputError
 from gramvec.features import numpy_reference as plain
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.arrays import FeatureBatch
-from gramvec.text.characters import compose
 from gramvec.text.inputs import code_points
 from gramvec.text.memo import Memo
 from gramvec.text.vocabulary import Vocabulary
@@ -70,7 +69,7 @@ class Featurizer:
         """
         sums = self.memo is not None
         if self.loops is None:
-            return plain.featurize(code_points(texts), self.spec, self.vocabulary, sums=sums)
+            return plain.featurize(code_points(texts, self.spec.read), self.spec, self.vocabulary, sums=sums)
         try:
             ids, offsets, unknown = self.loops(texts, sums)
         except OverflowError as error:
@@ -117,7 +116,7 @@ def _loops(spec: FeatureSpec, vocabulary: Vocabulary, memo: Memo | None) -> Any:
         raise InputError(native.MISSING)
     try:
         return native.loops.Featurizer(
-            compose,
+            spec.read,
             vocabulary.table.pages,
             vocabulary.table.entries,
             spec.orders,

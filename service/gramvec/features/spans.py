@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -57,9 +58,9 @@ def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
     own: Located | None = vocabulary.located(text, spec)
     if own is not None:
         return own
-    given = code_points([text])
+    given = code_points([text], spec.read)
     chars = plain.characters(given, vocabulary.table)
-    starts, ends = places(text, chars, len(given.points))
+    starts, ends = places(text, chars, len(given.points), spec.read)
     firsts, lasts, rows = [], [], []
     if spec.orders:
         keys, valid = plain.ngram_keys(chars, spec.orders, vocabulary.bits)
@@ -84,9 +85,14 @@ def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
     return Located(row[known], starts[first], ends[last - 1], spelt, first, last, known >= of_ngrams)
 
 
-def places(text: str, chars: plain.Characters, composed: int) -> tuple[Int64s, Int64s]:
-    """Return the start and end in a text of each normalized character, int64[m]. composed: code points in form C."""
-    origin_start, origin_end = _origins(text, composed)
+def places(
+    text: str, chars: plain.Characters, composed: int, read: Callable[[str], str] = compose
+) -> tuple[Int64s, Int64s]:
+    """Return the start and end in a text of each normalized character, int64[m].
+
+    composed: code points of the text as `read` gives it, see FeatureSpec.
+    """
+    origin_start, origin_end = _origins(text, composed, read)
     padding = chars.source < 0
     source = np.where(padding, 0, chars.source)
     starts = np.where(padding, 0, origin_start[source]) if composed else np.zeros(len(source), np.int64)
@@ -99,16 +105,16 @@ def places(text: str, chars: plain.Characters, composed: int) -> tuple[Int64s, I
     return starts, ends
 
 
-def _origins(text: str, composed: int) -> tuple[Int64s, Int64s]:
-    # The place in `text` of each code point of the composed text (NFC).
-    if compose(text) == text:
+def _origins(text: str, composed: int, read: Callable[[str], str]) -> tuple[Int64s, Int64s]:
+    # The place in `text` of each code point of the text as it is read (NFC, maybe of plain forms).
+    if read(text) == text:
         places = np.arange(len(text))
         return places, places + 1
     starts, ends = np.zeros(composed, np.int64), np.zeros(composed, np.int64)
-    boundaries = [0, *(place for place in range(1, len(text)) if _begins_character(text[place])), len(text)]
+    boundaries = [0, *(place for place in range(1, len(text)) if _begins_character(read(text[place]))), len(text)]
     filled = 0
     for begin, end in pairwise(boundaries):
-        piece = compose(text[begin:end])
+        piece = read(text[begin:end])
         length = len(piece)
         if piece == text[begin:end]:
             starts[filled : filled + length] = np.arange(begin, end)
@@ -120,11 +126,14 @@ def _origins(text: str, composed: int) -> tuple[Int64s, Int64s]:
     return starts, ends
 
 
-def _begins_character(character: str) -> bool:
-    """Return True if normalization never joins or reorders it with preceding text (UAX #15, stable boundaries)."""
-    if character.isascii():
-        return True
-    decomposed = unicodedata.normalize("NFD", character)[0]
+def _begins_character(read: str) -> bool:
+    """Return True if normalization never joins or reorders it with preceding text (UAX #15, stable boundaries).
+
+    read: a character as it is read; one that is left out does not begin another.
+    """
+    if read.isascii():
+        return read != ""
+    decomposed = unicodedata.normalize("NFD", read)[0]
     return unicodedata.combining(decomposed) == 0 and decomposed not in _joining()
 
 

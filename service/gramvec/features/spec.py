@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 from gramvec.errors import InputError, quoted
+from gramvec.text.characters import compose
+from gramvec.text.folding import read_plain
 
 SPEC_VERSION = 1
 MAX_ORDER = 6
@@ -30,7 +32,8 @@ class FeatureSpec:
     lowercase: whether each code point is replaced by its lower-case one (U+0130 by "i"), so that a
         text keeps its length. The papers lower-case outside their models.
     normalization, padding, boundary, word_rule: named and versioned rules, described in
-        docs/design/features.md; this version of gramvec knows two of word_rule, and exactly one of each other.
+        docs/design/features.md; this version of gramvec knows two of normalization and of word_rule, and exactly one
+        of each other.
     unicode: the version of the Unicode data by which the vocabulary was made and is frozen.
 
     Raises InputError for a value that this version does not know.
@@ -73,6 +76,11 @@ class FeatureSpec:
     def has_symbols(self) -> bool:
         """Return True if a character other than a letter or its like is a word by itself; Vocabulary.build takes it."""
         return self.word_rule == "runs-and-symbols/1"
+
+    @property
+    def read(self) -> Callable[[str], str]:
+        """Return what puts a text into the form whose characters are looked up: NFC, of plain forms under plain/1."""
+        return read_plain if PLAIN in self.normalization else compose
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON types."""
@@ -125,8 +133,9 @@ _JSON_TYPES: dict[str, type] = {
     "version": int,
 }
 
+PLAIN = "plain/1"
 _KNOWN_RULES: dict[str, tuple[object, ...]] = {
-    "normalization": (("nfc/1", "spaces/1"),),
+    "normalization": (("nfc/1", "spaces/1"), (PLAIN, "nfc/1", "spaces/1")),
     "padding": (" ",),
     "boundary": ("cross-words/1",),
     "word_rule": get_args(WordRule),

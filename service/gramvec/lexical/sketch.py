@@ -9,7 +9,7 @@ rare, codes and names, and short in running text, and stands beside the semantic
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypedDict
 
@@ -58,6 +58,7 @@ class Shape(TypedDict):
     orders: tuple[int, ...]
     columns: int
     scale: float
+    read: Callable[[str], str]
 
 
 class LexicalSketch:
@@ -65,10 +66,18 @@ class LexicalSketch:
 
     weights: what n-grams weigh. orders: of the n-grams, ascending, 1 to 6. columns: 8 to 1,024, a power of 2.
     scale: how long a sketch is, beside a vector of length 1, whose n-grams differ and all weigh 1.
+    read: what puts a text into form C, see FeatureSpec.
     Raises InputError for orders, columns and a scale that cannot be.
     """
 
-    def __init__(self, weights: NgramWeights, orders: Sequence[int], columns: int, scale: float) -> None:
+    def __init__(
+        self,
+        weights: NgramWeights,
+        orders: Sequence[int],
+        columns: int,
+        scale: float,
+        read: Callable[[str], str] = compose,
+    ) -> None:
         given = list(orders)
         if not given or given != sorted({*given}) or not 1 <= given[0] <= given[-1] <= LONGEST_ORDER:
             raise InputError(f"orders: must ascend from 1 to {LONGEST_ORDER}, got {given}", field="orders")
@@ -77,6 +86,7 @@ class LexicalSketch:
         if not 0 < scale < float("inf"):
             raise InputError(f"scale: must be above 0, got {scale:g}", field="scale")
         self.weights, self.orders, self.columns, self.scale = weights, tuple(orders), columns, float(scale)
+        self.read = read
 
     @classmethod
     def of_texts(
@@ -86,18 +96,19 @@ class LexicalSketch:
         orders: Sequence[int] = ORDERS,
         columns: int = COLUMNS,
         scale: float = 1.0,
+        read: Callable[[str], str] = compose,
         a: float = SIF_A,
     ) -> LexicalSketch:
         """Weighed by these texts; see NgramWeights.of_texts."""
-        return cls(NgramWeights.of_texts(texts, orders, a=a)[0], orders, columns, scale)
+        return cls(NgramWeights.of_texts(texts, orders, a=a)[0], orders, columns, scale, read)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return LexicalSketch, (self.weights, self.orders, self.columns, self.scale)
+        return LexicalSketch, (self.weights, self.orders, self.columns, self.scale, self.read)
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that makes a sketch, 64 hex digits."""
-        state = hashlib.sha256(f"{self.orders} {self.columns} {self.scale}".encode())
+        state = hashlib.sha256(f"{self.orders} {self.columns} {self.scale} {self.read.__name__}".encode())
         state.update(self.weights.weights.tobytes())
         state.update(self.weights.letters.tobytes())
         return state.hexdigest()
@@ -105,7 +116,7 @@ class LexicalSketch:
     @property
     def shape(self) -> Shape:
         """All but the weights."""
-        return {"orders": self.orders, "columns": self.columns, "scale": self.scale}
+        return {"orders": self.orders, "columns": self.columns, "scale": self.scale, "read": self.read}
 
     def joined(self, texts: Sequence[str], vectors: Floats) -> tuple[Floats, Int64s]:
         """Return each text's vector and then its sketch, float32[n, d + columns], and its n-grams, int64[n].
@@ -129,7 +140,7 @@ class LexicalSketch:
 
     def ngrams(self, text: str) -> Ngrams:
         """Return the n-grams whose vectors add up to a text's sketch. Raises InputError for a lone surrogate."""
-        given = code_points([text])
+        given = code_points([text], self.read)
         chars = characters(given, self.spaces)
         found = hashed_features(given, chars, self.letter, self.orders)
         vectors = np.zeros((len(found.hash), self.columns))
@@ -139,7 +150,7 @@ class LexicalSketch:
         letters = np.where(chars.source < 0, BLANK, self.letter(given.points[np.maximum(chars.source, 0)]))
         # In the order of `hashed_features`: all n-grams of an order, then those of the next.
         lengths = np.repeat(self.orders, [max(0, len(letters) - order + 1) for order in self.orders])
-        starts, ends = places(text, chars, len(given.points))
+        starts, ends = places(text, chars, len(given.points), self.read)
         first, last = found.place + 1 - lengths, found.place + 1
         spelt = "".join(map(chr, letters.tolist()))
         return Ngrams(spelt, first, last, starts[first], ends[last - 1], found.hash, vectors)
@@ -151,7 +162,7 @@ class LexicalSketch:
         code_points(texts)  # raises an error that names the text
         for start in range(0, len(texts), TEXTS_A_BLOCK):
             block = slice(start, start + TEXTS_A_BLOCK)
-            own = code_points(texts[block])
+            own = code_points(texts[block], self.read)
             found = hashed_features(own, characters(own, self.spaces), self.letter, self.orders)
             n = len(own.starts) - 1
             columns, values = self._signed(found.hash)
@@ -197,7 +208,9 @@ class LexicalSketch:
         loops: Any = native.loops
         if loops is None:
             return None
-        return loops.LexicalSketch(compose, *self._letters, self.weights.weights, self.orders, self.columns, self.scale)
+        return loops.LexicalSketch(
+            self.read, *self._letters, self.weights.weights, self.orders, self.columns, self.scale
+        )
 
     @cached_property
     def spaces(self) -> CharacterTable:

@@ -62,6 +62,11 @@ def plain_forms(text: str) -> str:
     return text if text.isascii() else _folder("plain")(text)
 
 
+def read_plain(text: str) -> str:
+    """Return the plain forms of a text in normalization form C: the rule plain/1 of a FeatureSpec, and nfc/1."""
+    return compose(plain_forms(text))
+
+
 def folds(section: str) -> Mapping[int, str]:
     """Return what the characters become that a section of the table changes, "letters" or "plain", by code point."""
     lines = TABLE.read_text(encoding="ascii").partition(f"\n[{section}]\n")[2].partition("\n[")[0].splitlines()

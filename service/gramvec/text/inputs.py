@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -72,13 +72,14 @@ class CodePoints(NamedTuple):
     starts: NDArray[np.int64]
 
 
-def code_points(texts: Sequence[str]) -> CodePoints:
-    """Return the code points of each text in Unicode normalization form C (UAX #15).
+def code_points(texts: Sequence[str], read: Callable[[str], str] = compose) -> CodePoints:
+    """Return the code points of each text as `read` gives it, in Unicode normalization form C (UAX #15).
 
+    A text in ASCII is read as it is.
     Raises InputError with the text's index for anything but str and for a lone surrogate, which is no character.
     """
     try:
-        composed = [text if text.isascii() else compose(text) for text in texts]
+        composed = [text if text.isascii() else read(text) for text in texts]
         encoded = "".join(composed).encode("utf-32-le")
     except UnicodeEncodeError:
         index = next(i for i, text in enumerate(texts) if has_surrogate(text))

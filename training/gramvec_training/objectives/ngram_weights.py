@@ -75,7 +75,7 @@ def _number_of_traits(lexical: LexicalSketch) -> int:
 
 def _described(lexical: LexicalSketch, texts: Sequence[str]) -> tuple[Ints, Ints, Doubles]:
     """Return int64[m] text, int64[m] place and float64[m, t] traits of each n-gram of the texts."""
-    given = code_points(texts)
+    given = code_points(texts, lexical.read)
     chars = characters(given, lexical.spaces)
     found = hashed_features(given, chars, lexical.letter, lexical.orders)
     letters = np.where(chars.source < 0, np.uint32(_SPACE), lexical.letter(given.points[np.maximum(chars.source, 0)]))
