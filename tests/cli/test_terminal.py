@@ -70,3 +70,16 @@ def test_results_are_utf_8_in_any_locale(encoding: str) -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": encoding}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
     assert done.stdout.decode().endswith("\t日本 ü\n")
+
+
+def test_a_search_that_finds_nothing_says_so_and_blank_lines_are_counted(tmp_path: Path) -> None:
+    pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
+    (tmp_path / "a.csv").write_text("text,team,team\nlost parcel,post,x\n\n")
+    index = tmp_path / "a.index"
+    done = run("index", "build", tmp_path / "a.csv", "-o", index, "--model", MODEL, "--filter", "team_2")
+    assert b"the header names team 2 times, columns 2, 3; called here the later team_2\n1 blank line was" in done.stderr
+    done = run("search", index, "parcel", "zzz", "--where", "team_2=y")
+    assert (done.returncode, done.stdout) == (0, b"")
+    said = "nothing found for {}, with these conditions\n"
+    assert done.stderr.decode() == said.format("'parcel'") + said.format("'zzz'")
+    assert run("search", index, "parcel").stderr == b""

@@ -241,6 +241,7 @@ class _Build:
         self._writer.close()
         made = self._manifest.model_copy(update={"next": self._writer.rows, "next_id": self._next_id})
         finish_generation(self._output, made)
+        self._bad.notes = reader.notes
         return Done(self._read, self._resumed, self._bad, reader.unit)
 
     def _append(self, encoded: Encoded) -> None:
@@ -251,6 +252,7 @@ class _Build:
         self._read += len(numbers)
         self._next_id = max(self._next_id, *numbers) if numbers else self._next_id
         self._position = (encoded.block.position.offset, encoded.block.position.number)
+        self._bad.blank += encoded.block.blank
         for number, why in encoded.bad:
             self._bad.add(number, why)
 

@@ -78,6 +78,7 @@ def add_to_index(
                 writer.append(encoded)
                 read += len(encoded.block.numbers)
                 last = max(last, *encoded.block.numbers) if encoded.block.numbers else last
+                bad.blank += encoded.block.blank
                 for number, why in encoded.bad:
                     bad.add(number, why)
                 if watch is not None:
@@ -93,6 +94,7 @@ def add_to_index(
             raise
         writer.close()
         _drop_removed(path)
+    bad.notes = reader.notes
     return Done(read, 0, bad, reader.unit)
 
 

@@ -52,6 +52,8 @@ def gone_option(*names: str, said: str, is_flag: bool = False) -> Callable[..., 
 
 
 index_argument = click.argument("index", type=click.Path(path_type=Path, exists=True))
+# Characters of a query in a message.
+MAX_SHOWN = 80
 BOTH = "an index always holds meaning and letters; leave it out"
 
 
@@ -283,8 +285,15 @@ def search(
     lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form](found.columns, several)
     asked, texts = tee(queries if file is None else _lines_of(file))
     for hits in found.stream(texts, k, where=parsed(where), only=only, truncate=truncate):
-        for line in lines(next(asked), hits):
+        query = next(asked)
+        for line in lines(query, hits):
             click.echo(line, nl=False)
+        if not hits:
+            click.echo(f"nothing found for {_short(query)}{', with these conditions' if where else ''}", err=True)
+
+
+def _short(query: str) -> str:
+    return repr(query if len(query) <= MAX_SHOWN else f"{query[:MAX_SHOWN]}...")
 
 
 def _lines_of(path: Path) -> Iterator[str]:
