@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gramvec import native
 from gramvec.text import fold_rules, folding
 from gramvec.text.fold_rules import folded, plain, ranges_of, table
-from gramvec.text.folding import MOST_FOLDED, fold_letters, fold_texts, folds, plain_forms, second_reading
+from gramvec.text.folding import MOST_FOLDED, fold_letters, fold_texts, folds, plain_forms, readings, second_reading
 
 # Half of the characters from what folds, or what it folds beside.
 ODD = (
@@ -112,6 +112,8 @@ def test_letters_that_are_spelt_out_have_a_second_reading() -> None:
     assert second_reading("Mu\u0308ller") == second_reading("MÜLLER") == "mueller"
     assert second_reading("Ørsted Århus") == "oersted aarhus"
     assert second_reading("Mueller naïve") == second_reading("") == ""
+    assert readings("Jürgen Roß") == ["jurgen ross", "juergen ross"]
+    assert readings("Mueller") == ["mueller"] and readings("é") == ["e"]
 
 
 def test_plain_forms_keep_marks_and_case() -> None:

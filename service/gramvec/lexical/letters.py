@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gramvec.lexical.hashing import ngram_hashes
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.native import loops
-from gramvec.text.folding import fold_letters
+from gramvec.text.folding import fold_letters, readings, second_reading
 from gramvec.text.scripts import UNSPACED, are_unspaced, close_gaps, is_unspaced, words_and_runs
 
 ORDER, TRIGRAM = 4, 3
@@ -38,9 +38,19 @@ MOST_LOOKED_UP, MOST_SEARCHED = 4_096, 256
 
 
 def tokens(text: str) -> str:
-    """Return the n-grams of a text with spaces between."""
-    folded = fold_letters(text)
-    return str(loops.word_ngrams(close_gaps(folded))) if loops is not None else word_ngrams(folded)
+    """Return the n-grams of a text with spaces between, those of its words' second readings last: ü is u, then ue."""
+    if text.isascii():
+        text = text.lower()
+        return word_ngrams(text) if loops is None else str(loops.word_ngrams(text))
+    return _ngrams(_read_twice(text))
+
+
+def _read_twice(text: str) -> str:
+    return f"{fold_letters(text)} {second_reading(text)}".rstrip()
+
+
+def _ngrams(folded: str) -> str:
+    return word_ngrams(folded) if loops is None else str(loops.word_ngrams(close_gaps(folded)))
 
 
 def word_ngrams(text: str) -> str:
@@ -56,8 +66,11 @@ def word_ngrams(text: str) -> str:
 
 
 def counted(text: str) -> Counter[str]:
-    """Return how often each n-gram occurs in a text."""
-    found = tokens(text)
+    """Return how often each n-gram occurs in a text by its first reading, as a query is read."""
+    return _occurring(_ngrams(fold_letters(text)))
+
+
+def _occurring(found: str) -> Counter[str]:
     return Counter(found.split(" ")) if found else Counter()
 
 
@@ -71,7 +84,7 @@ class Collection:
     """Statistics of a collection of texts: how many of them have each n-gram, and their mean length in n-grams."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        held = [counted(text) for text in texts]
+        held = [_occurring(tokens(text)) for text in texts]
         self.size = len(held)
         self.holding = Counter(name for one in held for name in one)
         self.length = max(sum(one.total() for one in held) / max(len(held), 1), 1e-9)
@@ -82,7 +95,8 @@ def letter_scores(
 ) -> NDArray[np.float64]:
     """Return BM25 of a query over texts, divided by the sum of the query's idf.
 
-    The time is linear in the characters, and memory holds only the n-grams that a text shares with the query.
+    Of a query with a second reading (ü may be ue) each text has the higher of both scores. The time is linear in the
+    characters, and memory holds only the n-grams that a text shares with the query.
 
     Args:
         query: the query, of which at most 4,096 distinct n-grams count.
@@ -93,7 +107,13 @@ def letter_scores(
     Returns:
         float64[n], from 0, where a text shares no n-gram with the query, to below 2.2.
     """
-    asked = counted(query)
+    both = [_scores(_occurring(_ngrams(one)), texts, collection, shipped) for one in readings(query)]
+    return np.asarray(np.max(both, axis=0))
+
+
+def _scores(
+    asked: Counter[str], texts: Sequence[str], collection: Collection | None, shipped: LexicalSketch | None
+) -> NDArray[np.float64]:
     names = list(asked)[:MOST_LOOKED_UP]
     if not names or not texts:
         return np.zeros(len(texts))
@@ -205,7 +225,7 @@ def _slabs(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     edged: list[str] = []
     held = 0
     for row, text in enumerate(texts):
-        edged.append(f"{EDGE}{EDGE.join(words_and_runs(fold_letters(text)))}{EDGE}")
+        edged.append(f"{EDGE}{EDGE.join(words_and_runs(_read_twice(text)))}{EDGE}")
         held += len(edged[-1])
         if held > SLAB_CHARACTERS or row == len(texts) - 1:
             yield row + 1 - len(edged), edged

@@ -29,8 +29,10 @@ static int is_unspaced(uint32_t point) {
             while (i < length && Py_UNICODE_ISSPACE(text[i])) i++;                             \
             if (i == length) return size;                                                      \
             Py_ssize_t first = i;                                                              \
-            int is_run = is_unspaced(text[i]);                                                 \
-            while (i < length && !Py_UNICODE_ISSPACE(text[i]) && is_unspaced(text[i]) == is_run) i++; \
+            int is_run = sizeof(TYPE) > 1 && is_unspaced(text[i]);                             \
+            while (i < length && !Py_UNICODE_ISSPACE(text[i]) &&                               \
+                   (sizeof(TYPE) == 1 || is_unspaced(text[i]) == is_run))                      \
+                i++;                                                                           \
             for (Py_ssize_t at = first; is_run && at < i; at++)                                \
                 for (Py_ssize_t width = 1; width <= NGRAM && at + width <= i; width *= 2) {    \
                     if (to) {                                                                  \

@@ -6,6 +6,7 @@ text folds alike whichever Python serves. Search, match, dedupe, classify and re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,7 @@ MOST_FOLDED = 18
 _SPELT_OUT = str.maketrans({
     "ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "Å": "Aa", "Ø": "Oe",
 })  # fmt: skip
+_has_second = re.compile(f"[{''.join(map(chr, _SPELT_OUT))}]").search
 
 
 def fold_letters(text: str) -> str:
@@ -49,10 +51,17 @@ def second_reading(text: str) -> str:
     Of "Jürgen Müller, Köln" it is "juergen mueller, koeln". A text's fold has u for ü, which is how most people write
     it who lack the letter; so a text that may be either is compared with both.
     """
-    if text.isascii():
+    if text.isascii() or not _has_second(composed := compose(text)):
         return ""
-    words = compose(text).split()
-    return " ".join(fold_letters(spelt) for word in words if (spelt := word.translate(_SPELT_OUT)) != word)
+    return " ".join(fold_letters(word.translate(_SPELT_OUT)) for word in composed.split() if _has_second(word))
+
+
+def readings(text: str) -> list[str]:
+    """Return the fold of a text, and where it has a second reading the fold of the text in that spelling."""
+    found = [fold_letters(text)]
+    if not text.isascii() and _has_second(composed := compose(text)):
+        found.append(fold_letters(composed.translate(_SPELT_OUT)))
+    return found
 
 
 def plain_forms(text: str) -> str:
