@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -201,14 +202,18 @@ def test_less_well_is_said_where_both_together_fell(
     def values(pair: tuple[float, float] | None) -> dict[str, float | None] | None:
         return pair and {"nearest": pair[0], "centroid": pair[1], "logistic": 9.0}
 
-    report_held_out({"labels": {"texts": 9, "before": values(before), "after": values(after)}})
+    labels: dict[str, Any] = {"texts": 9, "before": values(before), "after": values(after)}
+    if before is not None:
+        means = {"before": sum(before) / 2, "after": sum(after) / 2}
+        labels["verdict"] = {"measure": "both", **means, "low": -9.0, "high": 9.0, "better": False}
+    report_held_out({"labels": labels})
     assert ("less well" in capsys.readouterr().err) == said
 
 
 def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = bundle(tmp_path / "small")[0]
     options = ["--labeled", intents, "--from", folder]
-    done = call("fit", *options, "--out", tmp_path / "run", "--export", tmp_path / "new")
+    done = call("fit", *options, "--out", tmp_path / "run", "--export", tmp_path / "new", "--anyway")
     assert done.exit_code == 0, done.output
     run = load_run(tmp_path / "run")
     found = run.record["labels"]

@@ -271,7 +271,7 @@ def test_from_a_bundle_to_a_bundle_in_one_command(
         tmp_path / "small", spec, precision="int8", kind=kind, pooling="sum" if spec is BOTH else "mean"
     )
     options = ["--pairs", pairs, "--from", folder, "--out", tmp_path / "run"]
-    result = call("fit", *options, "--export", tmp_path / "new")
+    result = call("fit", *options, "--export", tmp_path / "new", "--anyway")
     assert result.exit_code == 0, result.output
     run = load_run(tmp_path / "run")
     found = run.record["held_out"]
@@ -323,12 +323,12 @@ def test_the_default_folder_is_that_of_the_export_and_a_finished_run_is_exported
 ) -> None:
     monkeypatch.chdir(tmp_path)
     small = bundle(tmp_path / "models" / "small")[0]
-    result = call("fit", "--pairs", pairs, "--from", "small", "--epochs", "1", "--export", "models/My New")
+    result = call("fit", "--pairs", pairs, "--from", "small", "--epochs", "1", "--export", "models/My New", "--anyway")
     assert result.exit_code == 0, result.output
     record = orjson.loads(Path("runs/my-new/run.json").read_bytes())
     assert record["command"] == "gramvec-train fit --pairs my.tsv --from small --epochs 1"
     assert gramvec.load("models/My New", device="cpu").name == "My New"
-    later = call("fit", "--out", "runs/my-new", "--resume", "--export", "models/again")
+    later = call("fit", "--out", "runs/my-new", "--resume", "--export", "models/again", "--anyway")
     assert later.exit_code == 0, later.output
     assert (
         gramvec.load("again", device="cpu").manifest.rows
@@ -347,10 +347,38 @@ def test_less_well_than_before_is_said(
         "before": None if before is None else {**found, "mrr": before},
         "after": {**found, "mrr": after},
     }
+    if before is not None:
+        said_of_it = {"measure": "mrr", "before": before, "after": after, "low": -2.0, "high": 1.5, "better": False}
+        result["verdict"] = said_of_it
     report_held_out({"held_out": result})
     printed = capsys.readouterr()
-    assert printed.out == report(result) + "\n"
+    assert printed.out.startswith(report(result) + "\n")
+    assert ("no better for sure" in printed.out) == (before is not None)
     assert ("try fewer --epochs or a lower --rate" in printed.err) == said
+
+
+def test_what_is_no_better_is_not_written_and_a_model_is_replaced_only_when_asked(
+    pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = bundle(tmp_path / "small")[0]
+    command = ["fit", "--pairs", pairs, "--from", folder, "--out", tmp_path / "run", "--export", tmp_path / "new"]
+    command += ["--epochs", "1"]
+    done = call(*command)
+    assert done.exit_code == 1
+    assert "no better for sure" in done.stdout
+    assert "not written, because the new model is no better for sure; keep the model" in done.stderr
+    assert not (tmp_path / "new").exists()
+    # The run is kept: the model can be written without training again.
+    again = ["fit", "--out", tmp_path / "run", "--resume", "--export", tmp_path / "new"]
+    assert call(*again).exit_code == 1
+    assert call(*again, "--anyway").exit_code == 0
+    written = (tmp_path / "new" / "manifest.json").read_bytes()
+    # The second run of the documents.
+    assert "holds a model already; give --overwrite to replace it" in sentence(call(*command))
+    assert (tmp_path / "new" / "manifest.json").read_bytes() == written
+    done = call(*command, "--epochs", "2", "--overwrite", "--anyway")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "new" / "manifest.json").read_bytes() != written
 
 
 def test_nothing_of_value_is_overwritten(pairs: Path, tmp_path: Path) -> None:

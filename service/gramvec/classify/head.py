@@ -303,7 +303,7 @@ class Head:
 
 
 class LabelAnswer(NamedTuple):
-    """LabelAnswer of a head for a text.
+    """Answer of a head for a text.
 
     labels: the best label; of a head of several labels those that reach their thresholds, the best one first, or the
     best one where none does. score: of the first one. known: whether it reaches its threshold.

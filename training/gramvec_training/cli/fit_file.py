@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gramvec_training.cli.support import OVERWRITE, PATH, carry_out, one_sentence
+from gramvec_training.cli.support import OVERWRITE, PATH, carry_out, not_written, one_sentence
 from gramvec_training.config import How
 
 if TYPE_CHECKING:
@@ -139,14 +139,17 @@ def weighs(pairs: Path | None, start: str | None, learn: Learn | None, layout: F
 
 
 def learn_weights(
-    pairs: Path | None, start: str | None, bundle: Path | None, bad_rows: OnBad, refused: list[str]
+    pairs: Path | None, start: str | None, bundle: Path | None, bad_rows: OnBad, refused: list[str], *, anyway: bool
 ) -> None:
-    """Learn the weights, write the bundle and print the report.
+    """Learn the weights, print the report, and write the bundle where it is better.
 
     Raises:
         UsageError: An option does not go with it.
+        InputError: It is not better, and not `anyway`.
     """
+    from gramvec.errors import InputError
     from gramvec_training.evaluate.matching import pair_report
+    from gramvec_training.evaluate.verdict import sentence
     from gramvec_training.readers.lines import is_piped, spool
     from gramvec_training.runs.ngram_weights import learn_ngram_weights
     from gramvec_training.runs.run_dir import INPUT
@@ -161,8 +164,13 @@ def learn_weights(
         if is_piped(pairs):
             file = Path(folder) / INPUT
             spool(pairs, file)
-        manifest, report = learn_ngram_weights(file, start, bundle, on_bad=bad_rows, name=bundle.resolve().name)
+        manifest, report = learn_ngram_weights(
+            file, start, bundle, on_bad=bad_rows, name=bundle.resolve().name, anyway=anyway
+        )
     click.echo(pair_report(report))
+    click.echo(f"beside {report['best']}: {sentence(report['verdict'])}")
+    if manifest is None:
+        raise InputError(not_written(bundle, "use the model as it was"))
     assert manifest.lexical is not None
     columns = manifest.lexical.columns
     click.echo(f"{bundle}: {columns} lexical columns, to be had with --space lexical; {seconds_taken():.0f} s")

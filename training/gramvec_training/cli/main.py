@@ -12,6 +12,7 @@ from gramvec_training.cli.bundles import adapt, convert, lexical
 from gramvec_training.cli.evaluate import card, evaluate, report
 from gramvec_training.cli.fit_file import Learn, given_as, learn_weights, own_config, sif, weighs
 from gramvec_training.cli.support import (
+    ANYWAY,
     DATA,
     PATH,
     Notes,
@@ -113,13 +114,14 @@ def _refuse_old_spelling(context: click.Context, option: click.Parameter, given:
               help="With a file: the learning rate.  [default: 0.001, or 0.0005 with --pairs and --from]")  # fmt: skip
 @click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
 @click.option("--export", "bundle", type=PATH, help="Write the finished model to this folder, ready to be served.")
+@ANYWAY
 @DATA
 @training_options
 @one_sentence
 def fit(
     config: Path | None, pairs: Path | None, labeled: Path | None, start: str | None, layout: FileLayout | None,
     bad_rows: OnBad, learn: Learn | None, held_out: float | None, epochs: int | None, rate: float | None,
-    out: Path | None, bundle: Path | None, data: Path, resume: bool, overwrite: bool, save_every: float,
+    out: Path | None, bundle: Path | None, anyway: bool, data: Path, resume: bool, overwrite: bool, save_every: float,
     device: str, threads: int,
 ) -> None:  # fmt: skip
     """Train the model of CONFIG, or one on --pairs or --labeled, into a run folder.
@@ -136,6 +138,8 @@ def fit(
     Of --pairs with a third column, 0 or 1 or a score, and --from, the model stays as it is, and its n-grams get weights
     that make cosines say what the labels say, to be served with --space lexical; it takes seconds, and needs --export.
 
+    With --from the model is written only if the held-out texts say that it is better than the one it went on from.
+
     Ctrl-C or SIGTERM writes a checkpoint and says how to continue; the continued run ends with the same model as
     one that was never stopped (exit codes 130 and 143).
 
@@ -149,12 +153,12 @@ def fit(
     gramvec-train fit --out runs/mine --resume
     """
     own = pairs or labeled
-    _check_together(config, pairs, labeled, layout, both=resume and overwrite)
+    _check_together(config, pairs, labeled, layout, both=resume and overwrite and bundle is None)
     if bundle is not None:
-        may_replace(bundle, start)
+        may_replace(bundle, start, overwrite=overwrite)
     if weighs(pairs, start, learn, layout):
-        refused = given_options("layout", "held_out", "epochs", "rate", "out", "resume", "overwrite")
-        learn_weights(pairs, start, bundle, bad_rows, refused)
+        refused = given_options("layout", "held_out", "epochs", "rate", "out", "resume")
+        learn_weights(pairs, start, bundle, bad_rows, refused, anyway=anyway)
         return
 
     wanted, folder = None, out
@@ -190,7 +194,9 @@ def fit(
     source += ["--from", shown(Path(start))] if start else []
     source += given_options("layout", "bad_rows", "held_out", "epochs", "rate")
     how = How(device, threads, resume, save_every)
-    carry_out(folder, wanted, data, command_line("fit", *source), how=how, overwrite=overwrite, bundle=bundle)
+    carry_out(
+        folder, wanted, data, command_line("fit", *source), how=how, overwrite=overwrite, bundle=bundle, anyway=anyway
+    )
 
 
 def _check_together(

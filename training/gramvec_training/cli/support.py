@@ -36,7 +36,9 @@ DATA = click.option(
     show_envvar=True,
     help="Folder that the paths in a config are relative to.",
 )
-OVERWRITE = click.option("--overwrite", is_flag=True, help="Start again if --out holds a run already.")
+OVERWRITE = click.option(
+    "--overwrite", is_flag=True, help="Start again if --out holds a run already; replace the model in --export."
+)
 _TRAINING_OPTIONS = (
     click.option("--resume", is_flag=True, help="Continue the run in --out from its checkpoint."),
     OVERWRITE,
@@ -119,10 +121,19 @@ def seconds_taken() -> float:
     return time.monotonic() - began
 
 
-def may_replace(bundle: Path, start: str | None = None) -> None:
+ANYWAY = click.option("--anyway", is_flag=True, help="Write the model although it is no better than before.")
+
+
+def not_written(bundle: Path, instead: str) -> str:
+    """Return why a bundle was not written."""
+    return f"{bundle}: not written, because the new model is no better for sure; {instead}, or give --anyway"
+
+
+def may_replace(bundle: Path, start: str | None = None, *, overwrite: bool = True) -> None:
     """Raise InputError where a bundle cannot be written to the folder without a loss.
 
-    A new or an empty folder will do, and one with a bundle, but not the bundle `start` that training continues from.
+    A new or an empty folder will do, and with `overwrite` one with a bundle, but not the bundle `start` that training
+    continues from.
     """
     from gramvec.bundle.resolve import MANIFEST, find_bundle
 
@@ -132,6 +143,8 @@ def may_replace(bundle: Path, start: str | None = None) -> None:
         raise InputError(f"{bundle}: holds other files than a bundle, which would be lost; name another folder")
     if start is not None and find_bundle(start).resolve() == bundle.resolve():
         raise InputError(f"{bundle}: the bundle that training starts from; name another folder for the new one")
+    if (bundle / MANIFEST).is_file() and not overwrite:
+        raise InputError(f"{bundle}: holds a model already; give --overwrite to replace it, or name another folder")
 
 
 def write_bundle(
@@ -165,14 +178,18 @@ def carry_out(
     how: How,
     overwrite: bool,
     bundle: Path | None = None,
+    anyway: bool = True,
 ) -> None:
     """Start or continue the run in `folder` and report it, then write its bundle if one is wanted.
 
     Without `wanted` the config is the begun run's.
+
+    Raises:
+        InputError: The model is no better than the one it started from, and not `anyway`.
     """
     from gramvec_training.runs import run_dir
 
-    if how.resume and overwrite:
+    if how.resume and overwrite and bundle is None:
         raise click.UsageError("give --resume or --overwrite, not both")
     if how.resume:
         begun = run_dir.begun_run(folder)
@@ -188,9 +205,19 @@ def carry_out(
         what = "distill" if begun.config.distillation is not None else "fit"
         words = ["gramvec-train", what, "--out", str(folder), "--resume"]
         words += ["--export", str(bundle)] if bundle is not None else []
+        words += ["--overwrite"] if bundle is not None and overwrite else []
+        words += ["--anyway"] if bundle is not None and anyway else []
         _report(run(begun, folder, how, again=f"with: {shlex.join(words)}"), folder)
     if bundle is not None:
+        if not anyway and not _is_better(run_dir.load_run(folder).record):
+            raise InputError(not_written(bundle, "keep the model that it started from"))
         write_bundle(folder, bundle)
+
+
+def _is_better(record: dict[str, Any]) -> bool:
+    """Return False where a record has a verdict that the new model is no better for sure."""
+    found = record.get("labels") or record.get("held_out") or {}
+    return bool(found.get("verdict", {"better": True})["better"])
 
 
 def run(begun: Begun, folder: Path, how: How, *, again: str) -> dict[str, Any]:
@@ -220,17 +247,21 @@ def report_held_out(record: dict[str, Any]) -> None:
     """Print the tables of a record's held-out texts and pairs, with a note where the model has become worse."""
     from gramvec_training.evaluate.classification import label_report
     from gramvec_training.evaluate.tasks import report
+    from gramvec_training.evaluate.verdict import sentence
 
     if (labels := record.get("labels")) is not None:
         click.echo(label_report(labels))
         if labels["after"]["logistic"] is None:
             click.echo("logistic regression is left out: texts x labels x columns are too many", err=True)
-        sums = [one["nearest"] + one["centroid"] for one in (labels["before"], labels["after"]) if one is not None]
-        if sums[-1] < sums[0]:
-            click.echo("labels are found less well than before; try fewer --epochs or a lower --rate", err=True)
+        if "verdict" in labels:
+            click.echo(sentence(labels["verdict"]))
+            if labels["verdict"]["after"] < labels["verdict"]["before"]:
+                click.echo("labels are found less well than before; try fewer --epochs or a lower --rate", err=True)
     found = record.get("held_out")
     if found is None:
         return
     click.echo(report(found))
-    if found["before"] is not None and found["after"]["mrr"] < found["before"]["mrr"]:
+    if "verdict" in found:
+        click.echo(sentence(found["verdict"]))
+    if "verdict" in found and found["verdict"]["after"] < found["verdict"]["before"]:
         click.echo("the held-out pairs are found less well than before; try fewer --epochs or a lower --rate", err=True)

@@ -221,6 +221,17 @@ def label_accuracies(train: LabelTexts, asked: LabelTexts, labels: int, unit: En
     }
 
 
+def label_rights(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode) -> npt.NDArray[np.float64]:
+    """Return of each asked text the mean of 0 or 1 for `nearest` and for `centroid`, see label_accuracies; [n]."""
+    known, vectors = unit(train.texts), unit(asked.texts)
+    by_mean = np.argmax(vectors @ _centroids_labels(known, train, labels).T, axis=1).tolist()
+    ways = _nearest(vectors, known, train), [(one,) for one in by_mean]
+    rights: npt.NDArray[np.float64] = np.mean(
+        [_rights(asked, vectors, said) for said in ways], axis=0, dtype=np.float64
+    )
+    return rights
+
+
 def label_score(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode) -> float:
     """Return the selection score: the mean of `nearest` and `centroid`, ties broken by the margin of the centroids."""
     known, vectors = unit(train.texts), unit(asked.texts)
@@ -297,5 +308,9 @@ def _nearest(vectors: Floats, known: Floats, train: LabelTexts) -> list[tuple[in
 
 def _share(asked: LabelTexts, vectors: Floats, said: Sequence[tuple[int, ...]]) -> float:
     """Return the percentage of all asked texts that have a known feature and one of the predicted labels."""
+    return float(100 * np.mean(_rights(asked, vectors, said)))
+
+
+def _rights(asked: LabelTexts, vectors: Floats, said: Sequence[tuple[int, ...]]) -> npt.NDArray[np.bool_]:
     right = np.array([not {*own}.isdisjoint(one) for own, one in zip(asked.labels, said, strict=True)], bool)
-    return float(100 * np.mean(right & vectors.any(axis=1)))
+    return right & vectors.any(axis=1)

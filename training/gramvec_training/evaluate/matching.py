@@ -23,6 +23,7 @@ import numpy.typing as npt
 from gramvec.errors import InputError
 from gramvec_training.evaluate.backend import ModelForTexts, TextComparison
 from gramvec_training.evaluate.similarity import correlations
+from gramvec_training.evaluate.verdict import f1_of, pearson_of, verdict
 from gramvec_training.readers.lines import open_binary
 from gramvec_training.shared import Bools, Doubles, Ints
 
@@ -289,14 +290,43 @@ def pair_scores(
         pearson, spearman = (0.0 if np.isnan(one) else 100 * one for one in correlations(cosines, labels))
         return {"pearson": pearson, "spearman": spearman}
     match, scores = labels == 1, np.asarray(cosines, np.float64)
+    f1, precision, recall = f1_at(0.0, scores - _thresholds(scores, match, parts), match)
+    threshold, _ = best_threshold(scores, match)
+    return {"f1": 100 * f1, "precision": 100 * precision, "recall": 100 * recall, "threshold": threshold}
+
+
+def _thresholds(scores: Doubles, match: npt.NDArray[np.bool_], parts: Ints) -> Doubles:
+    """Return the threshold of each pair, float64[n]: that which is best for the pairs of all other parts."""
     least = np.full(len(match), np.inf)
     for part in np.unique(parts).tolist():
         others = parts != part
         if match[others].any():
             least[parts == part] = best_threshold(scores[others], match[others])[0]
-    f1, precision, recall = f1_at(0.0, scores - least, match)
-    threshold, _ = best_threshold(scores, match)
-    return {"f1": 100 * f1, "precision": 100 * precision, "recall": 100 * recall, "threshold": threshold}
+    return least
+
+
+def pair_verdict(
+    before: npt.NDArray[np.floating[Any]],
+    after: npt.NDArray[np.floating[Any]],
+    labels: Doubles,
+    parts: Ints,
+    groups: Ints,
+    *,
+    binary: bool,
+) -> dict[str, Any]:
+    """Return the verdict on cosines [n] of pairs before and after, judged as in pair_scores.
+
+    groups: int64[n], from 0, of the pairs that are drawn together.
+    """
+    each = [np.asarray(one, np.float64) for one in (before, after)]
+    if not binary:
+        ones = np.ones(len(labels))
+        sums = [np.stack([ones, x, labels, x * x, labels * labels, x * labels], axis=1) for x in each]
+        return verdict("Pearson x 100 of cosines and labels", sums, groups, pearson_of)
+    match = labels == 1
+    said = [scores >= _thresholds(scores, match, parts) for scores in each]
+    sums = [np.stack([one & match, one, match], axis=1).astype(np.float64) for one in said]
+    return verdict("F1 of pairs", sums, groups, f1_of)
 
 
 def pair_report(report: dict[str, Any]) -> str:

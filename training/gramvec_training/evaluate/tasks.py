@@ -17,7 +17,7 @@ from gramvec_training.evaluate.classification import ClassificationSet, learn_cl
 from gramvec_training.evaluate.matching import MatchingSet, score_matching
 from gramvec_training.evaluate.ranking import DEPTH, RetrievalSet, SpellingSet, score_retrieval, score_spelling
 from gramvec_training.evaluate.similarity import SimilaritySet, misspelt, misspelt_sets, of_sentences, score_sets
-from gramvec_training.shared import Encode
+from gramvec_training.shared import Doubles, Encode
 
 TaskReport = dict[str, Any]
 T = TypeVar("T")
@@ -189,6 +189,28 @@ def retrieval(pairs: HeldOut, unit: Encode) -> dict[str, float]:
         "cosine": float(own.mean()),
         "margin": float((own - scores.max(axis=1)).mean()),
     }
+
+
+_MOST_OTHERS = 20_000  # right sides beside the held-out ones
+_CHUNK = 256  # left texts at a time
+
+
+def reciprocal_ranks(pairs: HeldOut, others: Sequence[str], unit: Encode) -> Doubles:
+    """Return 1 / rank of each left text's right side among all right sides and `others`, float64[n].
+
+    As in use, where a text looks for its other side among all that there are. At most 20,000 of `others` count.
+    """
+    left, right = unit(pairs.left), unit(pairs.right)
+    beside = unit(list(others[:_MOST_OTHERS])) if others else np.zeros((0, right.shape[1]), np.float32)
+    found = np.empty(len(pairs))
+    for at in range(0, len(pairs), _CHUNK):
+        some = slice(at, at + _CHUNK)
+        scores = left[some] @ right.T
+        own = scores[np.arange(len(scores)), np.arange(at, at + len(scores))]
+        scores[pairs.meanings[some, None] == pairs.meanings] = -np.inf
+        ahead = (scores >= own[:, None]).sum(axis=1) + (left[some] @ beside.T >= own[:, None]).sum(axis=1)
+        found[some] = 1 / (1 + ahead)
+    return found
 
 
 def report(result: dict[str, Any]) -> str:

@@ -14,7 +14,8 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import COLUMNS, ORDERS, LexicalSketch
 from gramvec.lexical.weights import WEIGHT_BITS, NgramWeights
-from gramvec_training.evaluate.matching import pair_scores
+from gramvec_training.evaluate.matching import pair_scores, pair_verdict
+from gramvec_training.evaluate.verdict import groups_of
 from gramvec_training.export.adapt import with_lexical
 from gramvec_training.objectives.ngram_weights import NgramCounts, TextPairs, learned_weights
 from gramvec_training.readers.lines import near
@@ -32,13 +33,23 @@ _SEED = 1
 
 
 def learn_ngram_weights(
-    source: Path, start: str, bundle: Path, *, on_bad: OnBad = "skip", name: str | None = None
-) -> tuple[Manifest, dict[str, Any]]:
+    source: Path,
+    start: str,
+    bundle: Path,
+    *,
+    on_bad: OnBad = "skip",
+    name: str | None = None,
+    anyway: bool = False,
+) -> tuple[Manifest | None, dict[str, Any]]:
     """Write the bundle `start` with n-gram weights learned from labeled pairs to `bundle`; return manifest and report.
 
+    Nothing is written, and the manifest is None, where pairs are judged no better for sure than by the best that the
+    bundle has already, unless `anyway`.
+
     What a text means stays as it is, and so do the orders, columns and scale of the bundle's lexical columns. The
-    report has the scores of pairs by the model as it was and by weights that have not seen the pairs' left text: they
-    are learned five times, each time without a fifth of the left texts, and then from all.
+    report has the scores of pairs by the model as it was and by weights that have not seen the pair's texts: they are
+    learned five times, each time without a fifth of the pairs, and then from all. Pairs that share a text, directly or
+    through others, are in one fifth; where too many do, those that share the left text.
 
     Raises:
         InputError: A file that cannot be used.
@@ -62,11 +73,15 @@ def learn_ngram_weights(
     places = {text: place for place, text in enumerate(texts)}
     left, right = (np.array([places[text] for text in side], np.int64) for side in (pairs.left, pairs.right))
     given = TextPairs(left, right, pairs.labels, pairs.binary)
-    parts = _parts(left)
+    groups = _groups(left, right)
+    parts = _parts(groups)
 
     reports = {}
-    for label, cosines in _before(start, pairs, with_lexical=known.lexical is not None).items():
+    before = _before(start, pairs, with_lexical=known.lexical is not None)
+    for label, cosines in before.items():
         reports[label] = pair_scores(cosines, given.labels, parts, binary=given.binary)
+    measure = "f1" if given.binary else "pearson"
+    best = max(before, key=lambda label: reports[label][measure])
     reports["weighed by the texts"] = _scored(unlearned, texts, given, parts)
     held_out = np.zeros(len(left))
     for part in range(PARTS):
@@ -75,8 +90,12 @@ def learn_ngram_weights(
             learned = _lexical(unlearned, counts, learned_weights(counts, given.of(inside)))
             held_out[outside] = _cosines(learned, texts, given.of(outside))
     reports["learned"] = pair_scores(held_out, given.labels, parts, binary=given.binary)
+    report: dict[str, Any] = {"pairs": len(left), "binary": given.binary, "scores": reports, "best": best}
+    said_better = pair_verdict(before[best], held_out, given.labels, parts, groups, binary=given.binary)
+    report["verdict"] = said_better
+    if not (anyway or said_better["better"]):
+        return None, report
     learned = _lexical(unlearned, counts, learned_weights(counts, given))
-    report = {"pairs": len(left), "binary": given.binary, "scores": reports}
     said = {"labeled pairs": len(left), "held_out": report}
     return with_lexical(known, bundle, learned, said, name=name), report
 
@@ -94,10 +113,18 @@ def _check(pairs: LabeledPairs, source: Path) -> None:
         raise InputError(f"{near(source)}: {len(pairs.labels):,} labeled pairs; at most {MOST_PAIRS:,}: give fewer")
 
 
-def _parts(left: Ints) -> Ints:
-    """Return int64[n]: the fold of each pair, out of five; pairs with the same left text share a fold."""
-    drawn = np.random.default_rng(_SEED).permutation(int(left.max()) + 1) % PARTS
-    return np.asarray(drawn[left], np.int64)
+def _groups(left: Ints, right: Ints) -> Ints:
+    """Return int64[n], from 0: pairs that share a text, or only a left text where a group would be over a fifth."""
+    groups = groups_of([left, right])
+    if np.bincount(groups).max() * PARTS > len(groups):
+        groups = np.unique(left, return_inverse=True)[1].astype(np.int64)
+    return groups
+
+
+def _parts(groups: Ints) -> Ints:
+    """Return int64[n]: the fold of each pair, out of five; pairs of a group share a fold."""
+    drawn = np.random.default_rng(_SEED).permutation(int(groups.max()) + 1) % PARTS
+    return np.asarray(drawn[groups], np.int64)
 
 
 def _before(start: str, pairs: LabeledPairs, *, with_lexical: bool) -> dict[str, Floats]:

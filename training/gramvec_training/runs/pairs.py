@@ -30,8 +30,9 @@ from gramvec_training.data.sampling import (
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import encoder_function, unit_vectors
-from gramvec_training.evaluate.classification import label_accuracies, label_cosines, label_score
-from gramvec_training.evaluate.tasks import retrieval
+from gramvec_training.evaluate.classification import label_accuracies, label_cosines, label_rights, label_score
+from gramvec_training.evaluate.tasks import reciprocal_ranks, retrieval
+from gramvec_training.evaluate.verdict import counted, mean_of, verdict
 from gramvec_training.fit.loop import History, Selection
 from gramvec_training.objectives.pairs import PairObjective
 from gramvec_training.readers.labels import read_label_texts
@@ -78,7 +79,7 @@ def prepare_pairs(begun: Begun, folder: Path, how: How) -> Plan:
             ],
             "pairs": history.examples,
             "pairs_per_second": round(history.examples / history.seconds) if history.seconds else None,
-            **_held_out_record(config, training, data, started, encoder, featurizer),
+            **_held_out_record(config, training, data, started, encoder, featurizer, drawn),
             **origin_record(started),
         }
 
@@ -125,20 +126,34 @@ def _data_record(one: DataSet, groups: list[Group], bad: BadRows, source: Source
 
 
 def _held_out_record(
-    config: Config, training: Training, data: Path, started: Started | None, encoder: Encoder, featurizer: Featurizer
+    config: Config,
+    training: Training,
+    data: Path,
+    started: Started | None,
+    encoder: Encoder,
+    featurizer: Featurizer,
+    drawn: Sequence[tuple[list[Group], BadRows]],
 ) -> dict[str, Any]:
     """Return the record of the held-out pairs; empty without any.
 
-    `before` is the retrieval of the bundle with its own features, None without one; `after` that of the encoder.
+    `before` is the retrieval of the bundle with its own features, None without one; `after` that of the encoder;
+    `verdict` whether that is better, where there is a bundle: among the right sides of all pairs.
     """
     pairs = read_held_out(config.data, data, training.seed)
     if not len(pairs):
         return {}
-    before = None
+    new = unit_vectors(encoder_function(encoder, featurizer), featurizer)
+    found: dict[str, Any] = {"pairs": len(pairs), "before": None, "after": retrieval(pairs, new)}
     if started is not None:
-        before = retrieval(pairs, unit_vectors(started.encode(), started.bundle.featurizer))
-    after = retrieval(pairs, unit_vectors(encoder_function(encoder, featurizer), featurizer))
-    return {"held_out": {"pairs": len(pairs), "before": before, "after": after}}
+        former = unit_vectors(started.encode(), started.bundle.featurizer)
+        others = list(dict.fromkeys(group[1] for groups, _ in drawn for group in groups))
+        ranks = [counted(reciprocal_ranks(pairs, others, unit)) for unit in (former, new)]
+        groups = np.unique(pairs.meanings, return_inverse=True)[1]
+        found["before"] = retrieval(pairs, former)
+        found["verdict"] = verdict(
+            "right side among those of all pairs, mean reciprocal rank x 100", ranks, groups, mean_of
+        )
+    return {"held_out": found}
 
 
 _SHOWN = 3  # labels that a line names
@@ -189,6 +204,10 @@ def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
                 "before": label_accuracies(*asked, before) if before else None,
                 "after": label_accuracies(*asked, unit(encoder)),
             }
+            if before is not None:
+                rights = [counted(label_rights(*asked, one)) for one in (before, unit(encoder))]
+                said = "label of the nearest text and nearest mean of a label, mean %"
+                found["labels"]["verdict"] = verdict(said, rights, np.arange(len(split.reported)), mean_of)
         return {
             "data": [_data_record_labels(one, split, bad, source)],
             "pairs": history.examples,
