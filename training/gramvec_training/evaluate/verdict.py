@@ -18,10 +18,10 @@ INTERVAL = 95  # per cent
 _TOGETHER = 50  # draws at a time
 
 # From sums float64[k, draws] over the examples of a draw to scores float64[draws], in percent.
-Score = Callable[[Doubles], Doubles]
+ScoreOfSums = Callable[[Doubles], Doubles]
 
 
-def verdict(measure: str, values: Sequence[Doubles], groups: Ints, score: Score) -> dict[str, Any]:
+def verdict(measure: str, values: Sequence[Doubles], groups: Ints, score: ScoreOfSums) -> dict[str, Any]:
     """Return `measure`, the scores `before` and `after`, and the interval `low` to `high` of their difference.
 
     `better` is whether the interval lies above 0.
