@@ -1,4 +1,4 @@
-"""Whether a model has become better on texts held out: the difference of two scores with an interval.
+"""Verdicts on texts held out: the difference of two models' scores with an interval.
 
 The interval is the paired bootstrap's (Efron 1979): groups of held-out examples are drawn again with replacement, and
 both models are scored on the same draw.
