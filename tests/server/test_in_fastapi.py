@@ -11,7 +11,17 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import pytest
-from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Request
+from fastapi import (
+    APIRouter,
+    BackgroundTasks,
+    Depends,
+    FastAPI,
+    Header,
+    HTTPException,
+    Request,
+    WebSocket,
+    WebSocketDisconnect,
+)
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.testclient import TestClient
@@ -225,6 +235,35 @@ def test_a_dependency_with_a_body_of_its_own_is_beside_ours(small: Embedder) -> 
         assert client.post("/embed", json={"body": TEXT, "extra": {"a": 1}}).status_code == 200
         for one in ({"body": TEXT}, TEXT):
             assert client.post("/embed", json=one).status_code == 422
+
+
+def test_what_a_dependency_leaves_for_later_is_done(small: Embedder) -> None:
+    done: list[str] = []
+
+    def later(tasks: BackgroundTasks) -> None:
+        tasks.add_task(done.append, "done")
+
+    app = FastAPI()
+    app.include_router(router(Settings(), small), dependencies=[Depends(later)])
+    with TestClient(app) as client:
+        assert client.post("/embed", json=TEXT).status_code == 200
+        assert client.get("/health").status_code == 200
+    assert done == ["done", "done"]
+
+
+def test_websockets_of_theirs_and_none_of_ours(small: Embedder) -> None:
+    app = create_app(Settings(), small)
+
+    @app.websocket("/mine")
+    async def mine(socket: WebSocket) -> None:
+        await socket.accept()
+        await socket.send_text("hello")
+
+    with TestClient(app) as client:
+        with client.websocket_connect("/mine") as socket:
+            assert socket.receive_text() == "hello"
+        with pytest.raises(WebSocketDisconnect), client.websocket_connect("/nowhere"):
+            pass
 
 
 def model_name() -> str:

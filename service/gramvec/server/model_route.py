@@ -23,6 +23,7 @@ from starlette.requests import Request as BaseRequest
 from starlette.responses import Response as BaseResponse
 from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from gramvec.errors import GramvecError
 from gramvec.server.batching.queue import ClientGone
@@ -225,6 +226,7 @@ async def refuse(request: Request, error: HttpError, *, needs_key: bool) -> None
 async def no_route(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request for a path that has no route (ASGI)."""
     if scope["type"] != "http":
+        await WebSocketClose()(scope, receive, send)
         return
     request = Request(service_of(scope), scope, receive, send)
     await finish(request, refuse(request, unknown_route(scope["path"]), needs_key=True))

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 from numpy.typing import NDArray
+from starlette.background import BackgroundTask
 from starlette.responses import Response as BaseResponse
 from starlette.types import Receive, Scope, Send
 
@@ -54,7 +55,7 @@ class Response(BaseResponse):
     ) -> None:
         self.parts = parts
         self.status_code = status
-        self.background = None
+        self.background: BackgroundTask | None = None
         self.raw_headers = [*headers]
         # No length for a 304: RFC 9110, section 8.6.
         if status != 304:
@@ -72,6 +73,8 @@ class Response(BaseResponse):
         for part in parts:
             await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": last})
+        if self.background is not None:  # of a user's dependency
+            await self.background()
 
 
 def error_response(error: HttpError | GramvecError, path: str) -> Response:
