@@ -34,11 +34,11 @@ from benchmarks.results import Group, Part, Row
 from gramvec.cli.jobs.dedupe import THRESHOLD
 from gramvec.dedupe.pairs import LEAST_THRESHOLD, similar_pairs
 from gramvec.matching.features import TablePair
-from gramvec.matching.fields import Field, choose, match_fields, nearest_rows, vectors_of
+from gramvec.matching.fields import Field, choose
 from gramvec.matching.fit_matcher import best_threshold, fit_matcher
+from gramvec.matching.match_tables import choose_pairs, match_fields, score_fields, threshold_of
 from gramvec.matching.matcher import PairLabels, score_candidates
 from gramvec.matching.nearest import Matches, joined
-from gramvec.matching.scoring import threshold_of, two_nearest, with_lead
 from gramvec_training.evaluate.matching import MatchingSet, PairPlaces, f1_at, find_matching_sets
 
 Ids = NDArray[np.int64]
@@ -253,15 +253,18 @@ def _nearest(found: Matches, rows: int) -> Ids:
 
 
 def _match(tables: Tables) -> Found:
-    found = match_fields(tables.named, threshold=0).matches
+    scored = score_fields(tables.every)
+    found = choose_pairs(scored, 1, 0.0, one_to_one=False).matches
 
     def scores(left: Ids, right: Ids) -> NDArray[np.float64]:
-        vectors = vectors_of(tables.named)
-        best = two_nearest(nearest_rows(vectors, None, 2, 0.0), len(vectors[0]))
-        pairs = Matches(left, right, vectors[0].dots(left, vectors[1], right))
-        return with_lead(pairs, best).scores.astype(np.float64)
+        pairs, width = scored.pairs, len(scored.right.counts)
+        known = dict(zip((pairs.left * width + pairs.right).tolist(), pairs.scores.tolist(), strict=True))
+        asked = scored.left.of_row[left] * width + scored.right.of_row[right]
+        return np.array([known.get(pair, 0.0) for pair in asked.tolist()])
 
-    return Found(_nearest(found, len(tables.one.left)), scores)
+    return Found(
+        _nearest(found, len(tables.one.left)), scores, choose_pairs(scored, None, None, one_to_one=False).threshold
+    )
 
 
 def _labeled(tables: Tables) -> Found:
@@ -298,8 +301,8 @@ def _tfidf(tables: Tables) -> Found:
 
 def _nearest_by_default(left: Sequence[str], right: Sequence[str]) -> tuple[Matches, float]:
     field = [Field(left, right, 1.0)]
-    found = match_fields(field, threshold=0.0).matches
-    return found, threshold_of(found)
+    found = match_fields(field, threshold=0.0, top=1).matches
+    return found, threshold_of(found.scores)
 
 
 def _tfidf_vectors(left: Sequence[str], right: Sequence[str]) -> tuple[Any, Any]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from gramvec.errors import InputError
 from gramvec.matching.features import TablePair
-from gramvec.matching.fields import Blocks, Field, choose, match_fields
+from gramvec.matching.fields import Blocks, Field, choose
 from gramvec.matching.fit_matcher import fit_matcher
 from gramvec.matching.inputs import labels_of
+from gramvec.matching.match_tables import match_fields
 from gramvec.matching.matcher import LabelReport, LearnedMatcher, score_candidates
 from gramvec.matching.matcher_file import load_matcher, save_matcher
 from gramvec.matching.nearest import Matches
-from gramvec.text.inputs import listed
+from gramvec.text.inputs import listed, no_text
 
 On = str | Sequence[str] | Mapping[str, float]
 Top = int | Literal["all"] | None
@@ -39,15 +41,14 @@ def match(
 
     Args:
         left: texts, any iterable of str, without `on`; else a table whose columns are left[name]: a dict of lists, or a
-            frame of pandas, polars or pyarrow. None and NaN are "".
-        right: likewise.
+            frame of pandas, polars or pyarrow. None, NaN and pandas.NA are "".
+        right: likewise. Of `left` itself, no row is compared with itself.
         on: the compared columns, or a mapping of columns to weights.
-        top: right rows for a left row at most; "all" for all above the threshold, of 100 candidates. None is 1, or with
-            labels what they say: "all" where many left rows have several labeled matches.
-        threshold: the lowest score, a probability from 0 to 1; None for that of the highest expected F1, or with labels
-            for the matcher's own.
-        one_to_one: whether no row is in two matches. Pairs are taken from the highest score down, among each left row's
-            10 (or `top`) nearest.
+        top: right rows for a left row at most; "all" for all above the threshold, as None is without labels. With
+            labels None is what they say: 1, or "all" where many left rows have several labeled matches.
+        threshold: the lowest score, a probability from 0 to 1; None for that of the highest expected F1, and at least
+            0.35, or with labels for the matcher's own.
+        one_to_one: whether no row is in two matches. Pairs are taken from the highest score down.
         block: compare only rows with the same value in this column, except for case and surrounding spaces. Rows
             without a value are not compared.
         labels: (left row, right row, whether they match) for some pairs, rows from 0. Scores are then the probabilities
@@ -63,9 +64,9 @@ def match(
     fields, columns = _fields(left, right, on)
     keys = _keys(left, right, block, on)
     if labels is None:
-        highest = 1 if top is None else _top(top)
+        highest = None if top is None else _top(top)
         options: dict[str, Any] = {"threshold": threshold, "one_to_one": one_to_one, "threads": threads}
-        return match_fields(fields, keys, top=highest, **options).matches
+        return match_fields(fields, keys, top=highest, same=left is right, **options).matches
     given = labels_of(labels)
     pair = TablePair(fields, keys, threads=threads)
     return _matches_by(fit_matcher(pair, columns, given), pair, top, threshold, one_to_one=one_to_one)
@@ -178,7 +179,17 @@ def _keys(left: Any, right: Any, block: str | None, on: On | None) -> Blocks | N
 
 
 def _texts(values: Any) -> list[str]:
-    return ["" if value is None or value != value else value for value in listed(values)]
+    found = ["" if _is_missing(value) else value for value in listed(values)]
+    for number, value in enumerate(found):
+        if not isinstance(value, str):
+            raise no_text(number, value)
+    return found
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or isinstance(value, str):
+        return value is None
+    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
 
 
 def _column(table: Any, name: str) -> list[str]:
@@ -188,4 +199,15 @@ def _column(table: Any, name: str) -> list[str]:
         raise InputError(f"a table has no column {name!r}; columns are read as table[name]", field="on") from error
     except Exception as error:  # polars has an exception of its own
         raise InputError(f"a table has no column {name!r} ({error})", field="on") from error
-    return [value if isinstance(value, str) else str(value) for value in _texts(column)]
+    return [_text_of(value, name) for value in listed(column)]
+
+
+def _text_of(value: Any, name: str) -> str:
+    if isinstance(value, str):
+        return value
+    if _is_missing(value):
+        return ""
+    if isinstance(value, bytes | bytearray):
+        raise InputError(f"column {name!r} holds bytes; decode them to texts", field="on")
+    # pandas makes a column of whole numbers one of floats where a value is missing.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

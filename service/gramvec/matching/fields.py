@@ -12,23 +12,18 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec.lexical.sparse import MAX_CHARACTERS, ORDERS, SIF_A, Weighting, fit
 from gramvec.lexical.sparse_vectors import SparseVectors
-from gramvec.matching.nearest import Matches, best, joined, nearest, places, scipy_sparse, taken
+from gramvec.matching.nearest import Matches, best, joined, nearest, places, taken
 from gramvec.matching.scoring import (
     NGRAM_SHARE,
     WORD_SHARE,
     beside,
     ngrams_and_words,
-    threshold_of,
-    two_nearest,
-    with_lead,
 )
 from gramvec.text.folding import fold_texts
 from gramvec.text.scripts import close_gaps
 
 # The nearest rows of each left one that are scored, and among which one_to_one chooses.
 DEPTH = 10
-# As many where all above the threshold are matches.
-ALL_DEPTH = 100
 MOST_COLUMNS = 16
 # Blocks of fewer pairs are scored pair by pair.
 FEW_PAIRS = 50_000
@@ -64,42 +59,16 @@ class Matched(NamedTuple):
     Attributes:
         matches: what is reported.
         threshold: the lowest score, given or from the data.
-        left_out: pairs of at least that score among each left row's candidates that `top` or `one_to_one` left out.
+        left_out: pairs of at least that score that `top` or `one_to_one` left out.
+        below: left rows without a match that have a candidate of a lower score.
+        precision: the share of matches that is expected to be right, 0 to 1.
     """
 
     matches: Matches
     threshold: float
     left_out: int
-
-
-def match_fields(
-    fields: Sequence[Field],
-    blocks: Blocks | None = None,
-    *,
-    top: int | None = 1,
-    threshold: float | None = None,
-    one_to_one: bool = False,
-    threads: int = 1,
-    watch: MatchWatch = unwatched,
-) -> Matched:
-    """Match two tables by columns, without labels.
-
-    Args:
-        fields: the compared columns.
-        blocks: a key for each row of both tables; rows are compared only with rows of the same key.
-        top: right rows for a left row at most; None for all of its 100 nearest.
-        threshold: the lowest score, 0 to 1; None for that of the highest expected F1.
-        one_to_one: whether a row is in one match at most.
-        threads: threads of the sparse product.
-        watch: called with the task, the units done since the last call, and their total.
-    """
-    check_choice(top, threshold)
-    scipy_sparse()  # a missing library is reported before minutes of work
-    vectors = vectors_of(fields, watch)
-    found = nearest_rows(vectors, blocks, max(top or ALL_DEPTH, DEPTH), 0.0, threads=threads, watch=watch)
-    scored = with_lead(found, two_nearest(found, len(vectors[0])))
-    lowest = threshold_of(scored) if threshold is None else threshold
-    return choose(scored, top, lowest, one_to_one=one_to_one)
+    below: int = 0
+    precision: float = 0.0
 
 
 def check_choice(top: int | None, threshold: float | None) -> None:
@@ -162,12 +131,12 @@ def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTa
     parts: list[SparseVectors] = []
     weights: list[float] = []
     for field in every:
-        with _named_rows(field):
+        with named_rows(len(field.left)):
             parts += ngrams_and_words(
                 [*field.left, *field.right], lambda done: watch("reading n-grams and words", done, total)
             )
         weights += [field.weight * NGRAM_SHARE, field.weight * WORD_SHARE]
-    return _split(beside(parts, weights), len(every[0].left))
+    return split(beside(parts, weights), len(every[0].left))
 
 
 def folded_field(field: Field) -> Field:
@@ -216,27 +185,26 @@ def ngram_vectors(fields: Sequence[Field], settings: NgramSettings, watch: Match
 
     found = []
     for field in fields:
-        with _named_rows(field):
+        with named_rows(len(field.left)):
             texts = [*field.left, *field.right]
             vectors = fit(texts, **settings._asdict(), watch=watched).embed(texts, watch=watched)
-        found.append(_split(vectors, len(field.left)))
+        found.append(split(vectors, len(field.left)))
     return found
 
 
 @contextmanager
-def _named_rows(field: Field) -> Iterator[None]:
-    """Name the table and the row, from 1, in an InputError that counts the texts of both tables."""
+def named_rows(left: int) -> Iterator[None]:
+    """Name the table and the row, from 1, in an InputError that counts texts: `left` of one table, then the other's."""
     try:
         yield
     except InputError as error:
         if error.index is None:
             raise
-        left = len(field.left)
         table, row = ("left", error.index) if error.index < left else ("right", error.index - left)
         raise InputError(f"row {row + 1} of the {table} table: {error}", index=row) from error
 
 
-def _split(vectors: SparseVectors, rows: int) -> BothTables:
+def split(vectors: SparseVectors, rows: int) -> BothTables:
     """Return the first `rows` rows and the others."""
     indptr, entries = vectors.indptr, int(vectors.indptr[rows])
     return (

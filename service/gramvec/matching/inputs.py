@@ -18,6 +18,8 @@ from gramvec.tables.inputs import UTF_8, FileFormat, Form, form_of
 
 MOST_LABELS = 1_000_000
 MOST_NAMED = 20
+# What --id says where no column has the ids.
+NO_ID = "none"
 WANTED = "labels have columns left and right (ids of both tables; or left_id and right_id) and match (1 or 0)"
 # In a file that `gramvec match` wrote, left and right are texts.
 ID_COLUMNS = (("left_id", "right_id"), ("left", "right"))
@@ -61,7 +63,8 @@ def read_table(
         path: a file that `gramvec embed` reads.
         form: its form, or its whole format.
         columns: the columns to be compared.
-        id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers from 1.
+        id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers from 1; "none" for
+            the numbers whatever there is.
         on_error: "stop" at a bad row, or "skip" it.
         watch: called with the reader and the number of rows after each block.
 
@@ -70,16 +73,20 @@ def read_table(
             twice, a file without rows, and too many of them.
     """
     names = list(dict.fromkeys(columns))
+    numbered = id_column == NO_ID
+    if numbered:
+        id_column = None
     wanted = [*names, id_column] if id_column else names
     options = dict.fromkeys(names, "--on") | ({id_column: "--id"} if id_column else {})
-    optional = [] if id_column else ["id"]
+    optional = [] if id_column or numbered else ["id"]
     found = read_columns(path, wanted, format=form, options=options, optional=optional, on_error=on_error, watch=watch)
     if not found.numbers:
         raise InputError(f"{path}: has no rows; nothing can be matched")
-    ids = found.values[id_column or "id"]
-    if id_column is None and "id" not in found.found:
+    if numbered or (id_column is None and "id" not in found.found):
         ids = [str(row) for row in range(1, len(found.numbers) + 1)]
-    _check_ids(found, ids)
+    else:
+        ids = found.values[id_column or "id"]
+        _check_ids(found, ids)
     return MatchTable(str(path), ids, {name: found.values[name] for name in names})
 
 
@@ -87,11 +94,14 @@ def _check_ids(table: Columns, ids: Sequence[str]) -> None:
     first: dict[str, int] = {}
     for number, one in zip(table.numbers, ids, strict=True):
         if not one:
-            raise InputError(f"{table.name}: {table.unit} {number}: has no id; name another column with --id")
+            raise InputError(
+                f"{table.name}: {table.unit} {number}: has no id; name another column with --id, or number the rows: "
+                "--id none"
+            )
         if one in first:
             raise InputError(
                 f"{table.name}: {table.unit}s {first[one]} and {number} have the same id {one[:100]!r}; "
-                "make them different, or name another column with --id"
+                "make them different, name another column with --id, or number the rows: --id none"
             )
         first[one] = number
 

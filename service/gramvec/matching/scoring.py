@@ -19,10 +19,6 @@ from gramvec.text.scripts import spread
 ORDERS = (2, 3, 4)
 NGRAM_POWER, WORD_POWER = 2.0, 1.0
 NGRAM_SHARE, WORD_SHARE = 1.0, 0.5
-# Logistic regression of whether a right row's nearest is its match: intercept, cosine, lead. Fitted on the same joins.
-INTERCEPT, OF_COSINE, OF_LEAD = -2.86, 3.86, 6.67
-# The threshold of tables without any candidate.
-NO_CANDIDATE = 0.5
 
 _WORD = re.compile(r"\w+")
 
@@ -110,26 +106,3 @@ def leads(best: TwoNearest, rows: RowIds, partners: RowIds, cosines: NDArray[np.
     others = np.where(best.others[rows, 0] == partners, best.cosines[rows, 1], best.cosines[rows, 0])
     lead: NDArray[np.float64] = cosines - others
     return lead
-
-
-def with_lead(pairs: Matches, best: TwoNearest) -> Matches:
-    """Return pairs with the probability of a match in place of the cosine, from the cosine and its lead.
-
-    Args:
-        pairs: left and right rows with their cosines.
-        best: the two nearest right rows of each left row.
-    """
-    cosines = pairs.scores.astype(np.float64)
-    lead = leads(best, pairs.left, pairs.right, cosines)
-    found = 1 / (1 + np.exp(-(INTERCEPT + OF_COSINE * cosines + OF_LEAD * lead)))
-    return pairs._replace(scores=found.astype(np.float32))
-
-
-def threshold_of(scored: Matches) -> float:
-    """Return the threshold of the highest F1 that is expected of each left row's best match, by its probability."""
-    best = scored.scores[np.flatnonzero(np.diff(scored.left, prepend=-1))].astype(np.float64)
-    if not len(best):
-        return NO_CANDIDATE
-    ranked = -np.sort(-best)
-    f1 = 2 * np.cumsum(ranked) / (np.arange(1, len(ranked) + 1) + ranked.sum())
-    return float(ranked[int(np.argmax(f1))])

