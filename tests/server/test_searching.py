@@ -86,7 +86,9 @@ def test_only_one_part(client: httpx.Client, index: gramvec.Index, server: Runni
         with Client(server.url) as made:
             found = made.search([QUERY, "closes"], 3, where={"team": "post"}, only=only, return_records=False)  # type: ignore[arg-type]
         assert [[hit.id for hit in one] for one in found] == [[hit["id"] for hit in one] for one in expected]
-    ranged = client.post("/search", json={"queries": "parcel", "where": {"n": {"gte": 2, "lt": 4}}}).json()["results"]
+    ranged = client.post("/search", json={"queries": "password parcel", "where": {"n": {"gte": 2, "lt": 4}}}).json()[
+        "results"
+    ]
     assert sorted(hit["id"] for hit in ranged[0]) == ["2", "3"]
 
 

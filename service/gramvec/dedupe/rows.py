@@ -21,6 +21,7 @@ from gramvec.dedupe.features import Features, NearPairs, score_pairs
 from gramvec.dedupe.pairs import groups
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.errors import InputError
+from gramvec.lexical.demands import Demands
 from gramvec.search.index import Index
 from gramvec.tables.batches import BadLines
 from gramvec.tables.columns import OnError
@@ -175,7 +176,7 @@ def known_rows(
         texts = found.different[start : start + BLOCK_TEXTS]
         left: list[int] = []
         hits = []
-        for at, one in enumerate(snapshot.find(texts, None, KNOWN_CANDIDATES)):
+        for at, one in enumerate(snapshot.find([*map(Demands, texts)], None, KNOWN_CANDIDATES)):
             there = snapshot.hits(one)
             left += [at] * len(there)
             hits += there

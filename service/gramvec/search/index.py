@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tempfile
@@ -19,6 +20,7 @@ from gramvec.bulk.embed_file import cores
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
+from gramvec.lexical.demands import Demands, demands_of
 from gramvec.runtime.base import Device
 from gramvec.search.build import build_index, check_model
 from gramvec.search.changes import add_to_index, remove_from_index
@@ -163,6 +165,8 @@ class Index:
         *,
         where: Where | None = None,
         only: Only | None = None,
+        min_score: float = 0.0,
+        literal: bool = False,
         truncate: bool = False,
     ) -> list[list[Hit]]:
         """Return the k best documents for each query, the best first.
@@ -171,15 +175,21 @@ class Index:
             queries: a text, or any iterable of texts.
             k: 1 to 10,000.
             where: conditions on columns that the index can be narrowed by, all of which hold: a value, a list of values
-                one of which a row has, or bounds as in {"gte": 10, "lt": 20}.
+                one of which a row has, None for a row without one, or bounds as in {"gte": 10, "lt": 20}, and "ne" for
+                not equal.
             only: "letters" or "meaning" for one of both; scores are then that part of the sum.
+            min_score: documents with a lower score are left out, as those with 0 or less always are.
+            literal: take `-word` and `"a phrase"` as they are, instead of leaving out texts that have the word, and
+                those that do not have the phrase.
             truncate: cut long queries instead of refusing them.
 
         Raises:
             InputError: an argument is not valid.
         """
         asked = [queries] if isinstance(queries, str) else queries
-        return list(self.stream(asked, k, where=where, only=only, truncate=truncate))
+        return list(
+            self.stream(asked, k, where=where, only=only, min_score=min_score, literal=literal, truncate=truncate)
+        )
 
     def stream(
         self,
@@ -188,19 +198,23 @@ class Index:
         *,
         where: Where | None = None,
         only: Only | None = None,
+        min_score: float = 0.0,
+        literal: bool = False,
         truncate: bool = False,
     ) -> Iterator[list[Hit]]:
         """Yield what `search` returns for each of any number of queries, in bounded memory."""
         snapshot = self.snapshot()
         check_k(k)
+        check_min_score(min_score)
         if only is not None and only not in get_args(Only):
             raise InputError(f"only: must be 'letters' or 'meaning', got {only!r}; leave it out for both", field="only")
         conditions = conditions_of(self.manifest.filters, where)
         waiting = iterated(queries)
         while texts := list(islice(waiting, TOGETHER)):
             prepared = self.embedder.prepare(texts, truncate=truncate)
-            units = None if only == "letters" else unit_vectors(self.embedder, prepared)
-            for found in snapshot.find(prepared, units, k, conditions, only):
+            asked = [Demands(text) if literal else demands_of(text) for text in prepared]
+            units = None if only == "letters" else unit_vectors(self.embedder, [one.text for one in asked])
+            for found in snapshot.find(asked, units, k, conditions, only, min_score):
                 yield snapshot.hits(found)
 
     def snapshot(self) -> Snapshot:
@@ -259,6 +273,12 @@ def ids_in(given: Any) -> list[str]:
                 f"ids: must be texts or whole numbers, got {one!r}; give the ids of documents", field="ids"
             )
     return [str(one) for one in ids]
+
+
+def check_min_score(score: float) -> None:
+    """Raise InputError if the least score is not a finite number from 0."""
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score < math.inf:
+        raise InputError(f"min_score: must be a number from 0, got {score!r}", field="min_score")
 
 
 @contextmanager

@@ -14,9 +14,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gramvec.errors import InputError, quoted
+from gramvec.lexical.demands import Demands
 from gramvec.lexical.letters import LETTERS_SHARE, MOST_LOOKED_UP, MOST_SEARCHED, counted, idf
 from gramvec.search.columns import ColumnFile
-from gramvec.search.documents import Record, StoredDocument, StoredDocuments, values_by
+from gramvec.search.documents import Record, StoredDocument, StoredDocuments, text_in, values_by
 from gramvec.search.filters import Conditions, query_of
 from gramvec.search.folder import (
     MANIFEST,
@@ -59,6 +60,10 @@ ROUNDING = 1e-4
 KEPT_CONDITIONS = 8
 # For so long an index is opened again that another process has just changed.
 RETRY_SECONDS, PAUSE_SECONDS = 10.0, 0.01
+# Of a query that leaves texts out meaning proposes so many times as many rows.
+NEAREST_TIMES = 10
+# Documents that letters propose are looked through for phrases, so many times as many each time, up to this number.
+LOOKED_TIMES, MOST_LOOKED_THROUGH = 4, 10_000
 # Documents that are compared with their vectors when an index is opened.
 CHECKED_ROWS = 16
 # Into tantivy, which keeps what it read last behind a lock.
@@ -189,30 +194,48 @@ class Snapshot:
                     raise damaged(self.path, f"the values of {quoted(by.column)} are not those of its documents")
 
     def find(
-        self, texts: Sequence[str], units: Floats | None, k: int, conditions: Conditions = (), only: Only | None = None
+        self,
+        queries: Sequence[Demands],
+        units: Floats | None,
+        k: int,
+        conditions: Conditions = (),
+        only: Only | None = None,
+        min_score: float = 0.0,
     ) -> list[Found]:
         """Return the k best documents for each query.
 
         Args:
-            texts: the prepared queries.
-            units: float32[q, d], their vectors of length 1 or 0; None to search by letters only.
+            queries: what is searched for, as prepared texts, and what is demanded of texts.
+            units: float32[q, d], the vectors of the queries' texts, of length 1 or 0; None to search by letters only.
             k: 1 to 10,000.
             conditions: of `conditions_of`.
             only: "meaning" leaves the letters out.
+            min_score: a document with a lower score, or with 0 or less, is not returned.
         """
         with ENGINE_CALLS, engine_errors(self.path):
             allowed = self._rows_within(conditions) if units is not None else None
             near = self._near(units, max(k, CANDIDATES), allowed) if units is not None else None
 
             def find_one(at: int) -> Found:
-                if units is None or near is None:
-                    return self._by_letters(texts[at], conditions, k)[0]
+                query, demanded = queries[at], self._demanded(queries[at])
+                unit = None if units is None else units[at]
+                if query.phrases:
+                    return self._by_phrases(query, unit, conditions, demanded, k, only)
+                if unit is None or near is None:
+                    return self._by_letters(query.text, conditions, demanded, k)[0]
                 if only == "meaning":
-                    return self._of_rows(*self.vectors.nearest(units[at], k, near[at]))
-                return self._by_both(texts[at], units[at], near[at], conditions, k)
+                    most = k if demanded is None else k * NEAREST_TIMES
+                    return self._of_rows(*self.vectors.nearest(unit, most, near[at]), demanded, k)
+                return self._by_both(query.text, unit, near[at], conditions, demanded, k)
 
-            places = range(len(texts))
-            return [*(self._pool.map(find_one, places) if len(places) > 1 else map(find_one, places))]
+            def find_above(at: int) -> Found:
+                found = find_one(at)
+                # The scores descend.
+                kept = sum(score > 0 and score >= min_score for score in found.scores)
+                return Found(found.addresses[:kept], found.scores[:kept])
+
+            places = range(len(queries))
+            return [*(self._pool.map(find_above, places) if len(places) > 1 else map(find_above, places))]
 
     @cached_property
     def _pool(self) -> ThreadPool:
@@ -265,29 +288,62 @@ class Snapshot:
                     self._allowed.popitem(last=False)
         return found
 
-    def _by_letters(self, text: str, conditions: Conditions, k: int) -> tuple[Found, Any, float]:
+    def _by_letters(self, text: str, conditions: Conditions, demanded: Any, k: int) -> tuple[Found, Any, float]:
         """Return the best documents by letters, the query that found them, and what tantivy's scores are divided by."""
         query, weight = self._letters(text)
         share = LETTERS_SHARE * weight or 1.0
-        hits = self._searcher.search(self._within(query, conditions), k, count=False).hits
+        hits = self._searcher.search(self._within(query, conditions, demanded), k, count=False).hits
         return Found([one for _, one in hits], [score / share for score, _ in hits]), query, share
 
-    def _of_rows(self, rows: Int64s, cosines: Floats) -> Found:
-        """Return the documents of rows, in that order."""
+    def _by_phrases(
+        self, query: Demands, unit: Floats | None, conditions: Conditions, demanded: Any, k: int, only: Only | None
+    ) -> Found:
+        """Return the best of the documents that have all phrases of a query, as letters propose them."""
+        most, looked = max(k, CANDIDATES), max(k, CANDIDATES)
+        letters, share = self._letters(query.text)
+        asked = self._within(letters, conditions, demanded)
+        seen: list[tuple[float, Any]] = []
+        kept: list[tuple[float, Any]] = []
+        while True:
+            hits = self._searcher.search(asked, looked, count=False).hits
+            for score, address in hits[len(seen) :]:
+                text = text_in(self.document(address).record, self.manifest)
+                kept += [(score, address)] if query.met_by(text) else []
+            seen = hits
+            if len(kept) >= most or len(hits) < looked or looked >= MOST_LOOKED_THROUGH:
+                break
+            looked = min(looked * LOOKED_TIMES, MOST_LOOKED_THROUGH)
+        kept = kept[:most]
+        if not kept:
+            return Found([], [])
+        places = np.array(self._rows([address for _, address in kept]), np.int64)
+        scores = np.zeros(len(kept))
+        if only != "meaning":
+            scores += np.array([score for score, _ in kept]) / (LETTERS_SHARE * share or 1.0)
+        if unit is not None:
+            scores += self.vectors.cosines(unit, places)
+        order = np.lexsort((places, -scores))[:k].tolist()
+        return Found([kept[at][1] for at in order], [float(scores[at]) for at in order])
+
+    def _of_rows(self, rows: Int64s, cosines: Floats, demanded: Any, k: int) -> Found:
+        """Return the documents of the first k rows that have one, in that order."""
         if not len(rows):
             return Found([], [])
-        hits = self._searcher.search(self._with_rows(rows.tolist()), len(rows), count=False).hits
+        query = self._within(self._with_rows(rows.tolist()), (), demanded)
+        hits = self._searcher.search(query, len(rows), count=False).hits
         addresses = [one for _, one in hits]
         by_row = dict(zip(self._rows(addresses), addresses, strict=True))
-        there = [row in by_row for row in rows.tolist()]  # a removed document's row may be among them
+        there = [at for at, row in enumerate(rows.tolist()) if row in by_row][:k]
         return Found([by_row[row] for row in rows[there].tolist()], cosines[there].tolist())
 
-    def _by_both(self, text: str, unit: Floats, among: Int64s | None, conditions: Conditions, k: int) -> Found:
+    def _by_both(
+        self, text: str, unit: Floats, among: Int64s | None, conditions: Conditions, demanded: Any, k: int
+    ) -> Found:
         """Return the best of the union of what letters and meaning propose, by the sum of both scores."""
         most = max(k, CANDIDATES)
-        (addresses, letters), query, share = self._by_letters(text, conditions, most)
+        (addresses, letters), query, share = self._by_letters(text, conditions, demanded, most)
         rows = self._rows(addresses)
-        near, of_near = self.vectors.nearest(unit, most, among)
+        near, of_near = self.vectors.nearest(unit, most if demanded is None else most * NEAREST_TIMES, among)
         cosines = self.vectors.cosines(unit, np.array(rows, np.int64))
         if len(rows) >= most:
             # What letters did not propose has at most the least of their scores: most of it cannot be among the k best.
@@ -299,7 +355,7 @@ class Snapshot:
             wanted = self._query.const_score_query(self._with_rows(missing), 0.0)
             occur = self._engine.Occur
             either = self._query.boolean_query([(occur.Must, wanted), (occur.Should, query)])
-            others = self._searcher.search(either, len(missing), count=False).hits
+            others = self._searcher.search(self._within(either, (), demanded), len(missing), count=False).hits
             more = [one for _, one in others]
             addresses, letters = addresses + more, letters + [score / share for score, _ in others]
             added = self._rows(more)
@@ -345,15 +401,31 @@ class Snapshot:
             return self._query.empty_query(), 0.0
         parts = []
         for at in searched.tolist():
-            one = self._query.term_query(self._schema, "letters", names[at], index_option="freq")
+            one = self._ngram(names[at])
             if counts[names[at]] > 1:
                 one = self._query.boost_query(one, float(counts[names[at]]))
             parts.append((self._engine.Occur.Should, one))
         return self._query.boolean_query(parts), float(weights[searched].sum())
 
-    def _within(self, query: Any, conditions: Conditions) -> Any:
-        if not conditions:
-            return query
+    def _demanded(self, query: Demands) -> Any:
+        """Return the query of tantivy, with the score 0, for what a query demands; None for nothing."""
+        build, occur = self._query, self._engine.Occur
+
+        def all_of(phrase: str) -> Any:
+            return build.boolean_query([(occur.Must, self._ngram(name)) for name in counted(phrase)])
+
+        parts = [(occur.Must, self._ngram(name)) for phrase in query.phrases for name in counted(phrase)]
+        parts += [(occur.MustNot, all_of(phrase)) for phrase in query.without]
+        if not parts:
+            return None
+        return build.const_score_query(build.boolean_query([(occur.Must, build.all_query()), *parts]), 0.0)
+
+    def _ngram(self, name: str) -> Any:
+        return self._query.term_query(self._schema, "letters", name, index_option="freq")
+
+    def _within(self, query: Any, conditions: Conditions, demanded: Any) -> Any:
         must = self._engine.Occur.Must
-        narrowed = query_of(self._engine, self._schema, self._fields, conditions)
-        return self._query.boolean_query([(must, narrowed), (must, query)])
+        narrowed = [(must, demanded)] if demanded is not None else []
+        if conditions:
+            narrowed.append((must, query_of(self._engine, self._schema, self._fields, conditions)))
+        return self._query.boolean_query([*narrowed, (must, query)]) if narrowed else query

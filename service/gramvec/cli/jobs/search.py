@@ -243,9 +243,11 @@ HitLines = Callable[[str, list[Hit]], Iterator[str]]
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @click.option("--file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Queries, one a line.")
 @click.option("--where", multiple=True, metavar="CONDITION",
-              help="COLUMN=VALUE, COLUMN>=VALUE or COLUMN:[A TO B]; repeatable. [all rows]")  # fmt: skip
+              help="COLUMN=VALUE, COLUMN!=VALUE, COLUMN>=VALUE or COLUMN:[A TO B]; repeatable. [all rows]")  # fmt: skip
 @click.option("-k", "k", type=click.IntRange(1, MOST_HITS), default=10, show_default=True, help="Hits for each query.")
 @click.option("--only", type=click.Choice(get_args(Only)), help="Compare only letters, or only meaning. [both]")
+@click.option("--min-score", type=click.FloatRange(0), default=0.0, help="Leave out hits with a lower score. [above 0]")
+@click.option("--literal", is_flag=True, help='Take -word and "a phrase" in a query as they are.')
 @click.option("--format", "form", type=click.Choice(["tsv", "json", "csv"]), default="tsv", show_default=True)
 @click.option("-m", "--model", help="Name in models/, or folder of a bundle. [the index's]")
 @device_option
@@ -259,6 +261,8 @@ def search(
     where: tuple[str, ...],
     k: int,
     only: Only | None,
+    min_score: float,
+    literal: bool,
     form: Format,
     model: str | None,
     device: Device,
@@ -271,11 +275,14 @@ def search(
     or --file, the query comes first. CSV has a header; JSON is an object a line. The columns of TSV and CSV are those
     of one row of the index. In TSV, tabs and line feeds are spaces.
 
+    In a query -word leaves out the texts that have the word, and "a phrase" those that do not have it as it is.
+
     \b
     Examples:
       gramvec search tickets.index 'forgot my pasword'
       gramvec search tickets.index 'parcel lost' --where team=post --where 'day>=2024-01-01'
       gramvec search parts.index '6205-2Z' --only letters
+      gramvec search tickets.index '"track a parcel" -late' --min-score 0.5
       gramvec search tickets.index --file queries.txt -k 3 --format csv > hits.csv
     """  # noqa: D301 - click takes the character, not its escape
     if bool(queries) == (file is not None):
@@ -284,7 +291,10 @@ def search(
     several = len(queries) > 1 or file is not None
     lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form](found.columns, several)
     asked, texts = tee(queries if file is None else _lines_of(file))
-    for hits in found.stream(texts, k, where=parsed(where), only=only, truncate=truncate):
+    conditions = parsed(where)
+    for hits in found.stream(
+        texts, k, where=conditions, only=only, min_score=min_score, literal=literal, truncate=truncate
+    ):
         query = next(asked)
         for line in lines(query, hits):
             click.echo(line, nl=False)

@@ -31,8 +31,11 @@ PIECE_BYTES = 1 << 20
 RECORD_TIMES = 2
 # In characters of work: a query, a character of it that is cut, and a document that is returned.
 QUERY_COST, CUT_COST, HIT_COST = 1_600, 2, 66
-# For one of them: comparisons of a row with a character of a query, and of meanings, and rows that are read.
-LETTERS_COMPARED, MEANINGS_COMPARED, ROWS_READ = 750, 24, 8
+# For one of them: comparisons of a row with a character of a query, and of meanings, rows that are read, and rows that
+# a condition is compared with.
+LETTERS_COMPARED, MEANINGS_COMPARED, ROWS_READ, ROWS_WITHIN = 750, 24, 8, 40
+# Bytes of a row while conditions are compared with it, and the row is then in a set of bits.
+WITHIN_BYTES = 3
 
 
 class SearchRequest(OneOrManyBody):
@@ -47,10 +50,17 @@ class SearchRequest(OneOrManyBody):
     where: dict[str, Any] | None = Field(
         None,
         description="Conditions on columns that the index was built to filter by, all of which hold: a value, a list of"
-        ' values one of which a document has, or bounds as in {"gte": 10, "lt": 20}.',
+        ' values one of which a document has, null for none, or bounds as in {"gte": 10, "lt": 20}, and "ne" for not'
+        " equal.",
     )
     only: Literal["letters", "meaning"] | None = Field(
         None, description="Compare only letters, or only meaning; null for the sum of both."
+    )
+    min_score: float | None = Field(0, ge=0, description="Documents with a lower score are left out.")
+    literal: bool | None = Field(
+        False,
+        description='Take -word and "a phrase" in a query as they are, instead of leaving out documents that have the'
+        " word, and those that do not have the phrase.",
     )
     index: str | None = Field(None, description="Name of a served index; null for the first.")
     return_records: bool | None = Field(True, description="Return what was stored with each document.")
@@ -92,6 +102,7 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
 
     Indexes are made by `gramvec index build` and served with `--index NAME=FOLDER`.
     """
+    from gramvec.lexical.demands import Demands, demands_of
     from gramvec.search.filters import conditions_of
     from gramvec.search.index import check_k
 
@@ -108,10 +119,15 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
         )
     conditions = conditions_of(held.manifest.filters, body.where)
     served = service.admit(index.model)
-    texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    prepared = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    asked = [Demands(text) if body.literal else demands_of(text) for text in prepared]
+    texts = [one.text for one in asked]
     request.reserve(len(given) * k * ENTRY_BYTES)
     pieces = [slice(start, start + PIECE_QUERIES) for start in range(0, len(texts), PIECE_QUERIES)]
     costs = [_cost(texts[piece], len(held), k, only) for piece in pieces]
+    if conditions:
+        costs[0] += len(held) * len(conditions) // ROWS_WITHIN
+        request.reserve(WITHIN_BYTES * len(held))
     with request.admit("searches", sum(costs)) as job:
         units = None
         if only != "letters":
@@ -122,7 +138,7 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
         # Other requests have their turn between two pieces.
         for piece, cost in zip(pieces, costs, strict=True):
             some = None if units is None else units[piece]
-            look = partial(snapshot.find, texts[piece], some, k, conditions, only)
+            look = partial(snapshot.find, asked[piece], some, k, conditions, only, body.min_score or 0.0)
             found = await job.run(look, cost)
             reading = _Reading(snapshot, found, records=body.return_records is not False)
             while not reading.done:
