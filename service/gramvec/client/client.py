@@ -220,6 +220,8 @@ class Client(Encodes):
         where: Mapping[str, Any] | None = None,
         index: str | None = None,
         only: Literal["letters", "meaning"] | None = None,
+        min_score: float = 0.0,
+        literal: bool = False,
         truncate: bool = False,
         return_records: bool = True,
     ) -> list[list[SearchHit]]:
@@ -231,6 +233,8 @@ class Client(Encodes):
             where: Column to its value in the found rows, a list of allowed values, or bounds as in {"gte": 10}.
             index: Name of a served index; None for the first.
             only: Compare only letters, or only meaning; None for the sum of both.
+            min_score: Rows with a lower score are left out.
+            literal: Whether `-word` and `"a phrase"` are taken as they are.
             truncate: Whether to cut queries that are too long.
             return_records: Whether to return the stored records.
         """
@@ -238,7 +242,7 @@ class Client(Encodes):
             raise InputError(f"k: must be a whole number from 1, got {k!r}", field="k")
         others = {
             "k": k, "where": None if where is None else dict(where), "index": index, "truncate": truncate,
-            "return_records": return_records, "only": only,
+            "return_records": return_records, "only": only, "min_score": min_score, "literal": literal,
         }  # fmt: skip
 
         def send(start: int, batch: list[bytes]) -> list[list[SearchHit]]:

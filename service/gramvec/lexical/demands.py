@@ -1,7 +1,8 @@
 """Demands of a query: `-word` and `-"some words"` leave texts out, `"a phrase"` has to be in a text as it is.
 
 A query says so unambiguously where a quotation mark or a dash stands at the beginning of a word, the quotation ends
-with a word, and the dash has a letter behind it. Something has to be left that is searched for.
+with a word, and the dash has a letter behind it. Something has to be left that is searched for, and the query has at
+most 12 words: in longer ones, of several sentences, quotation marks are prose.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from gramvec.text.scripts import close_gaps, is_unspaced
 _PHRASE = re.compile(r'(?<!\S)(-?)["\u201c]([^"\u201c\u201d]*\w[^"\u201c\u201d]*)["\u201d](?!\S)')
 _WITHOUT = re.compile(r"(?<!\S)-(?=[^\W\d_])(\S+)")
 
+MAX_WORDS = 12
+
 
 class Demands(NamedTuple):
-    """What a query searches for, and what it demands of texts.
+    """Demands of a query, beside what it searches for.
 
     Attributes:
         text: what is searched for.
@@ -37,6 +40,8 @@ class Demands(NamedTuple):
 
 def demands_of(query: str) -> Demands:
     """Return what a query searches for and demands; a query that searches for nothing else is taken as it is."""
+    if len(query.split()) > MAX_WORDS:
+        return Demands(query)
     phrases: list[str] = []
     without: list[str] = []
 
