@@ -14,11 +14,11 @@ import gramvec
 from attacks.craft import manifest
 from conftest import MODELS, SHIPPED
 from gramvec import native
-from gramvec.bundle.bundle import open_bundle, staged_folder
+from gramvec.bundle.bundle import copy_bundle, open_bundle, staged_folder
 from gramvec.bundle.manifest import VOCABULARY, Manifest
 from gramvec.bundle.resolve import find_bundle
 from gramvec.bundle.verified_files import Folder
-from gramvec.errors import BundleError
+from gramvec.errors import BundleError, InputError
 from gramvec.explain.contributions import explain
 from gramvec.features.featurizer import Featurizer
 
@@ -277,6 +277,27 @@ def test_a_staged_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     for content in ("one", "two"):
         with staged_folder(target) as folder:
             (folder / "a").write_text(content)
+            (folder / "manifest.json").write_text('{"format": "gramvec-bundle", "files": {"a": {}}}')
             assert not target.exists() or (target / "a").read_text() == "one"
         assert (target / "a").read_text() == content
     assert [path.name for path in target.parent.iterdir()] == ["model"]
+
+
+def test_a_folder_is_replaced_only_if_all_of_it_is_one_model(tmp_path: Path) -> None:
+    folder = tmp_path / "it"
+    copy_bundle("sif", folder)
+    with pytest.raises(InputError, match="holds a model already; choose another folder or pass --overwrite"):
+        copy_bundle("sif", folder)
+    copy_bundle("sif", folder, overwrite=True)
+    (folder / "notes").mkdir()
+    (folder / "notes" / "mine.txt").write_text("precious")
+    with pytest.raises(InputError, match=r"holds notes/mine\.txt, which a model would take the place of"):
+        copy_bundle("sif", folder, overwrite=True)
+    assert (folder / "notes" / "mine.txt").read_text() == "precious"
+    app = tmp_path / "app"
+    app.mkdir()
+    (app / "manifest.json").write_text('{"name": "a web app"}')
+    for write in (lambda: copy_bundle("sif", app, overwrite=True), lambda: staged_folder(app).__enter__()):
+        with pytest.raises(InputError, match=r"holds manifest\.json, which a model would take the place of"):
+            write()
+    assert (app / "manifest.json").read_text() == '{"name": "a web app"}'

@@ -125,7 +125,7 @@ def test_a_second_push_is_another_commit_and_a_pull_replaces_where_it_is_told(sh
     assert shell.done("pull", NAME, "here", "--overwrite")[0] == "paragram-phrase"
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter").write_text("mine")
-    assert "holds other files" in shell.refused("pull", NAME, "full", "--overwrite")
+    assert "which a model would take the place of" in shell.refused("pull", NAME, "full", "--overwrite")
     assert (tmp_path / "full" / "letter").read_text() == "mine"
     assert "is a file" in shell.refused("pull", NAME, "full/letter")
 

@@ -353,7 +353,7 @@ def test_refusals_of_single_routes_are_what_is_answered(stage: Stage, tmp_path: 
     }
     for (path, status), answer in asked.items():
         assert (answer.status_code, answer.json()) == (status, example_of(document, path, status))
-    for path, option in (("/search", "--index NAME=FILE"), ("/predict", "--head NAME=FILE")):
+    for path, option in (("/search", "--index NAME=FOLDER"), ("/predict", "--head NAME=FILE")):
         assert option in asked[path, 404].json()["error"]
     with pytest.raises(BundleError) as caught:
         find_bundle(tmp_path)

@@ -21,9 +21,11 @@ import orjson
 from gramvec.bundle.graph_check import check_graph
 from gramvec.bundle.manifest import (
     CPU_GRAPH,
+    FORMAT,
     GRAPH,
     LEXICAL,
     MEMO,
+    MOST_BYTES,
     TOKENIZER,
     VOCABULARY,
     FileRecord,
@@ -196,6 +198,7 @@ def _check_golden_ids(path: Path, manifest: Manifest, featurizer: Featurizer) ->
 @contextmanager
 def staged_folder(path: Path) -> Iterator[Path]:
     """Yield a new folder beside `path` that takes its place when the block ends, and is removed on an error."""
+    check_target(path, overwrite=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     stage = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
@@ -278,13 +281,32 @@ def check_target(folder: Path, *, overwrite: bool) -> None:
     """Raise InputError where a bundle cannot be put into this folder."""
     if folder.is_symlink():
         raise InputError(f"{folder}: is a link; name the folder itself")
-    if folder.is_dir() and (folder / MANIFEST).is_file():
-        if not overwrite:
-            raise InputError(f"{folder}: holds a model already; choose another folder or pass --overwrite")
-    elif folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder}: holds other files, which a model would take the place of; choose another folder")
-    elif folder.exists() and not folder.is_dir():
+    if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; choose another folder")
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if other := _other_file(folder):
+        raise InputError(f"{folder}: holds {other}, which a model would take the place of; choose another folder")
+    if not overwrite:
+        raise InputError(f"{folder}: holds a model already; choose another folder or pass --overwrite")
+
+
+def _other_file(folder: Path) -> str | None:
+    """Return the name of a file in a folder that is of no model, or None where all are those of one model."""
+    try:
+        with (folder / MANIFEST).open("rb") as file:
+            manifest = orjson.loads(file.read(MOST_BYTES))
+        files = set(manifest["files"]) if manifest["format"] == FORMAT else set()
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        files = set()
+    # A manifest of something else is a file as any other.
+    known = files | {MANIFEST} if files else set()
+    for inner, _, names in os.walk(folder):
+        for name in sorted(names):
+            there = Path(inner, name).relative_to(folder).as_posix()
+            if there not in known:
+                return there
+    return None
 
 
 def copy_bundle(name_or_path: str | os.PathLike[str], folder: Path, *, overwrite: bool = False) -> Bundle:

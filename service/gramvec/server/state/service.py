@@ -327,9 +327,10 @@ class Service:
 def _named(served: Mapping[str, T], name: str | None, kind: Kind) -> T:
     found = next(iter(served.values()), None) if name is None else served.get(name)
     if found is None:
-        what = f"no {kind.name}" if name is None else f"no {kind.name} {shortened(name)!r}"
-        are = ", ".join(map(repr, served)) or "none"
-        raise HttpError(
-            404, "not_found", f"{what} is served here, {are} is: start the service with --{kind.name} NAME=FILE"
-        )
+        started = f"--{kind.name} NAME={'FOLDER' if kind.name == 'index' else 'FILE'}"
+        if not served:
+            raise HttpError(404, "not_found", f"this service has no {kind.name}; start it with {started}")
+        are = ", ".join(map(repr, served))
+        what = f"no {kind.name} {shortened(name or '')!r} is served here, {are} is"
+        raise HttpError(404, "not_found", f"{what}; name that one, or start the service with {started}")
     return found
