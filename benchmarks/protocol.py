@@ -1,4 +1,4 @@
-"""The service's own HTTP connections: with and without known heads, and uvicorn's own protocol, in one run."""
+"""The limits on the service's HTTP connections: with them, and uvicorn's protocol as it is, in one run."""
 
 from __future__ import annotations
 
@@ -10,28 +10,15 @@ from benchmarks.measure import Setting, rates
 from benchmarks.results import Part
 from benchmarks.servers import Command, Server
 
-# Each is run before the command line, in the same process.
-WITHOUT_HEADS = """
-from gramvec.server.http1.connection import Connections
-Connections.known_head = lambda self, data: None
-Connections.keep_head = lambda self, raw, head: None
-"""
-UVICORN = """
-import uvicorn
+# Run before the command line, in the same process.
+WITHOUT_LIMITS = """
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from gramvec.server.processes import server
-Config = uvicorn.Config
-def config(own, **named):
-    application = own.__self__._app
-    async def both(scope, receive, send):
-        await (own if scope["type"] == "lifespan" else application)(scope, receive, send)
-    return Config(both, **{**named, "http": HttpToolsProtocol})
-server.uvicorn.Config = config
+server.limited = lambda guard: HttpToolsProtocol
 """
 VARIANTS = {
     "gramvec serve": "",
-    "without known heads": WITHOUT_HEADS,
-    "uvicorn's own protocol": UVICORN,
+    "uvicorn's own protocol": WITHOUT_LIMITS,
 }
 CASES = (Case(1, 1), Case(1, 16), Case(1, 64), Case(32, 16))
 
@@ -41,7 +28,7 @@ def run(setting: Setting) -> Part:
     with ExitStack() as stack:
         servers = [stack.enter_context(Server(_served(name, code, setting.model))) for name, code in VARIANTS.items()]
         for case in CASES:
-            title = f"the service's own connections: {case.unit}, {case.connections} connections"
+            title = f"limits on connections: {case.unit}, {case.connections} connections"
             timings = interleaved(servers, case, setting)
             part.add(f"protocol_{case.name}", rates(title, case.unit, timings, servers[0].name))
     return part

@@ -83,6 +83,18 @@ def test_nothing_is_computed_for_a_client_that_has_gone(embedder: Embedder) -> N
 
 
 @pytest.mark.slow
+def test_it_takes_the_protocol_with_limits(embedder: Embedder) -> None:
+    options = ("--http", "gramvec.server.protocol:LimitedProtocol")
+    with uvicorn(*options, GRAMVEC_MODEL=str(embedder.bundle.path)) as (_, url), httpx.Client(base_url=url) as client:
+        many = {f"x-{number}": "a" for number in range(100)}
+        assert client.get("/health", headers=many).status_code == 431
+        offer = {"connection": "upgrade", "upgrade": "h2c"}
+        for _ in range(3):
+            answer = client.post("/embed", json={"inputs": "a fast car"}, headers=offer, timeout=PATIENCE)
+            assert answer.status_code == 200
+
+
+@pytest.mark.slow
 def test_a_model_that_is_not_there_ends_it_before_it_listens() -> None:
     environment = {**os.environ, "GRAMVEC_MODEL": "no-such-model"}
     done = subprocess.run(COMMAND, capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False)

@@ -21,7 +21,6 @@ from gramvec.errors import GramvecError, InputError
 from gramvec.server.batching.batcher import Timings
 from gramvec.server.batching.work_queue import Job
 from gramvec.server.errors import HttpError, check_content_type, from_validation, reason_of, too_large, too_large_body
-from gramvec.server.http1.cycle import RequestResponse
 from gramvec.server.responses import Headers, Response, error_response
 from gramvec.server.schemas import Body, first_values, holds_more, parse_slowly
 from gramvec.server.state.memory_budget import UNCOUNTED_BYTES
@@ -35,13 +34,6 @@ SomeBody = TypeVar("SomeBody", bound=Body)
 CLOSE = (b"connection", b"close")
 NO_TIMINGS = Timings()
 
-# Formatting each value into its place takes half the time of a list of pairs that become lines.
-OWN_LINES = (
-    b"x-request-id: %b\r\nx-compute-characters: %d\r\nx-total-time: %.3f\r\nx-queue-time: %.3f\r\n"
-    b"x-inference-time: %.3f\r\n"
-)
-
-_line = b"%b: %b\r\n".__mod__
 _is_sane = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 
 
@@ -90,7 +82,6 @@ class Request(BaseRequest):
         self.sent: Mapping[bytes, bytes] = dict(scope["headers"])
         self._receive_any = receive
         self._send_bare = send
-        self._server_side = RequestResponse.of(receive)
         self._limit = service.settings.max_body_bytes
         self._received = self._reserved = 0
         self._body_complete = False
@@ -321,14 +312,6 @@ class Request(BaseRequest):
 
     async def respond(self, response: Response) -> None:
         """Send the response with the headers that every response has."""
-        server_side, parts = self._server_side, response.parts
-        at_once = server_side is not None and response.status_code == 200 and len(parts) == 1 and self._body_complete
-        if at_once and not self.service.stopping:
-            assert server_side is not None
-            if server_side.respond((*map(_line, response.raw_headers), self._own_lines()), parts[0]):
-                self.started = self.complete = True
-                self.status = 200
-                return
         await response(self.scope, self._receive_bounded, self.send_described)
 
     async def send_described(self, message: Message) -> None:
@@ -343,21 +326,20 @@ class Request(BaseRequest):
         await self._send_bare(message)
         self.complete = message["type"] == "http.response.body" and not message.get("more_body", False)
 
-    def _own_lines(self) -> bytes:
-        """Return the headers that every response has, as lines."""
-        self._note_time()
-        timings = self.timings
-        lines = OWN_LINES % (
-            self.request_id, timings.characters, self.seconds * 1e3, timings.queue_ms, timings.inference_ms
-        )  # fmt: skip
-        if label := self.label or self.service.default_label:
-            lines += b"x-model: %b\r\n" % label
-        return lines
-
     def _own_headers(self) -> Headers:
         """Return the headers that every response has."""
-        lines = self._own_lines().split(b"\r\n")[:-1]
-        return [(name, value) for name, _, value in (line.partition(b": ") for line in lines)]
+        self._note_time()
+        timings = self.timings
+        headers = [
+            (b"x-request-id", self.request_id),
+            (b"x-compute-characters", b"%d" % timings.characters),
+            (b"x-total-time", b"%.3f" % (self.seconds * 1e3)),
+            (b"x-queue-time", b"%.3f" % timings.queue_ms),
+            (b"x-inference-time", b"%.3f" % timings.inference_ms),
+        ]
+        if label := self.label or self.service.default_label:
+            headers.append((b"x-model", label))
+        return headers
 
     def _note_time(self) -> None:
         now = time.perf_counter()

@@ -246,14 +246,6 @@ class Settings(BaseModel):
         ge=1024,
         description="Most bytes of a request line and its headers; one with more is answered 431.",
     )
-    max_extension_bytes: int = Field(
-        16 * 2**10, ge=0, description="Most bytes of the extensions of a body's chunks; one with more is answered 431."
-    )
-    max_trailer_bytes: int = Field(
-        16 * 2**10,
-        ge=0,
-        description="Most bytes of the trailer behind a body in chunks; one with more is answered 431.",
-    )
     max_unread_bytes: int = Field(
         16 * 2**20,
         ge=1024,

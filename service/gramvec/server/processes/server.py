@@ -1,4 +1,4 @@
-"""Serving process: uvicorn's loop, socket and lifespan around our connections, graceful shutdown, and its memory."""
+"""Serving process: uvicorn's server with limits on connections, reloads, a graceful end, and its memory."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Callable
-from contextlib import suppress
-from itertools import count
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection as Pipe
 from typing import NamedTuple
 
 import uvicorn
-from starlette.types import Message, Receive, Scope, Send
 
 from gramvec.errors import InputError
 from gramvec.server.app import Application
 from gramvec.server.errors import HttpError, not_reloaded
-from gramvec.server.http1.connection import Connection, Connections
 from gramvec.server.processes.tls import new_context, tls_options
+from gramvec.server.protocol import Guard, LimitedProtocol, Limits, limited
+from gramvec.server.settings import Settings
 from gramvec.server.state.models import Reloaded
 from gramvec.server.state.service import Service
 
@@ -34,8 +33,9 @@ log = logging.getLogger("gramvec.server")
 BACKLOG = 2048
 STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 RELOAD_PAUSE_SECONDS = 0.1
-SWEEP_SECONDS = 0.5
-TRIM_SWEEPS = 40  # every 20 s
+# Of uvicorn, a tenth of a second each.
+SWEEP_TICKS = 5
+TRIM_TICKS = 200
 TURN_SECONDS = 0.01
 # How long connections that are idle at the end are still read: a request may be on its way, and closing would answer it
 # with a reset. A busy client or proxy uses all that it keeps within that time.
@@ -89,7 +89,20 @@ def trim() -> None:
         _malloc_trim(0)
 
 
-class Server:
+def limits_of(settings: Settings) -> Limits:
+    """Return the limits of a connection that the settings give."""
+    return Limits(
+        connections=settings.max_connections,
+        header_bytes=settings.max_header_bytes,
+        header_lines=settings.max_header_lines,
+        unread_bytes=settings.max_unread_bytes,
+        header_seconds=settings.header_timeout_seconds,
+        body_seconds=settings.body_timeout_seconds,
+        send_seconds=settings.send_timeout_seconds,
+    )
+
+
+class Server(uvicorn.Server):
     """A server that refuses no request that reaches it until the end, and ends with exit code 0 after a signal.
 
     From the signal on it accepts no connection, which a proxy takes for a reason to ask another server at once, and
@@ -97,11 +110,8 @@ class Server:
     itself resets connections in the queue and closes idle ones at once, under requests that are on their way, and
     ends by raising the signal again, which would make the exit code 143.
 
-    Only `Config`, `Server.run`, `servers`, `started` and `should_exit` of uvicorn are used here, and the order in which
-    it runs the lifespan: startup before it listens, shutdown after it has closed its sockets.
-
     Args:
-        app: the application. uvicorn runs only its lifespan; requests reach it from our connections.
+        app: the application.
 
     Raises:
         InputError: a file of the TLS settings cannot be used.
@@ -111,53 +121,40 @@ class Server:
     listens_while_loading = True
 
     def __init__(self, app: Application) -> None:
-        self._app = app
         self._service: Service = app.state.gramvec
         self._service.on_failure = lambda _: self.stop()
         self._service.on_loaded = settle
         self._service.reload = self._reload_everywhere
         self._service.listens_while_loading = self.listens_while_loading
-        self.connections = Connections(app, self._service.metrics.count_unread, self._service.settings)
-        self._uvicorn = uvicorn.Server(
+        settings = self._service.settings
+        self._guard = Guard(limits_of(settings), self._service.metrics.count_unread)
+        self._service.memory.count_unsent = self._guard.unsent_bytes
+        super().__init__(
             uvicorn.Config(
-                self._lifespan,
+                app,
                 loop="uvloop",
-                http=self._connected,  # type: ignore[arg-type]
+                http=limited(self._guard),
                 ws="none",
                 lifespan="on",
                 interface="asgi3",
                 access_log=False,
                 log_config=None,
                 server_header=False,
-                date_header=False,
                 proxy_headers=False,
                 backlog=BACKLOG,
-                **tls_options(self._service.settings),
+                **tls_options(settings),
             )
         )
         self.loop: asyncio.AbstractEventLoop | None = None
         self._sockets: list[socket.socket] = []
-        self._sweeping: asyncio.Task[None] | None = None
         self._reload: asyncio.Task[None] | None = None
         self._reload_again = self.reload_refused = False
         self.reloads = 0
-        self._leaving: asyncio.Task[None] | None = None
-        self._forced = False
-        self._deadline = 0.0
-
-    def run(self, sockets: list[socket.socket]) -> None:
-        """Serve these listening sockets until a signal or `stop`, then close them.
-
-        In the main thread signals are handled from the moment at which the loop runs. The caller blocks them until then
-        (see `signals_blocked`), so that none is lost and uvicorn handles none.
-        """
-        self._sockets = sockets
-        self._uvicorn.run(sockets=sockets)
 
     @property
-    def started(self) -> bool:
-        """Return True once the server has begun to accept connections."""
-        return self._uvicorn.started
+    def connections(self) -> set[LimitedProtocol]:
+        """The open connections."""
+        return self._guard.members
 
     def stop(self) -> None:
         """Fail readiness from now on, and leave; callable from any thread. A second call does not wait for requests."""
@@ -165,6 +162,15 @@ class Server:
         if self.loop is not None:
             with suppress(RuntimeError):  # the loop has ended
                 self.loop.call_soon_threadsafe(self._begin_to_leave)
+
+    def _begin_to_leave(self) -> None:
+        # A second time somebody does not want to wait.
+        self.force_exit, self.should_exit = self.should_exit, True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the loop; the caller blocks them until then (see `signals_blocked`), and none is lost."""
+        yield
 
     def on_begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Handle signals; the loop runs, and nothing is accepted yet."""
@@ -175,50 +181,33 @@ class Server:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})
 
     def on_ready(self) -> None:
-        """Do what is due before the first connection is accepted."""
+        """Do what is due once connections are accepted."""
 
     def on_sweep(self) -> None:
         """Do what is due twice a second."""
 
-    # The lifespan
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Run the application's lifespan, then accept connections."""
+        self.loop = asyncio.get_running_loop()
+        self._sockets = sockets or []
+        self.on_begin(self.loop)
+        self.should_exit = self._service.draining
+        await super().startup(sockets)
+        self.on_ready()
 
-    async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def received() -> Message:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                self._begin()
-            else:
-                await self._end()
-            return message
-
-        async def sent(message: Message) -> None:
-            if message["type"] == "lifespan.startup.complete":
-                self.on_ready()
-            await send(message)
-
-        await self._app(scope, received, sent)
-
-    def _begin(self) -> None:
-        loop = self.loop = asyncio.get_running_loop()
-        self._service.memory.count_unsent = self.connections.unsent_bytes
-        self._sweeping = loop.create_task(self._sweep())
-        self.on_begin(loop)
-        if self._service.draining:
-            self._begin_to_leave()
-
-    async def _sweep(self) -> None:
-        for number in count(1):
-            await asyncio.sleep(SWEEP_SECONDS)
-            self.connections.sweep(self._now())
+    async def on_tick(self, counter: int) -> bool:
+        """Do what is due at every tenth of a second."""
+        if counter % SWEEP_TICKS == 0:
             self.on_sweep()
-            if number % TRIM_SWEEPS == 0:
-                trim()
+        if counter % TRIM_TICKS == 0:
+            trim()
+        return await super().on_tick(counter)
 
     # Reloads
 
     async def _reload_here(self) -> Reloaded:
         """Reload the certificate, then the models. Raises HttpError 422 for a file that cannot be used."""
-        if self._uvicorn.config.ssl is not None and not self._service.draining:
+        if self.config.ssl is not None and not self._service.draining:
             try:
                 context = new_context(self._service.settings)
             except InputError as error:
@@ -229,9 +218,9 @@ class Server:
 
     async def _listen_with(self, context: ssl.SSLContext) -> None:
         """Use another context for connections to come; it knows neither sessions nor authorities of the old one."""
-        loop, old = asyncio.get_running_loop(), self._uvicorn.servers
-        self._uvicorn.config.ssl = context
-        self._uvicorn.servers = [
+        loop, old = asyncio.get_running_loop(), self.servers
+        self.config.ssl = context
+        self.servers = [
             await loop.create_server(self._connected, sock=listener.dup(), ssl=context, backlog=BACKLOG)
             for listener in self._sockets
         ]
@@ -267,28 +256,34 @@ class Server:
 
     # The end
 
-    def _begin_to_leave(self) -> None:
-        # A second time somebody does not want to wait.
-        self._forced = self._leaving is not None
-        if self._leaving is None:
-            self._leaving = asyncio.create_task(self._leave())
-
-    async def _leave(self) -> None:
-        """Drain the connections until the grace time is over, then let uvicorn end the lifespan."""
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Drain the connections until the grace time is over, end all of them, then the application's lifespan."""
         log.info("shutting down")
-        self._deadline = self._now() + self._service.settings.graceful_shutdown_seconds
-        while not self.started:
-            await asyncio.sleep(TURN_SECONDS)
-        self.connections.retire()
+        deadline = self._now() + self._service.settings.graceful_shutdown_seconds
+        self._guard.drain()
         await self._close_listeners()
         quiet_since = self._now()
-        while len(self.connections) and not self._forced and self._now() < self._deadline:
-            if self.connections.busy:
+        while self.connections and not self.force_exit and self._now() < deadline:
+            if self._busy:
                 quiet_since = self._now()
             elif self._now() - quiet_since > QUIET_SECONDS:
                 break
             await asyncio.sleep(TURN_SECONDS)
-        self._uvicorn.should_exit = True
+        for connection in list(self.connections):
+            connection.shutdown()
+        while self._busy and not self.force_exit and self._now() < deadline:
+            await asyncio.sleep(TURN_SECONDS)
+        self._service.stop()
+        tasks = list(self.server_state.tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=CANCELLED_SECONDS)
+        await self.lifespan.shutdown()
+
+    @property
+    def _busy(self) -> bool:
+        return bool(self.server_state.tasks) or self._guard.busy
 
     async def _close_listeners(self) -> None:
         """Accept what has connected, and nothing else."""
@@ -297,7 +292,7 @@ class Server:
             for listener in self._sockets:
                 doors.append(listener.dup())
                 shut(listener)
-        for server in self._uvicorn.servers:
+        for server in self.servers:
             server.close()
         for listener in self._sockets:
             listener.close()
@@ -309,36 +304,21 @@ class Server:
         for door in doors:
             door.close()
 
-    async def _while(self, condition: Callable[[], bool], deadline: float) -> None:
-        while condition() and not self._forced and self._now() < deadline:
-            await asyncio.sleep(TURN_SECONDS)
-
-    async def _end(self) -> None:
-        """End all connections, those with a request in flight by force once the grace time is over."""
-        self.connections.shut_down()
-        await self._while(lambda: self.connections.busy, self._deadline)
-        self._service.stop()
-        for task in self.connections.tasks:
-            task.cancel()
-        if self.connections.tasks:
-            await asyncio.wait(self.connections.tasks, timeout=CANCELLED_SECONDS)
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-
     async def _take_last(self, door: socket.socket) -> None:
         taken: list[socket.socket] = []
         with suppress(OSError):  # there are no more, or no more descriptors
             door.setblocking(False)
             while True:
                 taken.append(door.accept()[0])
-        loop, context = asyncio.get_running_loop(), self._uvicorn.config.ssl
+        loop, context = asyncio.get_running_loop(), self.config.ssl
         for connection in taken:
             connection.setblocking(False)
             with suppress(OSError):  # its handshake has failed
                 await loop.connect_accepted_socket(self._connected, connection, ssl=context)
 
-    def _connected(self, **_: object) -> Connection:  # uvicorn passes what its own protocols take
-        return Connection(self.connections)
+    def _connected(self) -> LimitedProtocol:
+        kind: type[LimitedProtocol] = self.config.http_protocol_class  # type: ignore[assignment]
+        return kind(self.config, self.server_state, self.lifespan.state)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -402,7 +382,7 @@ class WorkerServer(Server):
     def on_sweep(self) -> None:
         """Publish the state of this worker to the others, and leave when the supervisor has died."""
         self._service.publish()
-        if os.getppid() != self._supervisor_pid and self._leaving is None:
+        if os.getppid() != self._supervisor_pid and not self.should_exit:
             log.error("the parent process is gone")
             self.stop()
 

@@ -108,7 +108,7 @@ def test_a_second_request_may_be_slow_too(server: RunningServer) -> None:
 
 
 def test_a_silent_connection_is_closed_in_the_end(embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gramvec.server.http1.connection.KEEP_ALIVE_SECONDS", 0.5)
+    monkeypatch.setattr("gramvec.server.protocol.KEEP_ALIVE_SECONDS", 0.5)
     with (
         running(Settings(), embedder) as server,
         server.connect() as silent,
@@ -127,7 +127,8 @@ def test_what_crosses_the_end_of_an_idle_connection_does_not_reset_it(patient: R
 
         def send_and_sweep() -> None:  # in one turn of the loop, so that nothing is read between the two
             connection.sendall(post_bytes(BODY))
-            patient.server.connections.sweep(loop.time() + 1_000)  # type: ignore[union-attr]
+            for one in [*patient.server.connections]:  # type: ignore[union-attr]
+                one.sweep(loop.time() + 1_000)
 
         loop.call_soon_threadsafe(send_and_sweep)
         assert read_all(connection) == b""
