@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 
 from gramvec.server.protocol import PIECE_BYTES, Guard, Limits, limited
 
-LIMITS = Limits(header_bytes=3_000, header_lines=5, framing_bytes=4_000, unread_bytes=8_000)
+LIMITS = Limits(header_bytes=3_000, header_lines=5, framing_bytes=4_000, unread_bytes=10**6)
 GET = b"GET /a?b=c HTTP/1.1\r\nhost: t\r\n\r\n"
 POST = b"POST /p HTTP/1.1\r\nhost: t\r\ncontent-length: %d\r\n\r\n"
 CHUNKED = b"POST /c HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -76,11 +76,18 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": content})
 
 
-def exchanged(pieces: list[bytes], limits: Limits = LIMITS, watch: Callable[[Any], None] = lambda _: None) -> Pipe:
+def exchanged(
+    pieces: list[bytes],
+    limits: Limits = LIMITS,
+    watch: Callable[[Any], None] = lambda _: None,
+    *,
+    draining: bool = False,
+) -> Pipe:
     """Return the transport of a connection that these pieces arrived on."""
 
     async def talk() -> Pipe:
         pipe, guard = Pipe(), Guard(limits)
+        guard.draining = draining
         config = uvicorn.Config(echo, http=limited(guard), lifespan="off", log_config=None)
         config.load()
         connection = limited(guard)(config, ServerState(), {})
@@ -155,15 +162,18 @@ def test_a_bad_request_is_refused_behind_the_answers_that_are_due(
 
 def test_a_thousand_requests_sent_ahead_are_few_objects_and_all_answered() -> None:
     waiting = [0]
-    pipe = exchanged(
-        [GET * 1_000], LIMITS._replace(unread_bytes=10**6), lambda connection: waiting.append(len(connection.pipeline))
-    )
+    pipe = exchanged([GET * 1_000], watch=lambda connection: waiting.append(len(connection.pipeline)))
     assert pipe.written.count(b"HTTP/1.1 200 OK") == 1_000
     assert 10 < max(waiting) <= PIECE_BYTES / len(GET)
 
 
+def test_while_a_server_drains_the_last_answer_closes_the_connection() -> None:
+    heads = exchanged([GET * 3], draining=True).written.split(b"HTTP/1.1 200 OK\r\n")[1:]
+    assert [b"connection: close" in head for head in heads] == [False, False, True]
+
+
 def test_more_sent_ahead_than_all_connections_may_hold_is_refused() -> None:
-    pipe = exchanged([GET * 1_000])
+    pipe = exchanged([GET * 1_000], LIMITS._replace(unread_bytes=8_000))
     assert pipe.written.count(b"HTTP/1.1 200 OK") < 100
     assert b"HTTP/1.1 503 " in pipe.written
     assert pipe.ended

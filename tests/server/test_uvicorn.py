@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 from uvicorn import Config
 from uvicorn import Server as Uvicorn
 
@@ -92,6 +93,13 @@ def test_it_takes_the_protocol_with_limits(embedder: Embedder) -> None:
         for _ in range(3):
             answer = client.post("/embed", json={"inputs": "a fast car"}, headers=offer, timeout=PATIENCE)
             assert answer.status_code == 200
+
+
+def test_a_length_of_thousands_of_digits_is_no_failure(embedder: Embedder) -> None:
+    """uvicorn's own protocol hands it over."""
+    with TestClient(create_app(Settings(), embedder)) as client:
+        headers = {"content-type": "application/json", "content-length": "0" * 4_300 + "15"}
+        assert client.post("/embed", content=b'{"inputs": "a"}', headers=headers).status_code == 200
 
 
 @pytest.mark.slow
