@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.names import WAYS, matched, names_of, searched
 from gramvec.lexical.letters import Collection, letter_scores
 from gramvec.text.confusables import differing, look_alike, skeleton
 from gramvec.text.folding import fold_letters
@@ -70,3 +71,18 @@ def test_where_texts_that_look_alike_differ() -> None:
     assert [place for place, _, _ in differing("paypal", "раураl")] == [0, 1, 2, 3, 4]
     assert differing("modern", "modem") == differing("Москва", "МОСКВА") == differing("a", "b") == []
     assert not look_alike("Café", "cafe\u0301")
+
+
+@pytest.mark.parametrize("language", WAYS)
+def test_the_table_has_300_names_of_each_language(language: str) -> None:
+    first, second = zip(*names_of(language), strict=True)
+    assert len(set(first)) == len(set(second)) == 300
+    assert len(set(first) & set(second)) < 30  # of capitals there are no ligatures
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["Hebrew", "Korean", "zero width"])
+def test_commands_find_names_at_their_defaults(language: str, tmp_path: Path) -> None:
+    names = names_of(language)
+    assert matched(names, tmp_path) >= 295
+    assert searched(names, tmp_path) >= 295
