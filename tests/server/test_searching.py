@@ -92,6 +92,21 @@ def test_only_one_part(client: httpx.Client, index: gramvec.Index, server: Runni
     assert sorted(hit["id"] for hit in ranged[0]) == ["2", "3"]
 
 
+def test_demands_and_a_least_score(client: httpx.Client, index: gramvec.Index, server: RunningServer) -> None:
+    for options in ({}, {"literal": True}, {"min_score": 0.5}, {"min_score": None, "literal": None}):
+        asked = {"queries": ["parcel -lost", '"parcel is late"'], "k": 3, "only": "letters", **options}
+        given: Any = {name: value for name, value in options.items() if value is not None}
+        expected = index.search(asked["queries"], 3, only="letters", **given)  # type: ignore[arg-type]
+        assert client.post("/search", json=asked).json()["results"] == hits(expected)
+        with Client(server.url) as made:
+            found = made.search(["parcel -lost", '"parcel is late"'], 3, only="letters", **given)
+        assert [[hit.id for hit in one] for one in found] == [[hit.id for hit in one] for one in expected]
+    found = client.post(
+        "/search", json={"queries": "parcel late", "where": {"team": {"ne": "post"}, "n": {"ne": None}}}
+    )
+    assert {hit["id"] for hit in found.json()["results"][0]} <= {"3", "4"}
+
+
 def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.Embedder) -> None:
     (told,) = client.get("/info").json()["indexes"]
     assert told == {
@@ -108,6 +123,8 @@ def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.E
         ({"queries": [1]}, 422, "queries[0]: must be a string, got a number"),
         ({"queries": "x", "hybrid": 0.5}, 422, "hybrid: gone since 0.2.0; letters and meaning are always added"),
         ({"queries": "x", "only": "both"}, 422, "only: must be"),
+        ({"queries": "x", "min_score": -1}, 422, "min_score: must be"),
+        ({"queries": "x", "literal": 1}, 422, "literal: must be"),
         ({"queries": "x", "k": 0}, 422, "k: must be at least 1, got 0"),
         ({"queries": "x", "k": 10_001}, 422, "k: must be a whole number from 1 to 10,000"),
         (
