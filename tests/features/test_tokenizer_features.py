@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import string
 from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from gramvec.errors import BundleError, InputError
 from gramvec.features import tokens
-from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
+from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary, _lengthening
 from static_support import WORDS, unigram_pieces, word_pieces
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: pip install '.[static]'")
@@ -68,7 +69,7 @@ def _marks_apart() -> Any:
     from tokenizers import AddedToken, Regex, normalizers
 
     made = word_pieces()
-    marks = [normalizers.Replace(mark, f" {mark} ") for mark in ".,!"]
+    marks = [normalizers.Replace(mark, f" {mark} ") for mark in string.punctuation]
     spaces = [normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip(left=False)]
     made.normalizer = normalizers.Sequence([made.normalizer, *marks, *spaces])
     made.add_tokens([AddedToken("mat", normalized=True, rstrip=True)])
@@ -218,6 +219,13 @@ def _nested(depth: int) -> dict[str, Any]:
     return {"type": "Sequence", "normalizers": [_nested(depth - 1)]} if depth else {"type": "NFC"}
 
 
+def _replaces(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    return {
+        "type": "Sequence",
+        "normalizers": [{"type": "Replace", "pattern": {"String": one}, "content": other} for one, other in pairs],
+    }
+
+
 HOSTILE = {
     "not JSON": (b"{", "line 1 column"),
     "a list": (b"[]", "no model"),
@@ -246,6 +254,35 @@ HOSTILE = {
         _changed(normalizer={"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 10_000}),
         "lengthens texts",
     ),
+    "text that grows by one replacement after the other": (
+        _changed(normalizer=_replaces([("a", " a ")] * 8)),
+        "makes a text up to 17 times as long",
+    ),
+    "text that grows by what another replacement writes": (
+        _changed(normalizer=_replaces([("a", " a ")] * 7 + [("b", "a")])),
+        "makes a text up to 29 times as long",
+    ),
+    "text that grows by a map and by replacements": (
+        _changed(
+            normalizer={
+                "type": "Sequence",
+                "normalizers": [
+                    {"type": "Precompiled", "precompiled_charsmap": b64encode(bytes(4) + b"a" * 30).decode()},
+                    _replaces([("a", " a ")]),
+                ],
+            }
+        ),
+        "makes a text up to 90 times as long",
+    ),
+    "a prefix of megabytes": (
+        _changed(model=_MODEL | {"continuing_subword_prefix": "#" * 2_000_000}),
+        "continuing_subword_prefix is not a text of at most 64 bytes",
+    ),
+    "a suffix of 65 bytes": (
+        _changed(model={"type": "BPE", "vocab": {"a": 0}, "merges": [], "end_of_word_suffix": "\u00e9" * 32 + "a"}),
+        "end_of_word_suffix is not a text of at most 64 bytes",
+    ),
+    "a prefix that is a list": (_changed(model=_MODEL | {"continuing_subword_prefix": ["##"]}), "at most 64 bytes"),
     "deeply nested sequences": (_changed(normalizer=_nested(9)), "Sequence is not known"),
     "a sequence that is not": (_changed(normalizer={"type": "Sequence", "normalizers": 5}), "not a tokenizer"),
     "a sequence without parts": (_changed(normalizer={"type": "Sequence"}), "not a tokenizer"),
@@ -302,3 +339,20 @@ def test_normalizers_of_model2vec_are_served() -> None:
     made.normalizer = normalizers.Sequence([normalizers.Sequence([normalizers.NFKC()]), *marks, *rest])
     text = "The cat,sat!  on a MAT. "
     assert ids(featurizer(made)([text])) == [made.encode(text, add_special_tokens=False).ids]
+
+
+_LETTERS = st.sampled_from(["a", "b", "A", ".", " ", "ab"])
+
+
+@given(
+    parts=st.lists(st.tuples(_LETTERS, st.sampled_from(["pad", "a", "b", " "])), min_size=1, max_size=6),
+    text=st.text("abA. ", min_size=1, max_size=30),
+)
+def test_a_text_becomes_no_longer_than_is_said(parts: list[tuple[str, str]], text: str) -> None:
+    """Of replacements that pad a piece, and others that write something in its place."""
+    pairs = [(one, f" {one} " if how == "pad" and one != " " else how[:1]) for one, how in parts]
+    from tokenizers import Tokenizer
+
+    made = _replaces(pairs)
+    normalizer = Tokenizer.from_str(_changed(normalizer=made).decode()).normalizer
+    assert len(normalizer.normalize_str(text)) <= _lengthening(made["normalizers"]) * len(text)

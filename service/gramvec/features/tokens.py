@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +36,11 @@ MOST_PARTS, DEEPEST_SEQUENCE = 64, 4
 # The library's trees of pieces take 0.4 KB for a character of Unigram's, and 4 us to build for one of added tokens.
 MOST_PIECE_CHARACTERS, MOST_ADDED_CHARACTERS = 2**23, 2**20
 LONGEST_PIECE, LONGEST_WORDPIECE_WORD, LONGEST_PREFIX, LONGEST_REPLACEMENT = 256, 200, 4, 64
+# Bytes that a model writes before or behind each piece of a word, as "##".
+LONGEST_AFFIX = 64
+# So many times as long as it was a text may become, and with a map of characters, of which published ones write up to 18
+# for one.
+MOST_LENGTHENING, MOST_LENGTHENING_BY_MAP = 16, 64
 # Chunks whose tokens are kept, and the longest of them in characters: at most some 40 MB.
 MOST_CHUNKS, LONGEST_CHUNK = 100_000, 40
 
@@ -288,11 +294,34 @@ def _check_parts(name: str, parts: list[Any], known: frozenset[str]) -> None:
             raise ValueError(f"{name} puts {quoted(content)} in place of {quoted(replaced)}, which lengthens texts")
         if max(len(part.get(field) or "") for field in ("prepend", "replacement")) > LONGEST_PREFIX:
             raise ValueError(f"{name} puts more than {LONGEST_PREFIX} characters before a text")
+    by_map = 1
+    for part in parts:
         if part["type"] == "Precompiled":
             blob = b64decode(part.get("precompiled_charsmap") or "")
             replacements = blob[4 + int.from_bytes(blob[:4], "little") :].split(b"\0")
             if max(map(len, replacements)) > LONGEST_REPLACEMENT:
                 raise ValueError(f"{name} writes more than {LONGEST_REPLACEMENT} bytes in place of a character")
+            by_map = max(len(one.decode(errors="replace")) for one in replacements)
+    if (times := _lengthening(parts)) > MOST_LENGTHENING or times * max(by_map, 1) > MOST_LENGTHENING_BY_MAP:
+        raise ValueError(f"{name} makes a text up to {times * max(by_map, 1)} times as long")
+
+
+def _lengthening(parts: list[Any]) -> int:
+    """Return an upper bound of how many times as long a text becomes by the spaces that replacements put around a piece.
+
+    Two spaces are added for each match, and a match holds one character at least that is no space. So what counts is
+    how many replacements can match one character, or what other replacements write in its place.
+    """
+    matches: Counter[str] = Counter()
+    written: list[str] = []
+    for part in parts:
+        replaced, content = (part.get("pattern") or {}).get("String", ""), part.get("content", "")
+        if replaced and len(content) > len(replaced):
+            matches.update({*replaced.lower()} - {" "})
+        elif part.get("pattern"):
+            written.append(content.lower())
+    most = max(matches.values(), default=0) + sum(max((matches[one] for one in text), default=0) for text in written)
+    return 1 + 2 * most
 
 
 def _check_model(model: dict[str, Any]) -> None:
@@ -303,6 +332,10 @@ def _check_model(model: dict[str, Any]) -> None:
     longest = model.get("max_input_chars_per_word", 100)
     if type(longest) is not int or longest > LONGEST_WORDPIECE_WORD:
         raise ValueError(f"max_input_chars_per_word is {quoted(longest)}, and may be {LONGEST_WORDPIECE_WORD}")
+    for name in ("continuing_subword_prefix", "end_of_word_suffix"):
+        affix = model.get(name) or ""
+        if not isinstance(affix, str) or len(affix.encode()) > LONGEST_AFFIX:
+            raise ValueError(f"{name} is not a text of at most {LONGEST_AFFIX} bytes")
     vocabulary = model.get("vocab")
     pieces = [one[0] for one in vocabulary] if isinstance(vocabulary, list) else [*(vocabulary or {})]
     if not pieces:
