@@ -58,6 +58,22 @@ def import_quickly(module: str, name: str) -> Any:
     return found
 
 
+NO_MEMORY = "not enough memory; raise the limit (ulimit -v, the container's), or give less at a time"
+# What Python and the loader say where the system refuses a thread, a descriptor or memory.
+_LIMITS = {
+    "can't start new thread": "no more threads may be started; raise the limit (ulimit -u, the container's pids)",
+    "Too many open files": "too many open files; raise the limit (ulimit -n)",
+    "failed to map segment": NO_MEMORY,
+    "annot allocate memory": NO_MEMORY,
+}
+
+
+def _limit(error: Exception) -> str | None:
+    """Return the sentence for an error that a limit of the system caused, or None."""
+    said = str(error)
+    return next((sentence for cause, sentence in _LIMITS.items() if cause in said), None)
+
+
 class _Commands(click.Group):
     """Group that imports its commands when they are called and prints a GramvecError as one line."""
 
@@ -93,6 +109,12 @@ class _Commands(click.Group):
             raise  # click exits quietly when the reader has closed the pipe
         except OSError as error:
             raise click.ClickException(why_not_written(error)) from error
+        except MemoryError as error:
+            raise click.ClickException(NO_MEMORY) from error
+        except (ImportError, RuntimeError) as error:
+            if (said := _limit(error)) is None:
+                raise
+            raise click.ClickException(said) from error
 
 
 # Without `color` click removes some escapes from what goes into a pipe, and half of others.

@@ -38,8 +38,8 @@ MOST_PIECE_CHARACTERS, MOST_ADDED_CHARACTERS = 2**23, 2**20
 LONGEST_PIECE, LONGEST_WORDPIECE_WORD, LONGEST_PREFIX, LONGEST_REPLACEMENT = 256, 200, 4, 64
 # Bytes that a model writes before or behind each piece of a word, as "##".
 LONGEST_AFFIX = 64
-# So many times as long as it was a text may become, and with a map of characters, of which published ones write up to 18
-# for one.
+# So many times as long as it was a text may become, and with a map of characters, of which published ones write up to
+# 18 for one.
 MOST_LENGTHENING, MOST_LENGTHENING_BY_MAP = 16, 64
 # Chunks whose tokens are kept, and the longest of them in characters: at most some 40 MB.
 MOST_CHUNKS, LONGEST_CHUNK = 100_000, 40
@@ -294,20 +294,24 @@ def _check_parts(name: str, parts: list[Any], known: frozenset[str]) -> None:
             raise ValueError(f"{name} puts {quoted(content)} in place of {quoted(replaced)}, which lengthens texts")
         if max(len(part.get(field) or "") for field in ("prepend", "replacement")) > LONGEST_PREFIX:
             raise ValueError(f"{name} puts more than {LONGEST_PREFIX} characters before a text")
-    by_map = 1
-    for part in parts:
-        if part["type"] == "Precompiled":
-            blob = b64decode(part.get("precompiled_charsmap") or "")
-            replacements = blob[4 + int.from_bytes(blob[:4], "little") :].split(b"\0")
-            if max(map(len, replacements)) > LONGEST_REPLACEMENT:
-                raise ValueError(f"{name} writes more than {LONGEST_REPLACEMENT} bytes in place of a character")
-            by_map = max(len(one.decode(errors="replace")) for one in replacements)
-    if (times := _lengthening(parts)) > MOST_LENGTHENING or times * max(by_map, 1) > MOST_LENGTHENING_BY_MAP:
-        raise ValueError(f"{name} makes a text up to {times * max(by_map, 1)} times as long")
+    times, by_map = _lengthening(parts), max([_longest_of_map(name, part) for part in parts], default=1)
+    if times > MOST_LENGTHENING or times * by_map > MOST_LENGTHENING_BY_MAP:
+        raise ValueError(f"{name} makes a text up to {times * by_map} times as long")
+
+
+def _longest_of_map(name: str, part: dict[str, Any]) -> int:
+    """Return the most characters that a map writes in place of one; 1 for another part."""
+    if part["type"] != "Precompiled":
+        return 1
+    blob = b64decode(part.get("precompiled_charsmap") or "")
+    replacements = blob[4 + int.from_bytes(blob[:4], "little") :].split(b"\0")
+    if max(map(len, replacements)) > LONGEST_REPLACEMENT:
+        raise ValueError(f"{name} writes more than {LONGEST_REPLACEMENT} bytes in place of a character")
+    return max(1, *(len(one.decode(errors="replace")) for one in replacements))
 
 
 def _lengthening(parts: list[Any]) -> int:
-    """Return an upper bound of how many times as long a text becomes by the spaces that replacements put around a piece.
+    """Return an upper bound of how many times as long a text becomes by spaces that replacements put around a piece.
 
     Two spaces are added for each match, and a match holds one character at least that is no space. So what counts is
     how many replacements can match one character, or what other replacements write in its place.

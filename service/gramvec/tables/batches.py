@@ -147,10 +147,32 @@ class BadLines:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> BadLines:
-        """Return the account that `as_json` was called on."""
+        """Return the account that `as_json` was called on.
+
+        Raises ValueError, KeyError, TypeError or AttributeError for anything else: a journal may be forged.
+        """
         made = cls()
-        vars(made).update(value, reasons=[(int(number), str(why)) for number, why in value["reasons"]])
+        if value.keys() != vars(made).keys():
+            raise ValueError("names other than those of an account")
+        made.count, made.blank, made.unnamed = (whole_number(value[name]) for name in ("count", "blank", "unnamed"))
+        made.notes = [str(note) for note in _short_list(value["notes"], MAX_RANGES)]
+        reasons, ranges = _short_list(value["reasons"], MAX_REASONS), _short_list(value["ranges"], MAX_RANGES)
+        made.reasons = [(whole_number(number), str(why)) for number, why in reasons]
+        made.ranges = [[whole_number(first), whole_number(last)] for first, last in ranges]
         return made
+
+
+def whole_number(value: Any) -> int:
+    """Return a whole number from 0 to 2^63 - 1. Raises ValueError for anything else."""
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError("not a whole number from 0")
+    return value
+
+
+def _short_list(value: Any, most: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) > most:
+        raise ValueError(f"not a list of at most {most}")
+    return value
 
 
 MAX_NAMED = 20

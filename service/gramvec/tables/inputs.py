@@ -193,12 +193,16 @@ class Source:
         return found
 
     def skip_to(self, offset: int) -> None:
-        """Move an unread (decompressed) stream to this byte."""
+        """Move an unread (decompressed) stream to this byte. Raises InputError if it ends before."""
         if self.can_seek:
-            self.stream.seek(offset)
-            return
-        while offset > 0 and (taken := self.stream.read(min(offset, SKIP_BYTES))):
-            offset -= len(taken)
+            rest = max(offset - (self.size or 0), 0)
+            self.stream.seek(offset - rest)
+        else:
+            rest = offset
+            while rest > 0 and (taken := self.stream.read(min(rest, SKIP_BYTES))):
+                rest -= len(taken)
+        if rest:
+            raise InputError(f"{self.name}: ends before the place where a run was stopped; start without --resume")
 
     def close(self) -> None:
         """Close the file, and call what `also_closed` holds; standard input stays open."""
@@ -274,4 +278,6 @@ def why_not_written(error: OSError) -> str:
     """Return one sentence for what the system refused while a command wrote its results."""
     where = f"{error.filename}: " if error.filename else ""
     remedy = "make room or choose another place; no part of a file was left" if error.errno in NO_ROOM else "look there"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        remedy = "raise the limit (ulimit -n)"
     return f"{where}{error.strerror or error}; {remedy}"

@@ -76,6 +76,10 @@ class ParquetReader:
     def blocks(self, start: Position = START) -> Iterator[Block]:
         """Yield blocks from `start` on. Raises InputError, with the file's name, for a damaged page."""
         first_group, skipped = start.offset, start.number - 1
+        if first_group > self.file.num_row_groups:
+            raise InputError(
+                f"{self.source.name}: ends before the place where a run was stopped; start without --resume"
+            )
         self.done = sum(self.file.metadata.row_group(group).num_rows for group in range(first_group)) + skipped
         for group in range(first_group, self.file.num_row_groups):
             row = 0

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from gramvec.errors import InputError
-from gramvec.tables.batches import START, BadLines, Position
+from gramvec.tables.batches import START, BadLines, Position, whole_number
 from gramvec.tables.inputs import STDIN
 from gramvec.tables.ownership import digest_of, mark, mark_of
 from gramvec.tables.writers import Writes
@@ -256,15 +256,13 @@ def _left(output: Path, job: JobSettings, size: int) -> Progress:
     try:
         with os.fdopen(_opened_plain(path, os.O_RDONLY), "rb") as file:
             journal = orjson.loads(file.read(MAX_JOURNAL_BYTES))
-        progress = Progress(
-            Position(*journal["position"]), journal["rows"], journal["bytes"], BadLines.from_json(journal["bad"])
-        )
+        position = Position(*map(whole_number, journal["position"]))
+        rows, length = whole_number(journal["rows"]), whole_number(journal["bytes"])
+        progress = Progress(position, rows, length, BadLines.from_json(journal["bad"]))
         version, former = journal["version"], dict(journal["job"])
-        if min(progress.rows, progress.bytes, *progress.position) < 0:
-            raise ValueError
     except FileNotFoundError:
         return Progress()
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: damaged; start again without --resume") from error
     if version != JOURNAL_VERSION:
         raise InputError(f"{path}: written by another version of gramvec; start again without --resume")
