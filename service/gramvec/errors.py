@@ -90,12 +90,14 @@ def import_extra(module: str, extra: str, purpose: str) -> Any:
     """Return an imported module of a library that an extra of gramvec installs.
 
     Raises:
-        InputError: it is not installed; the message says what needs it, and how to install it.
+        InputError: it is not installed, or does not load; the message says what needs it, and how to install it.
     """
     try:
         return import_module(module)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise InputError(f"{purpose} needs {error.name}; install it with: pip install 'gramvec[{extra}]'") from error
+    except ImportError as error:  # installed, and its libraries do not load
+        raise InputError(f"{purpose} needs {module}, which does not load: {quoted(error)}") from error
 
 
 def quoted(value: object) -> str:

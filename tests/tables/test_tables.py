@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from bulk_support import gramvec_command
 from gramvec.errors import InputError
 from gramvec.tables import json_bounds
-from gramvec.tables.batches import Position
+from gramvec.tables.batches import BadLines, Position
 from gramvec.tables.columns import TableRows, read_columns
 from gramvec.tables.inputs import FileFormat, Source, form_of
 from gramvec.tables.readers import open_reader
@@ -304,10 +304,35 @@ def test_an_output_may_be_a_pipe_or_a_device(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-@pytest.mark.parametrize(
-    "journal", [b"{}", b"[]", b'{"version":1,"job":{},"rows":-1,"bytes":-9,"position":[0,1],"bad":{}}']
-)
-def test_a_forged_journal_is_refused(journal: bytes, tmp_path: Path) -> None:
-    journal_of(tmp_path / "out").write_bytes(journal)
+JOURNAL: dict[str, Any] = {
+    "version": 1, "job": {}, "rows": 0, "bytes": 0, "position": [0, 1], "bad": BadLines().as_json(),
+}  # fmt: skip
+FORGED = [
+    {}, [], {"rows": -1}, {"rows": "x"}, {"rows": 1.5}, {"rows": True}, {"rows": 10**30}, {"bytes": -9},
+    {"bytes": None}, {"position": ["a", 1]}, {"position": [0, -1]}, {"position": [0]}, {"position": 7},
+    {"job": 5}, {"bad": {}},
+    {"bad": 5}, *({"bad": BadLines().as_json() | bad} for bad in (
+        {"add": 1}, {"count": "x"}, {"count": -1}, {"blank": 0.5}, {"unnamed": None}, {"notes": 5}, {"notes": "x"},
+        {"reasons": [5]}, {"reasons": [[1]]}, {"reasons": [["x", "y"]]}, {"reasons": [[1, "y"]] * 21},
+        {"ranges": [[[[]]]]}, {"ranges": [[1, 2]] * 1_001}, {"ranges": {"a": 1}},
+    )),
+]  # fmt: skip
+
+
+def test_a_true_journal_is_not_refused(tmp_path: Path) -> None:
+    bad = BadLines()
+    for number in (3, *range(7, 30), 40):
+        bad.add(number, "no text")
+    journal_of(tmp_path / "out").write_text(json.dumps(JOURNAL | {"bad": bad.as_json()}))
+    partial_of(tmp_path / "out").touch()
+    stage = open_stage(tmp_path / "out", {}, resume=True)
+    assert vars(stage.progress.bad) == vars(bad)
+    stage.close()
+
+
+@pytest.mark.parametrize("forged", FORGED, ids=str)
+def test_a_forged_journal_is_refused(forged: Any, tmp_path: Path) -> None:
+    text = json.dumps(JOURNAL | forged if forged else forged)
+    journal_of(tmp_path / "out").write_text(text)
     with pytest.raises(InputError, match="damaged; start again without --resume"):
         open_stage(tmp_path / "out", {}, resume=True)

@@ -61,7 +61,8 @@ def import_quickly(module: str, name: str) -> Any:
 NO_MEMORY = "not enough memory; raise the limit (ulimit -v, the container's), or give less at a time"
 # What Python and the loader say where the system refuses a thread, a descriptor or memory.
 _LIMITS = {
-    "can't start new thread": "no more threads may be started; raise the limit (ulimit -u, the container's pids)",
+    "can't start new thread": "no more threads can be started; raise the limits of processes and of memory (ulimit -u, "
+    "ulimit -v, or the container's)",
     "Too many open files": "too many open files; raise the limit (ulimit -n)",
     "failed to map segment": NO_MEMORY,
     "annot allocate memory": NO_MEMORY,

@@ -41,6 +41,8 @@ MAX_SEGMENTS, MAX_DOCUMENTS = 3_000, 2**31 - 1
 SETTLED_NS = 2_500_000_000
 # The end of a file of tantivy: JSON with the CRC-32 of what stands before it, the JSON's length, a magic number.
 MAX_FOOTER, FOOTER_MAGIC, CHUNK_BYTES = 1_000, 1337, 1 << 20
+# Files that a writer of tantivy has open, and some more.
+FILES_OF_A_WRITER = 32
 # Where links to a folder that cannot be written are made, beside the usual places.
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - only as the last resort, and in a folder of its own
 
@@ -218,13 +220,29 @@ def engine_errors(path: Path) -> Iterator[None]:
     except ValueError as error:
         if "LockBusy" in str(error):
             raise InputError(f"{path}: another run is writing it; wait for it to end") from error
-        if "No space left" in str(error) or "writer was killed" in str(error):
+        killed = "writer was killed" in str(error)  # by what one of its threads could not write
+        if "TooManyOpenFiles" in str(error) or (killed and _few_may_be_opened()):
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from error
+        if "No space left" in str(error) or killed:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
         raise damaged(path, str(error).split("\n")[0][:200]) from error
     except BaseException as error:  # pyo3's PanicException is no Exception
         if type(error).__name__ != "PanicException":
             raise
         raise damaged(path, "its segments are not valid") from error
+
+
+def _few_may_be_opened() -> bool:
+    """Return True if fewer files may be opened than a writer of an index has."""
+    opened: list[int] = []
+    try:
+        opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(FILES_OF_A_WRITER))
+    except OSError:
+        return True
+    finally:
+        for one in opened:
+            os.close(one)
+    return False
 
 
 def _check_regular(path: Path, file: Path) -> os.stat_result:

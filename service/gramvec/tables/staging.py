@@ -256,9 +256,9 @@ def _left(output: Path, job: JobSettings, size: int) -> Progress:
     try:
         with os.fdopen(_opened_plain(path, os.O_RDONLY), "rb") as file:
             journal = orjson.loads(file.read(MAX_JOURNAL_BYTES))
-        position = Position(*map(whole_number, journal["position"]))
+        offset, number = map(whole_number, journal["position"])
         rows, length = whole_number(journal["rows"]), whole_number(journal["bytes"])
-        progress = Progress(position, rows, length, BadLines.from_json(journal["bad"]))
+        progress = Progress(Position(offset, number), rows, length, BadLines.from_json(journal["bad"]))
         version, former = journal["version"], dict(journal["job"])
     except FileNotFoundError:
         return Progress()
