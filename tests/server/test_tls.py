@@ -360,6 +360,25 @@ def test_our_own_client_and_the_containers_check_ask_by_https(
         subprocess.run(check, env={**port, "GRAMVEC_TLS_CERTIFICATE": "any"}, check=True, timeout=PATIENCE)
 
 
+def test_the_containers_check_where_clients_need_a_certificate(
+    files: Files, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    check = [sys.executable, "-IS", str(ROOT / "docker" / "healthy.py")]
+    others = Files(tmp_path_factory.mktemp("others"))
+    for authority in (files, others):  # the service's own certificate is one of its clients', and is not
+        with served(*files.options, "--tls-client-ca", str(authority.ca)) as (_, port):
+            environment = {
+                "GRAMVEC_PORT": str(port), "GRAMVEC_TLS_CERTIFICATE": str(files.certificate),
+                "GRAMVEC_TLS_KEY": str(files.key), "GRAMVEC_TLS_CLIENT_CA": str(authority.ca),
+            }  # fmt: skip
+
+            def healthy(environment: dict[str, str] = environment) -> bool:
+                return subprocess.run(check, env=environment, capture_output=True, timeout=PATIENCE).returncode == 0
+
+            until(healthy)
+        assert not healthy()
+
+
 def test_the_end_does_not_wait_for_a_client_that_says_nothing(files: Files) -> None:
     with served(*files.options) as (process, port):
         until(lambda: ready(port, files.client()))

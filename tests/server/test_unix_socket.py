@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from tempfile import TemporaryDirectory
 import httpx
 import pytest
 
-from conftest import MODELS
+from conftest import MODELS, ROOT
 from http_support import COMMAND, PATIENCE, until
 from nginx_support import needs_nginx, nginx
 
@@ -55,6 +56,11 @@ def test_it_is_served_there_and_the_path_goes_with_it(tmp_path: Path, workers: s
             answer = client.post("/embed", json={"inputs": ["a", "b"]})
             assert (answer.status_code, len(answer.json())) == (200, 2)
             assert client.get("/openapi.json").status_code == 200
+        check = [sys.executable, "-IS", str(ROOT / "docker" / "healthy.py")]
+        asked = subprocess.run(check, env={"GRAMVEC_UNIX_SOCKET": str(path)}, capture_output=True, check=False)
+        assert (asked.returncode, asked.stderr) == (0, b"")
+        asked = subprocess.run(check, env={"GRAMVEC_UNIX_SOCKET": f"{path}-"}, capture_output=True, check=False)
+        assert (asked.returncode, asked.stderr) == (1, b"/ready: [Errno 2] No such file or directory\n")
         refused = subprocess.run([*SERVE, "--unix-socket", str(path)], capture_output=True, text=True, check=False)
         assert (refused.returncode, refused.stderr) == (
             1,
