@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
-from gramvec.cli.jobs.dedupe import THRESHOLD
-from gramvec.dedupe.pairs import LEAST_THRESHOLD, similar_pairs
+from gramvec.dedupe.likely import likely_pairs
+from gramvec.dedupe.pairs import LEAST_THRESHOLD
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Field, choose
 from gramvec.matching.fit_matcher import best_threshold, fit_matcher
@@ -159,7 +159,7 @@ def _add_duplicates(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
         seconds = round(time.process_time() - began, 2)
         scores, correct, number = zip(*lists, strict=True)
         together = np.concatenate(scores), np.concatenate(correct), sum(number)
-        threshold = THRESHOLD if name == "gramvec dedupe" else _best_f1(*together)[1]
+        threshold = threshold_of(together[0]) if name == "gramvec dedupe" else _best_f1(*together)[1]
         above = together[0] >= np.float32(threshold)
         found, right = int(above.sum()), int(together[1][above].sum())
         figures = {
@@ -333,7 +333,7 @@ def _nearest_by_rapidfuzz(left: Sequence[str], right: Sequence[str]) -> tuple[Ma
 
 
 def _pairs_by_default(texts: Sequence[str]) -> Matches:
-    return Matches(*similar_pairs(texts, LEAST_THRESHOLD).pairs)
+    return Matches(*likely_pairs(texts, 0.01).pairs)
 
 
 def _pairs_by_tfidf(texts: Sequence[str]) -> Matches:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.bulk.embed_file import Watcher
-from gramvec.dedupe.differences import difference
-from gramvec.dedupe.features import Features, NearPairs, score_pairs
+from gramvec.dedupe.features import NearPairs
+from gramvec.dedupe.likely import Stays, likely_known, standing_for
 from gramvec.dedupe.pairs import groups
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.errors import InputError
@@ -122,6 +122,17 @@ class DedupeResult(NamedTuple):
         roots: Int64s = np.where(text < 0, rows, first[of_text[text]])
         return roots
 
+    def staying(self, stays: Stays = "first") -> Int64s:
+        """Return int64[rows], the row that stays for each row: no chain drops what is unlike it."""
+        text = np.asarray(self.found.of_row)
+        rows = np.arange(len(text))
+        first = np.full(len(self.found.different) + 1, len(text))
+        np.minimum.at(first, text, rows)
+        counts = np.bincount(text[text >= 0], minlength=len(self.found.different))
+        of_text = np.append(standing_for(self.found.different, counts, self.pairs, stays), -1)
+        found: Int64s = np.where(text < 0, rows, first[of_text[text]])
+        return found
+
 
 class KnownRow(NamedTuple):
     """Row of an input that repeats a document of an index: its place, the document's id and text, the score."""
@@ -165,12 +176,11 @@ def read_texts(
 
 
 def known_rows(
-    found: DedupeTexts, index: Index, threshold: float, *, numbers: bool, words: bool, watch: Callable[[int], None]
+    found: DedupeTexts, index: Index, threshold: float, *, watch: Callable[[int], None]
 ) -> list[KnownRow]:  # fmt: skip
     """Return the rows whose text has a score of at least `threshold` with one of its ten best documents of an index."""
     column = index.manifest.column
     snapshot = index.snapshot()
-    features = Features(found.different)
     best: dict[int, tuple[str, str, float]] = {}
     for start in range(0, len(found.different), BLOCK_TEXTS):
         texts = found.different[start : start + BLOCK_TEXTS]
@@ -181,13 +191,11 @@ def known_rows(
             left += [at] * len(there)
             hits += there
         others = [str(hit.record.get(column, "")) for hit in hits]
-        places = np.arange(len(others))
-        pairs = score_pairs(features, texts, np.array(left, np.int64), others, places, threshold)
-        for text, other, score in zip(*(one.tolist() for one in pairs), strict=True):
-            if difference(texts[text], others[other], numbers=numbers, words=words) is not None:
-                continue
-            if start + text not in best or score > best[start + text][2]:
-                best[start + text] = hits[other].id, others[other], score
+        scores = likely_known(texts, np.array(left, np.int64), others)
+        for text, hit, other, score in zip(left, hits, others, scores.tolist(), strict=True):
+            known = 1.0 if texts[text] == other else score
+            if known >= threshold and (start + text not in best or known > best[start + text][2]):
+                best[start + text] = hit.id, other, known
         watch(len(texts))
     return [KnownRow(row, *best[text]) for row, text in enumerate(found.of_row) if text in best]
 

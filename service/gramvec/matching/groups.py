@@ -11,16 +11,17 @@ from gramvec.errors import InputError
 from gramvec.lexical.sparse import MAX_CHARACTERS
 from gramvec.lexical.sparse_vectors import ranges
 from gramvec.matching.nearest import Matches, places, taken
+from gramvec.pairs.tokens import without_punctuation
 from gramvec.text.arrays import Bools, Int64s
 
 MOST_PAIRS = 10_000_000
 
 
 class RowGroups(NamedTuple):
-    """Groups of rows whose compared columns are equal, in the order of their first row.
+    """Groups of rows whose compared columns are equal without punctuation, in the order of their first row.
 
     Attributes:
-        columns: the texts of each column of each group.
+        columns: the texts of each column of the first row of each group.
         of_row: int64[n], the group of each row; -1 for a row without any text.
         counts: int64[g], the rows of each group.
         starts: int64[g], where the rows of each group begin in `members`.
@@ -42,17 +43,23 @@ class RowGroups(NamedTuple):
 
 
 def grouped(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = None) -> RowGroups:
-    """Group equal rows, of which `keys` are equal, too."""
+    """Group rows that are equal without punctuation, of which `keys` are equal, too."""
     known: dict[tuple[str, ...], int] = {}
-    every = zip(*columns, strict=True) if keys is None else zip(*columns, keys, strict=True)
+    first: list[int] = []
+    plain = [map(without_punctuation, column) for column in columns]
+    every = zip(*plain, strict=True) if keys is None else zip(*plain, keys, strict=True)
     width = len(columns)
-    of_row = np.fromiter(
-        (known.setdefault(row, len(known)) if any(row[:width]) else -1 for row in every), np.int64, len(columns[0])
-    )
+    of_row = np.full(len(columns[0]), -1)
+    for number, row in enumerate(every):
+        if any(row[:width]):
+            group = known.setdefault(row, len(known))
+            of_row[number] = group
+            if group == len(first):
+                first.append(number)
     counts = np.bincount(of_row[of_row >= 0], minlength=len(known))
     members = np.argsort(of_row, kind="stable")[int((of_row < 0).sum()) :]
-    texts = [list(column) for column in zip(*known, strict=True)] if known else [[] for _ in columns]
-    return RowGroups(texts[:width], of_row, counts, np.cumsum(counts) - counts, members)
+    texts = [[column[number] for number in first] for column in columns]
+    return RowGroups(texts, of_row, counts, np.cumsum(counts) - counts, members)
 
 
 class GroupPairs(NamedTuple):

@@ -73,6 +73,11 @@ def folded(text: str) -> str:
     return close_gaps(fold_letters(text))[: max(MAX_CHARACTERS, len(text))].strip()
 
 
+def without_punctuation(text: str) -> str:
+    """Return the tokens of a folded text with spaces between."""
+    return " ".join(_TOKEN.findall(text) or text.split())
+
+
 def tokens_of(tables: Sequence[Sequence[Sequence[str]]]) -> Tokens:
     """Return the tokens of tables, each a list of columns of folded texts. Weights are those of the rows of all."""
     known: dict[str, int] = {}

@@ -26,9 +26,8 @@ from gramvec.cli.jobs.embed import (
 )  # fmt: skip
 from gramvec.cli.jobs.search import gone_option
 from gramvec.cli.options import Bars, bar, printable
-from gramvec.dedupe.differences import Difference
 from gramvec.dedupe.features import NearPairs
-from gramvec.dedupe.pairs import LEAST_THRESHOLD, similar_pairs
+from gramvec.dedupe.likely import STAYS, Stays, likely_pairs
 from gramvec.dedupe.rows import DedupeResult, DedupeTexts, KnownRow, known_rows, read_texts, spooled, write_kept
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError
@@ -37,29 +36,25 @@ from gramvec.tables.staging import check_outputs, output_file
 from gramvec.tables.writers import tsv_line
 from gramvec.text.arrays import Int64s
 
-THRESHOLD = 0.85
+# Of a line and a document of an index.
+KNOWN_THRESHOLD = 0.5
 MOST_PAIRS = 10_000_000
 # A group of more rows is warned of before it is deleted; lines of a sample of what goes.
 LARGE_GROUP, SHOWN = 50, 5
-LEFT_OUT: dict[Difference, str] = {
-    "numbers": "whose numbers or codes differ",
-    "words": "of which one word was replaced",
-}
+RULES = "what lines are one is the pair model's to say, which knows numbers and words; leave it out, or set --threshold"
 NO_MODEL = "lines are compared by letters and words, without a model; leave it out"
 
 
 @click.command("dedupe", short_help="Find near-duplicates in a file.")
 @source_argument
-@click.option("--threshold", type=click.FloatRange(LEAST_THRESHOLD, 1), default=THRESHOLD, show_default=True,
-              help="The least score of a pair.")  # fmt: skip
-@click.option("--numbers/--ignore-numbers", default=True, show_default=True,
-              help="Lines whose numbers or codes differ (2TB and 4TB) are not one.")  # fmt: skip
-@click.option("--words/--ignore-words", default=True, show_default=True,
-              help="Lines of which one word was replaced (Home Basic and Home Premium) are not one.")  # fmt: skip
+@click.option("--threshold", type=click.FloatRange(0, 1),
+              help="The least score.  [default: that of the highest expected F1, at least 0.35]")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File of the list. [stdout]")
 @click.option("--groups", "by_group", is_flag=True, help="List groups instead: lines that a chain of pairs joins.")
 @click.option("--keep", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="FILE",
-              help="Write INPUT there with only the first line of each group; no list but to --output.")  # fmt: skip
+              help="Write INPUT there without lines that repeat one that stays; no list but to --output.")  # fmt: skip
+@click.option("--stays", type=click.Choice(STAYS), default="first", show_default=True,
+              help="Which line stays: the first, the longest, or the one that stands most often.")  # fmt: skip
 @click.option("--against", type=click.Path(path_type=Path, exists=True), metavar="INDEX",
               help="Compare with the documents of an index instead, not with each other.")  # fmt: skip
 @click.option("--texts/--no-texts", default=True, show_default=True, help="List the texts beside the lines' numbers.")
@@ -77,15 +72,18 @@ NO_MODEL = "lines are compared by letters and words, without a model; leave it o
 @gone_option("--weights", said="letters and words are weighted by the lines of INPUT; leave it out")
 @gone_option("--max-characters", said="a line has at most 65,536 characters; leave it out")
 @gone_option("--truncate", is_flag=True, said="a line has at most 65,536 characters; leave longer ones out")
+@gone_option("--numbers", is_flag=True, said=RULES)
+@gone_option("--ignore-numbers", is_flag=True, said=RULES)
+@gone_option("--words", is_flag=True, said=RULES)
+@gone_option("--ignore-words", is_flag=True, said=RULES)
 @gone_option("--max-texts", said="files of any size are compared in one way; leave it out")
 def dedupe(
     source: Path,
-    threshold: float,
-    numbers: bool,
-    words: bool,
+    threshold: float | None,
     output: Path | None,
     by_group: bool,
     keep: Path | None,
+    stays: Stays,
     against: Path | None,
     texts: bool,
     as_json: bool,
@@ -98,15 +96,15 @@ def dedupe(
 ) -> None:
     """List the pairs of lines of INPUT that are nearly the same: line, line, score, texts, between tabs.
 
-    INPUT is what `gramvec embed` reads. The score is that of `gramvec match`: the cosine of the letters, and half as
-    much that of the words, each weighted by how rare it is; equal lines have 1, and empty ones are no duplicates. All
-    pairs of up to 100,000 different lines are found; of more, the share that was found is measured and reported. Tabs
-    and line feeds in listed texts are spaces; --json has them unchanged.
+    INPUT is what `gramvec embed` reads. The score is the probability that two lines are the same thing, by their words,
+    numbers and letters, as of `gramvec match`; equal lines have 1, and empty ones are no duplicates. Of up to 100,000
+    different lines the nearest of each are compared; of more, likely ones, and the share that was found is measured and
+    reported. Tabs and line feeds in listed texts are spaces; --json has them unchanged.
 
     \b
     Examples:
       gramvec dedupe titles.txt
-      gramvec dedupe tickets.csv --column subject --threshold 0.95 --groups --json
+      gramvec dedupe tickets.csv --column subject --threshold 0.9 --groups --json
       sort titles.txt | gramvec dedupe --keep - > unique.txt
       gramvec dedupe new.csv --against tickets.index --column subject --keep fresh.csv
     """  # noqa: D301 - click takes the character, not its escape
@@ -123,17 +121,17 @@ def dedupe(
             found = read_texts(file, input_format, column, on_error=on_error, watch=watch)
         if index is not None:
             with bar("comparing", len(found.different), " texts") as shown:
-                known = known_rows(found, index, threshold, numbers=numbers, words=words, watch=shown.update)
+                least = KNOWN_THRESHOLD if threshold is None else threshold
+                known = known_rows(found, index, least, watch=shown.update)
             records: Iterator[dict[str, Any]] = (one.line(found) for one in known)
             dropped = np.array([one.row for one in known], np.int64)
         else:
             most = None if by_group or (keep and not output) else max_pairs
-            pairs = _compared(found, threshold, threads or cores(), most, numbers=numbers, words=words)
-            result = DedupeResult(found, pairs)
-            roots = result.roots()
-            dropped = np.flatnonzero(roots != np.arange(len(roots)))
+            result = DedupeResult(found, _compared(found, threshold, threads or cores(), most))
             records = result.groups() if by_group else result.lines(max_pairs)
             if keep is not None:
+                roots = result.staying(stays)
+                dropped = np.flatnonzero(roots != np.arange(len(roots)))
                 _warn(found, roots)
         if keep is None or output is not None:
             with output_file(output) as out:
@@ -151,16 +149,15 @@ def dedupe(
         click.echo(sentence, err=True)
 
 
-def _compared(
-    found: DedupeTexts, threshold: float, threads: int, most: int | None, *, numbers: bool, words: bool
-) -> NearPairs:
+def _compared(found: DedupeTexts, threshold: float | None, threads: int, most: int | None) -> NearPairs:
     with Bars() as bars:
-        made = similar_pairs(
-            found.different, threshold, numbers=numbers, words=words, threads=threads, most=most, watch=bars.watch
+        made = likely_pairs(found.different, threshold, threads=threads, most=most, watch=bars.watch)
+    if len(made.pairs.left):
+        click.echo(
+            f"{len(made.pairs.left):,} pairs of different {found.unit}s at the threshold {made.threshold:.3f}, of "
+            f"which {made.precision:.0%} are expected to be right",
+            err=True,
         )
-    for kind, why in LEFT_OUT.items():
-        if number := made.different.get(kind, 0):
-            click.echo(f"{number:,} pairs {why} were left out; --ignore-{kind} takes them", err=True)
     if made.sampled:
         share = 100 * made.sampled_found / made.sampled
         click.echo(

@@ -1,0 +1,127 @@
+"""Pairs of one list that are probably the same thing, by the pair model, and which texts stay of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from gramvec.dedupe.features import NearPairs
+from gramvec.dedupe.pairs import EXACT_TEXTS, Watch, similar_pairs
+from gramvec.errors import InputError
+from gramvec.matching.candidates import CandidatePairs, weighted_ngrams
+from gramvec.matching.fields import Field, split
+from gramvec.matching.match_tables import probabilities_of, score_fields, threshold_of
+from gramvec.pairs.tokens import folded, tokens_of
+from gramvec.text.arrays import Bools, Floats, Int64s
+
+Stays = Literal["first", "longest", "frequent"]
+STAYS: tuple[Stays, ...] = get_args(Stays)
+# Of more than EXACT_TEXTS texts, pairs whose letters are less alike are no candidates.
+LEAST_ALIKE = 0.6
+
+
+class LikelyPairs(NamedTuple):
+    """Pairs of texts with probabilities of at least the threshold, and the share of them expected to be right.
+
+    sampled, sampled_found: as of `Duplicates`.
+    """
+
+    pairs: NearPairs
+    threshold: float
+    precision: float
+    sampled: int = 0
+    sampled_found: int = 0
+
+
+def likely_pairs(
+    texts: Sequence[str],
+    threshold: float | None = None,
+    *,
+    threads: int = 1,
+    most: int | None = None,
+    watch: Watch = lambda phase, done, total: None,
+) -> LikelyPairs:
+    """Return the pairs of different texts that are probably the same thing, the lower one left.
+
+    Candidates of up to 100,000 texts are the twelve nearest of each by two weightings of their n-grams; of more, pairs
+    that are likely by samples of their features.
+
+    Args:
+        texts: n texts; one of white space is in no pair.
+        threshold: the lowest probability; None for that of the highest expected F1, and at least 0.35.
+        threads: of the comparison.
+        most: pairs that may be found.
+        watch: called with the phase, the texts or pairs done since the last call, and all of them.
+
+    Raises:
+        InputError: the threshold is not valid, there are more than `most` pairs, or SciPy is missing.
+    """
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise InputError(f"threshold: must be from 0 to 1, got {threshold:g}", field="threshold")
+    sampled = 0, 0
+    if len(texts) <= EXACT_TEXTS:
+        scored = score_fields([Field(texts, texts, 1.0)], same=True, threads=threads, watch=watch)
+        least = 0.01 if threshold is None else threshold
+        both = scored.kept(scored.pairs.scores >= np.float32(least)).rows()
+        lower = both.left < both.right
+        found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
+    else:
+        likely = similar_pairs(texts, LEAST_ALIKE, numbers=False, words=False, threads=threads, most=most, watch=watch)
+        sampled = likely.sampled, likely.sampled_found
+        tokens = tokens_of([[[folded(text) for text in texts]]])
+        probable = probabilities_of(tokens, CandidatePairs(*likely.pairs), same=True, watch=watch)
+        found = likely.pairs._replace(scores=probable)
+    lowest = threshold_of(found.scores) if threshold is None else threshold
+    kept = found.scores >= np.float32(lowest)
+    if most is not None and int(kept.sum()) > most:
+        raise InputError(f"more than {most:,} pairs; raise --threshold, or --max-pairs if you want them all")
+    left, right, scores = found.left[kept], found.right[kept], found.scores[kept]
+    order = np.lexsort((right, left))
+    precision = float(scores.astype(np.float64).mean()) if len(scores) else 0.0
+    return LikelyPairs(NearPairs(left[order], right[order], scores[order]), lowest, precision, *sampled)
+
+
+def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> Floats:
+    """Return the probability that a text of a list and another text are the same thing, float32[p].
+
+    Args:
+        texts: the list.
+        left: int64[p], ascending: places in the list.
+        others: p texts.
+    """
+    lists = [[folded(text) for text in side] for side in (texts, others)]
+    one, other = split(weighted_ngrams([*lists[0], *lists[1]])[0], len(texts))
+    right = np.arange(len(others))
+    pairs = CandidatePairs(left, right, one.dots(left, other, right))
+    return probabilities_of(tokens_of([[lists[0]], [lists[1]]]), pairs, same=False)
+
+
+def standing_for(texts: Sequence[str], counts: Int64s, pairs: NearPairs, stays: Stays = "first") -> Int64s:
+    """Return int64[n], the text that stays for each text: itself, or one that it makes a pair with.
+
+    There are no chains: a text goes only if it is in a pair with one that stays.
+
+    Args:
+        texts: n texts.
+        counts: int64[n], how often each stands in the list.
+        pairs: what is the same thing.
+        stays: which of several texts stays: the first, the longest, or the one that stands most often; of two that are
+            equal in this, the first.
+    """
+    rank = {"first": np.zeros(len(texts)), "longest": -np.array([len(text) for text in texts]), "frequent": -counts}
+    order = np.lexsort((np.arange(len(texts)), rank[stays]))
+    place = np.empty(len(texts), np.int64)
+    place[order] = np.arange(len(texts))
+    ahead = place[pairs.left] < place[pairs.right]
+    winner, other = np.where(ahead, pairs.left, pairs.right), np.where(ahead, pairs.right, pairs.left)
+    # Texts in the order in which they are decided, each with its most probable partner first.
+    by = np.lexsort((place[winner], -pairs.scores, place[other]))
+    found = np.arange(len(texts))
+    gone: Bools = np.zeros(len(texts), np.bool_)
+    for one, partner in zip(other[by].tolist(), winner[by].tolist(), strict=True):
+        if not gone[one] and not gone[partner]:
+            gone[one] = True
+            found[one] = partner
+    return found
