@@ -56,9 +56,11 @@ def test_lists_have_aliases_behind_the_models(server: RunningServer) -> None:
     for name in (ALIAS, "BAAI/bge-small-en"):
         assert httpx.get(f"{server.url}/v1/models/{name}").json()["id"] == name
     assert httpx.get(f"{server.url}/info").json()["aliases"] == aliases_of(ALIASES)
-    unknown = httpx.post(f"{server.url}/embed", json={"inputs": "x", "model": "gpt"})
+    unknown = httpx.post(f"{server.url}/v1/embeddings", json={"input": "x", "model": "gpt"})
     assert unknown.status_code == 404
-    assert unknown.json()["error"].endswith("'gramvec-en', 'text-embedding-3-small', 'BAAI/bge-small-en' are")
+    assert unknown.json()["error"]["message"].endswith(
+        "'gramvec-en', 'text-embedding-3-small', 'BAAI/bge-small-en' are"
+    )
 
 
 @pytest.mark.parametrize(

@@ -306,23 +306,17 @@ NESTED = (400, "not JSON") if sys.version_info < (3, 12) else (422, "must be a J
         wire_case("/embed", b'{"inputs": "x"}', 415, "application/json", headers={"content-type": "text/plain"}),
         wire_case("/embed", b'{"inputs": "x"}', 415, "got none", headers={}),
         pytest.param("GET", "/nowhere", b"", {}, 404, "not_found", ("/nowhere", "/docs")),
-        pytest.param("POST", "/embed/", b"{}", JSON_TYPE, 404, "not_found", ("/embed/",)),
+        pytest.param("POST", "/embed/x", b"{}", JSON_TYPE, 404, "not_found", ("/embed/x",)),
         pytest.param("GET", "/embed", b"", {}, 405, "not_found", ("GET", "POST")),
         pytest.param("DELETE", "/info", b"", {}, 405, "not_found", ("DELETE", "GET")),
-        embed_case({"inputs": "x", "model": "other"}, 404, "not_found", "'other'", f"'{DEFAULT_MODEL}'"),
         embed_case({"inputs": []}, 422, "empty", "inputs"),
         embed_case({}, *INVALID, "inputs is missing"),
         embed_case(None, *INVALID, "the body: must be a JSON object, got null"),
-        embed_case({"inputs": None}, *INVALID, "inputs: must be a string or a list of strings, got null"),
+        embed_case({"inputs": None}, *INVALID, "inputs is missing"),
         embed_case({"inputs": ["a", "b", 3]}, *INVALID, "inputs[2]: must be a string, got a number"),
         embed_case({"inputs": [["a"]]}, *INVALID, "inputs[0]: must be a string, got a list"),
-        embed_case(
-            {"inputs": "a", "normalizes": True}, *INVALID, "normalizes is not a known field; did you mean normalize?"
-        ),
-        embed_case({"input": "a"}, *INVALID, "input is not a known field; did you mean inputs?"),
+        embed_case({"input": "a"}, *INVALID, "inputs is missing; the body has input in its place"),
         embed_case({"something": "a"}, *INVALID, "inputs is missing"),
-        embed_case({"inputs": "a", "\ud800": 1}, *INVALID, "the body has a lone surrogate"),
-        embed_case({"inputs": "a", "{path}": 1}, *INVALID, "{path} is not a known field"),
         embed_case({"inputs": "a", "normalize": "yes"}, *INVALID, "normalize: must be true or false, got a string"),
         embed_case({"inputs": "a", "truncation_direction": "up"}, *INVALID, "truncation_direction", "'left'"),
         embed_case({"inputs": "a", "dimensions": 0}, *INVALID, "dimensions: must be at least 1, got 0"),
@@ -345,7 +339,6 @@ NESTED = (400, "not JSON") if sys.version_info < (3, 12) else (422, "must be a J
         similarity_case({"inputs": {"pairs": [["a", 1]]}}, *INVALID, "inputs.pairs[0][1]: must be a string"),
         similarity_case({"inputs": {"left": [], "right": ["a"]}}, 422, "empty", "inputs.left"),
         similarity_case({"inputs": {"left": ["a"]}}, *INVALID, "inputs.right is missing"),
-        similarity_case({"inputs": {"pairs": [["a", "b"]], "left": ["a"]}}, *INVALID, "inputs.left is not a known"),
         similarity_case({"inputs": {"pairs": [["a", "b"]]}, "top_k": 1}, *INVALID, "top_k", "left and right"),
         similarity_case({"inputs": {"left": ["a"], "right": ["a"]}, "top_k": 0}, *INVALID, "top_k: must be at least 1"),
         similarity_case({"inputs": {"pairs": [["a", "b"]] * 26}}, 413, "too_large", "52 texts"),
@@ -355,9 +348,6 @@ NESTED = (400, "not JSON") if sys.version_info < (3, 12) else (422, "must be a J
         ),
         similarity_case(
             {"inputs": {"pairs": [["a", "b"]]}, "parameters": {"prompt_name": "q"}}, *INVALID, "parameters.prompt_name"
-        ),
-        similarity_case(
-            {"inputs": {"pairs": [["a", "b"]]}, "parameters": {"dims": 1}}, *INVALID, "parameters.dims is not a known"
         ),
     ],
 )
@@ -383,7 +373,7 @@ def test_errors(
 
 def test_what_can_be_refused_at_once_does_not_reach_the_model(client: httpx.Client, model: WatchedModel) -> None:
     model.calls.clear()
-    for fields in ({"dimensions": 301}, {"model": "other"}, {"inputs": ["good", "\ud800"]}, {"inputs": ["x"] * 51}):
+    for fields in ({"dimensions": 301}, {"inputs": ["good", "\ud800"]}, {"inputs": ["x"] * 51}):
         assert (
             client.post("/embed", content=json.dumps({"inputs": "x", **fields}), headers=JSON_TYPE).status_code >= 400
         )

@@ -133,7 +133,7 @@ def test_refusals_are_counted_by_reason(embedder: Embedder) -> None:
         assert client.post("/embed", json={"inputs": 5}, headers=key).status_code == 422
         assert client.post("/embed", json={"inputs": []}, headers=key).status_code == 422
         assert client.post("/embed", content=b"{", headers=key).status_code == 415
-        assert client.post("/embed", json={"inputs": "a", "model": "other"}, headers=key).status_code == 404
+        assert client.post("/api/embed", json={"input": "a", "model": "other"}, headers=key).status_code == 404
         found = scraped(server.url)
         server.service.stop()
         late = client.post("/embed", json={"inputs": "a"}, headers=key)

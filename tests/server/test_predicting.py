@@ -97,7 +97,6 @@ def test_info_tells(client: httpx.Client, head: tuple[Path, Head], small: gramve
         ({"inputs": ["x"] * 301}, 413, "301 texts are more than the limit of 300"),
         ({"inputs": ["a", "q" * 70_000]}, 422, "inputs[1] has 70000 characters"),
         ({"inputs": "x", "head": "none"}, 404, "no head 'none' is served here, 'intents' is"),
-        ({"inputs": "x", "model": "sif"}, 422, "model is not a known field"),
     ],
 )
 def test_bad_requests_are_one_sentence(client: httpx.Client, body: Any, status: int, sentence: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 import gramvec
@@ -33,6 +34,7 @@ def test_texts_come_as_embedder_rerank_has_them(client: httpx.Client, embedder: 
     assert answer.headers["x-compute-characters"] == str(len(QUERY) + sum(map(len, texts)))
     documents = [text if i % 2 else {"text": text} for i, text in enumerate(texts)]
     body = {"query": QUERY, "documents": documents, "top_n": 4, "return_documents": True, "model": "gramvec-en"}
+    body["raw_scores"] = True
     found = client.post("/v1/rerank", json=body).json()
     assert found["results"] == [
         {"index": i, "relevance_score": score, "document": {"text": texts[i]}} for i, score in ranked[:4]
@@ -49,6 +51,27 @@ def test_texts_are_told_only_where_they_are_wanted(client: httpx.Client) -> None
     assert [set(one) for one in found["results"]] == [{"index", "relevance_score"}] * 2
 
 
+def test_scores_lie_in_0_to_1_in_the_same_order_unless_raw_ones_are_asked_for(client: httpx.Client) -> None:
+    body = {"query": "canon sd1100", "texts": ["canon sd1100", "canon sd 1100 is", "nikon", "", "zzzz"]}
+    raw = client.post("/rerank", json={**body, "raw_scores": True}).json()
+    assert raw[0]["score"] > 1
+    found = client.post("/rerank", json={**body, "raw_scores": False}).json()
+    assert [one["index"] for one in found] == [one["index"] for one in raw]
+    expected = [1 / (1 + np.exp(-4 * (one["score"] - 0.6))) for one in raw]
+    assert [one["score"] for one in found] == pytest.approx(expected, abs=1e-6)
+    assert found[0]["score"] > 0.9 > 0.2 > found[-1]["score"]
+
+
+def test_the_shape_of_the_request_is_that_of_the_response(client: httpx.Client) -> None:
+    asked = {"query": QUERY, "documents": TEXTS, "top_n": 2, "model": "any-name", "return_documents": False}
+    found = client.post("/rerank", json=asked).json()
+    assert [set(one) for one in found["results"]] == [{"index", "relevance_score"}] * 2
+    found = client.post("/rerank", json={"query": QUERY, "texts": TEXTS, "top_n": 2, "model": "any-name"})
+    assert [set(one) for one in found.json()] == [{"index", "score"}] * 2
+    assert found.headers["x-empty-inputs"] == "texts[2]"
+    assert len(client.post("/rerank", json={"query": QUERY, "texts": TEXTS, "top_k": 1}).json()) == 1
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "sentence"),
     [
@@ -56,17 +79,16 @@ def test_texts_are_told_only_where_they_are_wanted(client: httpx.Client) -> None
         ("/rerank", {"texts": TEXTS}, 422, "query is missing"),
         ("/rerank", {"query": QUERY, "texts": []}, 422, "texts"),
         ("/rerank", {"query": QUERY, "texts": ["a", 1]}, 422, "texts[1]: must be a string, got a number"),
-        ("/rerank", {"query": QUERY, "texts": ["a"], "documents": ["a"]}, 422, "documents is not a known field"),
         ("/rerank", {"query": "q" * 70_000, "texts": ["a"]}, 422, "query has 70000 characters"),
         ("/rerank", {"query": QUERY, "texts": ["a", "b" * 70_000]}, 422, "texts[1] has 70000 characters"),
         ("/rerank", {"query": QUERY, "texts": ["a"] * 3_000}, 413, "3001 texts are more than the limit of 3000"),
-        ("/rerank", {"query": QUERY, "texts": ["a"], "model": "none"}, 404, "model 'none' is not served here"),
-        ("/v1/rerank", {"query": QUERY}, 422, "documents is missing"),
-        ("/v1/rerank", {"query": QUERY, "documents": [1]}, 422, "documents[0]: must be a string, got a number"),
-        ("/v1/rerank", {"query": QUERY, "documents": [{}]}, 422, "documents[0].text is missing"),
-        ("/v1/rerank", {"query": QUERY, "documents": ["a"], "top_n": 0}, 422, "top_n: must be at least 1, got 0"),
+        ("/v2/rerank", {"query": QUERY, "documents": ["a"], "model": "none"}, 404, "model 'none' is not served here"),
+        ("/v1/rerank", {"query": QUERY}, 400, "documents is missing"),
+        ("/v1/rerank", {"query": QUERY, "documents": [1]}, 400, "documents[0]: must be a string, got a number"),
+        ("/v1/rerank", {"query": QUERY, "documents": [{}]}, 400, "documents[0].text is missing"),
+        ("/v1/rerank", {"query": QUERY, "documents": ["a"], "top_n": 0}, 400, "top_n: must be at least 1, got 0"),
         (
-            "/v1/rerank", {"query": QUERY, "documents": ["a", {"text": "b" * 70_000}]}, 422,
+            "/v1/rerank", {"query": QUERY, "documents": ["a", {"text": "b" * 70_000}]}, 400,
             "documents[1].text has 70000 characters",
         ),
     ],

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from gramvec.cli.main import import_quickly
 from gramvec.errors import GramvecError, InputError
-from gramvec.server.settings import Settings, environment_variable, option, settings_from
+from gramvec.server.settings import Settings, check_service_link, environment_variable, option, settings_from
 
 log = logging.getLogger("gramvec.server")
 
@@ -34,6 +34,17 @@ def _read_config(context: click.Context, parameter: click.Parameter, path: Path 
     # Values become text, so that click checks a value of the file as it checks one of the command line.
     texts = {name: _as_text(value, Settings.model_fields[name]) for name, value in values.items()}
     context.default_map = {**(context.default_map or {}), **texts}
+
+
+def _check_service_links(context: click.Context, parameter: click.Parameter, path: Path | None) -> None:
+    """Name what Kubernetes does to our variables, before click says that tcp://... is no number."""
+    for name in Settings.model_fields:
+        variable = environment_variable(name)
+        try:
+            check_service_link(variable, os.environ.get(variable, ""))
+        except InputError as error:
+            raise click.UsageError(str(error)) from error
+    _read_config(context, parameter, path)
 
 
 def _takes_several(field: FieldInfo) -> bool:
@@ -107,7 +118,7 @@ serve = click.Command(
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             is_eager=True,
             expose_value=False,
-            callback=_read_config,
+            callback=_check_service_links,
             envvar="GRAMVEC_CONFIG",
             show_envvar=True,
             help="TOML file with any of the settings below, as in: port = 8080",

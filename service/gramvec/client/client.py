@@ -271,7 +271,7 @@ class Client(Encodes):
         _check_count("top_n", top_n)
         (asked,) = self._encoded([query], truncate=truncate)
         encoded = self._encoded(texts, truncate=truncate)
-        others = {"query": orjson.Fragment(asked), "truncate": truncate, "model": self.name}
+        others = {"query": orjson.Fragment(asked), "truncate": truncate, "model": self.name, "raw_scores": True}
 
         def send(start: int, batch: list[bytes]) -> list[float]:
             body = body_of(array_of(batch), others, "texts")

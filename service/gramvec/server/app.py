@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -17,7 +18,20 @@ from gramvec.embed.embedder import Embedder
 from gramvec.errors import GramvecError
 from gramvec.server.model_route import ModelRoute, answer_error, no_route
 from gramvec.server.openapi import complete
-from gramvec.server.routes import classify, compare, embed, openai, operations, pages, rank, search
+from gramvec.server.routes import (
+    classify,
+    cohere,
+    compare,
+    embed,
+    ollama,
+    openai,
+    operations,
+    orchestrators,
+    pages,
+    rank,
+    search,
+    tei,
+)
 from gramvec.server.settings import Settings, settings_from_environment
 from gramvec.server.state.background import in_background
 from gramvec.server.state.models import check_aliases, check_names, open_attached
@@ -27,16 +41,19 @@ from gramvec.server.telemetry.tracing import check_tracing
 # Those of requests for texts and of operators, which an application of a user's may have below a prefix of its own.
 ROUTERS = (
     *(embed.router, compare.router, openai.embeddings, openai.router, embed.root, operations.probes),
-    *(rank.router, rank.v1, search.router, classify.router, operations.router),
+    *(rank.rerank, rank.router, rank.v1, search.router, classify.router, operations.router),
+    *(tei.router, cohere.router, ollama.router, openai.deployments, orchestrators.probes, orchestrators.invocations),
 )
 # FastAPI has OpenTelemetry built in and on by default, with queries and the messages of exceptions in it.
 NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 # Seconds for the export of the last spans when the server stops; their receiver may be gone.
 LAST_SPANS_SECONDS = 2.0
 
+ANY_PORT = ":*"
 CORS_METHODS = ("GET", "POST", "OPTIONS")
 CORS_RESPONSE_HEADERS = (
-    *("retry-after", "www-authenticate", "x-compute-characters", "x-dtype", "x-empty-inputs", "x-inference-time"),
+    *("retry-after", "www-authenticate", "x-compute-characters", "x-dtype", "x-empty-inputs", "x-ignored-fields"),
+    "x-inference-time",
     *("x-model", "x-queue-time", "x-request-id", "x-shape", "x-total-time", "x-unknown-inputs"),
 )
 # Chromium keeps a preflight for at most two hours.
@@ -119,7 +136,8 @@ class Application(FastAPI):
         if service.settings.cors_origins:
             self.add_middleware(
                 CORSMiddleware,
-                allow_origins=service.settings.cors_origins,
+                allow_origins=[one for one in service.settings.cors_origins if not one.endswith(ANY_PORT)],
+                allow_origin_regex=_origins_of_any_port(service.settings.cors_origins),
                 allow_methods=CORS_METHODS,
                 allow_headers=["*"],
                 expose_headers=CORS_RESPONSE_HEADERS,
@@ -187,6 +205,12 @@ class Application(FastAPI):
             await send(message)
 
         return told
+
+
+def _origins_of_any_port(origins: Sequence[str]) -> str | None:
+    """Return a pattern of the origins that are given for any port; None if there are none."""
+    any_port = [re.escape(one.removesuffix(ANY_PORT)) + r"(:\d{1,5})?" for one in origins if one.endswith(ANY_PORT)]
+    return "|".join(any_port) or None
 
 
 def _lifespan(service: Service, loads: bool) -> Callable[[FastAPI], Any]:

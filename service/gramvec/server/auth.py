@@ -16,12 +16,16 @@ class Auth:
     def __init__(self, keys: Iterable[str]) -> None:
         self._known = [key.encode() for key in keys]
 
-    def check(self, authorization: bytes) -> None:
+    def check(self, authorization: bytes, api_key: bytes | None = None) -> None:
         """Accept a request with this Authorization header (RFC 6750, section 2.1), empty if it has none.
+
+        `api_key` is the header of this name, which Azure's clients send instead; None if there is none.
 
         Raises:
             HttpError: 401 that says which part is missing or wrong.
         """
+        if api_key is not None and not authorization:
+            authorization = SCHEME + api_key
         # Every key is compared, in constant time, so that the time taken says nothing about any of them.
         given = authorization[len(SCHEME) :].strip()
         known = any([hmac.compare_digest(given, key) for key in self._known])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
@@ -108,9 +109,14 @@ class HttpError(HTTPException):
         return self.detail
 
 
+def is_openai(path: str) -> bool:
+    """Return True for a path whose errors have OpenAI's shape."""
+    return path.startswith(("/v1/", "/openai/")) or path in ("/v1", "/embeddings")
+
+
 def error_value(error: HttpError, path: str = "") -> dict[str, Any]:
-    """Return the JSON value of an error, in OpenAI's shape where the request's path is below /v1."""
-    if not (path.startswith("/v1/") or path == "/v1"):
+    """Return the JSON value of an error, in OpenAI's shape where the request's path is one of OpenAI's."""
+    if not is_openai(path):
         return {"error": str(error), "error_type": error.error_type}
     name, code = OPENAI_NAMES[error.error_type]
     return {"error": {"message": str(error), "type": name, "param": error.param, "code": error.code or code}}
@@ -191,15 +197,12 @@ def wrong_method(path: str, method: str, allowed: str) -> HttpError:
 
 
 def check_content_type(headers: Mapping[bytes, bytes]) -> None:
-    """Raise HttpError 415 unless the headers announce JSON that is not compressed."""
+    """Raise HttpError 415 unless the headers announce JSON."""
     given = headers.get(b"content-type", b"").decode("latin-1")
     media_type = given.partition(";")[0].strip().lower()
     if media_type != "application/json" and not media_type.endswith("+json"):
         sent = f"got {given[:100]!r}" if given else "got none"
         raise HttpError(415, "validation", f"Content-Type: must be application/json, {sent}")
-    encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
-    if encoding.lower() != "identity":
-        raise HttpError(415, "validation", f"Content-Encoding {encoding[:100]!r} is not read; send the body as it is")
 
 
 def shortened(text: str) -> str:
@@ -207,8 +210,12 @@ def shortened(text: str) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
 
-def from_validation(error: ValidationError, known_fields: Sequence[str], *, whole: bool = True) -> HttpError | None:
+def from_validation(
+    error: ValidationError, known_fields: Sequence[str], *, given: Any = None, whole: bool = True
+) -> HttpError | None:
     """Return the 422 for the first thing wrong with a body, named by its path, as in `inputs[3]`.
+
+    A missing field is named together with an unknown one of the body `given` whose name is close.
 
     In a body that was cut off (not `whole`) nothing counts as missing; the result is None if nothing else is wrong.
     """
@@ -224,7 +231,12 @@ def from_validation(error: ValidationError, known_fields: Sequence[str], *, whol
     kind = first["type"]
     if kind == "too_short" and first.get("ctx", {}).get("min_length") == 1:
         return HttpError(422, "empty", f"{path} is empty; give at least one", param=param)
-    return HttpError(422, "validation", _sentence(kind, path, first, known_fields), param=param)
+    sentence = _sentence(kind, path, first, known_fields)
+    if kind == "missing" and isinstance(given, dict) and param in known_fields:
+        unknown = [name for name in islice(given, 100) if name not in known_fields]
+        if nearest := get_close_matches(path, unknown, 1, NEAR):
+            sentence = f"{sentence}; the body has {shortened(nearest[0])} in its place"
+    return HttpError(422, "validation", sentence, param=param)
 
 
 def _nearest(detail: Mapping[str, Any], known_fields: Sequence[str]) -> str | None:

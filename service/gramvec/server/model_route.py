@@ -30,7 +30,7 @@ from gramvec.server.batching.queue import ClientGone
 from gramvec.server.errors import HttpError, path_of, reason_of, unhealthy, unknown_route, wrong_method
 from gramvec.server.recording import log_request, record_span
 from gramvec.server.request import Document, Request
-from gramvec.server.responses import error_response
+from gramvec.server.responses import Response, error_response
 from gramvec.server.schemas import Body
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry.metrics import CLIENT_GONE
@@ -79,6 +79,7 @@ class ModelRoute(APIRoute):
         summary, _, rest = (inspect.getdoc(endpoint) or "").partition("\n")
         options["summary"] = options.get("summary") or summary.rstrip(".")
         options["description"] = options.get("description") or rest.strip() or summary
+        options["operation_id"] = options.get("operation_id") or endpoint.__name__
         # One body, or several of which `schema` chooses.
         self.body = get_type_hints(endpoint).get("body")
         super().__init__(path, endpoint, responses=described, **options)
@@ -115,10 +116,24 @@ class ModelRoute(APIRoute):
             response = request.refused(error)
         await request.respond(response)
 
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return whether this route is that of a request (Starlette): what takes GET takes HEAD (RFC 9110, 9.1)."""
+        match, found = super().matches(scope)
+        if match is Match.PARTIAL and scope["method"] == "HEAD" and "GET" in (self.methods or ()):
+            match = Match.FULL
+        return match, found
+
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request as FastAPI does, with all dependencies and exception handlers of the application."""
         request = scope[OURS] = Request(service_of(scope), scope, receive, send, self.path)
-        if scope["method"] not in (self.methods or ()):
+        methods = self.methods or ()
+        if scope["method"] == "HEAD" and "GET" in methods:
+            scope = {**scope, "method": "GET"}  # the server sends no body in answer to HEAD
+        if scope["method"] == "OPTIONS" and "OPTIONS" not in methods:
+            allowed = (b"allow", _allowed(scope).encode())
+            await finish(request, request.respond(Response([b""], "", [allowed], 204)))
+            return
+        if scope["method"] not in methods:
             # What is open is open to readers.
             needs_key = self.needs_key or scope["method"] not in ("GET", "HEAD")
             await finish(request, refuse(request, _wrong_method(scope), needs_key=needs_key))
@@ -133,11 +148,14 @@ class ModelRoute(APIRoute):
 
         async def handler(given: BaseRequest) -> BaseResponse:
             request: Request = given.scope[OURS]
+            if given.scope is not request.scope:  # HEAD, which FastAPI took for GET
+                request.scope.update({**given.scope, "method": request.method})
             request.check(needs_key=self.needs_key)
             if self.body is not None:
                 document = await self.read(request)
                 if document.cut_at is not None:
                     request.checked(document, self.schema(document.value))
+                request.note_ignored(document.value, self.schema(document.value))
                 request.give_json(document.value)
             return await solve(request)
 
@@ -224,10 +242,20 @@ async def refuse(request: Request, error: HttpError, *, needs_key: bool) -> None
 
 
 async def no_route(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request for a path that has no route (ASGI)."""
+    """Answer a request for a path that has no route (ASGI).
+
+    Clients that join an address and a path leave slashes: //embed and /embed/ are /embed.
+    """
     if scope["type"] != "http":
         await WebSocketClose()(scope, receive, send)
         return
+    path = _with_plain_slashes(scope["path"])
+    if path != scope["path"]:
+        plain = {**scope, "path": path, "raw_path": None}
+        routes = scope["app"].router.routes
+        if any(route.matches(plain)[0] is not Match.NONE for route in routes):
+            await scope["app"].router(plain, receive, send)
+            return
     request = Request(service_of(scope), scope, receive, send)
     await finish(request, refuse(request, unknown_route(scope["path"]), needs_key=True))
 
@@ -265,12 +293,22 @@ def _missing(handlers: Mapping[Any, Any]) -> dict[Any, Any]:
     return {kind: answer_error for kind in kinds if not theirs.intersection(kind.__mro__)}
 
 
-def _wrong_method(scope: Scope) -> HttpError:
-    """Return the 405 for a path that has routes, all of other methods."""
+def _with_plain_slashes(path: str) -> str:
+    """Return a path without empty parts."""
+    return "/" + "/".join(part for part in path.split("/") if part)
+
+
+def _allowed(scope: Scope) -> str:
+    """Return the methods of a path, as the header Allow lists them."""
     routes = scope["app"].router.routes
     allowed = [
         method
         for method in METHODS
-        if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in routes)
+        if method == "OPTIONS" or any(route.matches({**scope, "method": method})[0] is Match.FULL for route in routes)
     ]
-    return wrong_method(scope["path"], scope["method"], ", ".join(allowed))
+    return ", ".join(allowed)
+
+
+def _wrong_method(scope: Scope) -> HttpError:
+    """Return the 405 for a path that has routes, all of other methods."""
+    return wrong_method(scope["path"], scope["method"], _allowed(scope))

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BaseModel, Field
 
-from gramvec.server.errors import ErrorBody, OpenAIErrorBody
+from gramvec.server.errors import ErrorBody, OpenAIErrorBody, is_openai
 from gramvec.server.responses import JSON
 from gramvec.server.settings import Settings
 
@@ -77,7 +77,7 @@ MILLISECONDS = {"type": "number"}
 TEXT = {"type": "string"}
 UNKNOWN_422 = "/HTTPValidationError"
 # Paths that are read without a key, beside /metrics.
-OPEN = {"/", "/health", "/ready"}
+OPEN = {"/", "/health", "/ready", "/v2/health/live", "/v2/health/ready", "/ping"}
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 BASE64_ROWS = {
     "type": "array",
@@ -97,6 +97,7 @@ HEADERS = {
     "x-total-time": {"description": "Milliseconds from the request's head to this header.", "schema": MILLISECONDS},
     "x-queue-time": {"description": "Milliseconds in the queue.", "schema": MILLISECONDS},
     "x-inference-time": {"description": "Milliseconds in the model.", "schema": MILLISECONDS},
+    "x-ignored-fields": {"description": "Fields of the body that this route does not have.", "schema": TEXT},
 }
 STATUS_HEADERS = {
     "401": {"WWW-Authenticate": {"description": "Bearer", "schema": TEXT}},
@@ -141,9 +142,9 @@ def errors(*statuses: int, body: type[BaseModel] = ErrorBody, **own: str) -> Res
 
 ERRORS = errors(*DESCRIPTIONS)
 V1_ERRORS = errors(
-    *DESCRIPTIONS,
+    *(status for status in DESCRIPTIONS if status != 422),
     body=OpenAIErrorBody,
-    e400="The body is not JSON, or its input holds token ids of no encoding that is served.",
+    e400="The body is not JSON, a field or a text is not usable, or there are token ids of no encoding that is served.",
 )
 
 
@@ -155,6 +156,7 @@ def complete(document: dict[str, Any], ours: Container[str], settings: Settings)
         ours: the ids of our operations; others are a user's.
         settings: of the service.
     """
+    document["servers"] = [{"url": "."}]  # also behind a proxy that adds a prefix
     components = document.setdefault("components", {})
     keyed = bool(settings.api_key)
     if keyed:
@@ -180,7 +182,7 @@ def _complete(operation: dict[str, Any], path: str, name: str, schemas: Mapping[
     if UNKNOWN_422 in str(responses.get("422")):
         del responses["422"]
     shared = {header: {"$ref": f"#/components/headers/{header}"} for header in HEADERS}
-    shape = "/v1" if path.startswith("/v1/") else "/"
+    shape = "/v1" if is_openai(path) else "/"
     for status, response in responses.items():
         response["headers"] = {**response.get("headers", {}), **STATUS_HEADERS.get(status, {}), **shared}
         example = _examples().get(f"{name} {status}") or _examples().get(f"{shape} {status}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from itertools import count
+from itertools import count, islice
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import orjson
 from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
@@ -20,13 +22,16 @@ from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import GramvecError, InputError
 from gramvec.server.batching.batcher import Timings
 from gramvec.server.batching.work_queue import Job
+from gramvec.server.compressed import unpacked
 from gramvec.server.errors import HttpError, check_content_type, from_validation, reason_of, too_large, too_large_body
-from gramvec.server.responses import Headers, Response, error_response
+from gramvec.server.responses import Headers, Response, error_response, listed_paths
 from gramvec.server.schemas import Body, first_values, holds_more, parse_slowly
 from gramvec.server.state.memory_budget import UNCOUNTED_BYTES
 from gramvec.server.state.models import Served
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry.metrics import CLIENT_GONE, UNKNOWN_ROUTE
+
+log = logging.getLogger("gramvec.server")
 
 T = TypeVar("T")
 SomeBody = TypeVar("SomeBody", bound=Body)
@@ -34,6 +39,9 @@ SomeBody = TypeVar("SomeBody", bound=Body)
 CLOSE = (b"connection", b"close")
 NO_TIMINGS = Timings()
 
+# Ignored fields that a header names.
+MAX_IGNORED = 20
+_is_plain = re.compile(r"[A-Za-z0-9_.-]{1,64}").fullmatch
 _is_sane = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
 
 
@@ -70,6 +78,7 @@ class Request(BaseRequest):
         status: of the response; `CLIENT_GONE` until there is one.
         started, complete: of the response.
         timings: of the work that was done for it.
+        notes: headers that say what was ignored, or of which texts nothing is known.
         label: of the model that did it; empty where none took part, and the default's is sent.
         answered: the `time.perf_counter` at which the model's result was there; 0.0 where no model took part.
         seconds, encode_seconds: from the head of the request, and from the model's result, to the response.
@@ -94,6 +103,7 @@ class Request(BaseRequest):
         self.status = CLIENT_GONE
         self.timings = NO_TIMINGS
         self.label = b""
+        self.notes: Headers = []
         self.answered = self.seconds = self.encode_seconds = 0.0
         given = self.sent.get(b"x-request-id")
         self.request_id = given if given is not None and _is_sane(given) else b"%b%08x" % (_id_prefix, next(_number))
@@ -107,7 +117,7 @@ class Request(BaseRequest):
         """Check all that can be checked before the body is read. Raises HttpError 401 and 413, Overloaded."""
         service, sent = self.service, self.sent
         if needs_key and service.auth is not None:
-            service.auth.check(sent.get(b"authorization", b""))
+            service.auth.check(sent.get(b"authorization", b""), sent.get(b"api-key"))
         length = sent.get(b"content-length", b"")
         # Python refuses to read thousands of digits; a body that is longer than 2**64 ends at its limit in any case.
         if 4 < len(length) <= 20 and length.isdigit():
@@ -169,9 +179,11 @@ class Request(BaseRequest):
             HttpError: 415 for another content type, 400 for what is not JSON, 413 for too many bytes.
         """
         headers = self.sent
-        if headers.get(b"content-type") != b"application/json" or b"content-encoding" in headers:
+        if headers.get(b"content-type") != b"application/json":
             check_content_type(headers)
         raw = await self.body()
+        if b"content-encoding" in headers:
+            raw = unpacked(raw, headers[b"content-encoding"], self._limit, self.reserve)
         most = self.service.most_values if most_values is None else most_values
         # A value has two bytes at least.
         if len(raw) > 2 * most and holds_more(raw, most):
@@ -194,13 +206,26 @@ class Request(BaseRequest):
         try:
             body = schema.model_validate(document.value)
         except ValidationError as error:
-            refusal = from_validation(error, list(schema.model_fields), whole=document.cut_at is None)
+            refusal = from_validation(
+                error, list(schema.model_fields), given=document.value, whole=document.cut_at is None
+            )
             if refusal is not None:
                 raise refusal from None
         else:
             if document.cut_at is None:
+                self.note_ignored(document.value, schema)
                 return body
         raise too_large(f"the body holds more than {document.cut_at} JSON values; send fewer texts in a request")
+
+    def note_ignored(self, value: Any, schema: type[Body]) -> None:
+        """Name the fields of a body that its schema does not have, in a header and in a line of the log."""
+        if not isinstance(value, dict) or value.keys() <= schema.model_fields.keys():
+            return
+        unknown = (name for name in value if name not in schema.model_fields and value[name] is not None)
+        names = [name for name in islice(unknown, MAX_IGNORED) if _is_plain(name)]
+        if names:
+            self.notes.append((b"x-ignored-fields", ", ".join(names).encode()))
+            log.debug("%s: ignored the fields %s", self.template, ", ".join(names))
 
     def check_characters(self, texts: Sequence[str], limit: int) -> int:
         """Return the number of characters of the texts. Raises HttpError 413 for more than `limit`."""
@@ -219,10 +244,29 @@ class Request(BaseRequest):
 
     # The model
 
-    def model(self, name: str | None) -> Served:
-        """Return the model of this name or alias, None for the default. Raises HttpError 404."""
-        default = self.service.served
-        return default if name is None and default is not None else self.service.admit(name)
+    def model(self, name: str | None, *, nominal: bool = False) -> Served:
+        """Return the model of this name or alias, None for the default. Raises HttpError 404.
+
+        Args:
+            name: as the client sent it.
+            nominal: take the only model under any name, as Text Embeddings Inference does. The setting `any_model`
+                does so on all routes, and with several models takes the default one.
+        """
+        service = self.service
+        default = service.served
+        if default is not None:
+            if name is None:
+                return default
+            takes_any = service.settings.any_model == "on" or (nominal and len(service.models) == 1)
+            if takes_any and name not in service.models and name not in service.aliases:
+                return default
+        return service.admit(name)
+
+    def dimensions(self, served: Served, given: int | None) -> int | None:
+        """Return the number of components of this request: as it says, else by the setting, None for all."""
+        if given is not None or self.service.settings.dimensions is None:
+            return given
+        return min(self.service.settings.dimensions, served.embedder.dimension)
 
     def prepare(
         self,
@@ -245,7 +289,7 @@ class Request(BaseRequest):
             return embedder.prepare(
                 texts,
                 truncate=served.truncate if truncate is None else truncate,
-                truncation_direction="left" if direction in ("left", "Left") else "right",
+                truncation_direction="left" if direction == "left" else "right",
             )
         except InputError as error:
             if error.index is None:
@@ -254,10 +298,19 @@ class Request(BaseRequest):
             sentence = str(error).removeprefix(f"text {error.index} ")
             raise InputError(f"{path(error.index)} {sentence}", field=path(error.index), index=error.index) from error
 
-    async def embed(self, served: Served, texts: Sequence[str]) -> RawEmbeddings:
+    async def embed(
+        self, served: Served, texts: Sequence[str], path: Callable[[int], str] | None = None
+    ) -> RawEmbeddings:
         """Return the embeddings of prepared texts, and note what they cost.
 
+        Args:
+            served: the model.
+            texts: prepared by it.
+            path: the places of the texts in the body. With it, texts of which the model knows nothing are named in the
+                header x-empty-inputs, refused, or given a vector, as the setting `empty_texts` says.
+
         Raises:
+            InputError: texts of which nothing is known are refused.
             Overloaded, BackendError: see `Batcher.submit`.
             ClientGone: the client has left before its texts were taken.
         """
@@ -265,7 +318,27 @@ class Request(BaseRequest):
         self.timings = found.timings
         self.label = served.label
         self.answered = time.perf_counter()
-        return found.embeddings
+        embeddings = found.embeddings
+        if path is None or embeddings.feature_counts.all():
+            return embeddings
+        return self._without_empty(embeddings, path)
+
+    def _without_empty(self, embeddings: RawEmbeddings, path: Callable[[int], str]) -> RawEmbeddings:
+        """Do with texts of which nothing is known as the setting says."""
+        empty = np.flatnonzero(embeddings.feature_counts == 0)
+        places = listed_paths([path(index) for index in empty.tolist()])
+        kind = self.service.settings.empty_texts
+        if kind == "refuse":
+            first = int(empty[0])
+            raise InputError(
+                f"the model knows nothing of {places.decode()}; leave these texts out", field=path(first), index=first
+            )
+        self.notes.append((b"x-empty-inputs", places))
+        if kind == "zero":
+            return embeddings
+        vectors = embeddings.vectors.copy()
+        vectors[empty] = np.float32(1 / np.sqrt(vectors.shape[1]))
+        return RawEmbeddings.of(vectors, embeddings.feature_counts, embeddings.unknown, embeddings.featurize_seconds)
 
     def admit(self, kind: str, cost: int) -> AbstractContextManager[Job]:
         """Admit work of this kind and cost. Raises Overloaded, see `WorkQueue`."""
@@ -307,7 +380,7 @@ class Request(BaseRequest):
     def refused(self, error: HttpError | GramvecError) -> Response:
         """Return the response for an error, and note the reason. What was computed until then does not count."""
         self.reason = reason_of(error, stopping=self.service.stopping)
-        self.timings, self.label, self.answered = NO_TIMINGS, b"", 0.0
+        self.timings, self.label, self.answered, self.notes = NO_TIMINGS, b"", 0.0, []
         # Below a user's prefix the route knows whose shape it has.
         return error_response(error, self.template if self.template.startswith("/") else self.scope["path"])
 
@@ -340,7 +413,7 @@ class Request(BaseRequest):
         ]
         if label := self.label or self.service.default_label:
             headers.append((b"x-model", label))
-        return headers
+        return headers + self.notes if self.notes else headers
 
     def _note_time(self) -> None:
         now = time.perf_counter()

@@ -17,7 +17,7 @@ from starlette.responses import Response as BaseResponse
 from starlette.types import Receive, Scope, Send
 
 from gramvec.errors import GramvecError
-from gramvec.server.errors import HttpError, error_value, from_gramvec
+from gramvec.server.errors import HttpError, error_value, from_gramvec, is_openai
 from gramvec.text.arrays import Array
 
 JSON = "application/json"
@@ -78,11 +78,15 @@ class Response(BaseResponse):
 
 
 def error_response(error: HttpError | GramvecError, path: str) -> Response:
-    """Return the response for an error, in OpenAI's shape where the path is below /v1."""
+    """Return the response for an error, in OpenAI's shape where the path is one of OpenAI's.
+
+    OpenAI has one status for bad requests: 400 in the place of 422.
+    """
     if isinstance(error, GramvecError):
         error = from_gramvec(error)
+    status = 400 if error.status == 422 and is_openai(path) else error.status
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in error.headers.items()]
-    return Response([orjson.dumps(error_value(error, path))], headers=headers, status=error.status)
+    return Response([orjson.dumps(error_value(error, path))], headers=headers, status=status)
 
 
 def to_json(value: Any) -> bytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -103,9 +103,15 @@ def _not_json(reason: str) -> HttpError:
     return HttpError(400, "validation", f"the body is not JSON in UTF-8: {reason}")
 
 
-# Text Embeddings Inference takes both spellings, and the Hugging Face client sends the capitals.
+def _in_lower_case(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
+# The Hugging Face client sends capitals, as Text Embeddings Inference takes them; generated clients must not see both.
 Direction = Annotated[
-    Literal["left", "right", "Left", "Right"] | None, Field(description="The end at which a long text is cut.")
+    Literal["left", "right"] | None,
+    BeforeValidator(_in_lower_case),
+    Field(description="The end at which a long text is cut."),
 ]
 RequestedModel = Annotated[str | None, Field(description="Name of a served model; null for the default.")]
 
@@ -137,6 +143,23 @@ class Body(BaseModel):
             return value
         unknown = next(name for name in value if name not in known)
         return {name: value[name] for name in [*known, unknown] if name in value}
+
+
+class LenientBody(Body):
+    """Base of bodies in the shape of other services: null is absent, and fields that they do not have are ignored.
+
+    `Request` names the ignored fields in a header.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_one_unknown_field(cls, value: Any) -> Any:
+        known = cls.model_fields.keys()
+        if isinstance(value, dict) and (None in value.values() or not value.keys() <= known):
+            return {name: value[name] for name in known if value.get(name) is not None}
+        return value
 
 
 # Validation ends at the first wrong text: each error takes a kilobyte and 6 us.
@@ -175,7 +198,7 @@ Truncate = Annotated[
 ]
 
 
-class EmbedRequest(OneOrManyBody):
+class EmbedRequest(OneOrManyBody, LenientBody):
     """Texts to embed, in the shape of Text Embeddings Inference."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["vehicles", "a fast car"], "dimensions": 3}]})
@@ -198,8 +221,30 @@ class EmbedRequest(OneOrManyBody):
     model: RequestedModel = None
 
 
-class EmbeddingsRequest(OneOrManyBody):
-    """Texts to embed, in OpenAI's shape."""
+class TextObject(LenientBody):
+    """Text as an object, in Jina's shape."""
+
+    text: str
+
+
+def _shape_of_item(value: Any) -> str:
+    return "@object" if isinstance(value, dict) else "@text"
+
+
+TextsOrObjects = Annotated[
+    list[
+        Annotated[Annotated[str, Tag("@text")] | Annotated[TextObject, Tag("@object")], Discriminator(_shape_of_item)]
+    ],
+    Field(min_length=1, fail_fast=True),
+]
+OneOrManyItems = Annotated[
+    Annotated[str, Tag("@one")] | Annotated[TextsOrObjects, Tag("@many")],
+    Discriminator(_one_or_many),
+]
+
+
+class EmbeddingsRequest(OneOrManyBody, LenientBody):
+    """Texts to embed, in OpenAI's shape, with the fields that Jina's and Voyage's clients add to it."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -212,19 +257,61 @@ class EmbeddingsRequest(OneOrManyBody):
 
     holds: ClassVar[str] = "input"
 
-    input: OneOrManyTexts = Field(
+    input: OneOrManyItems = Field(
         description="One text, or a list of texts. The empty string is a text. Where the service was given their "
         "encoding, token ids: a list of integers, or of such lists."
     )
     model: RequestedModel = None
-    encoding_format: Literal["float", "base64"] | None = Field(
-        "float", description="A list of numbers, or little-endian float32 in base64."
+    encoding_format: Literal["float", "base64"] = Field(
+        "float", description="A list of numbers, or little-endian components in base64."
     )
     dimensions: Dimensions = None
+    output_dimension: Dimensions = Field(None, description="Voyage's name of dimensions.")
+    output_dtype: Literal["float", "int8", "uint8", "binary", "ubinary"] = Field(
+        "float", description="Voyage's name of the components' type, see precision of /embed."
+    )
+    embedding_type: Literal["float", "base64", "int8", "uint8", "binary", "ubinary"] | None = Field(
+        None, description="Jina's name of the components' type, or base64 for its form."
+    )
+    normalized: bool = Field(True, description="Scale each vector to length 1, in Jina's words.")
+    truncation: Truncate = Field(None, description="Voyage's name of truncate.")
+    truncate: Truncate = None
     user: str | None = Field(None, description="Accepted and ignored.")
 
+    def texts(self) -> list[str]:
+        """Return all texts in the order in which `path` counts them."""
+        given = [self.input] if isinstance(self.input, str) else self.input
+        return [one if isinstance(one, str) else one.text for one in given]
 
-class SourceAndSentences(Body):
+    def path(self, index: int) -> str:
+        """Return the place of a text in the body."""
+        if isinstance(self.input, str):
+            return "input"
+        return f"input[{index}]" + ("" if isinstance(self.input[index], str) else ".text")
+
+    @property
+    def width(self) -> int | None:
+        """The number of components asked for; None for the default."""
+        return self.dimensions if self.dimensions is not None else self.output_dimension
+
+    @property
+    def precision(self) -> VectorPrecision:
+        """Type of the components."""
+        given = self.embedding_type if self.embedding_type not in (None, "base64") else self.output_dtype
+        return "float32" if given in (None, "float") else cast(VectorPrecision, given)
+
+    @property
+    def in_base64(self) -> bool:
+        """True for components in base64."""
+        return "base64" in (self.encoding_format, self.embedding_type)
+
+    @property
+    def cut(self) -> bool | None:
+        """True to cut a long text, False to refuse it, None for the service's setting."""
+        return self.truncate if self.truncate is not None else self.truncation
+
+
+class SourceAndSentences(LenientBody):
     """Source text and the sentences that it is compared with."""
 
     source_sentence: str
@@ -239,7 +326,7 @@ class SourceAndSentences(Body):
         return f"inputs.sentences[{index - 1}]" if index else "inputs.source_sentence"
 
 
-class Pairs(Body):
+class Pairs(LenientBody):
     """Pairs of texts."""
 
     pairs: list[Annotated[list[str], Field(min_length=2, max_length=2, fail_fast=True)]] = Field(
@@ -255,7 +342,7 @@ class Pairs(Body):
         return f"inputs.pairs[{index // 2}][{index % 2}]"
 
 
-class LeftAndRight(Body):
+class LeftAndRight(LenientBody):
     """Every left text compared with every right one."""
 
     left: Texts
@@ -290,7 +377,7 @@ SimilarityInputs = Annotated[
 ]
 
 
-class SimilarityParameters(Body):
+class SimilarityParameters(LenientBody):
     """Parameters of a similarity, as Text Embeddings Inference calls them."""
 
     truncate: Truncate = None
@@ -298,7 +385,7 @@ class SimilarityParameters(Body):
     prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
 
 
-class SimilarityRequest(Body):
+class SimilarityRequest(LenientBody):
     """Texts to compare, in one of three shapes."""
 
     model_config = ConfigDict(

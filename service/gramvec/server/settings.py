@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_origin
 
@@ -23,10 +25,17 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.errors import InputError, check_space_name
 from gramvec.server.batching.batcher import QUEUE_CHARACTERS
 
+log = logging.getLogger("gramvec.server")
+
 ENVIRONMENT_PREFIX = "GRAMVEC_"
 ANY_ORIGIN = "*"
-ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+# Pages of extensions and applications have schemes of their own; sandboxed ones and files send null.
+NO_ORIGIN = "null"
+ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?:[0-9]{1,5}|\*))?")
 MAX_ALIAS_CHARACTERS = 200
+# Variables of the command line and of the loops, which are no settings.
+OTHER_VARIABLES = {"GRAMVEC_CONFIG", "GRAMVEC_DATA", "GRAMVEC_REBUILD", "GRAMVEC_MODELS", "GRAMVEC_NATIVE"}
+SERVICE_LINK = re.compile(r"GRAMVEC_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP)(?:_\w+)?)")
 # The key of the file of token ids that holds for all other names.
 OTHERS = ""
 NO_WORKERS_ON_CUDA = (
@@ -94,9 +103,9 @@ def check_hosts(hosts: Sequence[str]) -> None:
 def check_origins(origins: Sequence[str]) -> None:
     """Raise ValueError for an origin that no browser would send (RFC 6454)."""
     for origin in origins:
-        if origin != ANY_ORIGIN and not ORIGIN.fullmatch(origin):
+        if origin not in (ANY_ORIGIN, NO_ORIGIN) and not ORIGIN.fullmatch(origin):
             raise ValueError(
-                f"{origin!r}: is not an origin; give one as in https://example.org:8443, without a path, or *"
+                f"{origin!r}: is not an origin; give one as in https://example.org:8443, http://localhost:*, null, or *"
             )
         if origin != origin.lower():
             raise ValueError(f"{origin!r}: never matches, browsers send it as {origin.lower()!r}; write it so")
@@ -198,6 +207,17 @@ class Settings(BaseModel):
     )
     tracing: Literal["off", "on"] = Field(
         "off", description="An OpenTelemetry span for every request, exported as the OTEL_ variables say."
+    )
+    any_model: Literal["off", "on"] = Field(
+        "off", description="Whether a request for a model that is not served gets the default one instead of 404."
+    )
+    dimensions: int | None = Field(
+        None, ge=1, description="Components of a vector where a request does not say, for clients that cannot ask."
+    )
+    empty_texts: Literal["zero", "refuse", "unit"] = Field(
+        "zero",
+        description="What a text gets of which the model knows nothing: a vector of zeros, 422, or a fixed vector of"
+        " length 1, for stores that refuse zeros. The header x-empty-inputs names such texts.",
     )
     max_texts: int = Field(2048, ge=1, description="Most texts in one request.")
     max_characters: int = Field(65_536, ge=1, description="Most characters in one text, unless it is truncated.")
@@ -372,11 +392,34 @@ def settings_from_environment() -> Settings:
     Raises:
         InputError: one sentence that names the first bad value and where to set it.
     """
+    warn_of_unknown_variables(os.environ)
     values: dict[str, Any] = {}
     for name, field in Settings.model_fields.items():
         if value := os.environ.get(environment_variable(name)):
+            check_service_link(environment_variable(name), value)
             values[name] = value.split() if get_origin(field.annotation) is tuple else value
     return settings_from(values)
+
+
+def warn_of_unknown_variables(environment: Mapping[str, str]) -> None:
+    """Warn of variables that begin as ours do and name no setting, with the nearest that does."""
+    known = {environment_variable(name) for name in Settings.model_fields} | OTHER_VARIABLES
+    for name in sorted(environment):
+        # Kubernetes sets variables of this form for a Service that is called gramvec.
+        is_link = SERVICE_LINK.fullmatch(name) is not None
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in known and not is_link:
+            nearest = get_close_matches(name, known, 1)
+            hint = f"did you mean {nearest[0]}?" if nearest else "`gramvec serve --help` lists those that are"
+            log.warning("%s is the variable of no setting; %s", name[:200], hint)
+
+
+def check_service_link(variable: str, value: str) -> None:
+    """Raise InputError for a value that Kubernetes has set because a Service is called gramvec."""
+    if value.startswith("tcp://"):
+        raise InputError(
+            f"{variable}: {value[:200]!r} is set by Kubernetes, because a Service is called gramvec; set"
+            " enableServiceLinks: false in the pod, or name the Service otherwise"
+        )
 
 
 def environment_variable(name: str) -> str:

@@ -20,7 +20,7 @@ from gramvec.server.app import Application, create_app
 from gramvec.server.processes.server import BACKLOG, STOP_SIGNALS, Server, WorkerServer
 from gramvec.server.processes.supervisor import signals_blocked, supervise
 from gramvec.server.processes.tls import tls_options
-from gramvec.server.settings import Settings
+from gramvec.server.settings import Settings, warn_of_unknown_variables
 from gramvec.server.state.models import check_there
 from gramvec.server.telemetry import logs
 from gramvec.server.telemetry.tracing import check_tracing
@@ -44,6 +44,7 @@ def serve(settings: Settings) -> None:
     # Until there are models to reload, a hang-up is ignored; by default it would end the process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     logs.configure(settings.log_format)
+    warn_of_unknown_variables(os.environ)
     check_there(settings)
     tls_options(settings)
     if settings.tracing == "on":

@@ -14,7 +14,7 @@ from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, UNKNOWN_HEADERS, ok
 from gramvec.server.request import Request
 from gramvec.server.responses import Response, listed_paths, to_json
-from gramvec.server.schemas import Direction, OneOrManyBody, PositiveWhole, Truncate
+from gramvec.server.schemas import Direction, LenientBody, OneOrManyBody, PositiveWhole, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.models import Attached
 
@@ -43,7 +43,13 @@ Inputs = Annotated[
 ]
 
 
-class PredictRequest(OneOrManyBody):
+class PredictParameters(LenientBody):
+    """Parameters of a prediction, as the Hugging Face client sends them."""
+
+    top_k: PositiveWhole | None = Field(None, description="As top_k beside it.")
+
+
+class PredictRequest(OneOrManyBody, LenientBody):
     """Texts to label, in the shape of Text Embeddings Inference."""
 
     model_config = ConfigDict(
@@ -52,6 +58,7 @@ class PredictRequest(OneOrManyBody):
 
     inputs: Inputs = Field(description="One text, a list of texts, or a list of lists of one text each.")
     top_k: PositiveWhole | None = Field(None, description="The number of best labels for each text; all without it.")
+    parameters: PredictParameters | None = Field(None, description="top_k, in the Hugging Face client's place.")
     raw_scores: bool | None = Field(False, description="Accepted and ignored: scores are always calibrated.")
     head: str | None = Field(None, description="Name of a served head; null for the first.")
     truncate: Truncate = None
@@ -101,7 +108,8 @@ async def predict_labels(request: Request, body: PredictRequest) -> Response:
     given = body.texts()
     request.check_count(len(given))
     labels = len(served_head.held.labels)
-    shown = min(body.top_k or labels, labels)
+    parameters = body.parameters or PredictParameters()
+    shown = min(body.top_k or parameters.top_k or labels, labels)
     if len(given) * labels > MOST_SCORES and len(given) > 1:
         raise too_large(f"{len(given)} texts with {labels} labels are over {MOST_SCORES} scores; send fewer texts")
     if len(given) * shown > MOST_ENTRIES:

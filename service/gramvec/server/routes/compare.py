@@ -62,7 +62,7 @@ async def compare_texts(request: Request, body: SimilarityRequest) -> Response:
 
     A text without a single known feature scores 0 with everything; the header `x-empty-inputs` names such texts.
     """
-    served = request.model(body.model)
+    served = request.model(body.model, nominal=True)
     inputs = body.inputs
     if body.top_k is not None and not isinstance(inputs, LeftAndRight):
         raise InputError("top_k goes with inputs of left and right only; leave it out", field="top_k")

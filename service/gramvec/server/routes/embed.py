@@ -24,6 +24,7 @@ from gramvec.server.responses import (
     as_list,
     base64_of_each,
     in_pieces,
+    listed_paths,
     little_endian,
     to_json,
 )
@@ -32,6 +33,7 @@ from gramvec.server.schemas import (
     Body,
     Direction,
     EmbedRequest,
+    LenientBody,
     OneOrManyBody,
     OneOrManyTexts,
     SimilarityRequest,
@@ -59,7 +61,7 @@ router = model_router("texts")
 root = model_router("texts", EitherRoute)
 
 
-@router.post("/embed", responses=ok("The vectors.", Matrix, OTHER_FORMS, SHAPE_HEADERS) | ERRORS)
+@router.post("/embed", responses=ok("The vectors.", Matrix, OTHER_FORMS, SHAPE_HEADERS | EMPTY_HEADERS) | ERRORS)
 async def embed_texts(request: Request, body: EmbedRequest) -> Response:
     """Embed texts: one vector for each text, in the order of the inputs.
 
@@ -67,16 +69,17 @@ async def embed_texts(request: Request, body: EmbedRequest) -> Response:
     `application/octet-stream` (raw little-endian rows, see the headers `x-shape` and `x-dtype`), `application/x-npy`,
     or `application/json; encoding=base64` (a list of such rows).
     """
-    served = request.model(body.model)
+    served = request.model(body.model, nominal=True)
     embedder = served.embedder
-    texts, dimensions, normalize = body.texts(), body.dimensions, body.normalize is not False
+    texts, normalize = body.texts(), body.normalize is not False
+    dimensions = request.dimensions(served, body.dimensions)
     request.check_count(len(texts))
     columns, width = embedder.columns(body.space, dimensions)  # before the model works, not after
     if body.precision not in (None, "float32"):
         check_precision(body.precision, normalize=normalize)
     texts = request.prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(texts) * width * NUMBER_BYTES)
-    embeddings = await request.embed(served, texts)
+    embeddings = await request.embed(served, texts, body.path)
     vectors, finished = finishing(embeddings.of_columns(columns), normalize, dimensions, body.precision)
     accept = request.sent.get(b"accept", b"*/*")
     media_type = JSON if accept == b"*/*" else preferred(accept.decode("latin-1"))
@@ -182,7 +185,7 @@ MOST_SPARSE_CHARACTERS = 1_000_000
 BYTES_A_CHARACTER = 2 * 92
 
 
-class SparseRequest(OneOrManyBody):
+class SparseRequest(OneOrManyBody, LenientBody):
     """Texts to embed sparsely, in the shape of Text Embeddings Inference."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"inputs": ["tv", "a tv"]}]})
@@ -201,7 +204,11 @@ class SparseValue(BaseModel):
 
 @router.post(
     "/embed_sparse",
-    responses=ok("For each text the columns that it has, ascending, and their values.", list[list[SparseValue]])
+    responses=ok(
+        "The columns of each text, ascending, and their values.",
+        list[list[SparseValue]],
+        headers=EMPTY_HEADERS,
+    )
     | ERRORS,
 )
 async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
@@ -217,20 +224,24 @@ async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
     characters = request.check_characters(texts, MOST_SPARSE_CHARACTERS)
     request.reserve(BYTES_A_CHARACTER * characters)
     with request.admit("sparse vectors", 2 * characters) as job:
-        encoded = await job.run(lambda: _encoded(uniform(), texts))
+        encoded, found = await job.run(lambda: _encoded(uniform(), texts))
     request.count_job(job, served, texts)
+    empty = [body.path(index) for index, row in enumerate(found) if row == 0]
+    if empty:
+        request.notes.append((b"x-empty-inputs", listed_paths(empty)))
     return Response(as_list(encoded))
 
 
-def _encoded(embedder: SparseEmbedder, texts: list[str]) -> list[bytes]:
-    """Return lists of rows as JSON. No object is made for an entry but within a row."""
+def _encoded(embedder: SparseEmbedder, texts: list[str]) -> tuple[list[bytes], list[int]]:
+    """Return lists of rows as JSON, and each row's number of entries. Objects of entries live within a row only."""
     found = embedder.embed(texts)
     edges = found.indptr.tolist()
     blocks = [edges[rows.start : rows.stop + 1] for rows in found.row_blocks()]
-    return [
+    encoded = [
         b"[%b]" % b",".join(_row(found.indices[begin:end], found.values[begin:end]) for begin, end in pairwise(block))
         for block in blocks
     ]
+    return encoded, np.diff(found.indptr).tolist()
 
 
 def _row(columns: Array, values: Array) -> bytes:

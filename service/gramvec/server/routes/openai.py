@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from gramvec.embed.vectors import check_dimensions
+from gramvec.embed.vectors import check_dimensions, check_precision
 from gramvec.errors import InputError
 from gramvec.server.errors import HttpError, OpenAIErrorBody
 from gramvec.server.model_route import ModelRoute, model_router
@@ -44,8 +44,11 @@ class EmbeddingsRoute(ModelRoute):
 TAG = "as OpenAI"
 router = model_router(TAG)
 embeddings = model_router(TAG, EmbeddingsRoute)
+# Paths with a name, or without the prefix that some clients leave out.
+deployments = model_router(TAG, EmbeddingsRoute)
 
 
+@deployments.post("/embeddings", include_in_schema=False)
 @embeddings.post(
     "/v1/embeddings", responses=ok("The vectors, each with the place of its text.", EmbeddingsAnswer) | V1_ERRORS
 )
@@ -54,14 +57,31 @@ async def create_embeddings(request: Request, body: EmbeddingsRequest) -> Respon
 
     `usage` counts words: the text between white space.
     """
-    served = request.model(body.model)
+    return await _create_embeddings(request, body)
+
+
+@deployments.post(
+    "/openai/deployments/{deployment}/embeddings",
+    responses=ok("The vectors, each with the place of its text.", EmbeddingsAnswer) | V1_ERRORS,
+)
+async def create_deployment_embeddings(request: Request, body: EmbeddingsRequest, deployment: str) -> Response:
+    """Embed texts at the path of Azure's clients, whose deployment is the name of a served model or an alias."""
+    return await _create_embeddings(request, body, deployment)
+
+
+async def _create_embeddings(request: Request, body: EmbeddingsRequest, model: str | None = None) -> Response:
+    served = request.model(model if model is not None else body.model)
     texts = body.texts()
     request.check_count(len(texts))
-    check_dimensions(body.dimensions, served.embedder.dimension)
+    dimensions, precision = request.dimensions(served, body.width), body.precision
+    check_dimensions(dimensions, served.embedder.dimension)
+    if precision != "float32":
+        check_precision(precision, normalize=body.normalized)
     texts = _prepare(request, served, body)
     request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
-    vectors, finished = finishing(await request.embed(served, texts), True, body.dimensions)
-    encode = _base64_entries if body.encoding_format == "base64" else _entries
+    embeddings = await request.embed(served, texts, body.path)
+    vectors, finished = finishing(embeddings, body.normalized, dimensions, precision)
+    encode = _base64_entries if body.in_base64 else _entries
     indices = count()
     pieces = await in_pieces(vectors, vectors.shape[1], lambda piece: encode(finished(piece), indices))
     words = await count_words(texts)
@@ -117,7 +137,7 @@ def _base64_entries(rows: Array, indices: Iterator[int]) -> bytes:
 
 def _prepare(request: Request, served: Served, body: EmbeddingsRequest) -> list[str]:
     try:
-        return request.prepare(served, body.texts(), body.path)
+        return request.prepare(served, body.texts(), body.path, truncate=body.cut)
     except InputError as error:
         # The message names a field that this route does not have.
         sentence = str(error).replace(" or pass truncate=true", "")

@@ -81,6 +81,7 @@ async def info(request: Request) -> Response:
     default = service.admit().embedder
     settings = service.settings
     value = {
+        **_as_tei(service.admit(), service),
         "models": [_model(served) for served in service.models.values()],
         "default_model": default.name,
         "indexes": [_index(served) for served in service.indexes.values()],
@@ -107,6 +108,24 @@ async def info(request: Request) -> Response:
         },
     }
     return Response([to_json(value)])
+
+
+def _as_tei(served: Served, service: Service) -> dict[str, Any]:
+    """Return what Text Embeddings Inference says of its model at /info, by which clients cut their batches."""
+    embedder, settings = served.embedder, service.settings
+    return {
+        "model_id": embedder.name,
+        "model_sha": embedder.digest,
+        "model_dtype": embedder.manifest.graph.precision,
+        "model_type": {"embedding": {"pooling": "mean"}},
+        "max_concurrent_requests": settings.max_connections,
+        "max_input_length": embedder.max_characters,
+        "max_batch_tokens": settings.queue_characters,
+        "max_client_batch_size": settings.max_texts,
+        "auto_truncate": settings.truncate == "on",
+        "tokenization_workers": 1,
+        "version": __version__,
+    }
 
 
 def _index(served: Attached) -> dict[str, Any]:

@@ -12,12 +12,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from gramvec.embed.reranking import best_first, rerank_scores
-from gramvec.server.model_route import model_router
+from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import ERRORS, V1_ERRORS, ok
 from gramvec.server.request import Request
 from gramvec.server.responses import Response, to_json
 from gramvec.server.routes.openai import count_words
-from gramvec.server.schemas import Body, Direction, PositiveWhole, RequestedModel, Texts, Truncate
+from gramvec.server.schemas import Body, Direction, LenientBody, PositiveWhole, RequestedModel, Texts, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.models import Served
 
@@ -31,7 +31,7 @@ CHARACTERS_COMPARED = 5
 BYTES_A_CHARACTER = 64
 
 
-class RerankRequest(Body):
+class RerankRequest(LenientBody):
     """A query and texts to rank, in the shape of Text Embeddings Inference."""
 
     model_config = ConfigDict(
@@ -40,7 +40,9 @@ class RerankRequest(Body):
 
     query: str
     texts: Texts
-    raw_scores: bool | None = Field(False, description="Accepted and ignored: scores are -1 to 3.")
+    raw_scores: bool = Field(False, description="Scores as the model has them, -1 to 3; else they lie in 0 to 1.")
+    top_n: PositiveWhole | None = Field(None, description="The number of best texts; all without it.")
+    top_k: PositiveWhole | None = Field(None, description="As top_n.")
     return_text: bool | None = Field(False, description="Return each text beside its score.")
     truncate: Truncate = None
     truncation_direction: Direction = "right"
@@ -51,10 +53,8 @@ class RerankRequest(Body):
         return f"texts[{index - 1}]" if index else "query"
 
 
-class DocumentText(Body):
+class DocumentText(LenientBody):
     """Document that is an object; its other fields are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
 
     text: str
 
@@ -74,7 +74,7 @@ Documents = Annotated[
 ]
 
 
-class RankRequest(Body):
+class RankRequest(LenientBody):
     """A query and documents to rank, in the shape of Jina and Cohere."""
 
     model_config = ConfigDict(
@@ -86,6 +86,8 @@ class RankRequest(Body):
     query: str
     documents: Documents = Field(description="Texts, or objects with a text.")
     top_n: PositiveWhole | None = Field(None, description="The number of best documents; all without it.")
+    top_k: PositiveWhole | None = Field(None, description="As top_n, in Voyage's words.")
+    raw_scores: bool = Field(False, description="Scores as the model has them, -1 to 3; else they lie in 0 to 1.")
     return_documents: bool | None = Field(False, description="Return each document beside its score.")
     max_tokens_per_doc: PositiveWhole | None = Field(None, description="Accepted and ignored: there are no tokens.")
     max_chunks_per_doc: PositiveWhole | None = Field(
@@ -142,25 +144,41 @@ class RankAnswer(BaseModel):
 
 RANKED = ok("The documents' places and scores, the best first.", RankAnswer)
 
+
+class RerankRoute(ModelRoute):
+    """Route of two bodies: `texts` as Text Embeddings Inference has them, or `documents` as Jina and Cohere."""
+
+    def schema(self, value: Any) -> type[Body]:
+        """Return the schema of this body."""
+        return RankRequest if isinstance(value, dict) and "documents" in value else RerankRequest
+
+
 router = model_router("texts")
+rerank = model_router("texts", RerankRoute)
 v1 = model_router("as OpenAI")
 
 
-@router.post("/rerank", responses=ok("The texts' places and scores, the best first.", list[RankedText]) | ERRORS)
-async def rerank_texts(request: Request, body: RerankRequest) -> Response:
+@rerank.post("/rerank", responses=ok("The places and scores, the best first.", list[RankedText] | RankAnswer) | ERRORS)
+async def rerank_texts(request: Request, body: RerankRequest | RankRequest) -> Response:
     """Rank texts for a query by the two terms of a search: the share of its letters that a text has, plus the cosine.
 
-    A score is -1 to 3, and the letters depend a little on the other texts. Of equal scores the earlier text is first.
+    The response has the shape of the request: that of `/v1/rerank` where it has `documents`. A score is 0 to 1; with
+    `raw_scores` it is -1 to 3, and the letters depend a little on the other texts. Of equal scores the earlier text is
+    first.
     """
-    served = request.model(body.model)
+    if isinstance(body, RankRequest):
+        return await _rank_documents(request, body, nominal=True)
+    served = request.model(body.model, nominal=True)
     request.check_count(1 + len(body.texts))
     given = [body.query, *body.texts]
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    order, scores = await _ranked(request, served, texts, returned=bool(body.return_text))
+    order, scores = await _ranked(request, served, texts, body.path, returned=bool(body.return_text))
+    scores = scores if body.raw_scores else relevance(scores)
+    shown = body.top_n if body.top_n is not None else body.top_k
 
     def encode() -> bytes:
         entries: list[dict[str, Any]] = [
-            {"index": index, "score": score} for index, score in zip(order, scores, strict=True)
+            {"index": index, "score": score} for index, score in zip(order[:shown], scores[:shown], strict=True)
         ]
         if body.return_text:
             for entry in entries:
@@ -176,17 +194,23 @@ async def rank_documents(request: Request, body: RankRequest) -> Response:
 
     `usage` counts words.
     """
-    served = request.model(body.model)
+    return await _rank_documents(request, body)
+
+
+async def _rank_documents(request: Request, body: RankRequest, *, nominal: bool = False) -> Response:
+    served = request.model(body.model, nominal=nominal)
     documents = body.texts()
     request.check_count(1 + len(documents))
     texts = request.prepare(served, [body.query, *documents], body.path, truncate=body.truncation)
-    order, scores = await _ranked(request, served, texts, returned=bool(body.return_documents))
+    order, scores = await _ranked(request, served, texts, body.path, returned=bool(body.return_documents))
+    scores = scores if body.raw_scores else relevance(scores)
     words = await count_words(texts)
+    shown = body.top_n if body.top_n is not None else body.top_k
 
     def encode() -> bytes:
         results: list[dict[str, Any]] = [
             {"index": index, "relevance_score": score}
-            for index, score in zip(order[: body.top_n], scores[: body.top_n], strict=True)
+            for index, score in zip(order[:shown], scores[:shown], strict=True)
         ]
         if body.return_documents:
             for result in results:
@@ -204,14 +228,24 @@ async def rank_documents_v2(request: Request, body: RankRequest) -> Response:
     return await rank_documents(request, body)
 
 
+def relevance(scores: list[np.float32]) -> list[np.float32]:
+    """Return raw scores as values from 0 to 1, in the same order: what clients' thresholds expect.
+
+    The logistic function of four times the distance to 0.6: a raw score of 1.8, which the query itself has, becomes
+    0.99, and a raw score of 0 becomes 0.08.
+    """
+    values = np.asarray(scores, np.float64)
+    return list((1 / (1 + np.exp(-4 * (values - 0.6)))).astype(np.float32))
+
+
 async def _ranked(
-    request: Request, served: Served, texts: list[str], *, returned: bool
+    request: Request, served: Served, texts: list[str], path: Callable[[int], str], *, returned: bool
 ) -> tuple[list[int], list[np.float32]]:
     """Return the places and scores of all but the first text, by falling score for the first."""
     characters = sum(map(len, texts))
     held = len(texts) * ENTRY_BYTES + characters * BYTES_A_CHARACTER
     request.reserve(held + (characters * 4 if returned else 0))
-    embeddings = await request.embed(served, texts)
+    embeddings = await request.embed(served, texts, path)
     query, *others = texts
 
     def compare() -> tuple[list[int], list[np.float32]]:
