@@ -142,7 +142,25 @@ def test_every_command_keeps_what_it_reads_and_what_it_did_not_write(tmp_path: P
     assert done.returncode == 1
 
 
-FORM = {"embed": ("--format", "jsonl"), "match": ("--format", "csv")}
+FORM = {"embed": ("--format", "jsonl"), "match": ("--format", "csv"), "dedupe": ("--json",)}
+
+
+@pytest.mark.slow
+def test_a_list_of_duplicates_has_the_form_of_its_ending(tmp_path: Path) -> None:
+    pytest.importorskip("scipy", reason="scipy is not installed: pip install '.[search]'")
+    texts = made(tmp_path / "t.txt", "acme\nbeta\nacme\n")
+    for options, table in (
+        ((), [["line", "other_line", "score", "text", "other_text"], ["1", "3", "1.0", "acme", "acme"]]),
+        (("--no-texts",), [["line", "other_line", "score"], ["1", "3", "1.0"]]),
+        (("--groups",), [["group", "line", "text"], ["1", "1", "acme"], ["1", "3", "acme"]]),
+    ):
+        done = gramvec_command("dedupe", texts, "-o", tmp_path / "list.csv", *options)
+        assert done.returncode == 0, done.stderr
+        with (tmp_path / "list.csv").open(newline="") as file:
+            assert list(csv.reader(file)) == table
+    gramvec_command("dedupe", texts, "-o", tmp_path / "list.jsonl")
+    assert json.loads((tmp_path / "list.jsonl").read_text())["lines"] == [1, 3]
+    assert b"nothing is written as .xlsx" in gramvec_command("dedupe", texts, "-o", tmp_path / "list.xlsx").stderr
 
 
 @pytest.mark.slow

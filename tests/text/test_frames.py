@@ -60,6 +60,7 @@ def test_a_column_of_any_library_is_texts(small: gramvec.Embedder) -> None:
         assert len(small.rerank("fares", column(TEXTS))) == 3, name
         assert small.adapted(column(TEXTS), space="lexical").embed(["x"]).shape[0] == 1, name
         assert texts_or_empty(column([*TEXTS[:2], None])) == [*TEXTS[:2], ""], name
+        assert gramvec.match(column(TEXTS[:2]), column(["low-cost fares", None]), threshold=0).left.size, name
 
 
 def test_what_is_missing_or_no_text_is_one_sentence(small: gramvec.Embedder) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +15,7 @@ from gramvec.matching.match_tables import match_fields
 from gramvec.matching.matcher import LabelReport, LearnedMatcher, score_candidates
 from gramvec.matching.matcher_file import load_matcher, save_matcher
 from gramvec.matching.nearest import Matches
-from gramvec.text.inputs import listed, no_text
+from gramvec.text.frames import column_of, is_missing, texts_or_empty
 
 On = str | Sequence[str] | Mapping[str, float]
 Top = int | Literal["all"] | None
@@ -166,7 +165,7 @@ def _top(top: Top) -> int | None:
 
 def _fields(left: Any, right: Any, on: On | None) -> tuple[list[Field], list[tuple[str, str]]]:
     if on is None:
-        return [Field(_texts(left), _texts(right), 1.0)], [(TEXT, TEXT)]
+        return [Field(texts_or_empty(left), texts_or_empty(right), 1.0)], [(TEXT, TEXT)]
     weights = dict(on) if isinstance(on, Mapping) else dict.fromkeys([on] if isinstance(on, str) else on, 1.0)
     fields = [Field(_column(left, name), _column(right, name), weight) for name, weight in weights.items()]
     return fields, [(name, name) for name in weights]
@@ -178,34 +177,14 @@ def _keys(left: Any, right: Any, block: str | None, on: On | None) -> Blocks | N
     return (_column(left, block), _column(right, block)) if block is not None else None
 
 
-def _texts(values: Any) -> list[str]:
-    found = ["" if _is_missing(value) else value for value in listed(values)]
-    for number, value in enumerate(found):
-        if not isinstance(value, str):
-            raise no_text(number, value)
-    return found
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or isinstance(value, str):
-        return value is None
-    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
-
-
 def _column(table: Any, name: str) -> list[str]:
-    try:
-        column = table[name]
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise InputError(f"a table has no column {name!r}; columns are read as table[name]", field="on") from error
-    except Exception as error:  # polars has an exception of its own
-        raise InputError(f"a table has no column {name!r} ({error})", field="on") from error
-    return [_text_of(value, name) for value in listed(column)]
+    return [_text_of(value, name) for value in column_of(table, name)]
 
 
 def _text_of(value: Any, name: str) -> str:
     if isinstance(value, str):
         return value
-    if _is_missing(value):
+    if is_missing(value):
         return ""
     if isinstance(value, bytes | bytearray):
         raise InputError(f"column {name!r} holds bytes; decode them to texts", field="on")

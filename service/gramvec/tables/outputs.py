@@ -24,15 +24,20 @@ AnyForm = TypeVar("AnyForm", bound=str)
 
 
 def form_to_write(
-    output: Path | None, forms: Sequence[AnyForm], given: AnyForm | None = None, default: AnyForm | None = None
+    output: Path | None,
+    forms: Sequence[AnyForm],
+    given: AnyForm | None = None,
+    default: AnyForm | None = None,
+    option: str = "--format",
 ) -> AnyForm:
     """Return the form of an output: the given one, else what its ending names.
 
     Args:
         output: the file; None or - is standard output.
         forms: what the command writes.
-        given: the option --format.
+        given: what the option says.
         default: of standard output, pipes and devices; None for the first of `forms`.
+        option: what names the form, for messages; "" where nothing does.
 
     Raises:
         InputError: no form has this ending, or a pipe was asked for a form that needs a file.
@@ -47,7 +52,8 @@ def form_to_write(
         if found is None:
             endings = ", ".join(f".{form}" for form in forms)
             has = f"nothing is written as .{ending}" if ending else "the name has no ending"
-            raise InputError(f"{output}: {has}; name a file with one of {endings}, or give --format")
+            more = f", or give {option}" if option else ""
+            raise InputError(f"{output}: {has}; name a file with one of {endings}{more}")
         return found
     if is_pipe and given in NEED_A_FILE:
         raise InputError(f"--format {given} needs --output FILE: its header or footer is written last")

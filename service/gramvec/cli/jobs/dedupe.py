@@ -32,6 +32,7 @@ from gramvec.dedupe.rows import DedupeResult, DedupeTexts, KnownRow, known_rows,
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat
+from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
 from gramvec.tables.staging import check_outputs, output_file
 from gramvec.tables.writers import tsv_line
 from gramvec.text.arrays import Int64s
@@ -112,6 +113,7 @@ def dedupe(
         raise click.UsageError(
             "--against: lists lines beside documents of the index, which are not groups; leave out --groups"
         )
+    form = form_to_write(output, TABLE_FORMS, "jsonl" if as_json else None, "tsv", "--json")
     check_outputs(output, keep, inputs=[source, against], overwrite=overwrite)
     with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as name:
         folder = Path(name)
@@ -134,8 +136,12 @@ def dedupe(
                 dropped = np.flatnonzero(roots != np.arange(len(roots)))
                 _warn(found, roots)
         if keep is None or output is not None:
-            with output_file(output) as out:
-                out.writelines(_lines(records, with_texts=texts, as_json=as_json))
+            if form == "jsonl" or output is None or output == STDIN:
+                with output_file(output) as out:
+                    out.writelines(_lines(records, with_texts=texts, as_json=form == "jsonl"))
+            else:
+                names = _names(by_group=by_group, against=index is not None, with_texts=texts)
+                write_table(output, form, names, _rows(records, names))
         if keep is not None:
             target = folder / "kept" if keep == STDIN else keep
             write_kept(file, input_format, column, np.asarray(found.numbers, np.int64)[dropped], target)
@@ -198,6 +204,26 @@ def _show(found: DedupeTexts, known: list[KnownRow]) -> None:
 def _short(text: str) -> str:
     text = printable(" ".join(text.split()))
     return repr(text if len(text) <= 80 else text[:77] + "...")
+
+
+def _names(*, by_group: bool, against: bool, with_texts: bool) -> list[str]:
+    """Return the columns of a list in a file."""
+    if by_group:
+        return ["group", "line", *(["text"] if with_texts else [])]
+    names = ["line", "id" if against else "other_line", "score"]
+    return names + (["text", "known_text" if against else "other_text"] if with_texts else [])
+
+
+def _rows(records: Iterator[dict[str, Any]], names: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a list in a file: a pair each, or with groups a line each."""
+    for group, record in enumerate(records, start=1):
+        if names[0] == "group":
+            for line, text in zip(record["lines"], record["texts"], strict=True):
+                yield {"group": group, "line": line, "text": text}
+        else:
+            both = record["lines"] if "lines" in record else [record["line"], record["id"]]
+            # The texts go where the columns have no place for them.
+            yield dict(zip(names, [*both, round(record["score"], 4), *record["texts"]], strict=False))
 
 
 def _lines(records: Iterator[dict[str, Any]], *, with_texts: bool, as_json: bool) -> Iterator[bytes]:

@@ -70,7 +70,7 @@ class LabelOptions:
         if self.saved and not self.labels:
             raise click.UsageError("--save-matcher writes what --labels taught; give --labels")
         if self.review:
-            form_to_write(self.review, TABLE_FORMS)
+            form_to_write(self.review, TABLE_FORMS, option="")
         if self.review and self.review.exists():
             raise InputError(
                 f"{self.review}: exists already, perhaps with labels; give it to --labels, and --review another file"
