@@ -148,6 +148,32 @@ def test_bad_requests_are_one_sentence(client: httpx.Client, body: Any, status: 
     assert (answer.status_code, sentence in answer.json()["error"]) == (status, True), answer.text
 
 
+def test_a_plain_search_does_not_wait_for_narrowed_ones(
+    server: RunningServer, index: gramvec.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, entered = threading.Event(), threading.Event()
+    look = Snapshot.find
+
+    def held(snapshot: Any, queries: Any, units: Any, k: int, conditions: Any, *rest: Any) -> Any:
+        if conditions:
+            entered.set()
+            assert gate.wait(PATIENCE)
+        return look(snapshot, queries, units, k, conditions, *rest)
+
+    monkeypatch.setattr(Snapshot, "find", held)
+
+    def ask(**others: Any) -> list[Any]:
+        answer = httpx.post(f"{server.url}/search", json={"queries": QUERY, **others}, timeout=PATIENCE)
+        return answer.json()["results"]  # type: ignore[no-any-return]
+
+    with ThreadPoolExecutor(2) as pool:
+        narrowed = [pool.submit(ask, where={"n": {"gte": at}}) for at in (0.5, 1.5)]
+        assert entered.wait(PATIENCE)
+        assert ask() == hits(index.search(QUERY))
+        gate.set()
+        assert [len(one.result(PATIENCE)) for one in narrowed] == [1, 1]
+
+
 def test_many_queries_leave_others_their_turn(
     server: RunningServer, index: gramvec.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
