@@ -329,7 +329,7 @@ def test_no_search_is_answered_from_two_indexes_or_by_another_ones_model(
             return {hit["record"]["of"] for hits in json.loads(content)["results"] for hit in hits}
 
         expected = {"one": answers()}
-        held = pool.submit(client.post, "/search", json={"queries": [HELD]})
+        held = pool.submit(client.post, "/search", json={"queries": [HELD, "cars"]})
         assert watched.holding.wait(PATIENCE)
         turn_to("two")
         assert reloaded(server.url).status_code == 200
