@@ -8,7 +8,7 @@ import sys
 
 from gramvec import Embedder
 from gramvec.server.settings import Settings
-from gramvec.server.state.service import Service
+from gramvec.server.state.service import Process, Service
 
 PROGRAM = """
 import gc
@@ -39,6 +39,11 @@ def test_what_is_alive_is_looked_at_no_more_and_new_knots_are_untied() -> None:
 def test_the_process_hears_when_the_models_are_loaded(embedder: Embedder) -> None:
     service = Service(Settings(model=[str(embedder.bundle.path)], device="cpu"))
     seen: list[object] = []
-    service.on_loaded = lambda: seen.append(service.served and service.served.embedder.name)
+
+    class Hearing(Process):
+        def loaded(self) -> None:
+            seen.append(service.served and service.served.embedder.name)
+
+    service.process = Hearing()
     asyncio.run(service.load())
     assert seen == [embedder.name]

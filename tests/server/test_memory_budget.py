@@ -19,14 +19,15 @@ SETTINGS = Settings(max_bytes_in_flight=1_000_000, max_body_bytes=900_000, send_
 
 
 def test_a_refusal_means_later_and_never_never() -> None:
-    traffic = MemoryBudget(100)
+    unsent = 0
+    traffic = MemoryBudget(100, lambda: unsent)
     traffic.reserve(250)  # larger than the limit, but nothing else is held
     with pytest.raises(Overloaded, match="hold 250 bytes, and 1 more would exceed 100") as refused:
         traffic.reserve(1)
     assert refused.value.reason == "memory"
     traffic.release(250)
     traffic.reserve(60)  # what was released is not unsent when it is looked at
-    traffic.count_unsent = lambda: 30
+    unsent = 30
     with pytest.raises(Overloaded, match="hold 90 bytes"):
         traffic.reserve(41)
     traffic.reserve(10)
@@ -69,7 +70,7 @@ def test_answers_that_are_not_taken_are_counted(embedder: Embedder) -> None:
     )
     with running(SETTINGS, embedder) as server, server.connect() as slow:
         slow.sendall(request)  # and reads nothing of 7 MB, more than lies in sockets
-        until(lambda: server.service.memory.count_unsent() > 500_000)
+        until(lambda: server.service.process.unsent_bytes() > 500_000)
         refused = embed(server, ["a text"] * 150)
         assert refused.status_code == 429
         assert "yet to be taken" in refused.json()["error"]

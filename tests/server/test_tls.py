@@ -321,7 +321,7 @@ def test_an_answer_that_is_not_taken_is_left(files: Files, embedder: Embedder) -
         bare.connect(("127.0.0.1", server.port))
         with files.client().wrap_socket(bare, server_hostname="127.0.0.1") as connection:
             connection.sendall(post_bytes(body))
-            until(lambda: server.service.memory.count_unsent() > 2**20)
+            until(lambda: server.service.process.unsent_bytes() > 2**20)
             until(lambda: server.connections == 0)
 
 

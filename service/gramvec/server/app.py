@@ -227,7 +227,7 @@ def _lifespan(service: Service, loads: bool) -> Callable[[FastAPI], Any]:
             service.attach(*service.given, attached=service.given_attached)
         elif loads:
             loading = asyncio.create_task(service.load())
-            if not service.listens_while_loading:
+            if not service.process.listens_while_loading:
                 await asyncio.wait([loading])
                 if service.failure is not None:
                     raise GramvecError(service.failure)

@@ -26,7 +26,7 @@ from gramvec.server.processes.tls import new_context, tls_options
 from gramvec.server.protocol import Guard, LimitedProtocol, Limits, limited
 from gramvec.server.settings import Settings
 from gramvec.server.state.models import Reloaded
-from gramvec.server.state.service import Service
+from gramvec.server.state.service import Process, Service
 
 log = logging.getLogger("gramvec.server")
 
@@ -102,7 +102,7 @@ def limits_of(settings: Settings) -> Limits:
     )
 
 
-class Server(uvicorn.Server):
+class Server(uvicorn.Server, Process):
     """A server that refuses no request that reaches it until the end, and ends with exit code 0 after a signal.
 
     From the signal on it accepts no connection, which a proxy takes for a reason to ask another server at once, and
@@ -122,13 +122,9 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: Application) -> None:
         self._service: Service = app.state.gramvec
-        self._service.on_failure = lambda _: self.stop()
-        self._service.on_loaded = settle
-        self._service.reload = self._reload_everywhere
-        self._service.listens_while_loading = self.listens_while_loading
+        self._service.process = self
         settings = self._service.settings
         self._guard = Guard(limits_of(settings), self._service.metrics.count_unread)
-        self._service.memory.count_unsent = self._guard.unsent_bytes
         super().__init__(
             uvicorn.Config(
                 app,
@@ -155,6 +151,18 @@ class Server(uvicorn.Server):
     def connections(self) -> set[LimitedProtocol]:
         """The open connections."""
         return self._guard.members
+
+    def loaded(self) -> None:
+        """Keep what is alive now from the garbage collector."""
+        settle()
+
+    def failed(self, reason: str) -> None:
+        """Leave."""
+        self.stop()
+
+    def unsent_bytes(self) -> int:
+        """Return the number of bytes of responses that lie in the buffers of connections."""
+        return self._guard.unsent_bytes()
 
     def stop(self) -> None:
         """Fail readiness from now on, and leave; callable from any thread. A second call does not wait for requests."""
@@ -227,7 +235,8 @@ class Server(uvicorn.Server):
         for server in old:
             server.close()
 
-    async def _reload_everywhere(self) -> Reloaded:
+    async def reload(self, service: Service) -> Reloaded:
+        """Reload the certificate and the models. Raises HttpError, see `Service.renew`."""
         return await self._reload_here()
 
     def _hang_up(self) -> None:
@@ -355,10 +364,13 @@ class WorkerServer(Server):
 
     def __init__(self, app: Application, supervisor: Pipe) -> None:
         super().__init__(app)
-        self._service.on_failure = log.error  # the lifespan fails, which ends the process
         self._supervisor = supervisor
         self._supervisor_pid = os.getppid()
         self._ready = False
+
+    def failed(self, reason: str) -> None:
+        """Leave it to the lifespan, which fails and ends the process."""
+        log.error(reason)
 
     def stop(self) -> None:
         """Leave; a worker that has accepted nothing yet has nothing to finish."""
@@ -400,7 +412,7 @@ class WorkerServer(Server):
         except (EOFError, OSError):
             loop.remove_reader(self._supervisor.fileno())
 
-    async def _reload_everywhere(self) -> Reloaded:
+    async def reload(self, service: Service) -> Reloaded:
         """Reload this worker's models, which finds out whether they can be used, then have the others follow."""
         made = await self._reload_here()
         os.kill(self._supervisor_pid, signal.SIGHUP)

@@ -70,7 +70,7 @@ async def reload(request: Request) -> Response:
             "unauthorized",
             "models are reloaded over HTTP only where an API key is set; start with --api-key, or send SIGHUP",
         )
-    return Response([to_json(await service.reload())])
+    return Response([to_json(await service.process.reload(service))])
 
 
 @router.get("/info", responses=ok("Models, limits, device and versions.") | errors(401, 500, 503))

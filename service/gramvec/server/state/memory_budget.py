@@ -23,19 +23,19 @@ class MemoryBudget:
 
     Args:
         limit: bytes.
+        count_unsent: returns the bytes of responses in the buffers of all connections; called only near the limit.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, count_unsent: Callable[[], int] = int) -> None:
         self._limit = limit
         self._reserved = 0
         self._unsent = 0
-        # Bytes of responses in the buffers of all connections, counted one by one and only near the limit.
-        self.count_unsent: Callable[[], int] = int
+        self._count_unsent = count_unsent
 
     def reserve(self, size: int, own: int = 0) -> None:
         """Reserve `size` bytes more for a request that holds `own` bytes already. Raises Overloaded."""
         if self._reserved + self._unsent + size > self._limit:
-            self._unsent = self.count_unsent()
+            self._unsent = self._count_unsent()
             held = self._reserved + self._unsent
             if held > own and held + size > self._limit:
                 raise Overloaded(

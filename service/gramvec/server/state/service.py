@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeVar
 from weakref import WeakSet
@@ -45,14 +45,39 @@ T = TypeVar("T")
 FIELDS = 1_000
 
 
+class Process:
+    """The process around a service. By itself, as under any ASGI server, it has nothing to do.
+
+    Attributes:
+        listens_while_loading: it answers probes before the models are loaded.
+    """
+
+    listens_while_loading = False
+
+    def loaded(self) -> None:
+        """Hear that the models are there, or many modules were imported."""
+
+    def failed(self, reason: str) -> None:
+        """Hear that the models cannot be loaded."""
+        log.error(reason)
+
+    async def reload(self, service: Service) -> Reloaded:
+        """Reload all that this process serves. Raises HttpError, see `Service.renew`."""
+        return await service.renew()
+
+    def unsent_bytes(self) -> int:
+        """Return the number of bytes of responses that lie in the buffers of connections."""
+        return 0
+
+
 class Service:
     """The state of one serving process.
 
     `models` are those served, by name, the default first; empty until all of them are loaded. `aliases` are other
     names of theirs, alias -> name. `served` is the default one, None until then. `indexes` and `heads` are those that
     are served with them, by name. `given` and `given_attached` are loaded ones of the caller's, to be served from the
-    start. `encodings` are those of token ids. `reload` is what a request for a reload calls. `listens_while_loading`:
-    the server answers probes before the models are loaded. `draining`: no request should be sent here any more, those
+    start. `encodings` are those of token ids. `process` is the
+    one around it. `draining`: no request should be sent here any more, those
     that come are answered. `stopping`: they are refused, for the reason in `last_words`.
     """
 
@@ -67,20 +92,17 @@ class Service:
         self.aliases: Mapping[str, str] = MappingProxyType(aliases_of(settings.alias))
         self.encodings = open_encodings(settings.token_ids)
         self._serve({}, ())
-        self.listens_while_loading = False
+        self.process = Process()
         self.draining = self.stopping = False
         self.last_words = "the service is shutting down"
         self.failure: str | None = None
-        self.on_failure: Callable[[str], None] = log.error
-        self.on_loaded: Callable[[], None] | None = None
         keys = [key.get_secret_value() for key in settings.api_key]
         self.auth = Auth(keys) if keys else None
         self.logs_all = settings.access_log == "on"
         self.spans: Spans | None = None
-        self.memory = MemoryBudget(settings.max_bytes_in_flight)
+        self.memory = MemoryBudget(settings.max_bytes_in_flight, lambda: self.process.unsent_bytes())
         self.metrics = Metrics(settings.workers)
         self._work_queues: dict[str, WorkQueue] = {}
-        self.reload: Callable[[], Awaitable[Reloaded]] = self.renew
         self._loading = "the lifespan of this application has not begun, so no model is loaded"
         self._document: asyncio.Future[bytes] | None = None
         self._renewal: asyncio.Task[Reloaded] | None = None
@@ -128,8 +150,7 @@ class Service:
             self._fail(f"a model could not be loaded ({type(error).__name__}); the log says why")
         else:
             self.attach(*embedders, attached=attached)
-            if self.on_loaded is not None:
-                self.on_loaded()
+            self.process.loaded()
             for embedder in embedders:
                 log.info("%s is ready on %s", embedder.name, embedder.device)
 
@@ -310,8 +331,7 @@ class Service:
 
         def made() -> bytes:
             document = make()
-            if self.on_loaded is not None:
-                self.on_loaded()  # many modules were imported
+            self.process.loaded()
             return document
 
         if self._document is None or (self._document.done() and self._document.exception() is not None):
@@ -321,7 +341,7 @@ class Service:
 
     def _fail(self, reason: str) -> None:
         self.failure = reason
-        self.on_failure(reason)
+        self.process.failed(reason)
 
 
 def _named(served: Mapping[str, T], name: str | None, kind: Kind) -> T:
