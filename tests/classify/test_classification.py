@@ -503,7 +503,7 @@ def test_bad_labeled_files_are_named(tmp_path: Path, name: str, text: bytes, sai
 
 
 def test_texts_get_the_labels_that_were_learned(learned: Path, tmp_path: Path) -> None:
-    done = call("predict", learned, given=b"where is my card\nclose the account\nqqq\n")
+    done = call("predict", learned, "--threshold", "0.5", given=b"where is my card\nclose the account\nqqq\n")
     assert done.exit_code == 0, done.output
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert rows.pop(0) == ["text", "label", "score", "known"]

@@ -118,7 +118,7 @@ def test_a_threshold_loses_at_most_one_in_a_hundred_of_new_right_answers() -> No
             shares.append(float((scores[many:] < threshold).mean()))
         lost[many] = np.mean(shares)
     assert max(lost.values()) <= 0.01, lost
-    assert lost[5000] > 0.005  # and no more is given away than needed
+    assert lost[5000] > 0.002  # and no more is given away than needed
 
 
 def test_near_copies_count_as_one_text_in_a_threshold() -> None:

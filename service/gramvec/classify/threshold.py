@@ -8,6 +8,8 @@ from gramvec.classify.targets import Targets
 from gramvec.text.arrays import Doubles, Floats, Int64s
 
 LOST = 0.01  # of the right answers, those that may fall below the threshold
+# What is aimed at: of splits of four sets' training texts the worst mean is 0.5 % then, and 1.6 % at LOST itself.
+AIM = LOST / 2
 LOST_OF_A_LABEL = 0.05  # of a label's right answers
 
 
@@ -20,7 +22,7 @@ def weighted_quantile(values: Doubles | Floats, weights: Doubles, share: float) 
 
 
 def threshold_that_keeps(scores: Floats, weights: Doubles) -> float:
-    """Return a threshold below which at most LOST of new right answers will fall, by their scores on texts held out.
+    """Return a threshold below which fewer than LOST of new right answers will fall, by their scores on texts held out.
 
     The least of m scores has a share of 1 / (m + 1) of all below it. So the quantile is one that a sample of that size
     exceeds seldom, and with too few scores for that the least one less what an exponential tail of their spread adds.
@@ -32,14 +34,14 @@ def threshold_that_keeps(scores: Floats, weights: Doubles) -> float:
     if not len(scores):
         return 0.0
     m = float(weights.sum())
-    share = LOST - (LOST / m) ** 0.5
+    share = AIM - (AIM / m) ** 0.5
     if share > 0:
         return weighted_quantile(scores, weights, share)
     odds = np.log(np.clip(scores.astype(np.float64), 1e-9, 1 - 1e-7))
     odds -= np.log1p(-np.clip(scores.astype(np.float64), 1e-9, 1 - 1e-7))
     mean = float((odds * weights).sum()) / m
     spread = (float(((odds - mean) ** 2 * weights).sum()) / m) ** 0.5
-    least = float(odds.min()) - spread * max(np.log(1 / LOST / (m + 1)), 0.0)
+    least = float(odds.min()) - spread * max(np.log(1 / AIM / (m + 1)), 0.0)
     return float(min(1 / (1 + np.exp(-least)), scores.min()))
 
 
