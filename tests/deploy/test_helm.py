@@ -312,6 +312,8 @@ def test_templates_ask_for_values_that_exist() -> None:
         {"settings": {"GRAMVEC_PORT": 1}},
         {"autoscaling": {"max": 3}},
         {"replicas": "two"},
+        {"settings": {"GRAMVEC_API_KEY": "a key in a ConfigMap"}},
+        {"extraEnv": [{"name": "GRAMVEC_API_KEY", "value": "a key in a Deployment"}]},
     ],
 )
 def test_the_schema_of_values_refuses_misspellings(wrong: Values) -> None:
