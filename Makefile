@@ -47,7 +47,7 @@ FUZZ ?=
 pair-model: $(VENV)/.dev  ## learn the models of match and dedupe from DATA/dev, in minutes, and print their left-out figures
 	$(BIN)/python -m gramvec_training.runs.pair_model $(DATA)/dev service/gramvec/pairs $(if $(KINDS),--kinds)
 
-fuzz: $(VENV)/.dev  ## random bundles, graphs, tables, indexes, matchers, tokenizers, runtimes and requests, the loops with sanitizers; FUZZ='--seed 1 --only loops'
+fuzz: $(VENV)/.dev  ## random bundles, graphs, tables, indexes and their histories, matchers, tokenizers, runtimes and requests, the loops with sanitizers; FUZZ='--seed 1 --only loops'
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)
 	$(BIN)/python tests/fuzz/sockets.py --seconds $(FUZZ_SECONDS)
 

@@ -91,7 +91,7 @@ def test_phrases_are_looked_for_beyond_the_first_documents(
     ]
     index = gramvec.Index.build(tmp_path / "x", texts, model=small)
     assert [hit.id for hit in index.search('"shoe red"', 5)[0]] == ["301"]
-    monkeypatch.setattr(snapshot_module, "MOST_LOOKED_THROUGH", 100)
+    monkeypatch.setattr(snapshot_module, "MAX_LOOKED_THROUGH", 100)
     assert index.search('"shoe red"', 5) == [[]]
 
 

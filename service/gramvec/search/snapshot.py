@@ -63,7 +63,7 @@ RETRY_SECONDS, PAUSE_SECONDS = 10.0, 0.01
 # Of a query that leaves texts out meaning proposes so many times as many rows.
 NEAREST_TIMES = 10
 # Documents that letters propose are looked through for phrases, so many times as many each time, up to this number.
-LOOKED_TIMES, MOST_LOOKED_THROUGH = 4, 10_000
+LOOKED_TIMES, MAX_LOOKED_THROUGH = 4, 10_000
 # Documents that are compared with their vectors when an index is opened.
 CHECKED_ROWS = 16
 # Into tantivy, which keeps what it read last behind a lock.
@@ -310,9 +310,9 @@ class Snapshot:
                 text = text_in(self.document(address).record, self.manifest)
                 kept += [(score, address)] if query.met_by(text) else []
             seen = hits
-            if len(kept) >= most or len(hits) < looked or looked >= MOST_LOOKED_THROUGH:
+            if len(kept) >= most or len(hits) < looked or looked >= MAX_LOOKED_THROUGH:
                 break
-            looked = min(looked * LOOKED_TIMES, MOST_LOOKED_THROUGH)
+            looked = min(looked * LOOKED_TIMES, MAX_LOOKED_THROUGH)
         kept = kept[:most]
         if not kept:
             return Found([], [])
