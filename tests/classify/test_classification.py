@@ -604,3 +604,17 @@ def test_applying_a_head_imports_no_scikit_learn(learned: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1].startswith(b"where is my card\tcard\t")
+
+
+def test_a_head_takes_a_column_of_any_library_and_names_what_is_no_text() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    own = head()
+    vectors = np.eye(2, own.dimensions, dtype=np.float32)
+    expected = own.predict(["x", "y"], vectors)
+    for texts in (pandas.Series(["x", "y"], index=[4, 4]), np.array(["x", "y"]), iter(["x", "y"])):
+        assert np.array_equal(own.predict(texts, vectors), expected)
+    for wrong, said in (([1, "y"], "text 0 is of type int; give str"), (["x", None], "text 1 is missing")):
+        with pytest.raises(InputError, match=said):
+            own.predict(wrong, vectors)
+    with pytest.raises(InputError, match="1 texts and 2 vectors"):
+        own.predict(["x"], vectors)

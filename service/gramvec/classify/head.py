@@ -14,7 +14,7 @@ int64 hold exactly in any order.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +40,7 @@ from gramvec.tables import json_bounds
 from gramvec.tables.staging import whole
 from gramvec.text.array_file import ArraySpec, pack_arrays, read_arrays
 from gramvec.text.arrays import Floats
-from gramvec.text.inputs import blocks
+from gramvec.text.inputs import blocks, listed, no_text
 
 KIND, VERSION = "head", 4
 MAGIC_OF_0_1 = b"gvhead01"
@@ -241,19 +241,25 @@ class Head:
                 "learn the head again"
             )
 
-    def predict(self, texts: Sequence[str], vectors: Floats) -> Floats:
+    def predict(self, texts: Iterable[str], vectors: Floats) -> Floats:
         """Score texts.
 
         Args:
-            texts: n of them.
+            texts: n of them, any iterable of str.
             vectors: float32[n, d], of length 1 or 0.
 
         Returns:
             float32[n, labels]: scores, 0 to 1. Without `several` those of a text sum to 1 less that of none of them.
 
         Raises:
-            InputError: vectors have another width, or a text has a lone surrogate.
+            InputError: vectors have another width or number, a text is not a str, or has a lone surrogate.
         """
+        texts = listed(texts)
+        wrong = next((place for place, text in enumerate(texts) if not isinstance(text, str)), None)
+        if wrong is not None:
+            raise no_text(wrong, texts[wrong])
+        if len(texts) != len(vectors):
+            raise InputError(f"{len(texts)} texts and {len(vectors)} vectors; give one of each for the other")
         if vectors.ndim != 2 or vectors.shape[1] != self.dimensions:
             raise InputError(f"the head takes vectors of {self.dimensions} columns; ask the model that it is of")
         logits = self._of_vectors(vectors)
