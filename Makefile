@@ -85,8 +85,9 @@ test-integrations: $(VENV)/.dev  ## gramvec.integrations and examples/ on the re
 	$(VENV)/neighbors/bin/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt torch
 	$(BIN)/uv pip install --quiet --python $(VENV)/neighbors/bin/python -c requirements/constraints.txt \
 		-e '.[cpu,bulk,match,search,client]' --group neighbors joblib hypothesis pytest pytest-timeout
+	-command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix tests/client/javascript
 	$(VENV)/neighbors/bin/python -m pytest tests/integrations/test_integrations.py tests/docs/test_examples.py tests/embed/test_library.py \
-		tests/search/test_search_records.py tests/client/test_reranking_clients.py
+		tests/search/test_search_records.py tests/client/test_reranking_clients.py tests/client/test_dialect_clients.py
 
 test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)
 	$(BIN)/python -m pytest -m packaging tests/deploy/test_packaging.py

@@ -216,6 +216,11 @@ async def _rank_documents(request: Request, body: RankRequest, *, nominal: bool 
             for result in results:
                 result["document"] = {"text": documents[result["index"]]}
         counted = {"prompt_tokens": words, "total_tokens": words}
+        if body.truncation is not None or body.top_k is not None:  # Voyage's client, which sends them always
+            entries = [
+                {**one, "document": documents[one["index"]]} if body.return_documents else one for one in results
+            ]
+            return to_json({"object": "list", "data": entries, "model": served.embedder.name, "usage": counted})
         # Cohere's client wants an id; the request's own is in the header x-request-id.
         return to_json({"id": "rerank", "model": served.embedder.name, "results": results, "usage": counted})
 
