@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gramvec import client, explain, integrations, lexical
     from gramvec.embed.embedder import Embedder
     from gramvec.embed.loading import load
-    from gramvec.matching.api import match
+    from gramvec.matching.api import match, pair_scores
     from gramvec.search.index import Index
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "lexical",
     "load",
     "match",
+    "pair_scores",
 ]
 
 __version__ = "0.2.0"
@@ -56,6 +57,7 @@ _WHERE = {
     "Index": "gramvec.search",
     "load": "gramvec.embed",
     "match": "gramvec.matching",
+    "pair_scores": "gramvec.matching",
 }
 _MODULES = ("client", "explain", "integrations", "lexical")
 # Names of 0.1 and the names that they have now.

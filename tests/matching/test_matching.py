@@ -256,7 +256,9 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_the_command_writes_ids_texts_and_scores(tables: tuple[Path, Path], tmp_path: Path) -> None:
     output = tmp_path / "matches.csv"
-    done = gramvec_command("match", *tables, "--on", "name=title", "--on", "brand:0.5", "--explain", "-o", output)
+    done = gramvec_command(
+        "match", *tables, "--on", "name=title", "--on", "brand", "--top", "1", "--explain", "-o", output
+    )
     assert done.returncode == 0, done.stderr
     assert b"2 of 3 rows" in done.stderr and done.stdout == b""
     rows = list(csv.DictReader(output.read_text().splitlines()))

@@ -114,15 +114,17 @@ def test_arrays_that_do_not_fit_together_are_refused() -> None:
 
 
 def test_rivals_by_hand() -> None:
-    left, right = np.array([0, 0, 1]), np.array([0, 1, 1])
-    alike = np.array([0.9, 0.7, 0.8], np.float32)
-    # Row 0's best is 0.2 ahead of its other, but with so few candidates that counts 0.1.
-    expected = [[0, 0, 0.1, 0.1], [1, 1, -0.1, -0.2], [0, 0, 0.1, 0.1]]
-    np.testing.assert_allclose(rival_figures(left, right, alike), expected, atol=1e-6)
-    np.testing.assert_allclose(one_table_rivals(left, right + 2, alike), expected, atol=1e-6)
-    # Of five candidates the best is ahead of one of 0.4 or of the next, whichever is more.
-    many = np.array([0.9, 0.1, 0.1, 0.1, 0.1], np.float32)
-    assert rival_figures(np.zeros(5, np.int64), np.arange(5), many)[0].tolist() == pytest.approx([0, 0, 0.5, 0.1])
+    left, right = np.array([0, 0, 0, 0, 0, 1]), np.array([0, 1, 2, 3, 4, 0])
+    alike = np.array([0.9, 0.7, 0.2, 0.2, 0.1, 0.95], np.float32)
+    found = rival_figures(left, right, alike)
+    # Row 0's best is 0.2 ahead of its other; no other row has five candidates, so that its ranks and leads say nothing.
+    assert found[:3].tolist() == [
+        pytest.approx([0, 0, 0.2, 0.2]), pytest.approx([1, 1, -0.2, -0.2]), pytest.approx([2, 2, -0.7, -0.7])
+    ]  # fmt: skip
+    assert found[3, 0] == 2 and found[4, 0] == 4 and np.isnan(found[5]).all()
+    np.testing.assert_array_equal(one_table_rivals(left, right + 2, alike), found)
+    # Far ahead is ahead of a rival of 0.4.
+    assert rival_figures(left[:5], right[:5], np.array([0.9, *[0.1] * 4], np.float32))[0, 2] == pytest.approx(0.5)
 
 
 def test_what_one_row_lacks_does_not_speak_against_it() -> None:

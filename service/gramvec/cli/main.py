@@ -31,6 +31,7 @@ COMMANDS = {
     "inspect": ("gramvec.cli.models", "inspect"),
     "match": ("gramvec.cli.jobs.match", "match_command"),
     "neighbors": ("gramvec.cli.explain", "neighbors_command"),
+    "pairs": ("gramvec.cli.jobs.pairs", "pairs_command"),
     "pull": ("gramvec.cli.models", "pull"),
     "push": ("gramvec.cli.models", "push"),
     "save": ("gramvec.cli.models", "save"),

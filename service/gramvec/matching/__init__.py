@@ -1,11 +1,11 @@
 """Matching: the rows of a table that are the same thing as the rows of another, by their letters or by labels.
 
-`scoring` has the score without labels, `nearest` the nearest rows, `features` and `fit_matcher` what labels teach.
-docs/matching.md has examples.
+`candidates` has the pairs of rows that are worth a look, `gramvec.pairs` their probabilities, `match_tables` both and
+what is chosen, `features` and `fit_matcher` what labels teach. docs/matching.md has examples.
 """
 
 from __future__ import annotations
 
-from gramvec.matching.api import Matcher, match
+from gramvec.matching.api import Matcher, match, pair_scores
 
-__all__ = ["Matcher", "match"]
+__all__ = ["Matcher", "match", "pair_scores"]

@@ -10,11 +10,13 @@ from gramvec.errors import InputError
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Blocks, Field, choose
 from gramvec.matching.fit_matcher import fit_matcher
+from gramvec.matching.given_pairs import score_given
 from gramvec.matching.inputs import labels_of
 from gramvec.matching.match_tables import match_fields
 from gramvec.matching.matcher import LabelReport, LearnedMatcher, score_candidates
 from gramvec.matching.matcher_file import load_matcher, save_matcher
 from gramvec.matching.nearest import Matches
+from gramvec.text.arrays import Floats
 from gramvec.text.frames import column_of, is_missing, texts_or_empty
 
 On = str | Sequence[str] | Mapping[str, float]
@@ -69,6 +71,21 @@ def match(
     given = labels_of(labels)
     pair = TablePair(fields, keys, threads=threads)
     return _matches_by(fit_matcher(pair, columns, given), pair, top, threshold, one_to_one=one_to_one)
+
+
+def pair_scores(left: Any, right: Any, *, on: On | None = None) -> Floats:
+    """Return the probability that the left and the right row of each pair are the same thing, float32[n].
+
+    Args:
+        left: n texts, or with `on` a table of n rows; as of `match`.
+        right: n texts or rows, the partners of the left ones.
+        on: the compared columns.
+
+    Raises:
+        InputError: texts or tables are not valid, or have different lengths.
+    """
+    fields, _ = _fields(left, right, on)
+    return score_given([field.left for field in fields], [field.right for field in fields])
 
 
 class Matcher:

@@ -6,6 +6,7 @@ those of two rows alone (figures_in_python.py is the same in Python); here they 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,8 @@ OF_RIVALS = (("rank_min", -1), ("rank_max", -1), ("lead_max", 1), ("lead_min", 1
 OF_PAIR = (*OF_TEXT, *OF_COLUMNS)
 NAMES = tuple(name for name, _ in (*OF_PAIR, *OF_RIVALS))
 DIRECTIONS = tuple(direction for _, direction in (*OF_PAIR, *OF_RIVALS))
-# Of a row without rivals, its lead is that over one of this likeness. Of one with so few candidates, that it is ahead
-# of them says little.
-RIVAL, FEW, MOST_OF_FEW = 0.4, 5, 0.1
+# A lead is at most that over a rival of this likeness. Of a row with fewer candidates, that one is ahead says nothing.
+RIVAL, FEW = 0.4, 5
 ALIGNED, OF_LIGHTER, EQUAL = 0, 1, 17
 
 
@@ -73,6 +73,7 @@ def rival_figures(left: Int64s, right: Int64s, alike: Floats) -> Floats:
 
     A pair's rank among the candidates of a row is the number of those that are more alike; its lead is what it is more
     alike than the best other one. Both rows have one: of the ranks and of the leads, the least and the greatest.
+    NaN where neither row has FEW candidates.
 
     Args:
         left: int64[p], rows.
@@ -80,15 +81,24 @@ def rival_figures(left: Int64s, right: Int64s, alike: Floats) -> Floats:
         alike: float32[p], see `likeness`.
     """
     sides = [_rank_and_lead(rows, alike) for rows in (left, right)]
-    ranks, leads = (np.stack(both) for both in zip(*sides, strict=True))
-    return np.stack([ranks.min(0), ranks.max(0), leads.max(0), leads.min(0)], axis=1).astype(np.float32)
+    return _of_both(*zip(*sides, strict=True))
 
 
 def one_table_rivals(left: Int64s, right: Int64s, alike: Floats) -> Floats:
     """Return `rival_figures` where both rows are of one table and each pair is given once."""
     both = _rank_and_lead(np.append(left, right), np.append(alike, alike))
     ranks, leads = (one.reshape(2, -1) for one in both)
-    return np.stack([ranks.min(0), ranks.max(0), leads.max(0), leads.min(0)], axis=1).astype(np.float32)
+    return _of_both(ranks, leads)
+
+
+def no_rivals(pairs: int) -> Floats:
+    """Return OF_RIVALS of pairs that are compared with no others, float32[pairs, 4]: NaN."""
+    return np.full((pairs, len(OF_RIVALS)), np.nan, np.float32)
+
+
+def _of_both(ranks: Sequence[Floats] | Floats, leads: Sequence[Floats] | Floats) -> Floats:
+    found = [np.fmin(*ranks), np.fmax(*ranks), np.fmax(*leads), np.fmin(*leads)]
+    return np.stack(found, axis=1).astype(np.float32)
 
 
 def _rank_and_lead(rows: Int64s, alike: Floats) -> tuple[Floats, Floats]:
@@ -105,7 +115,7 @@ def _rank_and_lead(rows: Int64s, alike: Floats) -> tuple[Floats, Floats]:
     best_other = np.where(place == 0, second, ranked[first])
     lead = ranked - np.maximum(best_other, np.float32(RIVAL))
     number = np.bincount(row)[row] if len(row) else first
-    lead = np.where(number < FEW, np.minimum(lead, np.float32(MOST_OF_FEW)), lead)
     ranks, leads = np.empty(len(row), np.float32), np.empty(len(row), np.float32)
-    ranks[order], leads[order] = tied, lead
+    ranks[order] = np.where(number < FEW, np.float32(np.nan), tied)
+    leads[order] = np.where(number < FEW, np.float32(np.nan), lead)
     return ranks, leads

@@ -28,6 +28,8 @@ from gramvec_training.data.pair_tables import LearningTable, read_learning_table
 TREES, DEPTH, LEAVES, RATE, LEAF_PAIRS, PENALTY = 100, 5, 24, 0.1, 20, 1.0
 # Pairs of a table that are no matches: alike, and not.
 MOST_ALIKE, MOST_UNLIKE, UNLIKE = 3_000, 1_000, 0.5
+# Share of the pairs that are learned from without their rivals, too.
+ALONE = 0.3
 SEED = 0
 KINDS = {
     "alignment": (0, 13), "numbers": (13, 17), "rivals": (len(OF_TEXT) + len(OF_COLUMNS), len(NAMES)),
@@ -77,10 +79,17 @@ def _drawn(table: LearningTable) -> tuple[NDArray[np.float32], NDArray[np.bool_]
     weights = np.minimum(pairs, 4) / share[kept]
     weights = weights / np.sqrt(weights.sum())
     both = (part > 0) & (part < 1)
+    figures = np.concatenate([figures, figures[both]])
+    match = np.append(part > 0, np.zeros(int(both.sum()), np.bool_))
+    weights = np.append(np.where(both, weights * part, weights), (weights * (1 - part))[both])
+    # Some once more without rivals, as pairs that are given and rows of small tables have none.
+    alone = np.flatnonzero(drawn.random(len(match)) < ALONE)
+    without = figures[alone]
+    without[:, slice(*KINDS["rivals"])] = np.nan
     return (
-        np.concatenate([figures, figures[both]]),
-        np.append(part > 0, np.zeros(int(both.sum()), np.bool_)),
-        np.append(np.where(both, weights * part, weights), (weights * (1 - part))[both]),
+        np.concatenate([figures, without]),
+        np.append(match, match[alone]),
+        np.append(weights, weights[alone]),
     )
 
 

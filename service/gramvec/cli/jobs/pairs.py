@@ -1,0 +1,81 @@
+"""`gramvec pairs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gramvec.cli.jobs.embed import (
+    input_format_option,
+    on_error_option,
+    overwrite_option,
+    progress,
+    source_argument,
+    told_to_stop,
+)  # fmt: skip
+from gramvec.cli.options import device_option
+from gramvec.embed.loading import load
+from gramvec.matching.given_pairs import score_given
+from gramvec.runtime.base import Device
+from gramvec.tables.columns import OnError, read_columns
+from gramvec.tables.inputs import FileFormat
+from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
+from gramvec.tables.staging import check_outputs
+
+
+@click.command("pairs", short_help="Score given pairs of texts.")
+@source_argument
+@click.option("--left", required=True, metavar="COLUMN", help="Column of one text of each pair.")
+@click.option("--right", required=True, metavar="COLUMN", help="Column of the other.")
+@click.option("--meaning", metavar="MODEL", help="Add the cosine of both texts by this model, such as gramvec-en.")
+@device_option
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
+              help="A .csv, .tsv or .jsonl file. [stdout]")  # fmt: skip
+@click.option("--format", "form", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or csv]")
+@input_format_option
+@on_error_option
+@overwrite_option
+def pairs_command(
+    source: Path,
+    left: str,
+    right: str,
+    meaning: str | None,
+    device: Device,
+    output: Path | None,
+    form: TableForm | None,
+    input_format: FileFormat,
+    on_error: OnError,
+    overwrite: bool,
+) -> None:
+    """Write how probable it is that both texts of each row of INPUT are the same thing.
+
+    INPUT is what `gramvec embed` reads, with a header. The score is of the model of `gramvec match`, 0 to 1; a pair
+    with an empty side has 0. A row has the number of its line.
+
+    \b
+    Examples:
+      gramvec pairs candidates.csv --left ours --right theirs -o scored.csv
+      gramvec pairs candidates.jsonl --left a --right b --meaning gramvec-en
+    """  # noqa: D301 - click takes the character, not its escape
+    written = form_to_write(output, TABLE_FORMS, form)
+    check_outputs(output, inputs=[source], overwrite=overwrite)
+    options = {left: "--left", right: "--right"}
+    with told_to_stop():
+        with progress("reading") as watch:
+            found = read_columns(
+                source, [left, right], format=input_format, options=options, on_error=on_error, watch=watch
+            )
+        one, other = found.values[left], found.values[right]
+        columns: dict[str, Any] = {"line": found.numbers, "score": score_given([one], [other]).tolist()}
+        if meaning:
+            columns["meaning"] = load(meaning, device=device).pair_similarity(one, other).tolist()
+        columns |= {"left": one, "right": other}
+        columns["score"] = [round(score, 4) for score in columns["score"]]
+        if meaning:
+            columns["meaning"] = [round(score, 4) for score in columns["meaning"]]
+        shown = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        write_table(output, written, list(columns), shown)
+    for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "were left out"):
+        click.echo(sentence, err=True)
