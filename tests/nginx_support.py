@@ -31,22 +31,22 @@ http {{
   upstream services {{ {servers} keepalive 64; }}
   server {{
     listen 127.0.0.1:{port};
-    location / {{ proxy_pass http://services; proxy_http_version 1.1; proxy_set_header Connection ""; }}
+    location {prefix} {{ proxy_pass http://services/; proxy_http_version 1.1; proxy_set_header Connection ""; }}
   }}
 }}
 """
 
 
 @contextmanager
-def nginx(servers: Sequence[str]) -> Iterator[int]:
-    """nginx before these servers, with keep-alive and its default retries: its port."""
+def nginx(servers: Sequence[str], prefix: str = "/") -> Iterator[int]:
+    """nginx before these servers, with keep-alive and its default retries, below a prefix: its port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
         user = "user www-data;" if os.getuid() == 0 else ""
         lines = " ".join(f"server {server};" for server in servers)
         file = Path(folder) / "nginx.conf"
-        file.write_text(CONFIGURATION.format(user=user, folder=folder, servers=lines, port=port))
+        file.write_text(CONFIGURATION.format(user=user, folder=folder, servers=lines, port=port, prefix=prefix))
         Path(folder).chmod(0o755)
         with subprocess.Popen(["nginx", "-c", str(file)], stderr=subprocess.DEVNULL) as process:
             try:

@@ -20,6 +20,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from gramvec.server.errors import ErrorType, HttpError
+from gramvec.server.request_ids import new_request_id
 from gramvec.server.responses import Headers, error_response
 
 # Longer than the 60 s that load balancers keep an idle connection: the side that reuses it must be first to close it.
@@ -78,11 +79,12 @@ class Refused(HttpError):
         later = {"Retry-After": str(retry)} if retry else {}
         super().__init__(status, error_type, sentence, {"Connection": "close", **later})
 
-    def answer(self, target: bytes = b"") -> bytes:
-        """Return the whole answer, in OpenAI's shape if the target of the request is below /v1."""
+    def answer(self, target: bytes, request_id: bytes) -> bytes:
+        """Return the whole answer with an id, in OpenAI's shape if the target of the request is below /v1."""
         refusal = error_response(self, target.partition(b"?")[0].decode("latin-1"))
         first = f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}".encode()
-        return b"\r\n".join([first, *(b"%b: %b" % header for header in refusal.raw_headers), b"", *refusal.parts])
+        headers = [(b"x-request-id", request_id), *refusal.raw_headers]
+        return b"\r\n".join([first, *(b"%b: %b" % header for header in headers), b"", *refusal.parts])
 
 
 def not_http() -> Refused:
@@ -100,8 +102,8 @@ class Guard:
 
     Args:
         limits: of each connection, and on their number.
-        count_refused: takes the status of an answer that the application never gave, and whether it has seen the
-            request.
+        count_refused: takes the status of an answer that the application never gave, whether it has seen the request,
+            and the id that the answer has.
 
     Attributes:
         draining: each connection is closed with its next answer.
@@ -514,8 +516,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _send_refusal(self, refusal: Refused, *, begun: bool) -> None:
         self._in_body = True  # whatever the client still sends is dropped
-        self.guard.count_refused(refusal.status, begun=begun)
-        self.transport.write(refusal.answer(getattr(self, "url", b"")))
+        request_id = new_request_id()
+        self.guard.count_refused(refusal.status, begun=begun, request_id=request_id)
+        self.transport.write(refusal.answer(getattr(self, "url", b""), request_id))
         self.part()
 
     def part(self, *, may_send: bool = False) -> None:

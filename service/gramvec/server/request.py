@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from itertools import count, islice
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from gramvec.server.batching.batcher import Timings
 from gramvec.server.batching.work_queue import Job
 from gramvec.server.compressed import unpacked
 from gramvec.server.errors import HttpError, check_content_type, from_validation, reason_of, too_large, too_large_body
+from gramvec.server.request_ids import new_request_id
 from gramvec.server.responses import Headers, Response, error_response, listed_paths
 from gramvec.server.schemas import Body, first_values, holds_more, parse_slowly
 from gramvec.server.state.memory_budget import UNCOUNTED_BYTES
@@ -43,20 +43,6 @@ NO_TIMINGS = Timings()
 MAX_IGNORED = 20
 _is_plain = re.compile(r"[A-Za-z0-9_.-]{1,64}").fullmatch
 _is_sane = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
-
-
-# Of ids of requests. 16 random digits and a counter are as unique as a UUID, which costs 3 us.
-_number = count()
-_id_prefix = b""
-
-
-def _choose_prefix() -> None:
-    global _id_prefix
-    _id_prefix = os.urandom(8).hex().encode()
-
-
-_choose_prefix()
-os.register_at_fork(after_in_child=_choose_prefix)
 
 
 class Document(NamedTuple):
@@ -106,7 +92,7 @@ class Request(BaseRequest):
         self.notes: Headers = []
         self.answered = self.seconds = self.encode_seconds = 0.0
         given = self.sent.get(b"x-request-id")
-        self.request_id = given if given is not None and _is_sane(given) else b"%b%08x" % (_id_prefix, next(_number))
+        self.request_id = given if given is not None and _is_sane(given) else new_request_id()
 
     @property
     def age(self) -> float:

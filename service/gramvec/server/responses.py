@@ -57,8 +57,8 @@ class Response(BaseResponse):
         self.status_code = status
         self.background: BackgroundTask | None = None
         self.raw_headers = [*headers]
-        # No length for a 304: RFC 9110, section 8.6.
-        if status != 304:
+        # No length for a 204 and a 304: RFC 9110, section 8.6.
+        if status not in (204, 304):
             size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
             self.raw_headers.append((b"content-length", b"%d" % size))
         if media_type is JSON:

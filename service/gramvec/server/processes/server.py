@@ -27,8 +27,11 @@ from gramvec.server.protocol import Guard, LimitedProtocol, Limits, limited
 from gramvec.server.settings import Settings
 from gramvec.server.state.models import Reloaded
 from gramvec.server.state.service import Process, Service
+from gramvec.server.telemetry.logs import FIELDS
+from gramvec.server.telemetry.metrics import UNKNOWN_ROUTE
 
 log = logging.getLogger("gramvec.server")
+access_log = logging.getLogger("gramvec.access")
 
 BACKLOG = 2048
 STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
@@ -124,7 +127,7 @@ class Server(uvicorn.Server, Process):
         self._service: Service = app.state.gramvec
         self._service.process = self
         settings = self._service.settings
-        self._guard = Guard(limits_of(settings), self._service.metrics.count_unread)
+        self._guard = Guard(limits_of(settings), self._count_refused)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -146,6 +149,13 @@ class Server(uvicorn.Server, Process):
         self._reload: asyncio.Task[None] | None = None
         self._reload_again = self.reload_refused = False
         self.reloads = 0
+
+    def _count_refused(self, status: int, *, begun: bool, request_id: bytes) -> None:
+        """Count an answer that the application never gave, and log it where all requests are."""
+        self._service.metrics.count_unread(status, begun=begun)
+        if self._service.logs_all and not begun:
+            fields = {"request_id": request_id.decode(), "method": "-", "route": UNKNOWN_ROUTE, "status": status}
+            access_log.info("request refused", extra={FIELDS: fields})
 
     @property
     def connections(self) -> set[LimitedProtocol]:
