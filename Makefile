@@ -22,7 +22,7 @@ $(VENV)/.serve: pyproject.toml requirements/constraints.txt hatch_build.py $(wil
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "gramvec needs Python 3.11 or newer; name one: make serve PYTHON=python3.12" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu,match]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.serve

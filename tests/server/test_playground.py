@@ -343,6 +343,19 @@ def test_texts_are_labeled_where_a_head_is_served(browser: Chrome, small: gramve
         page.wait(lambda: not browser.find_element("id", "labeled").is_displayed())
 
 
+def test_long_lists_are_matched_whole(page: Page) -> None:
+    left = [f"camera number {number}" for number in range(450)]
+    page.browser.find_element("id", "tab-lists").click()
+    page.write("right", "\n".join(reversed(left)))
+    page.write("left", "\n".join(left))
+    page.wait(lambda: page.text("lists-note").startswith("450 of 450 have a match."))
+    assert page.text("lists-note").endswith("matches are shown; the CSV has all.")
+    assert page.script("return document.querySelectorAll('#matches tbody tr').length") == 300
+    assert page.script("return found.matches.length") >= 450
+    page.write("left", "\n".join(left * 3))
+    page.wait(lambda: "1800 texts" in page.text("lists-fault") or page.text("lists-note").startswith("1,350"))
+
+
 def test_without_an_index_there_is_no_search_and_without_a_head_no_labels(page: Page) -> None:
     assert not page.browser.find_element("id", "tab-search").is_displayed()
     assert not page.browser.find_element("id", "tab-labels").is_displayed()
