@@ -138,7 +138,7 @@ def test_several_columns_are_compared_as_one_text_and_by_what_they_weigh_more() 
 
 def test_heavy_columns_may_be_empty(recwarn: pytest.WarningsRecorder) -> None:
     table = {"a": ["x y", ""], "b": ["z", ""]}
-    assert len(gramvec.match(table, dict(table), on={"a": 9e9, "b": 1}).left) == 1
+    assert len(gramvec.match(table, dict(table), on=["a", "b"]).left) == 1
     assert not recwarn.list
 
 
@@ -214,6 +214,7 @@ def test_tables_are_read_by_their_columns() -> None:
     [
         ({"on": "title"}, "no column 'title'"),
         ({"on": {"name": 0}}, "above 0"),
+        ({"on": {"name": 1, "other": 0.5}}, "weights of columns count only for a matcher that learns from labels"),
         ({"on": []}, "0 columns to compare"),
         ({"on": ["name", "short"]}, "different lengths"),
         ({"on": "name", "block": "short"}, "different lengths"),
@@ -224,7 +225,7 @@ def test_tables_are_read_by_their_columns() -> None:
     ],
 )
 def test_what_cannot_be_matched_is_one_sentence(options: dict[str, object], said: str) -> None:
-    table = {"name": ["a", "b"], "short": ["a"], "long": ["a", "b" * 70_000]}
+    table = {"name": ["a", "b"], "other": ["c", "d"], "short": ["a"], "long": ["a", "b" * 70_000]}
     with pytest.raises(InputError, match=said):
         gramvec.match(table, table, **options)
     with pytest.raises(InputError, match="block names a column"):
@@ -310,6 +311,13 @@ def test_what_is_wrong_with_a_table_is_one_sentence(
     assert done.returncode == 1, done
     assert said in done.stderr.decode() and done.stderr.count(b"\n") == 1
     assert not output.exists()
+
+
+def test_weights_without_labels_are_refused_and_not_ignored(tables: tuple[Path, Path]) -> None:
+    done = gramvec_command("match", *tables, "--on", "name=title", "--on", "brand:0.5")
+    assert done.returncode == 1 and b"leave them out, or give labels" in done.stderr and not done.stdout
+    with pytest.raises(InputError, match="leave them out, or give labels"):
+        gramvec.pair_scores({"a": ["x"], "b": ["y"]}, {"a": ["x"], "b": ["y"]}, on={"a": 1, "b": 2})
 
 
 def test_a_wrong_option_is_a_wrong_call(tables: tuple[Path, Path]) -> None:

@@ -12,7 +12,7 @@ from gramvec.matching.fields import Blocks, Field, choose
 from gramvec.matching.fit_matcher import fit_matcher
 from gramvec.matching.given_pairs import score_given
 from gramvec.matching.inputs import labels_of
-from gramvec.matching.match_tables import match_fields
+from gramvec.matching.match_tables import check_unweighted, match_fields
 from gramvec.matching.matcher import LabelReport, LearnedMatcher, score_candidates
 from gramvec.matching.matcher_file import load_matcher, save_matcher
 from gramvec.matching.nearest import Matches
@@ -44,7 +44,7 @@ def match(
         left: texts, any iterable of str, without `on`; else a table whose columns are left[name]: a dict of lists, or a
             frame of pandas, polars or pyarrow. None, NaN and pandas.NA are "".
         right: likewise. Of `left` itself, no row is compared with itself.
-        on: the compared columns, or a mapping of columns to weights.
+        on: the compared columns, or with labels a mapping of columns to weights.
         top: right rows for a left row at most; "all" for all above the threshold, as None is without labels. With
             labels None is what they say: 1, or "all" where many left rows have several labeled matches.
         threshold: the lowest score, a probability from 0 to 1; None for that of the highest expected F1, and at least
@@ -85,6 +85,7 @@ def pair_scores(left: Any, right: Any, *, on: On | None = None) -> Floats:
         InputError: texts or tables are not valid, or have different lengths.
     """
     fields, _ = _fields(left, right, on)
+    check_unweighted(fields)
     return score_given([field.left for field in fields], [field.right for field in fields])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -73,6 +73,7 @@ def score_fields(
 ) -> GroupPairs:
     """Return the candidate pairs of two tables with their probabilities. Arguments as of `match_fields`."""
     check_fields(fields)
+    check_unweighted(fields)
     scipy_sparse()  # a missing library is reported before minutes of work
     keys = [None, None] if blocks is None else [[block_of(key) for key in side] for side in blocks]
     if blocks is not None and [*map(len, blocks)] != [len(fields[0].left), len(fields[0].right)]:
@@ -107,6 +108,15 @@ def probabilities_of(tokens: Tokens, found: CandidatePairs, *, same: bool, watch
     figures = np.concatenate(parts[1:])
     rivals = (one_table_rivals if same else rival_figures)(left, right, likeness(figures, cosines))
     return (one_table_model() if same else two_table_model()).probabilities(figures, rivals)
+
+
+def check_unweighted(fields: Iterable[Field]) -> None:
+    """Raise InputError for columns of different weights: the pair model knows none."""
+    if len({field.weight for field in fields}) > 1:
+        raise InputError(
+            "weights of columns count only for a matcher that learns from labels; leave them out, or give labels",
+            field="on",
+        )
 
 
 def fields_of(fields: Sequence[Field], side: int, keys: Sequence[str] | None) -> RowGroups:

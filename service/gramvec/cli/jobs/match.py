@@ -15,6 +15,7 @@ from gramvec.cli.options import Bars
 from gramvec.errors import InputError
 from gramvec.matching.fields import Field, Matched
 from gramvec.matching.inputs import read_table
+from gramvec.matching.match_tables import check_unweighted
 from gramvec.matching.matcher import LearnedMatcher
 from gramvec.matching.matcher_file import load_matcher
 from gramvec.tables.columns import OnError
@@ -50,7 +51,7 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
 @click.argument("left", type=TABLE_OR_STDIN)
 @click.argument("right", type=TABLE_OR_STDIN)
 @click.option("--on", type=_On(), multiple=True, metavar="COLUMN[=OTHER][:WEIGHT]",
-              help="Compare this column, called OTHER in RIGHT; weight 1 if none is given; repeatable.  "
+              help="Compare this column, called OTHER in RIGHT; with --labels, by WEIGHT (1); repeatable.  "
               f"[default: {COLUMN}]")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
               help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
@@ -129,7 +130,7 @@ def match_command(
     \b
     Examples:
       gramvec match ours.csv theirs.csv --on name -o matches.csv
-      gramvec match ours.csv theirs.parquet --on title=name --on brand:0.5 --one-to-one --explain
+      gramvec match ours.csv theirs.parquet --on title=name --on brand --one-to-one --explain
       gramvec match people.jsonl register.tsv --on name --block city --top 3 --threshold 0.5
       gramvec match ours.csv theirs.csv --on name --review pairs.csv
       gramvec match ours.csv theirs.csv --on name --labels pairs.csv --save-matcher names.json -o matches.csv
@@ -145,6 +146,8 @@ def match_command(
     check_outputs(output, save_matcher, review, inputs=inputs, overwrite=overwrite)
     known = load_matcher(matcher) if matcher else None
     columns = _columns(on, known)
+    if not (labels or matcher):
+        check_unweighted(Field((), (), weight) for _, _, weight in columns)
     blocks = _names("--block", block) if block else None
     encodings = _names("--encoding", encoding)
     sheets = _names("--sheet", sheet) if sheet else (None, None)
