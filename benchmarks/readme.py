@@ -49,21 +49,34 @@ def models() -> str:
     return "\n".join(lines)
 
 
+def _newest() -> tuple[dict[str, Any], str]:
+    """Return the groups of cpu.json with those of a later run of the service, and where both were measured."""
+    results = _json(RESULTS / "cpu.json")
+    groups, where = _groups(results), _where(results)
+    later = RESULTS / "service.json"
+    if later.exists():
+        found = _json(later)
+        groups |= _groups(found)
+        where += f" HTTP, memory and the start were measured later: {_where(found)}"
+    return groups, where
+
+
 def speed() -> str:
-    groups = _groups(_json(RESULTS / "cpu.json"))
+    groups, where = _newest()
     lines = ["| | gramvec | beside it, in the same run | ratio |", "| --- | --- | --- | --- |"]
     for what, name, ours, beside in SHOWN:
+        if name not in groups:
+            continue
         rows = {row["name"]: row for row in groups[name]["rows"]}
         other = rows[beside or groups[name]["against"]]
         ratio = rows[ours]["ratio"] / other["ratio"]
         lines.append(f"| {what} | {_figure(rows[ours])} | {_figure(other)}: {other['name']} | {ratio:.2f} |")
-    return "\n".join([*lines, "", f"One thread. {_where(_json(RESULTS / 'cpu.json'))}"])
+    return "\n".join([*lines, "", f"One thread. {where}"])
 
 
 def capacity() -> str:
     """Return what one core does and what a replica weighs, for planning."""
-    results = _json(RESULTS / "cpu.json")
-    groups = _groups(results)
+    groups, where = _newest()
     lines = ["| one core | texts a second |", "| --- | --- |"]
     lines.append(f"| `embed` of the library, 512 texts a call | {_row(groups, 'embedder', MODELS[0])} |")
     for texts in (1, 32, 256):
@@ -74,7 +87,7 @@ def capacity() -> str:
     start = next(row for row in groups["startup"]["rows"] if row["name"] == "gramvec serve, native")
     note = (
         f"One worker has {one['rss_mb']:.0f} MB resident, two have {two['pss_mb']:.0f} MB together; a new replica is "
-        f"ready after {start['seconds']:.1f} s. Vectors as JSON, by the server's CPU time. {_where(results)}"
+        f"ready after {start['seconds']:.1f} s. Vectors as JSON, by the server's CPU time. {where}"
     )
     return "\n".join([*lines, "", note])
 
@@ -94,7 +107,7 @@ def everything() -> str:
 
 def runs() -> list[Path]:
     """Return the files of runs whose tables are shown; `make figures` writes all parts to the first."""
-    files = (RESULTS / f"{name}.json" for name in ("cpu", "static", "protocol"))
+    files = (RESULTS / f"{name}.json" for name in ("cpu", "service", "static", "protocol"))
     return [path for path in files if path.exists()]
 
 
