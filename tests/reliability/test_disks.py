@@ -80,7 +80,7 @@ def test_embed_onto_a_full_disk_leaves_what_was_there(
     folder, first = small_disk
     output = folder / name
     output.write_bytes(b"the results of yesterday")
-    said = failure(GRAMVEC, "embed", lines, "-o", output, "--model", MODEL, first=first)
+    said = failure(GRAMVEC, "embed", lines, "-o", output, "--overwrite", "--model", MODEL, first=first)
     assert said.startswith("Error: ")
     assert "no part of a file was left" in said
     assert output.read_bytes() == b"the results of yesterday"

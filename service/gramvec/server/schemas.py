@@ -262,18 +262,18 @@ class EmbeddingsRequest(OneOrManyBody, LenientBody):
         "encoding, token ids: a list of integers, or of such lists."
     )
     model: RequestedModel = None
-    encoding_format: Literal["float", "base64"] = Field(
+    encoding_format: Literal["float", "base64"] | None = Field(
         "float", description="A list of numbers, or little-endian components in base64."
     )
     dimensions: Dimensions = None
     output_dimension: Dimensions = Field(None, description="Voyage's name of dimensions.")
-    output_dtype: Literal["float", "int8", "uint8", "binary", "ubinary"] = Field(
+    output_dtype: Literal["float", "int8", "uint8", "binary", "ubinary"] | None = Field(
         "float", description="Voyage's name of the components' type, see precision of /embed."
     )
     embedding_type: Literal["float", "base64", "int8", "uint8", "binary", "ubinary"] | None = Field(
         None, description="Jina's name of the components' type, or base64 for its form."
     )
-    normalized: bool = Field(True, description="Scale each vector to length 1, in Jina's words.")
+    normalized: bool | None = Field(True, description="Scale each vector to length 1, in Jina's words.")
     truncation: Truncate = Field(None, description="Voyage's name of truncate.")
     truncate: Truncate = None
     user: str | None = Field(None, description="Accepted and ignored.")

@@ -52,7 +52,7 @@ class CohereRequest(LenientBody):
         None, description="Types of the components; float without it."
     )
     output_dimension: Dimensions = None
-    truncate: Literal["NONE", "START", "END"] = Field("END", description="The end at which a long text is cut.")
+    truncate: Literal["NONE", "START", "END"] | None = Field("END", description="The end at which a long text is cut.")
 
     def all_texts(self) -> list[str]:
         """Return all texts. Raises HttpError 422 where there is not exactly one list of them."""

@@ -76,11 +76,11 @@ async def _create_embeddings(request: Request, body: EmbeddingsRequest, model: s
     dimensions, precision = request.dimensions(served, body.width), body.precision
     check_dimensions(dimensions, served.embedder.dimension)
     if precision != "float32":
-        check_precision(precision, normalize=body.normalized)
+        check_precision(precision, normalize=body.normalized is not False)
     texts = _prepare(request, served, body)
     request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
     embeddings = await request.embed(served, texts, body.path)
-    vectors, finished = finishing(embeddings, body.normalized, dimensions, precision)
+    vectors, finished = finishing(embeddings, body.normalized is not False, dimensions, precision)
     encode = _base64_entries if body.in_base64 else _entries
     indices = count()
     pieces = await in_pieces(vectors, vectors.shape[1], lambda piece: encode(finished(piece), indices))

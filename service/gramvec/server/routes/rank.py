@@ -40,7 +40,9 @@ class RerankRequest(LenientBody):
 
     query: str
     texts: Texts
-    raw_scores: bool = Field(False, description="Scores as the model has them, -1 to 3; else they lie in 0 to 1.")
+    raw_scores: bool | None = Field(
+        False, description="Scores as the model has them, -1 to 3; else they lie in 0 to 1."
+    )
     top_n: PositiveWhole | None = Field(None, description="The number of best texts; all without it.")
     top_k: PositiveWhole | None = Field(None, description="As top_n.")
     return_text: bool | None = Field(False, description="Return each text beside its score.")
@@ -87,7 +89,9 @@ class RankRequest(LenientBody):
     documents: Documents = Field(description="Texts, or objects with a text.")
     top_n: PositiveWhole | None = Field(None, description="The number of best documents; all without it.")
     top_k: PositiveWhole | None = Field(None, description="As top_n, in Voyage's words.")
-    raw_scores: bool = Field(False, description="Scores as the model has them, -1 to 3; else they lie in 0 to 1.")
+    raw_scores: bool | None = Field(
+        False, description="Scores as the model has them, -1 to 3; else they lie in 0 to 1."
+    )
     return_documents: bool | None = Field(False, description="Return each document beside its score.")
     max_tokens_per_doc: PositiveWhole | None = Field(None, description="Accepted and ignored: there are no tokens.")
     max_chunks_per_doc: PositiveWhole | None = Field(
@@ -142,7 +146,24 @@ class RankAnswer(BaseModel):
     usage: RankUsage
 
 
-RANKED = ok("The documents' places and scores, the best first.", RankAnswer)
+class VoyageDocument(BaseModel):
+    """Ranked document in a response for Voyage's client."""
+
+    index: int
+    relevance_score: float
+    document: str | None = None
+
+
+class VoyageAnswer(BaseModel):
+    """The response of /v1/rerank to a request with `top_k` or `truncation`, as Voyage's client sends them."""
+
+    object: Literal["list"]
+    data: list[VoyageDocument]
+    model: str
+    usage: RankUsage
+
+
+RANKED = ok("The documents' places and scores, the best first.", RankAnswer | VoyageAnswer)
 
 
 class RerankRoute(ModelRoute):
@@ -158,7 +179,10 @@ rerank = model_router("texts", RerankRoute)
 v1 = model_router("as OpenAI")
 
 
-@rerank.post("/rerank", responses=ok("The places and scores, the best first.", list[RankedText] | RankAnswer) | ERRORS)
+@rerank.post(
+    "/rerank",
+    responses=ok("The places and scores, the best first.", list[RankedText] | RankAnswer | VoyageAnswer) | ERRORS,
+)
 async def rerank_texts(request: Request, body: RerankRequest | RankRequest) -> Response:
     """Rank texts for a query by the two terms of a search: the share of its letters that a text has, plus the cosine.
 
