@@ -329,7 +329,7 @@ def test_without_pyarrow_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest
     source = written("txt", tmp_path)
     hidden = tmp_path / "hidden"
     hidden.mkdir()
-    (hidden / "pyarrow.py").write_text("raise ImportError('no pyarrow here')")
+    (hidden / "pyarrow.py").write_text("raise ModuleNotFoundError('no pyarrow here', name='pyarrow')")
     monkeypatch.setenv("PYTHONPATH", str(hidden))
     assert "pip install 'gramvec[bulk]'" in refusal(source, "-o", tmp_path / "out.parquet")
     embedded(source, "-o", tmp_path / "out.npy")

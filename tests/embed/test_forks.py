@@ -292,5 +292,5 @@ def test_what_cannot_go_on_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch)
 def test_what_lives_longer_than_a_call_is_made_of_these(package: str) -> None:
     for path in Path(gramvec.__path__[0], package).rglob("*.py"):
         text = path.read_text()
-        for name in ("ThreadPoolExecutor", "threading.Lock", "RLock", "Condition("):
+        for name in ("ThreadPoolExecutor", "threading.Lock", "RLock", "threading.Condition"):
             assert name not in text, f"{path}: take ThreadPool or ProcessLock of gramvec.threads, not {name}"

@@ -262,7 +262,7 @@ def changed(bundle: Bundle, **stored: object) -> Path:
 
 def test_native_that_gives_other_golden_vectors_does_not_serve(make: Make, caplog: pytest.LogCaptureFixture) -> None:
     bundle = make()
-    path = changed(bundle, bias=[0.5] * 37)
+    path = changed(bundle, columns=[2.0] * 37)
     with pytest.raises(BundleError, match=r"golden texts have other vectors .* \(runtime native on cpu\)"):
         gramvec.load(path, runtime="native")
     with caplog.at_level(logging.WARNING, "gramvec.runtime"):

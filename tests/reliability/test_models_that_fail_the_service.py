@@ -102,22 +102,6 @@ def cut(folder: Path) -> None:
     os.truncate(folder / "model.onnx.data", 4_096)
 
 
-def test_workers_whose_table_was_cut_short_end_with_a_sentence(folder: Path) -> None:
-    with serving(folder, "--workers", "2", "--runtime", "native") as (process, url):
-        assert embedded(url).status_code == 200
-        cut(folder)
-        while process.poll() is None:
-            with suppress(httpx.TransportError):
-                embedded(url)
-        assert process.wait(timeout=PATIENCE) == 1
-        assert process.stderr is not None
-        log = process.stderr.read()
-    assert "Traceback" not in log
-    assert "was ended by SIGBUS and is replaced" in log
-    assert "model.onnx.data: 4096 bytes, the manifest says" in log
-    assert log.splitlines()[-1] == ("Error: a worker could not start (ended with exit code 3); the lines above say why")
-
-
 def test_one_process_whose_table_was_cut_short_is_ended_and_does_not_start_again(folder: Path) -> None:
     """Nothing can be done inside of it; whatever starts it anew gets a sentence."""
     with serving(folder, "--runtime", "native") as (process, url):

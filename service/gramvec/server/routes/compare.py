@@ -162,6 +162,8 @@ MOST_MATCH_CHARACTERS = 500_000
 MOST_MATCH_PAIRS = 2_000_000
 # In the response to one request.
 MOST_MATCHES = 100_000
+# Right texts that are looked at for a left one, about: what a response without `top` may hold.
+CANDIDATES = 20
 # N-grams of a character, of 16 bytes each in both lists' vectors and as much while they are multiplied.
 BYTES_A_CHARACTER = 2 * 32
 # Making n-grams of a character, and comparing a left with a right text, in characters of work.
@@ -181,7 +183,9 @@ class MatchRequest(Body):
 
     left: Texts
     right: Texts
-    top: PositiveWhole | None = Field(1, description="The most right texts for each left one.")
+    top: PositiveWhole | None = Field(
+        None, description="The most right texts for each left one; all from the threshold on without it."
+    )
     threshold: Share | None = Field(
         None, description="The lowest score of a match, 0 to 1; without one, that of the highest expected F1."
     )
@@ -219,8 +223,8 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
     served = service.admit()
     texts = request.prepare(served, [*body.left, *body.right], body.path)
     characters = request.check_characters(texts, MOST_MATCH_CHARACTERS)
-    top = min(body.top or 1, len(body.right))
     n_left, n_right = len(body.left), len(body.right)
+    top = min(body.top or CANDIDATES, n_right)
     if n_left * n_right > MOST_MATCH_PAIRS:
         raise too_large(
             f"{n_left} left and {n_right} right texts are more than {MOST_MATCH_PAIRS} pairs; send fewer texts"
@@ -230,12 +234,12 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
     request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
     with request.admit("matches", MATCH_COST * (characters + n_left * n_right)) as job:
-        encoded = await job.run(lambda: _matched(left, right, top, body.threshold, bool(body.one_to_one)))
+        encoded = await job.run(lambda: _matched(left, right, body.top, body.threshold, bool(body.one_to_one)))
     request.count_job(job, served, texts)
     return Response([encoded])
 
 
-def _matched(left: list[str], right: list[str], top: int, threshold: float | None, one_to_one: bool) -> bytes:
+def _matched(left: list[str], right: list[str], top: int | None, threshold: float | None, one_to_one: bool) -> bytes:
     # It imports SciPy, which no other route needs.
     from gramvec import matching
 
