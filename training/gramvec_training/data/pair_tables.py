@@ -16,6 +16,8 @@ from gramvec.matching.groups import RowGroups, grouped
 from gramvec.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
 from gramvec.pairs.tokens import folded, tokens_of
 from gramvec.text.arrays import Int64s
+from gramvec_training.data import changed_names
+from gramvec_training.data.changed_names import KnownRows
 
 ColumnTexts = Sequence[Sequence[str]]
 
@@ -25,7 +27,8 @@ class LearningTable(NamedTuple):
 
     Attributes:
         name: of the tables.
-        kind: "join", "half", "set", "list" or "register".
+        kind: "join", "half", "set", "changed" or "small"; of one table "list", "register", "changed list" or
+            "small list".
         source: what is left out together.
         figures: float32[p, f], of the pairs, with those of rivals.
         pairs: int64[p], the pairs of rows that have a label.
@@ -46,11 +49,11 @@ class LearningTable(NamedTuple):
     @property
     def one(self) -> bool:
         """Return whether the rows are of one table."""
-        return self.kind in ("list", "register")
+        return self.kind.endswith(("list", "register"))
 
 
 def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
-    """Yield the tables of data/dev: joins, their halves and lists, sets of labeled pairs, and registers."""
+    """Yield the tables of data/dev: joins, their halves, lists and changed names, labeled sets, and registers."""
     for number, path in enumerate(sorted((folder / "joins").iterdir())):
         left, right, answers = (_rows(path / f"{name}.csv") for name in ("left", "right", "gt"))
         places = [{row["id"]: place for place, row in enumerate(table)} for table in (left, right)]
@@ -64,9 +67,10 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
         new = {place: number for number, place in enumerate(kept)}
         half = [(one, new[other]) for one, other in truth if other in new]
         yield two_tables(path.name, "half", source, [rights], [[lefts[place] for place in kept]], half)
-        of_right = dict(truth)
-        things = [*range(len(lefts)), *(of_right.get(row, len(lefts) + row) for row in range(len(rights)))]
-        yield one_table(path.name, "list", source, [[*lefts, *rights]], things)
+        known = KnownRows(lefts, rights, [(one, row) for row, one in truth])
+        rows, things = changed_names.as_one_list(known)
+        yield one_table(path.name, "list", source, [rows], things)
+        yield from _changed(path.name, source, known, drawn)
     for path in sorted((folder / "matching").iterdir()):
         yield _labeled_set(path)
     for path in sorted((folder / "dedupe").glob("*.csv")):
@@ -76,6 +80,29 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
             columns = [[row[name] or "" for row in rows] for name in names]
             source = "febrl" if path.stem.startswith("febrl") else path.stem
             yield one_table(path.stem, "register", source, columns, [row["cluster"] for row in rows])
+
+
+def _changed(name: str, source: str, known: KnownRows, drawn: random.Random) -> Iterator[LearningTable]:
+    """Yield tables and lists of changed names, and many of some rows as one."""
+    names = drawn.sample(known.left, min(changed_names.CHANGED_ROWS, len(known.left)))
+    some = {"changed": [changed_names.changed_rows(names, drawn)], "small": [*changed_names.small_tables(known, drawn)]}
+    for kind, tables in some.items():
+        yield _together(
+            [two_tables(name, kind, source, [one.right], [one.left], [(b, a) for a, b in one.truth]) for one in tables]
+        )
+        lists = [changed_names.as_one_list(one) for one in tables]
+        yield _together([one_table(name, f"{kind} list", source, [rows], things) for rows, things in lists])
+
+
+def _together(tables: Sequence[LearningTable]) -> LearningTable:
+    """Return the pairs of several tables as those of one."""
+    return tables[0]._replace(
+        figures=np.concatenate([one.figures for one in tables]),
+        pairs=np.concatenate([one.pairs for one in tables]),
+        matches=np.concatenate([one.matches for one in tables]),
+        expected=sum(one.expected for one in tables),
+        equal=(sum(one.equal[0] for one in tables), sum(one.equal[1] for one in tables)),
+    )
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
