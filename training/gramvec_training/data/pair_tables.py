@@ -68,8 +68,8 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
         half = [(one, new[other]) for one, other in truth if other in new]
         yield two_tables(path.name, "half", source, [rights], [[lefts[place] for place in kept]], half)
         known = KnownRows(lefts, rights, [(one, row) for row, one in truth])
-        rows, things = changed_names.as_one_list(known)
-        yield one_table(path.name, "list", source, [rows], things)
+        texts, things = changed_names.as_one_list(known)
+        yield one_table(path.name, "list", source, [texts], things)
         yield from _changed(path.name, source, known, drawn)
     for path in sorted((folder / "matching").iterdir()):
         yield _labeled_set(path)
