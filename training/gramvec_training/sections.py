@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gramvec.bundle.manifest import OLD_KEYS, LayerActivation
 from gramvec.bundle.manifest import Precision as Precision
+from gramvec.features.spec import PLAIN
 from gramvec.features.spec import UnknownWords as UnknownWords
 from gramvec.features.spec import WordRule as WordRule
 
@@ -209,6 +210,7 @@ class FeatureSettings(Strict):
     words: bool = False
     unknown_words: UnknownWords = "skip"
     lowercase: bool = True
+    normalization: tuple[str, ...] = (PLAIN, "nfc/1", "spaces/1")
     word_rule: WordRule = "runs-and-symbols/1"
 
 

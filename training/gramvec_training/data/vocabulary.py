@@ -16,7 +16,7 @@ from gramvec.errors import InputError
 from gramvec.features.numpy_reference import Characters, characters, ngram_keys, word_spans
 from gramvec.features.spec import FeatureSpec
 from gramvec.text import hashing
-from gramvec.text.characters import ID_MASK, MAX_ALPHABET, compose, lower
+from gramvec.text.characters import ID_MASK, MAX_ALPHABET, lower
 from gramvec.text.inputs import code_points
 from gramvec.text.memo import edges_of
 from gramvec.text.vocabulary import Entry, Vocabulary
@@ -35,7 +35,7 @@ def count_words(texts: Iterable[str], spec: FeatureSpec) -> Counter[str]:
     while chunk := list(islice(given, CHUNK_TEXTS)):
         alphabet = frequent_characters(chunk, spec)
         if alphabet is not None:
-            counts.update(words_of(chunk, alphabet))
+            counts.update(words_of(chunk, spec, alphabet))
     return counts
 
 
@@ -54,7 +54,7 @@ def frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary |
     """Return a vocabulary of single characters; only its alphabet and table are used."""
     seen: Counter[str] = Counter()
     for text in texts:
-        seen.update(compose(text))
+        seen.update(spec.read(text))
     counts: Counter[str] = Counter({" ": len(texts)})  # the padding
     for character, count in seen.items():
         if not "\ud800" <= character <= "\udfff":
@@ -71,7 +71,7 @@ def frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary |
 def count_ngrams(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) -> dict[str, int]:
     """Count the n-grams of the spec's orders over the alphabet's characters."""
     keys, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    for chars in _chunks(texts, alphabet, "counting n-grams"):
+    for chars in _chunks(texts, spec, alphabet, "counting n-grams"):
         found, valid = ngram_keys(chars, spec.orders, alphabet.bits)
         new_keys, new_counts = np.unique(found[valid], return_counts=True)
         keys, counts = _merge(keys, counts, new_keys, new_counts)
@@ -94,23 +94,23 @@ def _merge(
     return merged, total
 
 
-def words_of(texts: Sequence[str], alphabet: Vocabulary) -> Counter[str]:
+def words_of(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) -> Counter[str]:
     """Count the words made of the alphabet's characters."""
     counts: Counter[str] = Counter()
     outside = 0x10FFFF  # a code point that Unicode promises never to assign stands for id 0
     letters = np.append(outside, alphabet.alphabet).astype(np.uint32)
-    for chars in _chunks(texts, alphabet, "counting words"):
+    for chars in _chunks(texts, spec, alphabet, "counting words"):
         text = letters[chars.codes & ID_MASK].tobytes().decode("utf-32-le")
         spans = word_spans(chars)
         counts.update(text[a:b] for a, b in zip(spans.start.tolist(), spans.end.tolist(), strict=True))
     return Counter({word: count for word, count in counts.items() if chr(outside) not in word})
 
 
-def _chunks(texts: Sequence[str], alphabet: Vocabulary, title: str) -> Iterator[Characters]:
+def _chunks(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary, title: str) -> Iterator[Characters]:
     with tqdm(total=len(texts), desc=title, unit=" texts", disable=None) as bar:
         for start in range(0, len(texts), CHUNK_TEXTS):
             chunk = texts[start : start + CHUNK_TEXTS]
-            yield characters(code_points(chunk), alphabet.table)
+            yield characters(code_points(chunk, spec.read), alphabet.table)
             bar.update(len(chunk))
 
 
@@ -170,10 +170,13 @@ def _counted(
             counts = _most_frequent_of_each_order(counts, spec, min_count, max_ngrams_each)
         entries += [Entry("ngram", text, n) for text, n in most_frequent(counts, min_count, max_ngrams)]
     if spec.words:
-        found: dict[str, int] = words_of(kept, alphabet)
+        found: dict[str, int] = words_of(kept, spec, alphabet)
         if given is not None:
             whole = set(given)
-            found, min_count = {word: found.get(word, 0) for word in words_of(given, alphabet) if word in whole}, 0
+            found, min_count = (
+                {word: found.get(word, 0) for word in words_of(given, spec, alphabet) if word in whole},
+                0,
+            )
         entries += [Entry("word", text, n) for text, n in most_frequent(found, min_count, max_words)]
     entries.sort(key=lambda entry: (-entry.count, entry.kind, entry.text))
     if spec.unknown_words == "row":
@@ -258,7 +261,7 @@ def count_repeated(texts: Iterable[str], spec: FeatureSpec) -> Repeated:
     edges: Counter[str] = Counter()
     reach = max(spec.orders, default=0) - 2
     for text in texts:
-        composed = compose(text)
+        composed = spec.read(text)
         if spec.lowercase:
             composed = composed.lower() if composed.isascii() else "".join(map(lower, composed))
         words = composed.split()

@@ -220,7 +220,7 @@ def _counts(texts: Sequence[str], featurizer: Featurizer) -> _Counts:
         owners = np.repeat(np.arange(len(texts)), batch.counts)[known]
         tokens = len(batch.ids) + batch.unknown
         return _Counts(np.isin(np.arange(len(texts)), owners), words=tokens, known_words=int(np.count_nonzero(known)))
-    chars = plain.characters(code_points(texts), vocabulary.table)
+    chars = plain.characters(code_points(texts, spec.read), vocabulary.table)
     counts = _Counts(np.zeros(len(texts), np.bool_))
     if spec.orders:
         keys, valid = plain.ngram_keys(chars, spec.orders, vocabulary.bits)

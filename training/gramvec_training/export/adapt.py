@@ -157,7 +157,7 @@ def add_lexical(
     """
     bundle = open_bundle(source)
     weights, count = NgramWeights.of_texts(texts, orders, a=a)
-    lexical = LexicalSketch(weights, orders, columns, scale)
+    lexical = LexicalSketch(weights, orders, columns, scale, bundle.spec.read)
     said = {"texts": count, "a": a, **(provenance or {})}
     return with_lexical(bundle, path, lexical, said, name=name), count
 

@@ -71,6 +71,7 @@ def pairs_config(
                 "words": bundle.spec.words,
                 "unknown_words": bundle.spec.unknown_words,
                 "lowercase": bundle.spec.lowercase,
+                "normalization": bundle.spec.normalization,
                 "word_rule": bundle.spec.word_rule,
             },
             "training": {**training, "l2": _L2_LABELED if labeled else _L2_FROM, "l2_center": "initial"},

@@ -65,7 +65,7 @@ def learn_ngram_weights(
         raise InputError(f"{near(source)}: the texts have over {MOST_CHARACTERS:,} characters; give fewer pairs")
     weights, _ = NgramWeights.of_texts(texts, ORDERS if known.lexical is None else known.lexical.orders)
     unlearned = (
-        LexicalSketch(weights, ORDERS, COLUMNS, 1.0)
+        LexicalSketch(weights, ORDERS, COLUMNS, 1.0, known.spec.read)
         if known.lexical is None
         else LexicalSketch(weights, **known.lexical.shape)
     )
