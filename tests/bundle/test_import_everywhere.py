@@ -54,7 +54,7 @@ def test_commands_and_routes_take_an_imported_model(tmp_path: Path) -> None:
         done("search", index, "catt", "-m", model, "--only", "letters", "--format", "json").splitlines()[0]
     )
     done("classify", "fit", tmp_path / "labeled.tsv", "-o", head, "-m", model)
-    assert len(done("classify", "predict", head, texts, "-m", model).splitlines()) == len(TEXTS)
+    assert len(done("classify", "predict", head, texts, "-m", model).splitlines()) == 1 + len(TEXTS)
     settings = Settings(model=str(model), device="cpu", index=(f"docs={index}",), head=(f"my={head}",))
     asked = {
         "/embed": {"inputs": TEXTS},

@@ -118,9 +118,9 @@ def test_openai_lists_and_retrieves_models(client: Any) -> None:
         ({"input": [[1, 2], [3]]}, "BadRequestError", 400, INVALID, "input", "token_ids"),
         ({"input": "a", "model": "other"}, "NotFoundError", 404, INVALID, "model", "model_not_found"),
         ({"input": ["a"] * 2_049}, "APIStatusError", 413, INVALID, None, "too_large"),
-        ({"input": []}, "UnprocessableEntityError", 422, INVALID, "input", "empty_array"),
-        ({"input": ["a", "x" * 65_537]}, "UnprocessableEntityError", 422, INVALID, "input[1]", None),
-        ({"input": "a", "dimensions": 301}, "UnprocessableEntityError", 422, INVALID, "dimensions", None),
+        ({"input": []}, "BadRequestError", 400, INVALID, "input", "empty_array"),
+        ({"input": ["a", "x" * 65_537]}, "BadRequestError", 400, INVALID, "input[1]", None),
+        ({"input": "a", "dimensions": 301}, "BadRequestError", 400, INVALID, "dimensions", None),
         ({"input": "poison"}, "APIStatusError", 424, "server_error", None, "backend_error"),
     ],
 )

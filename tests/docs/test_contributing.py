@@ -74,7 +74,7 @@ def test_a_route(tmp_path: Path) -> None:
         "    return Response([to_json(len(request.service.models))])\n",
     )
     app = "service/gramvec/server/app.py"
-    copy.replace(app, "routes import classify, compare,", "routes import classify, compare, count,")
+    copy.replace(app, "    compare,\n    embed,\n", "    compare,\n    count,\n    embed,\n")
     copy.replace(app, "ROUTERS = (\n", "ROUTERS = (\n    count.router,\n")
     printed = copy.run(
         "import gramvec\n"
