@@ -163,7 +163,7 @@ def test_a_config_must_ask_for_the_bundles_own_model(tmp_path: Path) -> None:
     def begun(orders: Sequence[int] = BOTH.orders, encoder: Any = None, **model: Any) -> None:
         values = {
             "model": {"name": "m", "kind": "gramvec", **model},
-            "features": {"orders": orders, "words": True},
+            "features": {"orders": orders, "words": True, "normalization": BOTH.normalization},
             "start": {"bundle": folder},
             "training": {"steps": 1},
             "data": [{"path": "x"}],
