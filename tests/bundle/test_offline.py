@@ -127,10 +127,11 @@ def test_fastapi_tells_nobody() -> None:
 
 
 def needed() -> dict[str, str]:
-    """What pyproject.toml asks for, all extras, and what that asks for in turn: the versions installed here."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    asked = [(one, "") for group in (project["dependencies"], *extras.values()) for one in map(Requirement, group)]
+    """What pyproject.toml asks for, all extras and groups, and what that asks for: the versions installed here."""
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = document["project"]
+    groups = [*project["optional-dependencies"].values(), *document["dependency-groups"].values()]
+    asked = [(one, "") for group in (project["dependencies"], *groups) for one in map(Requirement, group)]
     found: dict[str, str] = {}
     seen: set[tuple[str, str]] = set()
     while asked:
