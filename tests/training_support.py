@@ -67,7 +67,8 @@ def words_teach(folder: Path, texts: Sequence[str]) -> Path:
     )  # fmt: skip
     config.write_text(
         '[model]\nname = "second"\nkind = "gramvec"\ndimension = 16\nactivation = "linear"\nbias = false\n'
-        f'[features]\norders = [2, 3]\nwords = true\n[start]\nbundle = "{first}"\nmax_ngrams = 0\nmax_words = 0\n'
+        f"[features]\norders = [2, 3]\nwords = true\nnormalization = {[*spec.normalization]}\n"
+        f'[start]\nbundle = "{first}"\nmax_ngrams = 0\nmax_words = 0\n'
         f'[export]\nprecision = "float32"\n[[texts]]\npath = "texts.txt"\n[distillation]\nteacher = "{first}"\n'
     )
     return config

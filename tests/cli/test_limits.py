@@ -71,12 +71,12 @@ def test_a_library_that_does_not_load_is_not_called_missing(tmp_path: Path, monk
         import_extra("no_such_library", "x", "a test")
 
 
-def test_an_index_is_not_built_with_twenty_descriptors(tmp_path: Path) -> None:
+def test_an_index_is_not_built_with_a_dozen_descriptors(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_text("".join(json.dumps({"text": f"parcel {number}"}) + "\n" for number in range(300)))
     done = subprocess.run(
         [GRAMVEC, "index", "build", str(rows), "-o", str(tmp_path / "x.index"), "-m", "paragram-phrase"],
         capture_output=True, text=True, check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (18, 18)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)),
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "Error: Too many open files; nothing was kept\n")

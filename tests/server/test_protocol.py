@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -157,7 +158,11 @@ def test_a_bad_request_is_refused_behind_the_answers_that_are_due(
     assert refusal.ended
     due = b"".join(exchanged([request]).written for request in requests)
     found = exchanged(cut(b"".join(requests) + bad + GET, places)).written
-    assert found == due + refusal.written
+    assert without_ids(found) == without_ids(due + refusal.written)
+
+
+def without_ids(written: bytes) -> bytes:
+    return re.sub(rb"x-request-id: \w+", b"x-request-id: -", written)
 
 
 def test_a_thousand_requests_sent_ahead_are_few_objects_and_all_answered() -> None:

@@ -117,7 +117,7 @@ def test_bad_rows_of_a_csv_file_keep_their_lines(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         (b"a;b\nc;d\n", r"a\.csv: one column, 'a;b'; write a header and commas"),
-        (b"a,a\nc,d\n", "two columns have the same name"),
+        (b"a,a\nc,d\n", "names the column a 2 times"),
         (b'"a\n', "line 1: unexpected end of data"),
         (b"\xff,a\nc,d\n", "line 1: .*can't decode byte"),
         (b"", "no usable row"),
