@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 
 from gramvec.report.records import JobReport
+from gramvec.tables.staging import whole
 
 ASSETS = "gramvec.report"
 
@@ -28,15 +29,12 @@ def write_page(report: JobReport, path: Path) -> None:
     """Write the report to a file of HTML, in one step: a stopped run leaves the file as it was.
 
     Raises:
+        InputError: a link, a folder or a special file stands in its place, or another run is writing it.
         OSError: the file cannot be written.
     """
     content = render_page(report).encode()
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole(path) as file:
+        file.write(content)
 
 
 def render(title: str, data: bytes, *, page_script: str, connect: str = "'none'") -> str:
