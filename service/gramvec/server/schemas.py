@@ -222,7 +222,7 @@ class EmbedRequest(OneOrManyBody, LenientBody):
 
 
 class TextObject(LenientBody):
-    """Text as an object, in Jina's shape."""
+    """Text as an object, in Jina's and Cohere's shape; its other fields are ignored."""
 
     text: str
 

@@ -6,10 +6,10 @@ No network reads both texts together: a cross-encoder does, which is better and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.embed.reranking import best_first, rerank_scores
 from gramvec.server.model_route import ModelRoute, model_router
@@ -17,7 +17,17 @@ from gramvec.server.openapi import ERRORS, V1_ERRORS, ok
 from gramvec.server.request import Request
 from gramvec.server.responses import Response, to_json
 from gramvec.server.routes.openai import count_words
-from gramvec.server.schemas import Body, Direction, LenientBody, PositiveWhole, RequestedModel, Texts, Truncate
+from gramvec.server.schemas import (
+    Body,
+    Direction,
+    LenientBody,
+    PositiveWhole,
+    RequestedModel,
+    TextObject,
+    Texts,
+    TextsOrObjects,
+    Truncate,
+)
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.models import Served
 
@@ -55,27 +65,6 @@ class RerankRequest(LenientBody):
         return f"texts[{index - 1}]" if index else "query"
 
 
-class DocumentText(LenientBody):
-    """Document that is an object; its other fields are ignored."""
-
-    text: str
-
-
-def _shape_of_document(value: Any) -> str:
-    return "@object" if isinstance(value, dict) else "@text"
-
-
-Documents = Annotated[
-    list[
-        Annotated[
-            Annotated[str, Tag("@text")] | Annotated[DocumentText, Tag("@object")],
-            Discriminator(_shape_of_document),
-        ]
-    ],
-    Field(min_length=1, fail_fast=True),
-]
-
-
 class RankRequest(LenientBody):
     """A query and documents to rank, in the shape of Jina and Cohere."""
 
@@ -86,7 +75,7 @@ class RankRequest(LenientBody):
     )
 
     query: str
-    documents: Documents = Field(description="Texts, or objects with a text.")
+    documents: TextsOrObjects = Field(description="Texts, or objects with a text.")
     top_n: PositiveWhole | None = Field(None, description="The number of best documents; all without it.")
     top_k: PositiveWhole | None = Field(None, description="As top_n, in Voyage's words.")
     raw_scores: bool | None = Field(
@@ -127,7 +116,7 @@ class RankedDocument(BaseModel):
 
     index: int
     relevance_score: float
-    document: DocumentText | None = None
+    document: TextObject | None = None
 
 
 class RankUsage(BaseModel):
