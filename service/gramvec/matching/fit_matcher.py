@@ -21,6 +21,7 @@ from gramvec.matching.matcher import (
     PairLabels,
 )
 from gramvec.matching.nearest import RowIds
+from gramvec.pairs.trees import trees_of_scikit_learn
 
 FOLDS = 5
 SEED = 0
@@ -190,21 +191,8 @@ def _boosted(features: PairFeatures, match: NDArray[np.bool_]) -> BoostedTrees:
     with import_module("threadpoolctl").threadpool_limits(1):
         fitted.fit(features, match)
         wanted = fitted.predict_proba(features)[:, 1]
-    # scikit-learn has no public way to a boosted tree's nodes; the probabilities are checked below.
-    nodes = [trees[0].nodes for trees in fitted._predictors]
-    sizes = [len(one) for one in nodes]
-    starts = np.append(0, np.cumsum(sizes)).astype(np.int32)
-    joined, first = np.concatenate(nodes), np.repeat(starts[:-1], sizes)
-    leaf = joined["is_leaf"].astype(bool)
-    made = BoostedTrees(
-        float(np.ravel(fitted._baseline_prediction)[0]),
-        starts,
-        np.where(leaf, -1, joined["feature_idx"]).astype(np.int32),
-        np.where(leaf, 0.0, joined["num_threshold"]),
-        np.where(leaf, 0, joined["left"] + first).astype(np.int32),
-        np.where(leaf, 0, joined["right"] + first).astype(np.int32),
-        np.where(leaf, joined["value"], 0.0),
-    )
+    trees = trees_of_scikit_learn(fitted)  # the probabilities are checked below
+    made = BoostedTrees(trees.base, trees.starts, trees.feature, trees.cut, trees.below, trees.above, trees.value)
     if not np.allclose(made.probabilities(features), wanted, rtol=0, atol=CLOSE):
         raise InputError("this scikit-learn stores its trees in an unknown way; install an older one")
     return made
