@@ -209,8 +209,9 @@ def test_irnn_is_drawn_to_the_identity_and_words_to_their_start() -> None:
         )
 
     free, drawn = distances(0.0), distances(10.0)
-    # By how much depends on the processor: 300 steps multiply the last bits of a recurrent sum.
-    assert all(far > 1.3 * near for far, near in zip(free, drawn, strict=True)), (free, drawn)
+    # How far the bias goes depends on the processor: 300 steps multiply the last bits of a recurrent sum.
+    for far, near, times in zip(free, drawn, (3, 1.3, 3), strict=True):
+        assert far > times * near, (free, drawn)
 
 
 class Scaled(Objective):
