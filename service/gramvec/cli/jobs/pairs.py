@@ -68,13 +68,12 @@ def pairs_command(
                 source, [left, right], format=input_format, options=options, on_error=on_error, watch=watch
             )
         one, other = found.values[left], found.values[right]
-        columns: dict[str, Any] = {"line": found.numbers, "score": score_given([one], [other]).tolist()}
+        scores = {"score": score_given([one], [other])}
         if meaning:
-            columns["meaning"] = load(meaning, device=device).pair_similarity(one, other).tolist()
+            scores["meaning"] = load(meaning, device=device).pair_similarity(one, other)
+        columns: dict[str, Any] = {"line": found.numbers}
+        columns |= {name: [round(score, 4) for score in values.tolist()] for name, values in scores.items()}
         columns |= {"left": one, "right": other}
-        columns["score"] = [round(score, 4) for score in columns["score"]]
-        if meaning:
-            columns["meaning"] = [round(score, 4) for score in columns["meaning"]]
         shown = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
         write_table(output, written, list(columns), shown)
     for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "were left out"):
