@@ -201,7 +201,7 @@ quality: $(VENV)/.rivals  ## all families of evaluate on the shipped models and 
 
 figures: $(VENV)/.peers  ## measure again, and write the figures into the README and benchmarks/results
 	$(BIN)/python -m benchmarks --data $(DATA)/dev --json benchmarks/results/cpu.json
-	rm -f benchmarks/results/static.json
+	rm -f benchmarks/results/static.json benchmarks/results/service.json
 	$(BIN)/python -m benchmarks.readme
 
 # The image's own, with hashes; a constraints file cannot have them and serve an editable install.

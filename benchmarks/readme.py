@@ -49,7 +49,7 @@ def models() -> str:
     return "\n".join(lines)
 
 
-def _newest() -> tuple[dict[str, Any], str]:
+def newest_groups() -> tuple[dict[str, Any], str]:
     """Return the groups of cpu.json with those of a later run of the service, and where both were measured."""
     results = _json(RESULTS / "cpu.json")
     groups, where = _groups(results), _where(results)
@@ -62,7 +62,7 @@ def _newest() -> tuple[dict[str, Any], str]:
 
 
 def speed() -> str:
-    groups, where = _newest()
+    groups, where = newest_groups()
     lines = ["| | gramvec | beside it, in the same run | ratio |", "| --- | --- | --- | --- |"]
     for what, name, ours, beside in SHOWN:
         if name not in groups:
@@ -76,7 +76,7 @@ def speed() -> str:
 
 def capacity() -> str:
     """Return what one core does and what a replica weighs, for planning."""
-    groups, where = _newest()
+    groups, where = newest_groups()
     lines = ["| one core | texts a second |", "| --- | --- |"]
     lines.append(f"| `embed` of the library, 512 texts a call | {_row(groups, 'embedder', MODELS[0])} |")
     for texts in (1, 32, 256):
