@@ -277,7 +277,7 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
             "sif": f"a / (a + p(w)) with a = {sif['a']:g}",
             "idf": "log((1 + N) / (1 + N_w))",
             "none": "1 for every word",
-        }[sif.get("weights") or ("sif" if sif["weighted"] else "none")]  # older records say weighted
+        }[sif["weights"]]
         parts.append(
             f"Weights {weights}; {sif['components']} common component(s) of {record['sentences']:,} sentences, "
             f"fixed in the model. {record['seconds']:.0f} s."
