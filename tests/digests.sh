@@ -1,7 +1,7 @@
 #!/bin/sh
 # Small runs of fit, distill and sif with fixed seeds, and digests of what they make: the table, and vectors of texts.
 #   sh tests/digests.sh PYTHON DATA      a Python with gramvec-train, and a folder of training data
-# Two versions that print the same lines train to the same bytes. A version before 0.2.0 needs SPELLING=old.
+# Two versions that print the same lines train to the same bytes.
 set -eu
 python=$1 data=$2
 export OMP_NUM_THREADS=1
@@ -113,7 +113,6 @@ path = "freq.txt"
 layout = "words"
 cap = 2000
 X
-[ "${SPELLING:-}" != old ] || sed -i 's/^license/licence/; s/l2_center/l2_centre/' ./*.toml  # codespell:ignore
 
 train() {
     "$python" -m gramvec_training.cli "$@" --out "runs/$name" --data . --device cpu >log 2>&1 &&

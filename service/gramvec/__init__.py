@@ -60,8 +60,6 @@ _WHERE = {
     "pair_scores": "gramvec.matching",
 }
 _MODULES = ("client", "explain", "integrations", "lexical")
-# Names of 0.1 and the names that they have now.
-_RENAMED = {"neighbours": "gramvec.explain", "sparse": "gramvec.lexical"}  # codespell:ignore
 
 
 def __getattr__(name: str) -> Any:
@@ -70,8 +68,6 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_WHERE[name]), name)
     if name in _MODULES:
         return import_module(f"gramvec.{name}")
-    if name in _RENAMED:
-        raise AttributeError(f"gramvec.{name} is now {_RENAMED[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

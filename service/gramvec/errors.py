@@ -72,20 +72,6 @@ class ServiceError(GramvecError):
         self.retry_after = retry_after
 
 
-def check_space_name(value: object) -> object:
-    """Return `value` unless it is a name that a space had in gramvec 0.1.
-
-    Raises:
-        ValueError: it is one; the message gives today's name.
-    """
-    if isinstance(value, str) and value in _SPACES_OF_0_1:
-        raise ValueError(f"space {value!r} is now called {_SPACES_OF_0_1[value]!r}")
-    return value
-
-
-_SPACES_OF_0_1 = {"meaning": "semantic", "identity": "lexical"}
-
-
 def import_extra(module: str, extra: str, purpose: str) -> Any:
     """Return an imported module of a library that an extra of gramvec installs.
 

@@ -14,7 +14,6 @@ import pytest
 from test_client import DIGEST, SMALL, stranger
 
 import gramvec
-import gramvec.client as client_package
 from conftest import ROOT
 from gramvec.classify.head import Head
 from gramvec.client import AsyncClient, Client, MatchedPair, PredictedLabel, RerankedText
@@ -216,14 +215,3 @@ def test_the_example_of_the_page_runs(server: RunningServer, capsys: pytest.Capt
     (script,) = re.findall(r"^```python\n(with Client\(url\).*?)^```$", page, re.DOTALL | re.MULTILINE)
     exec(script, {"Client": Client, "url": server.url})
     assert capsys.readouterr().out.split("\n") == [*re.findall(r"# (.*)$", script, re.MULTILINE), ""]
-
-
-def test_the_names_of_0_1_answer_with_todays() -> None:
-    for old, new in {
-        "Hit": "SearchHit",
-        "Label": "PredictedLabel",
-        "Match": "MatchedPair",
-        "Ranked": "RerankedText",
-    }.items():
-        with pytest.raises(ImportError, match=f"gramvec.client.{old} is called {new}"):
-            getattr(client_package, old)

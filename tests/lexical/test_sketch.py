@@ -312,21 +312,18 @@ def test_served_for_both(both: Path) -> None:
             status, vectors = embed(**fields)
             assert status == 200 and np.array_equal(np.array(vectors, np.float32), expected)
         assert embed(space="words")[0] == 422
-        status, said = embed(space="meaning")
-        assert status == 422 and "space 'meaning' is now called 'semantic'" in str(said)
         assert embed(space="lexical", dimensions=257)[0] == 422
         score = service.post("/similarity", json={"inputs": {"source_sentence": "sd1100", "sentences": ["sd 1100"]}})
         assert score.json() == [pytest.approx(float(loaded.similarity(["sd1100"], ["sd 1100"])[0, 0]), abs=1e-6)]
 
 
-@pytest.mark.parametrize(("old", "new"), [("meaning", "semantic"), ("identity", "lexical")])
-def test_a_space_of_0_1_is_answered_with_its_name_of_today(old: str, new: str, embedder: Embedder) -> None:
-    said = f"space '{old}' is now called '{new}'"
-    with pytest.raises(InputError, match=said):
-        gramvec.load("sif", space=old)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=said):
-        embedder.embed(["a"], space=old)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=said):
-        Settings(space=old)  # type: ignore[arg-type]
-    done = gramvec_command("similarity", "a", "b", "--space", old)
-    assert done.returncode == 2 and said in done.stderr.decode()
+def test_a_space_that_is_not_valid_is_refused(embedder: Embedder) -> None:
+    refusal = "must be semantic, lexical or both, got 'words'"
+    with pytest.raises(InputError, match=refusal):
+        gramvec.load("sif", space="words")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=refusal):
+        embedder.embed(["a"], space="words")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'semantic', 'lexical' or 'both'"):
+        Settings(space="words")  # type: ignore[arg-type]
+    done = gramvec_command("similarity", "a", "b", "--space", "words")
+    assert done.returncode == 2 and "'words' is not one of 'semantic', 'lexical', 'both'" in done.stderr.decode()

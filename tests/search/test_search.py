@@ -625,18 +625,13 @@ def test_the_options_of_the_commands(tmp_path: Path) -> None:
     assert found.stdout.decode().split("\t")[2] == "found parcel"
 
 
-def test_options_and_files_of_0_1_answer_with_one_sentence(path: Path, tmp_path: Path) -> None:
-    old = tmp_path / "old.gvi"
-    old.write_bytes(b"gramvecI" + bytes(9_000))
-    assert "an index is a folder" in refused("search", old, "x")
+def test_what_is_no_index_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file.index"
+    file.write_bytes(bytes(9_000))
+    assert "an index is a folder" in refused("search", file, "x")
     assert "an index is a folder" in refused(
-        "index", "build", ROOT / "README.md", "-o", old, "-m", MODEL, "--input-format", "txt"
+        "index", "build", ROOT / "README.md", "-o", file, "-m", MODEL, "--input-format", "txt"
     )
-    assert "--hybrid: gone" in refused("search", path, "x", "--hybrid", "0.5", code=2)
-    for option in (["--space", "both"], ["--weights", "texts"], ["--coarse"]):
-        said = refused("index", "build", old, "-o", path, *option, code=2)
-        assert f"{option[0]}: gone" in said or "--fine: gone" in said
-    assert "--resume: gone" in refused("index", "add", path, old, "--resume", code=2)
     assert "not an index" in refused("search", tmp_path, "x")
 
 

@@ -121,7 +121,6 @@ def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.E
         ({}, 422, "queries is missing"),
         ({"queries": []}, 422, "queries"),
         ({"queries": [1]}, 422, "queries[0]: must be a string, got a number"),
-        ({"queries": "x", "hybrid": 0.5}, 422, "hybrid: gone since 0.2.0; letters and meaning are always added"),
         ({"queries": "x", "only": "both"}, 422, "only: must be"),
         ({"queries": "x", "min_score": -1}, 422, "min_score: must be"),
         ({"queries": "x", "literal": 1}, 422, "literal: must be"),

@@ -12,14 +12,10 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from click.testing import CliRunner
-from pydantic import ValidationError
 
 import gramvec
-from gramvec_training.cli.main import main
 from gramvec_training.config import load_config
 from gramvec_training.runs.run_dir import load_run
-from gramvec_training.sections import Schedule
 from training_support import call, sentence
 
 pytestmark = pytest.mark.slow
@@ -340,11 +336,3 @@ def test_bad_configs_name_file_and_key(change: dict[str, Any], message: str) -> 
     parse_config(good, source="my.toml")
     with pytest.raises(InputError, match=f"my.toml: .*{message}"):
         parse_config({**good, **change}, source="my.toml")
-
-
-def test_the_spelling_of_0_1_is_answered_with_todays(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="optimiser is called optimizer since 0.2.0"):  # codespell:ignore
-        Schedule.model_validate({"batch": 2, "steps": 1, "optimiser": "adam"})  # codespell:ignore
-    (tmp_path / "a.tsv").write_text("a\tb\n")
-    answer = CliRunner().invoke(main, ["fit", "--labelled", str(tmp_path / "a.tsv")])  # codespell:ignore
-    assert (answer.exit_code, "--labelled is called --labeled" in answer.output) == (2, True)  # codespell:ignore

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import struct
 from pathlib import Path
 
 import numpy as np
-import orjson
 import pytest
 
 import gramvec
-from attacks.craft import manifest, read
+from attacks.craft import manifest
 from conftest import MODELS
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.bundle.manifest import Precision, Stored
-from gramvec.errors import BundleError, InputError
+from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.int8 import ExactTable
@@ -142,50 +139,3 @@ def test_the_memo_of_a_run_is_cut_from_its_own_texts(tmp_path: Path) -> None:
     batch = embedder.bundle.memoised(["the quick fox"])
     assert batch.counts.tolist() == [(batch.ids >= embedder.manifest.rows).sum()] == [5]  # three chunks, two edges
     assert np.isfinite(embedder.embed(["the quick fox"])).all()
-
-
-def in_format_1(bundle: Path, path: Path) -> Path:
-    """Write a shipped bundle as gramvec 0.1 did: other files of arrays, and other names in the manifest."""
-    values = orjson.loads((bundle / "manifest.json").read_bytes())
-    path.mkdir()
-    files = {}
-    for name in values["files"]:
-        data = (bundle / name).read_bytes()
-        if name.endswith(".safetensors"):
-            name = {"vocabulary": "vocab.bin", "memo": "memo.bin", "lexical": "identity.bin"}[name.split(".")[0]]
-            found = read(data)
-            at, places, body = 24 + 40 * len(found), [], b""
-            for key, array in found.items():
-                body += bytes(-(at + len(body)) % 64)
-                places.append(
-                    struct.pack("<16s8sQQ", key.encode(), array.dtype.str.encode(), at + len(body), array.size)
-                )
-                body += array.tobytes()
-            data = struct.pack("<8sIIQ", b"gramvoc\0", 2, len(found), at + len(body)) + b"".join(places) + body
-        (path / name).write_bytes(data)
-        files[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    values |= {"format_version": 1, "files": files}
-    values["features"]["normalization"] = values["features"].pop("normalization")
-    if "lexical" in values:
-        values["identity"] = values.pop("lexical")
-    (path / "manifest.json").write_bytes(orjson.dumps(values))
-    return path
-
-
-@pytest.mark.parametrize("name", ["gramvec-en", "sif"])
-def test_a_bundle_of_0_1_becomes_todays_to_the_byte(name: str, tmp_path: Path) -> None:
-    old = in_format_1(MODELS / name, tmp_path / "old")
-    with pytest.raises(BundleError, match="format version 1, .*; convert it with gramvec-train convert"):
-        open_bundle(old)
-    assert convert(old, tmp_path / "new") == open_bundle(MODELS / name).manifest
-    (old / "vocab.bin").write_bytes(b"x")
-    assert "vocab.bin: its SHA-256" in sentence(call("convert", old, "-o", tmp_path / "other"))
-    assert not (tmp_path / "other").exists()
-
-
-def test_a_bundle_of_0_1_with_parts_of_an_encoder_is_refused(tmp_path: Path) -> None:
-    old = in_format_1(MODELS / "sif", tmp_path / "old")
-    values = orjson.loads((old / "manifest.json").read_bytes())
-    values["graph"]["cuda"] = True
-    (old / "manifest.json").write_bytes(orjson.dumps(values))
-    assert "graphs for parts of an encoder" in sentence(call("convert", old, "-o", tmp_path / "new"))

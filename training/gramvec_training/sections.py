@@ -6,11 +6,11 @@ Every section is frozen and refuses unknown keys.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gramvec.bundle.manifest import OLD_KEYS, LayerActivation
+from gramvec.bundle.manifest import LayerActivation
 from gramvec.bundle.manifest import Precision as Precision
 from gramvec.features.spec import PLAIN
 from gramvec.features.spec import UnknownWords as UnknownWords
@@ -27,14 +27,6 @@ class Strict(BaseModel):
     """A frozen section of a config that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_old_keys(cls, values: Any) -> Any:
-        for key in values if isinstance(values, dict) else ():
-            if key in OLD_KEYS:
-                raise ValueError(f"{key} is called {OLD_KEYS[key]} since 0.2.0")
-        return values
 
 
 Optimizer = Literal["adam", "adagrad", "sgd"]

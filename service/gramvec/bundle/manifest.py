@@ -38,15 +38,6 @@ MOST_GOLDEN_TEXTS, MOST_GOLDEN_CHARACTERS = 1_024, 65_536
 MOST_COLUMNS = 65_536
 MOST_ROWS = 2**31 - 1  # an id is an int32
 LONGEST_NAME = 128
-# Keys of version 0.1, in manifests and in training configs, and what they are called since.
-OLD_KEYS = {
-    "labelled": "labeled",  # codespell:ignore
-    "licence": "license",  # codespell:ignore
-    "neighbours": "neighbors",  # codespell:ignore
-    "optimiser": "optimizer",  # codespell:ignore
-    "l2_centre": "l2_center",  # codespell:ignore
-    "l2_composition_centre": "l2_composition_center",  # codespell:ignore
-}
 DEEPEST = 32  # lists and objects inside each other in `provenance`
 # What a graph may ask for: int32[rows], then int64 by row, by text, and by text and one.
 INPUTS, OUTPUT = ("ids", "segments", "counts", "offsets"), "vectors"
@@ -249,7 +240,7 @@ def read_manifest(path: Path, data: bytes) -> tuple[Manifest, str]:
     if version != FORMAT_VERSION:
         raise BundleError(
             f"{path}: format version {quoted(version)}, but this gramvec reads version {FORMAT_VERSION}; "
-            "convert it with gramvec-train convert, or export the model again"
+            "take the gramvec that wrote it, or export the model again"
         )
     try:
         manifest = Manifest.model_validate(values)
@@ -257,15 +248,7 @@ def read_manifest(path: Path, data: bytes) -> tuple[Manifest, str]:
         raise BundleError(f"{path}: {_first(error)}; copy or export the model again") from error
     if (wrong := _contradiction_of_composition(manifest) or _contradiction(manifest)) is not None:
         raise BundleError(f"{path}: {wrong}; copy or export the model again")
-    renamed = manifest.model_copy(update={"provenance": _spelled_as_today(manifest.provenance)})
-    return renamed, hashlib.sha256(data).hexdigest()
-
-
-def _spelled_as_today(value: Any) -> Any:
-    """Return a value of `provenance` under the keys of today (see `OLD_KEYS`)."""
-    if isinstance(value, dict):
-        return {OLD_KEYS.get(key, key): _spelled_as_today(one) for key, one in value.items()}
-    return [_spelled_as_today(one) for one in value] if isinstance(value, list) else value
+    return manifest, hashlib.sha256(data).hexdigest()
 
 
 def _first(error: ValidationError) -> str:

@@ -43,7 +43,6 @@ from gramvec.text.arrays import Floats
 from gramvec.text.inputs import blocks, listed, no_text
 
 KIND, VERSION = "head", 4
-MAGIC_OF_0_1 = b"gvhead01"
 ARRAYS: dict[str, ArraySpec] = {
     "labels": "|u1", "intercepts": "<f4", "vector_weights": ("<i2", 2), "ngram_keys": "<i4", "ngram_idf": "<f4",
     "ngram_units": "<f4", "ngram_weights": ("|i1", 2),
@@ -346,8 +345,6 @@ def _read(path: Path) -> Head:
             data = file.read(size)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if data.startswith(MAGIC_OF_0_1):
-        raise InputError(f"{path}: is a head of gramvec 0.1; learn it again with gramvec classify fit")
     found = read_arrays(path, data, KIND, VERSION, ARRAYS, checksum=True, error=InputError, remedy=REMEDY)
     arrays = found.arrays
     try:

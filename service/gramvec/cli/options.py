@@ -11,21 +11,6 @@ from tqdm import tqdm
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.cli.terminal import escaped
 from gramvec.embed.vectors import SPACES
-from gramvec.errors import check_space_name
-
-
-class SpaceChoice(click.Choice[str]):
-    """Choice of a space that answers a name of gramvec 0.1 with today's."""
-
-    def convert(  # noqa: D102 - overrides
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
-        try:
-            check_space_name(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        return super().convert(value, param, ctx)
-
 
 model_option = click.option(
     "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="Name in models/, or folder of a bundle."
@@ -38,7 +23,7 @@ device_option = click.option(
     help="Device that computes the vectors.",
 )
 space_option = click.option(
-    "--space", type=SpaceChoice(SPACES), default="semantic", show_default=True,
+    "--space", type=click.Choice(SPACES), default="semantic", show_default=True,
     help="Columns for what a text means (semantic), for the n-grams in it (lexical), or both.",
 )  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")

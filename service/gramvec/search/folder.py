@@ -75,7 +75,7 @@ class IndexManifest(BaseModel):
 def read_manifest(path: Path, oldest: int = FORMAT) -> IndexManifest:
     """Return the manifest of the index at `path`. Raises InputError where there is no valid one of this format."""
     if path.is_file():
-        raise InputError(f"{path}: is a file, and an index is a folder; build an index of gramvec 0.1 again")
+        raise InputError(f"{path}: is a file, and an index is a folder; give the folder that gramvec index build wrote")
     try:
         data = read_bounded(path / MANIFEST, MAX_MANIFEST)
     except FileNotFoundError:

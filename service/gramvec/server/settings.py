@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
-from gramvec.errors import InputError, check_space_name
+from gramvec.errors import InputError
 from gramvec.server.batching.batcher import QUEUE_CHARACTERS
 
 log = logging.getLogger("gramvec.server")
@@ -296,11 +296,6 @@ class Settings(BaseModel):
         if len(set(model)) < len(model):
             raise ValueError("names a model twice; leave one out")
         return model
-
-    @field_validator("space", mode="before")
-    @classmethod
-    def _space_has_its_name_of_today(cls, given: object) -> object:
-        return check_space_name(given)
 
     @field_validator("api_key")
     @classmethod

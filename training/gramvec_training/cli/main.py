@@ -30,29 +30,7 @@ from gramvec_training.sections import FileLayout, OnBad
 # torch, scipy and onnx are imported inside the commands, so that --help answers at once.
 
 
-_RESEARCH = ("count", "head", "label", "papers", "parameters", "sweep", "tokens", "vectors")
-
-
-class _TrainCommands(click.Group):
-    """Command group; a command that has moved or changed its name answers with the new one."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the first argument names, as click does.
-
-        Raises:
-            UsageError: There is no such command, or it has moved.
-        """
-        name = args[0]
-        if name == "identity":
-            ctx.fail("identity: is called lexical now; use gramvec-train lexical")
-        if name in _RESEARCH:
-            ctx.fail(f"{name}: is part of the research code now; in a checkout use python -m gramvec_research {name}")
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=_TrainCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="gramvec", message="gramvec-train %(version)s")
 def main() -> None:
     """Train sentence embedding models, export them as bundles, and score them.
@@ -75,18 +53,12 @@ def main() -> None:
         notes.addHandler(Notes())
 
 
-def _refuse_old_spelling(context: click.Context, option: click.Parameter, given: str | None) -> None:
-    if given is not None:
-        context.fail("--labelled is called --labeled since 0.2.0")
-
-
 @main.command()
 @click.argument("config", type=PATH, required=False)
 @click.option("--pairs", type=PATH,
               help="Train on this file, or - for a pipe, without a config: charagram-phrase, or --from.")  # fmt: skip
 @click.option("--labeled", type=PATH,
               help="Train on this file, or -, of label<TAB>text rows, CSV or JSON lines; no config.")  # fmt: skip
-@click.option("--labelled", hidden=True, expose_value=False, callback=_refuse_old_spelling)
 @click.option("--from", "start", metavar="BUNDLE", help="With a file: go on from this model, a name or a folder.")
 @click.option(
     "--layout",

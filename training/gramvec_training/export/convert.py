@@ -1,4 +1,4 @@
-"""Conversion of bundles: another precision, a new memo, or the current format and graphs."""
+"""Conversion of bundles: another precision, a new memo, or the current graphs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from gramvec_training.export.bundle import (
     runtime_of,
     texts_of_every_kind,
 )
-from gramvec_training.export.upgrade import is_format_1, upgrade
 
 
 def convert(
@@ -38,8 +37,6 @@ def convert(
 ) -> Manifest:
     """Write the model of the bundle `source` to the folder `path`, whole or not at all; return the new manifest.
 
-    A bundle of format 1 becomes one of today's format; its weights and vectors stay to the byte.
-
     precision: of the stored table; None for the source's. texts, chunks, edges: rows for so many chunks and edges (see
     gramvec.text.memo) as save the most in these texts; 0 of both for the source's memo, if it has one. The card is the
     source's. Where neither precision nor memo changes, so are all bytes of the weights, unless they are int8 rows of
@@ -49,11 +46,6 @@ def convert(
         BundleError: A source that cannot be read.
         InputError: A memo of a model that takes means.
     """
-    if is_format_1(source):
-        upgrade(source, path, name=name)
-        if precision is None and not chunks and not edges:
-            return open_bundle(path).manifest
-        source = path
     bundle = open_bundle(source)
     manifest, graph = bundle.manifest, bundle.manifest.graph
     if (chunks or edges) and not can_have_memo(bundle.spec, sums=graph.pooling == "sum"):

@@ -97,8 +97,6 @@ def begun_run(folder: Path) -> Begun:
     path = folder / _CONFIG
     try:
         values = orjson.loads(path.read_bytes())
-        features = values["config"]["features"]
-        features.setdefault("normalization", ["nfc/1", "spaces/1"])  # what runs before 0.2.0 had
         return Begun(Config.model_validate(values["config"]), Path(values["data"]), values["command"])
     except FileNotFoundError:
         raise InputError(f"{folder}: no run here; give a folder that gramvec-train fit wrote") from None

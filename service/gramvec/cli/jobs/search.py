@@ -42,7 +42,7 @@ from gramvec.tables.writers import csv_line, tsv_line
 
 
 def gone_option(*names: str, said: str, is_flag: bool = False) -> Callable[..., Any]:
-    """Return a hidden option of gramvec 0.1 that answers with one sentence."""
+    """Return a hidden option that is gone, and answers with one sentence."""
 
     def refuse(context: click.Context, parameter: click.Parameter, value: object) -> None:
         if value not in (None, False, ()):
@@ -54,7 +54,6 @@ def gone_option(*names: str, said: str, is_flag: bool = False) -> Callable[..., 
 index_argument = click.argument("index", type=click.Path(path_type=Path, exists=True))
 # Characters of a query in a message.
 MAX_SHOWN = 80
-BOTH = "an index always holds meaning and letters; leave it out"
 
 
 @click.group(short_help="Build an index for gramvec search, and change it.")
@@ -77,9 +76,6 @@ def index() -> None:
 @on_error_option
 @click.option("--resume", is_flag=True, help="Continue where a run with the same options was stopped.")
 @threads_option
-@gone_option("--space", said=BOTH)
-@gone_option("--weights", said="letters are weighted by the index's texts; leave it out")
-@gone_option("--fine", "--coarse", is_flag=True, said="vectors have one precision; leave it out")
 def build(
     source: Path,
     output: Path,
@@ -124,7 +120,6 @@ def build(
 @truncate_option
 @on_error_option
 @threads_option
-@gone_option("--resume", is_flag=True, said="rows are added all or none; start the same command again")
 def add(
     index: Path,
     source: Path,
@@ -253,7 +248,6 @@ HitLines = Callable[[str, list[Hit]], Iterator[str]]
 @device_option
 @truncate_option
 @threads_option
-@gone_option("--hybrid", said="letters and meaning are always added; --only takes one of both")
 def search(
     index: Path,
     queries: tuple[str, ...],

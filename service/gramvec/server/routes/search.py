@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.server.errors import too_large
 from gramvec.server.model_route import model_router
@@ -66,13 +66,6 @@ class SearchRequest(OneOrManyBody):
     return_records: bool | None = Field(True, description="Return what was stored with each document.")
     truncate: Truncate = None
     truncation_direction: Direction = "right"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _names_of_0_1(cls, value: Any) -> Any:
-        if isinstance(value, dict) and "hybrid" in value:
-            raise ValueError("hybrid: gone since 0.2.0; letters and meaning are always added; only takes one of both")
-        return value
 
 
 class FoundRow(BaseModel):
