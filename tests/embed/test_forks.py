@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -29,7 +31,7 @@ from gramvec.server.app import create_app
 from gramvec.server.processes.server import Server
 from gramvec.server.settings import Settings
 from gramvec.threads import LibraryCalls, ProcessLock, ThreadPool
-from http_support import PATIENCE, running
+from http_support import PATIENCE, running, until
 
 # Python 3.12 warns of what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
@@ -185,6 +187,53 @@ def test_servers_forked_after_the_application_was_made(model: Embedder) -> None:
             for child in children:
                 os.kill(child, signal.SIGTERM)
         assert [ended(child) for child in children] == [0, 0]
+
+
+PRELOADED = """
+import gramvec
+from gramvec.server.app import create_app
+from gramvec.server.settings import Settings
+
+model = gramvec.load({model!r})
+texts = [f"parcel {{number}} of several" for number in range(1_200)]
+expected = model.embed(texts).tobytes()
+app = create_app(Settings(), model)
+
+def wsgi(environ, start):
+    start("200 OK", [("content-type", "text/plain")])
+    return [str(model.embed(texts).tobytes() == expected).encode()]
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sync", "asgi", "uvicorn.workers.UvicornWorker"])
+def test_gunicorn_with_preload(tmp_path: Path, small: Embedder, kind: str) -> None:
+    pytest.importorskip("gunicorn")
+    (tmp_path / "preloaded.py").write_text(PRELOADED.format(model=str(MODELS / "paragram-phrase")))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    name = "wsgi" if kind == "sync" else "app"
+    command = [
+        sys.executable, "-m", "gunicorn", f"preloaded:{name}", "--preload", "--workers", "2", "--worker-class", kind,
+        "--bind", f"127.0.0.1:{port}", "--no-control-socket",
+    ]  # fmt: skip
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as master:
+        try:
+            until(lambda: _listens(port))
+            for _ in range(6):
+                answer = httpx.post(f"http://127.0.0.1:{port}/embed", json={"inputs": TEXTS}, timeout=PATIENCE)
+                if kind == "sync":
+                    assert answer.text == "True"
+                else:
+                    assert np.array(answer.json(), np.float32).tobytes() == small.embed(TEXTS).tobytes()
+        finally:
+            master.terminate()
+            assert master.wait(PATIENCE) == 0
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_clients_connections_are_not_shared(small: Embedder) -> None:

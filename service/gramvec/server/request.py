@@ -6,7 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,6 +23,7 @@ from gramvec.server.batching.batcher import Timings
 from gramvec.server.batching.work_queue import Job
 from gramvec.server.compressed import unpacked
 from gramvec.server.errors import HttpError, check_content_type, from_validation, reason_of, too_large, too_large_body
+from gramvec.server.next_message import NextMessage
 from gramvec.server.request_ids import new_request_id
 from gramvec.server.responses import Headers, Response, error_response, listed_paths
 from gramvec.server.schemas import Body, first_values, holds_more, parse_slowly
@@ -76,6 +77,7 @@ class Request(BaseRequest):
         self.service = service
         self.sent: Mapping[bytes, bytes] = dict(scope["headers"])
         self._receive_any = receive
+        self._next_message = NextMessage(receive)
         self._send_bare = send
         self._limit = service.settings.max_body_bytes
         self._received = self._reserved = 0
@@ -121,7 +123,8 @@ class Request(BaseRequest):
             self._reserved += size
 
     def release(self) -> None:
-        """Give back all reserved bytes."""
+        """Give back all reserved bytes, and ask for no further message."""
+        self._next_message.close()
         if self._reserved:
             self.service.memory.release(self._reserved)
             self._reserved = 0
@@ -342,24 +345,8 @@ class Request(BaseRequest):
         )
 
     def has_gone(self) -> bool:
-        """Return True if the client is known to have gone; nobody waits for it.
-
-        ASGI tells so by the next message. It is asked for and, where there is none yet, given up at once, as a task
-        that waits is when it is cancelled.
-        """
-        if not self._body_complete:
-            return False
-        asking = self._receive_any()
-        try:
-            asking.send(None)  # type: ignore[attr-defined]
-        except StopIteration as told:
-            return bool(told.value["type"] == "http.disconnect")
-        except Exception:  # a middleware that wants a task around it
-            return False
-        finally:
-            with suppress(RuntimeError):
-                asking.close()  # type: ignore[attr-defined]
-        return False
+        """Return True if the client is known to have gone, which can be so once the body has come."""
+        return self._body_complete and self._next_message.is_disconnect()
 
     # The response
 
