@@ -158,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif (found := self.standin.at(name, revision)) is None:
             self._missing("RevisionNotFound")
         else:
-            siblings = [{"rfilename": path} for path in found[1]]
+            siblings = [{"rfilename": path, "size": len(data)} for path, data in found[1].items()]
             self._answer(200, {"id": name, "modelId": name, "sha": found[0], "siblings": siblings, "tags": []})
 
     def resolve(self, body: bytes, name: str, revision: str, path: str) -> None:

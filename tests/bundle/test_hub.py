@@ -145,7 +145,8 @@ def test_another_bundle_than_the_one_that_is_wanted_is_not_downloaded(shell: She
         ("README.md", lambda data: b"---\n" + b"x" * 70_000 + data, "and may have"),
         ("manifest.json", lambda _: b"{}", "not the manifest of a gramvec bundle"),
         ("manifest.json", lambda _: None, "neither a gramvec model nor a static one"),
-        ("model.onnx", lambda _: None, "a file of the model is not there"),
+        ("model.onnx", lambda _: None, "model.onnx is not there; pull another revision"),
+        ("model.onnx", lambda data: data[:-1], "model.onnx has"),
         ("manifest.json", lambda data: data.replace(b'"vocabulary.safetensors"', b'"../v.bin"'), "manifest.json"),
     ],
 )

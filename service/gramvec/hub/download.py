@@ -1,34 +1,30 @@
-"""Bounded downloads from a model hub, which may be hostile or broken, and the hub's errors in one sentence each.
+"""The library huggingface_hub with bounds, because a hub may be hostile or broken, and its errors in one sentence each.
 
-Every answer is streamed and counted, and ends at the size that was announced or allowed. Compressed answers are
-refused, because their size is unknown. One deadline covers a whole pull, whatever the hub does between two bytes.
+The library has no timeouts, reads answers of any size and unpacks them. Here each wait and each answer is bounded, one
+deadline covers the whole, and packed answers are refused, since their size is unknown.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from io import BytesIO
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, BinaryIO
-from urllib.parse import quote
-
-import orjson
+from typing import Any, TypeVar
 
 from gramvec.errors import BundleError, GramvecError, InputError, ServiceError, import_extra, quoted
 
 TOKEN = "set HF_TOKEN, or log in with: hf auth login"  # noqa: S105 - says where one goes
-# Seconds for the questions before the first file, and for each byte of the files: 200 kB a second.
-LEAST_SECONDS, SECONDS_A_BYTE = 60.0, 5e-6
-IDLE_SECONDS = 20.0
-MOST_JSON_BYTES = 2 * 2**20
-MOST_REDIRECTS = 5
+# Seconds for questions and for each wait, and for each byte of the files: 200 kB a second.
+MIN_SECONDS, SECONDS_A_BYTE = 60.0, 5e-6
+MAX_ANSWER_BYTES = 2 * 2**20
+MAX_REDIRECTS = 5
 
+_T = TypeVar("_T")
 _commit = re.compile(r"[0-9a-f]{40}").fullmatch
 
 
@@ -37,221 +33,186 @@ def library() -> Any:
     return import_extra("huggingface_hub", "hub", "this")
 
 
-class Download:
-    """Files of one commit of a repository, with one deadline.
+class Hub:
+    """The library's requests about one repository, bounded in a `with` block and afterwards as they were before it.
 
     Args:
         repository: ORG/NAME.
-        revision: a branch, a tag or a commit; "" for the main branch.
-
-    Raises:
-        InputError: the name is not valid, or there is no such repository or revision.
-        ServiceError: the hub is unreachable, refuses, or sends something else than an answer.
     """
 
-    def __init__(self, repository: str, revision: str) -> None:
-        library()
-        constants = import_module("huggingface_hub.constants")
-        with refusals(repository):
-            import_module("huggingface_hub.utils").validate_repo_id(repository)
-        if constants.HF_HUB_OFFLINE:
-            raise ServiceError("HF_HUB_OFFLINE is set, so the hub is not asked; unset it")
+    def __init__(self, repository: str) -> None:
         self.repository = repository
-        self._endpoint: str = constants.ENDPOINT
-        self._deadline = time.monotonic() + LEAST_SECONDS
-        self._headers: dict[str, str] = import_module("huggingface_hub.utils").build_hf_headers(library_name="gramvec")
-        self._api = f"{self._endpoint}/api/models/{repository}"
-        commit = self._answer(f"/revision/{quote(revision, safe='')}" if revision else "").get("sha")
-        if not isinstance(commit, str) or _commit(commit) is None:
-            raise ServiceError(f"the hub does not name a commit of {quoted(repository)}; see to HF_ENDPOINT")
-        self.commit = commit
+        self.commit = ""
+        self.sizes: dict[str, int] = {}
+        self._library = library()
+        self._max_bytes = MAX_ANSWER_BYTES
+        self.allow(0)
+
+    def __enter__(self) -> Hub:
+        client = import_module("httpx2")
+        usual = self._library.get_session()
+        hooks, timeout, follow = usual.event_hooks, usual.timeout, usual.follow_redirects
+        self._usual = lambda: client.Client(event_hooks=hooks, timeout=timeout, follow_redirects=follow)
+        bound = self._bound_response(client.SyncByteStream)
+        self._library.set_client_factory(
+            lambda: client.Client(
+                event_hooks={**hooks, "response": [*hooks.get("response", []), bound]},
+                headers={"accept-encoding": "identity"},
+                follow_redirects=True,
+                max_redirects=MAX_REDIRECTS,
+                timeout=MIN_SECONDS,
+            )
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._library.set_client_factory(self._usual)
 
     def allow(self, size: int) -> None:
-        """Set the deadline for files of `size` bytes together."""
-        self._deadline = time.monotonic() + LEAST_SECONDS + size * SECONDS_A_BYTE
+        """Set the deadline for `size` bytes of files."""
+        self._deadline = time.monotonic() + MIN_SECONDS + size * SECONDS_A_BYTE
 
-    def file(self, name: str, path: Path, most: int, least: int = 0) -> None:
-        """Write a file of the commit to `path`.
-
-        Raises:
-            InputError: the repository has no such file.
-            BundleError: the file has not `least` to `most` bytes; no more than `most` are written.
-            ServiceError: the hub is unreachable, refuses, or is too slow.
-        """
-        url = f"{self._endpoint}/{self.repository}/resolve/{self.commit}/{quote(name)}"
-
-        with path.open("xb") as file:
-            self._fetch(url, name, file, most, least)
-
-    def sizes(self) -> dict[str, int]:
-        """Return the size in bytes of each file of the commit, as the hub announces it.
-
-        Raises:
-            ServiceError: the hub is unreachable, refuses, or sends something else.
-        """
-        listed = self._answer(f"/revision/{self.commit}?blobs=true").get("siblings")
-        found = {}
-        for one in listed if isinstance(listed, list) else ():
-            name, size = (one.get("rfilename"), one.get("size")) if isinstance(one, dict) else (None, None)
-            if isinstance(name, str) and type(size) is int and size >= 0:
-                found[name] = size
-        return found
-
-    def _answer(self, path: str) -> dict[str, Any]:
-        """Return the hub's answer about the repository, empty where it is not a JSON object."""
-        answer = BytesIO()
-        self._fetch(self._api + path, "the hub's answer", answer, MOST_JSON_BYTES)
-        try:
-            values = orjson.loads(answer.getvalue())
-        except orjson.JSONDecodeError:
-            values = None
-        return values if isinstance(values, dict) else {}
-
-    def _fetch(self, url: str, name: str, file: BinaryIO, most: int, least: int = 0) -> None:
-        """Write an answer to a file in a thread, which is abandoned at the deadline.
+    def call(self, request: Callable[[], _T]) -> _T:
+        """Return what `request` returns, run in a thread that is abandoned at the deadline.
 
         A client's timeouts are for one read each, so they do not end an answer that comes a byte at a time.
-        """
-        import httpx
 
-        ends: SimpleQueue[BaseException | None] = SimpleQueue()
+        Raises:
+            InputError: the name is not valid, or there is no such repository, revision or file.
+            ServiceError: the hub is unreachable, refuses, is too slow, or sends something else than an answer.
+        """
+        ends: SimpleQueue[tuple[_T | None, BaseException | None]] = SimpleQueue()
 
         def run() -> None:
             try:
-                self._stream(url, name, file, most, least)
-                ends.put(None)
+                ends.put((request(), None))
             except BaseException as error:
-                ends.put(error)
+                ends.put((None, error))
 
-        Thread(target=run, name="gramvec-pull", daemon=True).start()
+        Thread(target=run, name="gramvec-hub", daemon=True).start()
+        with _refusals(self.repository):
+            try:
+                result, error = ends.get(timeout=max(0.0, self._deadline - time.monotonic()))
+            except Empty:
+                raise _too_slow(self.repository) from None
+            if error is not None:
+                raise error
+        return result  # type: ignore[return-value]
+
+    def find(self, revision: str) -> None:
+        """Ask for the commit of a branch, a tag or a commit ("" for the main branch), and for the sizes of its files.
+
+        Raises:
+            InputError, ServiceError: see `call`.
+        """
+        api = self._library.HfApi(library_name="gramvec")
+        found = self.call(
+            lambda: api.model_info(self.repository, revision=revision or None, files_metadata=True, timeout=MIN_SECONDS)
+        )
+        if not isinstance(found.sha, str) or _commit(found.sha) is None:
+            raise ServiceError(f"the hub does not name a commit of {quoted(self.repository)}; see to HF_ENDPOINT")
+        self.commit = found.sha
+        for file in found.siblings or ():
+            if isinstance(file.rfilename, str) and type(file.size) is int and file.size >= 0:
+                self.sizes[file.rfilename] = file.size
+
+    def check_size(self, name: str, lowest: int, highest: int) -> None:
+        """Raise BundleError unless the commit has this file, of `lowest` to `highest` bytes."""
+        size = self.sizes.get(name)
+        if size is None:
+            raise BundleError(f"{self.repository}: {name} is not there; pull another revision")
+        if not lowest <= size <= highest:
+            raise BundleError(
+                f"{self.repository}: {name} has {size} bytes, and may have {lowest} to {highest}; pull another revision"
+            )
+
+    def download(self, name: str, path: Path) -> None:
+        """Write a file of the commit, of the size that the hub has announced, to the new file `path`.
+
+        Raises:
+            InputError: the repository has no such file.
+            ServiceError: the hub sends more or fewer bytes, is unreachable, refuses, or is too slow.
+        """
+        utils, endpoint = import_module("huggingface_hub.utils"), import_module("huggingface_hub.constants").ENDPOINT
+        url = self._library.hf_hub_url(self.repository, name, revision=self.commit, endpoint=endpoint)
+        headers = utils.build_hf_headers(library_name="gramvec")
+
+        def stream() -> None:
+            with self._library.get_session().stream("GET", url, headers=headers) as response, path.open("xb") as file:
+                utils.hf_raise_for_status(response)
+                for chunk in response.iter_raw():
+                    file.write(chunk)
+
+        self._max_bytes = self.sizes[name]
         try:
-            error = ends.get(timeout=max(0.0, self._deadline - time.monotonic()))
-        except Empty:
-            raise self._too_slow() from None
-        if isinstance(error, httpx.TimeoutException):
-            raise self._too_slow() from error
-        if isinstance(error, httpx.HTTPError | httpx.InvalidURL):
-            raise ServiceError(_unreachable(error)) from error
-        if error is not None:
-            raise error
+            self.call(stream)
+        finally:
+            self._max_bytes = MAX_ANSWER_BYTES
+        if (size := path.stat().st_size) != self.sizes[name]:
+            raise ServiceError(
+                f"the hub sends {size:,} bytes of {name}, and has announced {self.sizes[name]:,}; try again later"
+            )
 
-    def _stream(self, url: str, name: str, file: BinaryIO, most: int, least: int) -> None:
-        import httpx
+    def _bound_response(self, stream_type: Any) -> Callable[[Any], None]:
+        """Return a hook of httpx2's client that bounds each response."""
+        hub = self
 
-        headers = {**self._headers, "accept-encoding": "identity"}
-        with (
-            httpx.Client(timeout=IDLE_SECONDS, follow_redirects=True, max_redirects=MOST_REDIRECTS) as client,
-            client.stream("GET", url, headers=headers) as response,
-        ):
-            self._check_status(response.status_code, response.headers.get("x-error-code", ""))
+        class Counted(stream_type):  # type: ignore[misc]
+            def __init__(self, stream: Any) -> None:
+                self._stream = stream
+
+            def __iter__(self) -> Iterator[bytes]:
+                size = 0
+                for chunk in self._stream:
+                    size += len(chunk)
+                    hub._check_bytes(size)
+                    if time.monotonic() > hub._deadline:
+                        raise _too_slow(hub.repository)
+                    yield chunk
+
+            def close(self) -> None:
+                self._stream.close()
+
+        def bound(response: Any) -> None:
             if response.headers.get("content-encoding", "identity") != "identity":
-                raise ServiceError(f"the hub sends {name} compressed, which was not asked for; try again later")
+                raise ServiceError("the hub sends a compressed answer, which was not asked for; try again later")
             announced = response.headers.get("content-length", "")
-            if announced.isdecimal() and not least <= int(announced[:20]) <= most:
-                raise self._wrong_size(name, announced[:20], most, least)
-            size = 0
-            for chunk in response.iter_raw():
-                size += len(chunk)
-                if size > most:
-                    raise self._wrong_size(name, f"over {most}", most, least)
-                if time.monotonic() > self._deadline:
-                    raise self._too_slow()
-                file.write(chunk)
-            if size < least:
-                raise self._wrong_size(name, str(size), most, least)
+            if announced.isdecimal():
+                self._check_bytes(int(announced[:20]))
+            response.stream = Counted(response.stream)
 
-    def _wrong_size(self, name: str, size: str, most: int, least: int) -> BundleError:
-        return BundleError(
-            f"{self.repository}: {name} has {size} bytes, and may have {least} to {most}; pull another revision"
-        )
+        return bound
 
-    def _too_slow(self) -> ServiceError:
-        return ServiceError(f"the hub is too slow with {quoted(self.repository)}; try again later")
-
-    def _check_status(self, status: int, code: str) -> None:
-        if status == 200:
-            return
-        name = quoted(self.repository)
-        if code == "GatedRepo":
-            raise ServiceError(f"{name} asks you to agree to terms; do so on its page, and {TOKEN}")
-        if code == "RevisionNotFound":
-            raise InputError(f"{name}: has no such revision; give a branch, a tag or a commit")
-        if code == "EntryNotFound":
-            raise MissingFileError(f"{name}: a file of the model is not there")
-        if code == "RepoNotFound" or status == 404:
-            raise InputError(f"there is no model {name} on the hub, or not for you; {TOKEN}")
-        raise _http(name, status)
+    def _check_bytes(self, size: int) -> None:
+        # An answer that refuses a file may be longer than the file.
+        if size > max(self._max_bytes, MAX_ANSWER_BYTES):
+            raise ServiceError(
+                f"the hub sends over {max(self._max_bytes, MAX_ANSWER_BYTES):,} bytes about {quoted(self.repository)}; "
+                "see to HF_ENDPOINT"
+            )
 
 
 @contextmanager
-def bounded_answers(repository: str, upload_bytes: int) -> Iterator[None]:
-    """Bound the library's own requests in this block: each wait, the size of each answer, and the whole by a deadline.
-
-    The library itself waits forever and reads answers of any size. Afterwards its requests are again as they were.
-
-    Args:
-        repository: ORG/NAME, for messages.
-        upload_bytes: size of what is uploaded.
-    """
-    hub, client = library(), import_module("httpx2")
-    deadline = time.monotonic() + LEAST_SECONDS + SECONDS_A_BYTE * upload_bytes
-
-    class Counted(client.SyncByteStream):  # type: ignore[name-defined, misc]
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-
-        def __iter__(self) -> Iterator[bytes]:
-            size = 0
-            for chunk in self._stream:
-                size += len(chunk)
-                if size > MOST_JSON_BYTES:
-                    raise ServiceError(f"the hub sends over {MOST_JSON_BYTES:,} bytes about {quoted(repository)}")
-                if time.monotonic() > deadline:
-                    raise ServiceError(f"the hub is too slow with {quoted(repository)}; try again later")
-                yield chunk
-
-        def close(self) -> None:
-            self._stream.close()
-
-    def count(response: Any) -> None:
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise ServiceError("the hub sends a compressed answer, which was not asked for; try again later")
-        response.stream = Counted(response.stream)
-
-    before = hub.get_session()
-    hooks, timeout, follow = before.event_hooks, before.timeout, before.follow_redirects
-    hub.set_client_factory(
-        lambda: client.Client(
-            event_hooks={**hooks, "response": [*hooks.get("response", []), count]},
-            headers={"accept-encoding": "identity"},
-            follow_redirects=True,
-            max_redirects=MOST_REDIRECTS,
-            timeout=LEAST_SECONDS,
-        )
-    )
-    try:
-        yield
-    finally:
-        hub.set_client_factory(lambda: client.Client(event_hooks=hooks, timeout=timeout, follow_redirects=follow))
-
-
-class MissingFileError(InputError):
-    """The repository lacks a file."""
-
-
-@contextmanager
-def refusals(repository: str) -> Iterator[None]:
+def _refusals(repository: str) -> Iterator[None]:
     """Raise huggingface_hub's errors in this block as InputError (the name is at fault) or ServiceError."""
     errors: Any = import_module("huggingface_hub.errors")
+    client: Any = import_module("httpx2")
 
     try:
         yield
-    except (errors.HTTPError, OSError, errors.HFValidationError) as error:
-        raise _in_words(repository, error, errors) from error
     except GramvecError:
         raise
-    except (AttributeError, KeyError, TypeError, ValueError) as error:  # the library reads answers unchecked
+    except client.TimeoutException as error:
+        raise _too_slow(repository) from error
+    except (errors.HTTPError, client.InvalidURL, OSError, errors.HFValidationError) as error:
+        raise _in_words(repository, error, errors) from error
+    # The library reads answers unchecked.
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ServiceError(f"the hub sent nonsense about {quoted(repository)}; see to HF_ENDPOINT") from error
+
+
+def _too_slow(repository: str) -> ServiceError:
+    return ServiceError(f"the hub is too slow with {quoted(repository)}; try again later")
 
 
 def _in_words(repository: str, error: Exception, errors: Any) -> InputError | ServiceError:
@@ -261,7 +222,9 @@ def _in_words(repository: str, error: Exception, errors: Any) -> InputError | Se
         (errors.HFValidationError, InputError, f"{name} is no name of a repository; give it as in ORG/NAME"),
         (errors.LocalTokenNotFoundError, ServiceError, f"the hub needs a token; {TOKEN}"),
         (errors.OfflineModeIsEnabled, ServiceError, "HF_HUB_OFFLINE is set, so the hub is not asked; unset it"),
+        (errors.GatedRepoError, ServiceError, f"{name} asks you to agree to terms; do so on its page, and {TOKEN}"),
         (errors.RevisionNotFoundError, InputError, f"{name} has no such revision; give a branch, a tag or a commit"),
+        (errors.EntryNotFoundError, InputError, f"{name}: a file of the model is not there; pull another revision"),
         (errors.RepositoryNotFoundError, InputError, f"there is no model {name} on the hub, or not for you; {TOKEN}"),
     ]
     for kind, ours, sentence in found:

@@ -17,7 +17,7 @@ from gramvec.bundle.resolve import MANIFEST
 from gramvec.bundle.verified_files import MOST_BYTES_IN_MEMORY, opened_folder
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, InputError
-from gramvec.hub.download import Download, MissingFileError, bounded_answers, library, refusals
+from gramvec.hub.download import Hub, library
 
 CARD = "README.md"
 FENCE = b"---\n"
@@ -63,21 +63,24 @@ def push(
         InputError: huggingface_hub is not installed, or the name is not valid.
         ServiceError: the hub is unreachable, or refuses.
     """
-    hub = library()
+    hub_library = library()
     bundle = open_bundle(name_or_path)
     adds = []
     for name in (*bundle.manifest.files, MANIFEST):
         path = bundle.path / name
         content = _with_metadata(path.read_bytes(), bundle.manifest) if name == CARD else str(path)
-        adds.append(hub.CommitOperationAdd(path_in_repo=name, path_or_fileobj=content))
+        adds.append(hub_library.CommitOperationAdd(path_in_repo=name, path_or_fileobj=content))
     size = sum(record.bytes for record in bundle.manifest.files.values())
-    with refusals(repository), bounded_answers(repository, size):
-        api = hub.HfApi(library_name="gramvec")
+    message = f"{bundle.manifest.name} {bundle.digest[:12]}"
+
+    def upload() -> str:
+        api = hub_library.HfApi(library_name="gramvec")
         api.create_repo(repository, private=private, exist_ok=True)
-        made = api.create_commit(
-            repository, adds, commit_message=f"{bundle.manifest.name} {bundle.digest[:12]}", revision=revision
-        )
-    return Pushed(bundle.digest, made.oid)
+        return str(api.create_commit(repository, adds, commit_message=message, revision=revision).oid)
+
+    with Hub(repository) as hub:
+        hub.allow(size)
+        return Pushed(bundle.digest, hub.call(upload))
 
 
 def pull(given: str, folder: Path | None = None, *, digest: str | None = None, overwrite: bool = False) -> Pulled:
@@ -98,67 +101,69 @@ def pull(given: str, folder: Path | None = None, *, digest: str | None = None, o
     """
     if digest is not None and (len(digest) < 12 or set(digest.lower()) - set("0123456789abcdef")):
         raise InputError("a digest is given by its first 12 to 64 hexadecimal digits")
-    library()
     repository, _, revision = given.partition("@")
     folder = folder or Path("models") / repository.rpartition("/")[2]
     check_target(folder, overwrite=overwrite)
-    download = Download(repository, revision)
+    with Hub(repository) as hub:
+        hub.find(revision)
+        if MANIFEST in hub.sizes:
+            return _pull_bundle(hub, folder, digest)
+        if digest is not None:
+            raise BundleError(f"{repository}: is not a gramvec bundle, so it has no digest; name a commit")
+        return _pull_static(hub, folder, overwrite=overwrite)
+
+
+def _pull_bundle(hub: Hub, folder: Path, digest: str | None) -> Pulled:
+    """Download a bundle whose files have the sizes that its manifest says, check it and put it into its folder."""
+    hub.check_size(MANIFEST, 0, MOST_MANIFEST_BYTES)
     with TemporaryDirectory() as made:
-        try:
-            download.file(MANIFEST, Path(made) / MANIFEST, MOST_MANIFEST_BYTES)
-        except MissingFileError:
-            if digest is not None:
-                raise BundleError(
-                    f"{repository}: is not a gramvec bundle, so it has no digest; name a commit"
-                ) from None
-            return _pull_static(download, folder, overwrite=overwrite)
+        hub.download(MANIFEST, Path(made) / MANIFEST)
         data = (Path(made) / MANIFEST).read_bytes()
-    manifest, found = read_manifest(Path(f"{repository}@{download.commit[:12]}") / MANIFEST, data)
+    manifest, found = read_manifest(Path(f"{hub.repository}@{hub.commit[:12]}") / MANIFEST, data)
     if digest is not None and not found.startswith(digest.lower()):
-        raise BundleError(f"{repository}: holds the bundle {found[:12]}, not {digest[:64]}; name its revision")
+        raise BundleError(f"{hub.repository}: holds the bundle {found[:12]}, not {digest[:64]}; name its revision")
+    for name, record in manifest.files.items():
+        hub.check_size(name, record.bytes, record.bytes + (MOST_METADATA_BYTES if name == CARD else 0))
+    size = sum(record.bytes for record in manifest.files.values())
     with staged_folder(folder) as stage:
         (stage / MANIFEST).write_bytes(data)
-        size = sum(record.bytes for record in manifest.files.values())
         _check_room(size, folder)
-        download.allow(size)
+        hub.allow(size)
         for name, record in manifest.files.items():
-            more = MOST_METADATA_BYTES if name == CARD else 0
-            download.file(name, stage / name, record.bytes + more, record.bytes)
+            hub.download(name, stage / name)
             if name == CARD:
                 (stage / name).write_bytes(_without_metadata((stage / name).read_bytes(), record.bytes))
         with closing(load(stage, device="cpu")) as embedder:
             name = embedder.name
-    return Pulled(name, found, download.commit, folder)
+    return Pulled(name, found, hub.commit, folder)
 
 
-def _pull_static(download: Download, folder: Path, *, overwrite: bool) -> Pulled:
+def _pull_static(hub: Hub, folder: Path, *, overwrite: bool) -> Pulled:
     """Download a static model of another library in the sizes that the hub announces, and import it."""
     from gramvec.hub import static_models as static
 
-    sizes = download.sizes()
-    if not {static.CONFIG, static.MODULES} & sizes.keys():
-        raise InputError(f"{download.repository}: has neither a gramvec model nor a static one: no manifest, no config")
+    if not {static.CONFIG, static.MODULES} & hub.sizes.keys():
+        raise InputError(f"{hub.repository}: has neither a gramvec model nor a static one: no manifest, no config")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
         source = Path(made)
         for file in static.SETTINGS_FILES:
-            if sizes.get(file, static.MOST_SETTINGS_BYTES + 1) <= static.MOST_SETTINGS_BYTES:
-                download.file(file, source / file, sizes[file], sizes[file])
+            if hub.sizes.get(file, static.MOST_SETTINGS_BYTES + 1) <= static.MOST_SETTINGS_BYTES:
+                hub.download(file, source / file)
         with opened_folder(source) as opened:
             _, inner = static.settings_of(opened)
         (source / inner).mkdir(exist_ok=True)
         parts = {inner + TOKENIZER: MOST_BYTES_IN_MEMORY[TOKENIZER], inner + static.TABLE: static.MOST_TABLE_BYTES}
         for file, most in parts.items():
-            if not 0 < sizes.get(file, 0) <= most:
-                raise InputError(f"{download.repository}: {file} is not a file of 1 to {most} bytes")
-        size = sum(sizes[file] for file in parts)
+            hub.check_size(file, 1, most)
+        size = sum(hub.sizes[file] for file in parts)
         _check_room(2 * size, folder)
-        download.allow(size)
+        hub.allow(size)
         for file in parts:
-            download.file(file, source / file, sizes[file], sizes[file])
-        origin = f"{download.repository}@{download.commit}"
+            hub.download(file, source / file)
+        origin = f"{hub.repository}@{hub.commit}"
         _, found = static.import_static(source, folder, overwrite=overwrite, origin=origin)
-    return Pulled(folder.name, found, download.commit, folder)
+    return Pulled(folder.name, found, hub.commit, folder)
 
 
 def _check_room(size: int, folder: Path) -> None:
