@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import shlex
 import sys
 from difflib import get_close_matches
 from importlib import import_module
@@ -16,7 +17,7 @@ from typing import Any
 import click
 
 from gramvec import __version__
-from gramvec.cli.terminal import set_up_streams
+from gramvec.cli.terminal import COMMAND_LINE, set_up_streams
 from gramvec.errors import GramvecError
 from gramvec.tables.inputs import why_not_written
 
@@ -101,6 +102,10 @@ class _Commands(click.Group):
             if near := get_close_matches(args[0], COMMANDS, 1):
                 raise click.UsageError(f"{error.message} Did you mean {near[0]}?", ctx) from None
             raise
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[COMMAND_LINE] = shlex.join(["gramvec", *args])
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -8,6 +8,9 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+# Where a command finds the line that called it, in the meta of its context.
+COMMAND_LINE = "gramvec.command_line"
+
 # A line feed ends a line and a tab separates columns; tqdm draws its bars over themselves by a carriage return.
 KEPT, KEPT_IN_MESSAGES = "\n\t", "\n\t\r"
 

@@ -27,6 +27,7 @@ DEPTH = 10
 MOST_COLUMNS = 16
 # Blocks of fewer pairs are scored pair by pair.
 FEW_PAIRS = 50_000
+NO_MATCHES = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
 
 MatchWatch = Callable[[str, int, int], None]
 Blocks = tuple[Sequence[str], Sequence[str]]
@@ -62,6 +63,7 @@ class Matched(NamedTuple):
         left_out: pairs of at least that score that `top` or `one_to_one` left out.
         below: left rows without a match that have a candidate of a lower score.
         precision: the share of matches that is expected to be right, 0 to 1.
+        candidates: all scored pairs, of equal rows the first.
     """
 
     matches: Matches
@@ -69,6 +71,7 @@ class Matched(NamedTuple):
     left_out: int
     below: int = 0
     precision: float = 0.0
+    candidates: Matches = NO_MATCHES
 
 
 def check_choice(top: int | None, threshold: float | None) -> None:
@@ -86,7 +89,7 @@ def choose(scored: Matches, top: int | None, threshold: float, *, one_to_one: bo
     matches = above if top is None else taken(above, places(above.left) < top)
     if one_to_one:
         matches = pair_greedily(above)
-    return Matched(matches, threshold, len(above.left) - len(matches.left))
+    return Matched(matches, threshold, len(above.left) - len(matches.left), candidates=scored)
 
 
 def nearest_rows(

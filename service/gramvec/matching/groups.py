@@ -80,6 +80,14 @@ class GroupPairs(NamedTuple):
         """Return the pairs of a mask."""
         return self._replace(pairs=taken(self.pairs, mask))
 
+    def first_rows(self) -> Matches:
+        """Return the first rows of both groups of each pair. Of one table, each pair is given once."""
+        own = self.same & (self.pairs.left == self.pairs.right)
+        left = self.left.members[self.left.starts[self.pairs.left]]
+        right = self.right.members[self.right.starts[self.pairs.right] + own]
+        found = Matches(left, right, self.pairs.scores)
+        return taken(found, left < right) if self.same else found
+
     def rows(self, top: int | None = None) -> Matches:
         """Return pairs of rows: all, or the `top` best of each left row, by left row, then descending score.
 

@@ -155,7 +155,8 @@ def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *,
     with_candidate[found.pairs.left[found.numbers() > 0]] = True
     rows = int(found.left.counts[with_candidate].sum())
     precision = float(matches.scores.astype(np.float64).mean()) if len(matches.left) else 0.0
-    return Matched(matches, lowest, left_out, rows - len(np.unique(matches.left)), precision)
+    below = rows - len(np.unique(matches.left))
+    return Matched(matches, lowest, left_out, below, precision, found.first_rows())
 
 
 def threshold_of(scores: Floats, numbers: Int64s | None = None) -> float:

@@ -17,7 +17,7 @@ function pairSection(list) {
 
 function groupSection(groups) {
   const plot = Plot.plot({
-    width: 900, height: 200, marginLeft: 60, style: "background: transparent; font-size: 13px; color: inherit",
+    width: plotWidth(1040), height: 200, marginLeft: 60, marginBottom: 44, style: plotStyle,
     ariaLabel: "Groups by the number of their rows",
     x: { label: "rows in a group", type: "band" }, y: { label: "groups", grid: true, type: "sqrt" },
     marks: [Plot.barY(groups.sizes, { x: (row) => row[0], y: (row) => row[1], fill: "var(--above)" }), Plot.ruleY([0])],
@@ -34,7 +34,7 @@ function groupSection(groups) {
 
 function calibrationSection(calibration) {
   const plot = Plot.plot({
-    width: 460, height: 360, style: "background: transparent; font-size: 13px; color: inherit", grid: true,
+    width: plotWidth(460), height: 360, style: plotStyle, grid: true,
     ariaLabel: "Calibration: share of right answers by score",
     x: { domain: [0, 1], label: "score" }, y: { domain: [0, 1], label: "share of right answers" },
     marks: [
@@ -71,7 +71,7 @@ function textTable(texts) {
 
 function learningSection(points) {
   const plot = Plot.plot({
-    width: 700, height: 260, marginLeft: 50, style: "background: transparent; font-size: 13px; color: inherit", grid: true,
+    width: plotWidth(700), height: 260, marginLeft: 50, style: plotStyle, grid: true,
     ariaLabel: `Learning curve: ${report.learning_measure} by the number of labels`,
     x: { label: "labels", type: points.length > 1 && points[0].labels > 0 ? "log" : "linear" },
     y: { label: report.learning_measure, zero: false },

@@ -10,6 +10,9 @@ function make(name, attributes, ...children) {
   return element;
 }
 
+// Plots are as wide as the page, so that their letters are as large on a phone.
+const plotWidth = (most) => Math.max(280, Math.min(most, document.documentElement.clientWidth - 64));
+const plotStyle = "background: transparent; font-size: 13px; color: inherit";
 const grouped = (number) => Math.round(number).toLocaleString("en-US");
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const SPOKEN = { letters: "other letters", word: "another word", number: "another number" };
@@ -67,9 +70,9 @@ function histogram(scores, threshold) {
     ? [{ ...bar, to: threshold, above: false }, { ...bar, from: threshold, above: true }]
     : [{ ...bar, above: bar.from >= threshold }]);
   const plot = Plot.plot({
-    width: 900, height: 260, marginLeft: 60, style: "background: transparent; font-size: 13px; color: inherit",
+    width: plotWidth(1040), height: 260, marginLeft: 60, marginBottom: 44, style: plotStyle,
     ariaLabel: `Histogram of the scores of ${scores.unit}; the threshold is ${threshold.toFixed(3)}`,
-    x: { domain: [0, 1], label: "score" },
+    x: { domain: [0, 1], label: "score", ticks: plotWidth(1040) / 80, labelOffset: 38 },
     y: { type: "sqrt", label: scores.unit, grid: true, nice: true },
     marks: [
       Plot.rectY(split, { x1: "from", x2: "to", y: "count", fill: (bar) => bar.above ? "var(--above)" : "var(--bar)", insetLeft: 0.5 }),

@@ -9,6 +9,7 @@ import click
 
 from gramvec.bulk.embed_file import COLUMN, cores
 from gramvec.cli.jobs.embed import on_error_option, overwrite_option, progress, threads_option, told_to_stop
+from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
 from gramvec.cli.jobs.match_labels import LabelOptions, MatchOptions
 from gramvec.cli.jobs.match_output import EXPLAINED, NAMES, records_of
 from gramvec.cli.options import Bars
@@ -18,6 +19,7 @@ from gramvec.matching.inputs import read_table
 from gramvec.matching.match_tables import check_unweighted
 from gramvec.matching.matcher import LearnedMatcher
 from gramvec.matching.matcher_file import load_matcher
+from gramvec.matching.report import match_report
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FORMS, STDIN, UTF_8, FileFormat, Form, form_of
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
@@ -82,6 +84,7 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
 @click.option("--review", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the pairs to label next to this file: those nearest the threshold.")  # fmt: skip
 @click.option("--review-pairs", type=click.IntRange(min=1), default=100, show_default=True, help="Pairs of --review.")
+@report_option
 @click.option("--left-format", type=click.Choice(FORMS), help="[by LEFT's ending, or txt]")
 @click.option("--right-format", type=click.Choice(FORMS), help="[by RIGHT's ending, or txt]")
 @click.option("--delimiter", help="Character between the columns of CSV tables, such as ';' or tab.  [by the header]")
@@ -111,6 +114,7 @@ def match_command(
     matcher: Path | None,
     review: Path | None,
     review_pairs: int,
+    report: Path | None,
     left_format: Form | None,
     right_format: Form | None,
     delimiter: str | None,
@@ -132,6 +136,7 @@ def match_command(
       gramvec match ours.csv theirs.csv --on name -o matches.csv
       gramvec match ours.csv theirs.parquet --on title=name --on brand --one-to-one --explain
       gramvec match people.jsonl register.tsv --on name --block city --top 3 --threshold 0.5
+      gramvec match ours.csv theirs.csv --on name -o matches.csv --report matches.html
       gramvec match ours.csv theirs.csv --on name --review pairs.csv
       gramvec match ours.csv theirs.csv --on name --labels pairs.csv --save-matcher names.json -o matches.csv
     """  # noqa: D301 - click takes the character, not its escape
@@ -143,7 +148,8 @@ def match_command(
         raise click.UsageError("- is standard input, which can be one of the tables; give a file for the other")
     form = form_to_write(output, TABLE_FORMS, form)
     inputs = [left, right, *labels, matcher]
-    check_outputs(output, save_matcher, review, inputs=inputs, overwrite=overwrite)
+    clock = JobClock()
+    check_outputs(output, save_matcher, review, report, inputs=inputs, overwrite=overwrite)
     known = load_matcher(matcher) if matcher else None
     columns = _columns(on, known)
     if not (labels or matcher):
@@ -175,11 +181,21 @@ def match_command(
                 threads or cores(),
                 bars.watch,
             )
-            matched = asked.matches(known, (one, other), fields, [(a, b) for a, b, _ in columns], keys, options)
+            compared = [(a, b) for a, b, _ in columns]
+            matched = asked.matches(known, (one, other), fields, compared, keys, options)
         found = matched.matches
         names = (*NAMES, *EXPLAINED) if explain else NAMES
         write_table(output, form, names, records_of(found, one, other, fields, explain=explain))
-    click.echo(_summary(matched, len(one.ids), left, one_to_one=one_to_one), err=True)
+        summary = _summary(matched, len(one.ids), left, one_to_one=one_to_one)
+        if report is not None:
+            made_by = asked.model_fact(same=same)
+            facts = clock.facts(made_by, {left: len(one.ids)} if same else {left: len(one.ids), right: len(other.ids)})
+            title = f"Matches of {left.name} and {right.name}"
+            page = match_report(
+                matched, fields, compared, (one.ids, other.ids), title=title, summary=summary, facts=facts, same=same
+            )
+            write_report(page, report)
+    click.echo(summary, err=True)
 
 
 def _summary(matched: Matched, rows: int, left: Path, *, one_to_one: bool) -> str:

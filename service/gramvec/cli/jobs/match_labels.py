@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from gramvec.matching.match_tables import match_fields
 from gramvec.matching.matcher import LearnedMatcher, PairLabels, score_candidates, uncertain
 from gramvec.matching.matcher_file import save_matcher
 from gramvec.matching.nearest import Matches
+from gramvec.matching.report import pair_model_fact
 from gramvec.tables.columns import OnError
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
 
@@ -75,6 +77,14 @@ class LabelOptions:
             raise InputError(
                 f"{self.review}: exists already, perhaps with labels; give it to --labels, and --review another file"
             )
+
+    def model_fact(self, *, same: bool) -> tuple[str, str]:
+        """Return what scored the pairs, for a report; `same` for rows of one table."""
+        if self.matcher:
+            return "model", f"matcher {self.matcher}, SHA-256 {sha256(self.matcher.read_bytes()).hexdigest()}"
+        if self.labels:
+            return "model", f"matcher learned from {', '.join(map(str, self.labels))}"
+        return pair_model_fact(same=same)
 
     def matches(
         self,
