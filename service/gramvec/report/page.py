@@ -18,6 +18,8 @@ from gramvec.report.records import JobReport
 from gramvec.tables.staging import whole
 
 ASSETS = "gramvec.report"
+# What draws the pictures, in the order in which it is loaded.
+PLOT_SCRIPTS = ("assets/d3.min.js", "assets/plot.umd.min.js", "show.js")
 
 
 def render_page(report: JobReport) -> str:
@@ -46,8 +48,7 @@ def render(title: str, data: bytes, *, page_script: str, connect: str = "'none'"
         page_script: the name of the script beside this module.
         connect: what the page may ask over the network, as in a content security policy.
     """
-    scripts = [*(read_asset(f"assets/{name}") for name in ("d3.min.js", "plot.umd.min.js")), read_asset("show.js"),
-               read_asset(page_script)]  # fmt: skip
+    scripts = [read_asset(name) for name in (*PLOT_SCRIPTS, page_script)]
     policy = "; ".join([
         "default-src 'none'", f"script-src {' '.join(_digest(script) for script in scripts)}",
         "style-src 'unsafe-inline'", "img-src data:", f"connect-src {connect}", "base-uri 'none'", "form-action 'none'",

@@ -46,8 +46,14 @@ const LEGEND = () => make("ul", { class: "legend", "aria-label": "What the marks
   make("li", {}, make("mark", { class: "word" }, "word"), " another word"),
   make("li", {}, make("mark", { class: "number" }, "123"), " another number"));
 
-// What lies from a threshold on: how many, and what is expected of them if scores are probabilities.
+// What lies from a threshold on: how many, and what is expected of them if scores are probabilities. Exact where all
+// scores are known, else by bins.
 function countFrom(scores, threshold) {
+  if (scores.values) {
+    const sum = (values) => values.reduce((total, one) => total + one, 0);
+    const above = scores.values.filter((one) => one >= threshold), right = sum(above), all = sum(scores.values);
+    return { above: above.length, precision: above.length ? right / above.length : 1, recall: all ? right / all : 1 };
+  }
   const bins = scores.counts.length;
   const first = Math.min(bins, Math.max(0, Math.ceil(threshold * bins - 1e-9)));
   let above = 0, right = 0, all = scores.missing;
@@ -70,7 +76,7 @@ function histogram(scores, threshold) {
     ? [{ ...bar, to: threshold, above: false }, { ...bar, from: threshold, above: true }]
     : [{ ...bar, above: bar.from >= threshold }]);
   const plot = Plot.plot({
-    width: plotWidth(1040), height: 260, marginLeft: 60, marginBottom: 44, style: plotStyle,
+    className: "plot", width: plotWidth(1040), height: 260, marginLeft: 60, marginBottom: 44, style: plotStyle,
     ariaLabel: `Histogram of the scores of ${scores.unit}; the threshold is ${threshold.toFixed(3)}`,
     x: { domain: [0, 1], label: "score", ticks: plotWidth(1040) / 80, labelOffset: 38 },
     y: { type: "sqrt", label: scores.unit, grid: true, nice: true },
@@ -84,14 +90,15 @@ function histogram(scores, threshold) {
   return make("figure", {}, plot);
 }
 
-// The histogram with a slider that counts again.
-function scoresSection(scores) {
+// The histogram with a slider that counts again, and tells where it stands.
+function thresholdSlider(scores, moved = () => {}) {
   const figure = make("div"), counts = make("ul", { class: "counts", "aria-live": "polite" });
   const slider = make("input", { type: "range", min: 0, max: 1, step: 0.001, value: scores.threshold, id: "threshold" });
   const shown = make("output", { for: "threshold" });
-  const update = () => {
-    const threshold = Number(slider.value), found = countFrom(scores, threshold);
+  const update = (threshold) => {
+    const found = countFrom(scores, threshold);
     shown.textContent = threshold.toFixed(3);
+    moved(threshold);
     figure.replaceChildren(histogram(scores, threshold));
     counts.replaceChildren(
       make("li", {}, make("b", {}, grouped(found.above)), ` ${scores.unit} from the threshold on`),
@@ -100,10 +107,14 @@ function scoresSection(scores) {
         make("li", {}, make("b", {}, percent(found.recall)), " of the right ones are expected among them"),
       ] : []));
   };
-  slider.addEventListener("input", update);
-  update();
+  slider.addEventListener("input", () => update(Number(slider.value)));
+  update(scores.threshold);  // which the slider rounds
+  return [figure, make("div", { class: "row" }, make("label", { for: "threshold" }, "Threshold"), shown), slider, counts];
+}
+
+function scoresSection(scores) {
   return make("section", { "aria-labelledby": "scores-title" }, make("h2", { id: "scores-title" }, "Scores and the threshold"),
-    figure, make("div", { class: "row" }, make("label", { for: "threshold" }, "Threshold"), shown), slider, counts,
+    ...thresholdSlider(scores),
     make("p", { class: "soft" }, `The job used ${scores.threshold.toFixed(3)}. Move the slider to count again; the job is not run again.`),
     thresholdTable(scores));
 }

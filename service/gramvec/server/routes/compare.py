@@ -207,9 +207,10 @@ class MatchedTexts(BaseModel):
 
 
 class MatchAnswer(BaseModel):
-    """The response of /match, by left text, then by falling score."""
+    """The response of /match: the matches by left text, then by falling score, and the lowest score that was taken."""
 
     matches: list[MatchedTexts]
+    threshold: float
 
 
 @router.post("/match", responses=ok("The matches, by left text and then the highest score.", MatchAnswer) | ERRORS)
@@ -240,15 +241,17 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
 
 
 def _matched(left: list[str], right: list[str], top: int | None, threshold: float | None, one_to_one: bool) -> bytes:
-    # It imports SciPy, which no other route needs.
-    from gramvec import matching
+    # They import SciPy, which no other route needs.
+    from gramvec.matching.fields import Field
+    from gramvec.matching.match_tables import match_fields
 
-    found = matching.match(left, right, top=top, threshold=threshold, one_to_one=one_to_one)
+    done = match_fields([Field(left, right, 1.0)], top=top, threshold=threshold, one_to_one=one_to_one)
+    found = done.matches
     matches = [
         {"left": a, "right": b, "score": score}
         for a, b, score in zip(found.left.tolist(), found.right.tolist(), list(found.scores), strict=True)
     ]
-    return to_json({"matches": matches})
+    return to_json({"matches": matches, "threshold": np.float32(done.threshold)})
 
 
 # In characters of work: an explanation, and the pairs of characters that one of them pays for.

@@ -1,6 +1,7 @@
 """Pages for people: the playground at GET /, and Swagger UI at GET /docs.
 
-Both load nothing from elsewhere, and their content security policy names their own scripts and styles by hash.
+Both load nothing from elsewhere, and their content security policy names their own scripts and styles by hash. The
+playground's pictures are those of reports: their script is loaded when the first is shown.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from functools import lru_cache
 from importlib.resources import files
 
+from gramvec.report.page import PLOT_SCRIPTS, read_asset
 from gramvec.server.model_route import open_router
 from gramvec.server.openapi import ok
 from gramvec.server.request import Request
@@ -18,11 +20,18 @@ from gramvec.server.responses import Headers, Response, to_json
 
 HTML = "text/html; charset=utf-8"
 PAGE = (files("gramvec.server.routes") / "playground.html").read_bytes()
-ETAG = f'"{hashlib.sha256(PAGE).hexdigest()[:16]}"'.encode()
+JAVASCRIPT = "text/javascript; charset=utf-8"
+
+
+def _etag_of(content: bytes) -> bytes:
+    return f'"{hashlib.sha256(content).hexdigest()[:16]}"'.encode()
+
+
+ETAG = _etag_of(PAGE)
 
 # The files of Swagger UI, which must open before a key can be typed into it.
 DOCS_ASSETS = {
-    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+    "swagger-ui-bundle.js": JAVASCRIPT,
     "swagger-ui.css": "text/css; charset=utf-8",
     "favicon-32x32.png": "image/png",
 }
@@ -38,10 +47,25 @@ async def playground(request: Request) -> Response:
 
     The page needs no key to open; its requests do.
     """
-    headers = [(b"cache-control", b"no-cache"), (b"etag", ETAG), *_page_headers(PLAYGROUND_POLICY)]
-    if request.sent.get(b"if-none-match") == ETAG:
-        return Response([b""], "", headers, 304)
-    return Response([PAGE], HTML, headers)
+    return _unchanged(request, ETAG, PLAYGROUND_HEADERS) or Response([PAGE], HTML, PLAYGROUND_HEADERS)
+
+
+@router.get("/plots.js", include_in_schema=False)
+async def plots(request: Request) -> Response:
+    """Return the script that draws the playground's pictures."""
+    content, etag = _plots()
+    headers = [(b"cache-control", b"no-cache"), (b"etag", etag), (b"x-content-type-options", b"nosniff")]
+    return _unchanged(request, etag, headers) or Response([content], JAVASCRIPT, headers)
+
+
+def _unchanged(request: Request, etag: bytes, headers: Headers) -> Response | None:
+    return Response([b""], "", headers, 304) if request.sent.get(b"if-none-match") == etag else None
+
+
+@lru_cache(1)
+def _plots() -> tuple[bytes, bytes]:
+    content = "\n".join(map(read_asset, PLOT_SCRIPTS)).encode()
+    return content, _etag_of(content)
 
 
 @router.get("/docs", include_in_schema=False)
@@ -133,18 +157,30 @@ def _only(tag: str) -> bytes:
     return found
 
 
-# Only the page's own script and style run, it talks only to its own server, and no text becomes markup.
+# What Observable Plot writes into each of its pictures.
+PLOT_STYLE = """:where(.plot) {
+  --plot-background: white;
+  display: block;
+  height: auto;
+  height: intrinsic;
+  max-width: 100%;
+}
+:where(.plot text),
+:where(.plot tspan) {
+  white-space: pre;
+}"""
+# Only the server's own scripts and styles run, the page talks only to its server, and no text becomes markup.
 PLAYGROUND_POLICY = {
     "default-src": "'none'",
-    "script-src": _hash_of(_only("script")),
-    "style-src": _hash_of(_only("style")),
+    "script-src": f"'self' {_hash_of(_only('script'))}",
+    "style-src": f"{_hash_of(_only('style'))} {_hash_of(PLOT_STYLE.encode())}",
     "connect-src": "'self'",
     "img-src": "data:",
     "base-uri": "'none'",
     "form-action": "'none'",
     "frame-ancestors": "'none'",
     "require-trusted-types-for": "'script'",
-    "trusted-types": "'none'",
+    "trusted-types": "plots",
 }
 # The same but for what Swagger UI needs: its own files, and the one script that starts it.
 DOCS_POLICY = {
@@ -161,3 +197,6 @@ def _page_headers(policy: dict[str, str]) -> Headers:
         (b"referrer-policy", b"no-referrer"),
         (b"x-content-type-options", b"nosniff"),
     ]
+
+
+PLAYGROUND_HEADERS = [(b"cache-control", b"no-cache"), (b"etag", ETAG), *_page_headers(PLAYGROUND_POLICY)]
