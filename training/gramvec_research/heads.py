@@ -290,7 +290,7 @@ def learn_head(
 
     With settings.fixed_table the model stays as it is, else it is learned, too. The epoch that is kept is that under
     which the answers to a tenth of what is not scored are likeliest. The same arguments give the same head; stopped,
-    they go on from the checkpoint. Raises what `Origin.open` raises, and Interrupted.
+    they go on from the checkpoint. Raises what `Origin.open` raises, and TrainingInterrupted.
     """
     device = choose_device("cpu")
     settle(device, 1)

@@ -180,7 +180,7 @@ def learned(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: in
     """Return the folder and the record of a run with these settings and seed, from the folder `work` if it is there.
 
     settings: a config's sections, `training` without its seed; without `dev` the sets of the inputs are scored. Raises
-    InputError where the inputs name no data, and Interrupted where it is stopped, with a checkpoint to go on from.
+    InputError where the inputs name no data, and TrainingInterrupted where it is stopped, with a checkpoint.
     """
     data = training_data(inputs)
     scored = (*inputs.sets, *([inputs.in_domain] if inputs.in_domain is not None else []))

@@ -40,7 +40,7 @@ class Schedule(Strict):
     """Optimizer, learning rate and length of training: either `steps` or `epochs`; `batch` counts examples.
 
     The L2 terms are 0.5 * l2 * ||theta - center||^2, added to the batch's mean loss, as in the authors' code (the
-    papers' formulas have no 0.5). They and the optimizers are lazy on the table: see gramvec_training.fitting. The
+    papers' formulas have no 0.5). They and the optimizers are lazy on the table (gramvec_training.fit.optimizers). The
     center "initial" is what a parameter was at the start: word vectors from a file, iRNN's identity, a finished model.
     """
 

@@ -1,6 +1,6 @@
 /* Texts -> rows of the model's table: characters, n-grams, words, memoised chunks and edges.
  *
- * The rules are those of features/plain.py, vocab/suffixes.py and vocab/memo.py; tests compare all passes with a slow
+ * The rules are those of features/numpy_reference.py, text/suffixes.py and text/memo.py; tests compare all passes with a slow
  * reference. Nothing here knows of Python: the caller holds the texts, and may let go of the interpreter's lock.
  */
 #ifndef GRAMVEC_FEATURIZE_H
@@ -13,7 +13,7 @@
 
 #define PREFETCH(address) __builtin_prefetch(address)
 
-/* As in vocab/characters.py and vocab/hashing.py. */
+/* As in text/characters.py and text/hashing.py. */
 enum { PAGE_SHIFT = 8, CLASS_SHIFT = 16, SPACE = 2, WORD = 1 };
 enum { MOST_ORDERS = 6, LONGEST_ORDER = 6, LONGEST_REACH = LONGEST_ORDER - 2, LONGEST_EDGE = 2 * LONGEST_REACH + 1 };
 enum { MOST_BITS = 16 }; /* of a character's id */
@@ -23,7 +23,7 @@ enum { LONGEST_TEXT = 1 << 28 };
  * collide, in a table half full, it is 60. */
 enum { LONGEST_SEARCH = 512 };
 static const uint64_t MULTIPLIER = 0x9E3779B97F4A7C15u;
-/* Of words, whose hashes are not those of vocab/hashing.py: they take four ids at once. */
+/* Of words, whose hashes are not those of text/hashing.py: they take four ids at once. */
 static const uint64_t WORD_SEED = 0xCBF29CE484222325u, WORD_PRIME = 0xFF51AFD7ED558CCDu;
 
 /* Key and row side by side: a look-up waits for one cache line, not for two. */
@@ -460,7 +460,7 @@ static inline int64_t most_rows(const Features *f, int sums, int64_t characters,
 
 /* Write the rows of all texts and where each text's end; return the end of the rows, and add to what is unknown.
  *
- * sums: whether rows stand for sums (see vocab/suffixes.py and vocab/memo.py), or each for a feature by itself.
+ * sums: whether rows stand for sums (see text/suffixes.py and text/memo.py), or each for a feature by itself.
  * rows: room for most_rows. chars: room for the longest text's characters and SLACK.
  */
 static int32_t *featurize(const Features *f, int sums, const Text *texts, int64_t n, int32_t *rows, int64_t *offsets,

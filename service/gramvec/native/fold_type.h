@@ -1,4 +1,4 @@
-/* gramvec.native.Folder: see loops.pyi. A part of module.c, whose buffers it takes. */
+/* gramvec.native.loops.Folder: see loops.pyi. A part of module.c, whose buffers it takes. */
 
 /* Of an entry: 0 is a character that stays; else the highest byte is how many characters it becomes, and 1 more, the
  * rest is the one that it becomes, or where they are. */
@@ -109,4 +109,4 @@ static PyObject *folder_call(FolderObject *self, PyObject *args, PyObject *kwarg
 
 static PyType_Slot folder_slots[] = {
     {Py_tp_new, folder_new}, {Py_tp_dealloc, folder_free}, {Py_tp_call, folder_call}, {0, NULL}};
-static PyType_Spec folder_spec = {"gramvec.native.Folder", sizeof(FolderObject), 0, Py_TPFLAGS_DEFAULT, folder_slots};
+static PyType_Spec folder_spec = {"gramvec.native.loops.Folder", sizeof(FolderObject), 0, Py_TPFLAGS_DEFAULT, folder_slots};

@@ -1,4 +1,4 @@
-/* gramvec.native.LexicalSketch: see loops.pyi. A part of module.c, whose texts and buffers it takes. */
+/* gramvec.native.loops.LexicalSketch: see loops.pyi. A part of module.c, whose texts and buffers it takes. */
 
 typedef struct {
     PyObject_HEAD
@@ -97,5 +97,5 @@ static PyMethodDef lexical_methods[] = {{"join", (PyCFunction)lexical_join, METH
 
 static PyType_Slot lexical_slots[] = {
     {Py_tp_methods, lexical_methods}, {Py_tp_new, lexical_new}, {Py_tp_dealloc, lexical_free}, {0, NULL}};
-static PyType_Spec lexical_spec = {"gramvec.native.LexicalSketch", sizeof(LexicalObject), 0, Py_TPFLAGS_DEFAULT,
+static PyType_Spec lexical_spec = {"gramvec.native.loops.LexicalSketch", sizeof(LexicalObject), 0, Py_TPFLAGS_DEFAULT,
                                     lexical_slots};

@@ -369,7 +369,7 @@ done:
 
 static PyType_Slot featurizer_slots[] = {
     {Py_tp_new, featurizer_new}, {Py_tp_dealloc, featurizer_free}, {Py_tp_call, featurizer_call}, {0, NULL}};
-static PyType_Spec featurizer_spec = {"gramvec.native.Featurizer", sizeof(Featurizer), 0, Py_TPFLAGS_DEFAULT,
+static PyType_Spec featurizer_spec = {"gramvec.native.loops.Featurizer", sizeof(Featurizer), 0, Py_TPFLAGS_DEFAULT,
                                       featurizer_slots};
 
 /* ---- Table ---- */
@@ -548,7 +548,7 @@ static PyMethodDef table_methods[] = {{"embed", (PyCFunction)table_embed, METH_V
 
 static PyType_Slot table_slots[] = {
     {Py_tp_methods, table_methods}, {Py_tp_new, table_new}, {Py_tp_dealloc, table_free}, {Py_tp_call, table_call}, {0, NULL}};
-static PyType_Spec table_spec = {"gramvec.native.Table", sizeof(TableObject), 0, Py_TPFLAGS_DEFAULT, table_slots};
+static PyType_Spec table_spec = {"gramvec.native.loops.Table", sizeof(TableObject), 0, Py_TPFLAGS_DEFAULT, table_slots};
 
 #include "lexical_type.h"
 #include "fold_type.h"

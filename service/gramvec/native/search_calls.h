@@ -1,4 +1,4 @@
-/* gramvec.native.word_ngrams, turn, scan and multiply: see loops.pyi. A part of module.c, whose buffers it takes. */
+/* gramvec.native.loops.word_ngrams, turn, scan and multiply: see loops.pyi. A part of module.c, whose buffers it takes. */
 
 /* ---- word_ngrams ---- */
 

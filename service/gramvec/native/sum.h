@@ -322,7 +322,7 @@ static int64_t sum_texts(const Table *t, const int32_t *ids, const int64_t *offs
     return -1;
 }
 
-/* Between these no square that matters to the sum is lost. As in postprocess.py. */
+/* Between these no square that matters to the sum is lost. As in embed/vectors.py. */
 #define LEAST_SQUARE 1e-24f
 #define MOST_SQUARE 1e36f
 

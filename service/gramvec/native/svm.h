@@ -1,4 +1,4 @@
-/* gramvec.native.learn_svm: see loops.pyi. A part of module.c, whose buffers it takes. */
+/* gramvec.native.loops.learn_svm: see loops.pyi. A part of module.c, whose buffers it takes. */
 
 enum { SVM_LANES = 16, /* labels at a time: a row of weights is a cache line */
        SVM_IDLE = 2,   /* passes without a step after which a row is left out, */

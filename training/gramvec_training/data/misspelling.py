@@ -1,8 +1,6 @@
 """Misspelled copies of training texts and words, and words of similar spelling.
 
 The robustness scores (evaluate/similarity.py) use another generator, so that no model is trained on its test.
-
-The generator that scores robustness (evaluation/robustness.py) is another one, so that no model is trained on its test.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Baselines, each in the few lines a user would write: TF-IDF, RapidFuzz, model2vec, a transformer.
 
-Each library is imported when its baseline is opened. A new baseline is a function here and a line in `PEERS` or
-`OF_A_FOLDER`.
-
-What is measured is what such a user would write. The libraries are not needed for anything else, so each is imported
-when its peer is made. A new peer is a function here and a line in `PEERS` or `OF_A_FOLDER`.
+Each library is imported when its baseline is made, since nothing else needs it. A new baseline is a function here and a
+line in `PEERS` or `OF_A_FOLDER`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Similarity sets: correlation with human scores, coverage, misspelled copies, candidate words for neighbors.
 
 A set is a file of `score<TAB>text<TAB>text` rows, a task a folder of sets.
-
-A set is a file of `score<TAB>text<TAB>text` rows, a task a folder of sets.
 """
 
 from __future__ import annotations

@@ -211,8 +211,8 @@ def export_bundle(
         graph's are compared with, in float32; what the stored precision adds is measured on the same texts and
         recorded.
     precision: of the stored table.
-    golden_texts: stored with features and vectors, which every opening computes again. None for those of
-        gramvec_training.export.golden.
+    golden_texts: stored with features and vectors, which every opening computes again. None for texts of
+        every kind of row.
     memo: chunks and edges that get a row with the sum of their features; only for encoders of sums.
     lexical: what makes the columns that say which n-grams stand in a text; None for none.
 

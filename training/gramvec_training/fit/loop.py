@@ -150,7 +150,7 @@ def fit(
     `selection` the trainer ends with the best model, not with the last.
 
     Raises:
-        Interrupted: SIGINT or SIGTERM.
+        TrainingInterrupted: SIGINT or SIGTERM.
         InputError: The loss is not finite.
     """
     run = _Fit(trainer, checkpoint, identity, log, selection)

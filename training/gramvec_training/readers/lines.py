@@ -35,9 +35,7 @@ def near(path: Path) -> Path:
 class BadRows:
     """Unusable rows of one file: reason -> line numbers from 1.
 
-    `said` holds further remarks on how the file was read, such as its header.
-
-    said: what else people should know of how the file was read, a sentence each: its header, its scores.
+    said: remarks on how the file was read, a sentence each: its header, its scores.
     """
 
     path: Path

@@ -1,8 +1,6 @@
 """Paraphrases as pairs and groups (TSV, CSV, PPDB), and pairs with labels.
 
 A group holds the wordings of one meaning; a pair is a group of two.
-
-A group is the wordings of one meaning; a pair is a group of two.
 """
 
 from __future__ import annotations

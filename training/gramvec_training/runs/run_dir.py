@@ -154,8 +154,6 @@ def finish_run(folder: Path, arrays: Arrays, record: dict[str, Any]) -> None:
     """Write the encoder's arrays, then the record that marks the run as finished.
 
     The checkpoint and a pipe's copy are removed.
-
-    The checkpoint goes, and what came through a pipe.
     """
     write_atomically(folder / _WEIGHTS, lambda handle: np.savez(handle, allow_pickle=False, **arrays))
     write_atomically(folder / _RECORD, lambda handle: handle.write(_json(record)))

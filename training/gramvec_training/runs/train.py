@@ -31,8 +31,8 @@ Prepare = Callable[[Begun, Path, How], Plan]
 def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
     """Train the model of a started run into its folder; return the record with the development scores.
 
-    Raises Interrupted after SIGINT or SIGTERM, with a checkpoint written; InputError, BundleError and DeviceError for
-    what cannot be trained.
+    Raises TrainingInterrupted after SIGINT or SIGTERM, with a checkpoint written; InputError, BundleError and
+    DeviceError for what cannot be trained.
     """
     config, data = begun.config, begun.data
     device = choose_device(how.device)

@@ -1,0 +1,181 @@
+"""Comments, docstrings and pages name files and names that exist, and no docstring says one thing twice."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+
+FOLDERS = ("benchmarks", "deploy", "docker", "docs", "examples", "service", "tests", "training")
+SCRIPTS = {"Makefile", ".sh", ".toml", ".yaml", ".yml"}
+ENDINGS = r"(?:py|pyi|h|c|md|toml|json|sh|ya?ml|html|js|css|txt)"
+# A path of folders, or the name of a source file.
+FILE = re.compile(rf"(?<![\w./<{{*-])(?:(?:[\w-]+/)+[\w.-]+\.{ENDINGS}|[a-z]\w+\.(?:py|pyi|h|c))\b(?![\w/{{*])")
+NAME = re.compile(r"(?<![\w./-])gramvec(?:_training|_research)?(?:\.[A-Za-z_]\w*)+")
+# Files that a user, a bundle, another library or the system has.
+OF_OTHERS = re.compile(
+    r"(?:build|runs|INDEX|GENERATION|models/NAME|raw|freq|folder|standin|env|wordllama\S*)/\S*|arm_neon\.h|my\.toml"
+)
+# Keys of Parquet files, names of loggers, and attributes of spans.
+KEYS = {"access", "characters", "digest", "inference_seconds", "model", "options", "queue_seconds", "reason",
+        "request_id", "texts", "version"}  # fmt: skip
+# Common words say nothing of what a sentence is about.
+COMMON = re.compile(
+    r"(?:a|all|also|an|and|are|as|at|be|been|but|by|each|for|from|had|has|have|if|in|into|is|it|its|no|not|of|on|one|or|"
+    r"so|than|that|the|their|then|there|these|they|this|those|to|was|were|what|where|which|who|with)"
+)
+
+
+def files(*endings: str) -> list[Path]:
+    """Return the files of the repository with these endings or names, apart from generated ones."""
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")] + list(ROOT.iterdir())
+    return sorted(
+        path
+        for path in found
+        if (path.suffix in endings or path.name in endings) and not {"node_modules", "results"} & {*path.parts}
+    )
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the first line's number and the text of each docstring of a Python file."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node, clean=False)
+            if docstring:
+                yield node.body[0].lineno, docstring
+
+
+def prose(path: Path, source: str) -> Iterator[tuple[int, str]]:
+    """Yield the first line's number and the text of each docstring, comment or paragraph of a file."""
+    if path.suffix in (".py", ".pyi"):
+        yield from docstrings(source)
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+        return
+    if path.suffix in (".c", ".h"):
+        pattern = r"/\*.*?\*/|//[^\n]*"
+    elif path.suffix == ".md":
+        source = re.sub(
+            r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), source, flags=re.DOTALL | re.MULTILINE
+        )
+        pattern = r"[^\n]+"
+    else:
+        pattern = r"(?m)(?:^|\s)##?\s[^\n]*"
+    for found in re.finditer(pattern, source, re.DOTALL if path.suffix in (".c", ".h") else 0):
+        yield source.count("\n", 0, found.start()) + 1, found[0]
+
+
+def resolves(name: str) -> bool:
+    """Return whether a dotted name is that of a module, or of an attribute of one."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found: object = import_module(".".join(parts[:length]))
+        except ModuleNotFoundError as error:
+            if error.name is None or not name.startswith(error.name):
+                return True  # a library of another extra
+            continue
+        for part in parts[length:]:
+            if part in getattr(found, "__annotations__", {}):
+                return True
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+def missing(text: str, known: set[str]) -> Iterator[str]:
+    """Yield the files and dotted names in a text that do not exist."""
+    for found in FILE.findall(text):
+        if not OF_OTHERS.fullmatch(found) and f"/{found}" not in known:
+            yield found
+    for found in NAME.findall(text):
+        last = found.rpartition(".")[2]
+        if not re.fullmatch(ENDINGS, last) and found.partition(".")[2] not in KEYS and not resolves(found):
+            yield found
+
+
+def similar(docstring: str) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of sentences of a docstring that share over half of their words; two entries of a list may."""
+    found = []
+    for part in re.split(r"\n\s*\n|\n(?=\s*[\w*]+: )", docstring):
+        for sentence in re.split(r"(?<=\.)\s+", " ".join(part.split())):
+            words = {word for word in re.findall(r"[a-z]\w*", sentence.lower()) if not COMMON.fullmatch(word)}
+            if len(words) >= 4:
+                found.append((sentence, words, bool(re.match(r"\s*[\w*]+: ", part))))
+    for (one, words, listed), (other, more, listed_too) in combinations(found, 2):
+        if not (listed and listed_too) and 2 * len(words & more) > len(words | more):
+            yield one, other
+
+
+@pytest.fixture(scope="module")
+def known() -> set[str]:
+    """Each file's path in the repository and all that are ends of it, each behind a slash."""
+    paths = [str(path.relative_to(ROOT)) for path in ROOT.iterdir()]
+    for folder in (*FOLDERS, ".ci", ".github", "models", "requirements"):
+        paths += [str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*")]
+    return {path[at:] for path in map("/{}".format, paths) for at, letter in enumerate(path) if letter == "/"}
+
+
+@pytest.mark.parametrize(
+    "endings", [(".py", ".pyi"), (".c", ".h"), (".md",), tuple(SCRIPTS)], ids=lambda kinds: kinds[0]
+)
+def test_what_comments_docstrings_and_pages_name_exists(endings: tuple[str, ...], known: set[str]) -> None:
+    paths = files(*endings)
+    assert len(paths) > 5
+    assert not [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in paths
+        for line, text in prose(path, path.read_text(encoding="utf-8"))
+        for name in missing(text, known)
+    ]
+
+
+def test_no_docstring_says_one_thing_twice() -> None:
+    assert not [
+        f"{path.relative_to(ROOT)}:{line}: {one} | {other}"
+        for path in files(".py")
+        for line, docstring in docstrings(path.read_text(encoding="utf-8"))
+        for one, other in similar(docstring)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("see tests/conftest.py and conftest.py", []),
+        ("see tests/no_such.py, text/memo.py.", ["tests/no_such.py"]),
+        ("# nothing.py does", ["nothing.py"]),
+        ("gramvec.load, gramvec.text.memo.Memo and gramvec.errors", []),
+        ("gramvec.text.nothing of gramvec_training.nothing.", ["gramvec.text.nothing", "gramvec_training.nothing"]),
+        ("gramvec.options in runs/mine/run.json", []),
+    ],
+)
+def test_names_that_do_not_exist_are_found(text: str, names: list[str], known: set[str]) -> None:
+    assert list(missing(text, known)) == names
+
+
+@pytest.mark.parametrize(
+    ("docstring", "number"),
+    [
+        ("A set is a folder of files with scores.\n\nA set is a folder of files with scores.", 1),
+        (
+            "The scores use another generator, so that no test is seen.\n\nScores use a generator, so no test is seen.",
+            1,
+        ),
+        ("Pairs.\n\nleft: int64[p], rows of the table.\nright: int64[p], rows of the table.", 0),
+    ],
+)
+def test_a_sentence_that_is_there_twice_is_found(docstring: str, number: int) -> None:
+    assert len(list(similar(docstring))) == number
