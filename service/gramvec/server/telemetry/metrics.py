@@ -75,7 +75,7 @@ QUEUED = _seconds("queue", "model", "A request's wait for the model.")
 INFERRED = _seconds("inference", "model", "The calls that a request took part in.")
 ENCODED = _seconds("encode", "model", "From the model's answer to the finished body.")
 CALL_SECONDS = _seconds("call", "model", "One call of the model.")
-FEATURIZED = _seconds("featurise", "model", "Of a call, from texts to rows of the table.")
+FEATURIZED = _seconds("featurize", "model", "Time from texts to rows of the table, per call.")
 CALL_TEXTS = Family("histogram", "gramvec_call_texts", ("model",), "Texts in one call of the model.", TEXTS)
 QUEUES = (
     _of_model("gauge", "queue_texts", "Texts that wait for the model."),
