@@ -32,7 +32,7 @@ def whole_report() -> JobReport:
         [("command", "gramvec match left.csv right.csv --report report.html"), ("time", "1.2 s")],
         scores=ScoreHistogram.from_scores(scores, 0.5),
         pairs=[PairList("Around the threshold", "The pairs nearest to it.", pairs), PairList("Wrong", "None.", [])],
-        groups=GroupSizes([(2, 3), (5, 1)], [DuplicateGroup("Acme", ["ACME", HOSTILE])]),
+        groups=GroupSizes([(2, 3), (5, 1)], [DuplicateGroup("Acme", ["ACME", HOSTILE], 5)]),
         calibration=Calibration.from_answers([0.9, 0.9, 0.2, 0.2], [True, True, False, True]),
         confusion=Confusion.from_answers(["a", "b", HOSTILE], ["x", "x", "y"], ["x", "y", "y"], [0.9, 0.4, 0.8]),
         learning=[LearningPoint(10, 0.5), LearningPoint(100, 0.75)],

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from gramvec.dedupe.features import NearPairs
+from gramvec.dedupe.features import NO_PAIRS, NearPairs
 from gramvec.dedupe.pairs import EXACT_TEXTS, Watch, similar_pairs
 from gramvec.errors import InputError
 from gramvec.matching.candidates import CandidatePairs, weighted_ngrams
@@ -25,7 +25,8 @@ LEAST_ALIKE = 0.6
 class LikelyPairs(NamedTuple):
     """Pairs of texts with probabilities of at least the threshold, and the share of them expected to be right.
 
-    sampled, sampled_found: as of `Duplicates`.
+    sampled, sampled_found: as of `Duplicates`. candidates: all scored pairs, of texts that are equal without
+    punctuation the first.
     """
 
     pairs: NearPairs
@@ -33,6 +34,7 @@ class LikelyPairs(NamedTuple):
     precision: float
     sampled: int = 0
     sampled_found: int = 0
+    candidates: NearPairs = NO_PAIRS
 
 
 def likely_pairs(
@@ -67,12 +69,13 @@ def likely_pairs(
         both = scored.kept(scored.pairs.scores >= np.float32(least)).rows()
         lower = both.left < both.right
         found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
+        candidates = NearPairs(*scored.first_rows())
     else:
         likely = similar_pairs(texts, LEAST_ALIKE, numbers=False, words=False, threads=threads, most=most, watch=watch)
         sampled = likely.sampled, likely.sampled_found
         tokens = tokens_of([[[folded(text) for text in texts]]])
         probable = probabilities_of(tokens, CandidatePairs(*likely.pairs), same=True, watch=watch)
-        found = likely.pairs._replace(scores=probable)
+        found = candidates = likely.pairs._replace(scores=probable)
     lowest = threshold_of(found.scores) if threshold is None else threshold
     kept = found.scores >= np.float32(lowest)
     if most is not None and int(kept.sum()) > most:
@@ -80,7 +83,8 @@ def likely_pairs(
     left, right, scores = found.left[kept], found.right[kept], found.scores[kept]
     order = np.lexsort((right, left))
     precision = float(scores.astype(np.float64).mean()) if len(scores) else 0.0
-    return LikelyPairs(NearPairs(left[order], right[order], scores[order]), lowest, precision, *sampled)
+    pairs = NearPairs(left[order], right[order], scores[order])
+    return LikelyPairs(pairs, lowest, precision, *sampled, candidates)
 
 
 def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> Floats:

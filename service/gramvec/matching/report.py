@@ -20,6 +20,7 @@ MAX_PAIRS = 30
 MAX_DOUBTED = 20_000
 # A rival is close if its score is at most so much lower.
 CLOSE = 0.1
+EQUAL_ROWS = "Rows that are equal except for case and punctuation count once here."
 PLACES = {name: at for at, (name, _) in enumerate(OF_PAIR)}
 
 RowName = Callable[[int], str]
@@ -54,7 +55,8 @@ def match_report(
     names = ids[0].__getitem__, ids[1].__getitem__
     return JobReport(
         title, summary, [*facts],
-        scores=ScoreHistogram.from_scores(candidates.scores, matched.threshold, unit="candidate pairs"),
+        scores=ScoreHistogram.from_scores(candidates.scores, matched.threshold, unit="candidate pairs",
+                                          note=EQUAL_ROWS),
         pairs=list_pairs(candidates, written, matched.threshold, fields, columns, names),
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ from gramvec.report.records import (
     Table,
     TextList,
     ValuePair,
+    count_groups,
 )
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Table",
     "TextList",
     "ValuePair",
+    "count_groups",
     "mark_differences",
     "render_page",
     "write_page",

@@ -24,6 +24,7 @@ class ScoreHistogram:
         unit: what is counted, such as "pairs".
         probabilities: whether the scores are probabilities, so that precision and recall can be expected from them.
         missing: matches that are expected among pairs that have no score, for the expected recall.
+        note: a sentence that says what is counted.
     """
 
     counts: list[int]
@@ -31,16 +32,24 @@ class ScoreHistogram:
     unit: str = "pairs"
     probabilities: bool = True
     missing: float = 0.0
+    note: str = ""
 
     @classmethod
     def from_scores(
-        cls, scores: Any, threshold: float, *, unit: str = "pairs", probabilities: bool = True, missing: float = 0.0
+        cls,
+        scores: Any,
+        threshold: float,
+        *,
+        unit: str = "pairs",
+        probabilities: bool = True,
+        missing: float = 0.0,
+        note: str = "",
     ) -> ScoreHistogram:
         """Count scores, float[n] from 0 to 1; scores outside are counted at the nearest end."""
         values = np.asarray(scores, dtype=np.float64)
         places = np.clip((np.nan_to_num(values) * BINS).astype(np.int64), 0, BINS - 1)
         counts = np.bincount(places, minlength=BINS)
-        return cls(counts.tolist(), float(threshold), unit, probabilities, float(missing))
+        return cls(counts.tolist(), float(threshold), unit, probabilities, float(missing), note)
 
 
 @dataclass(frozen=True)
@@ -87,10 +96,17 @@ class PairList:
 
 @dataclass(frozen=True)
 class DuplicateGroup:
-    """Rows that are one thing: the row that stays, and those that go."""
+    """Rows that are one thing.
+
+    Attributes:
+        kept: the row that stays.
+        others: those that go, or the first of them.
+        rows: how many rows they are, with the one that stays.
+    """
 
     kept: str
     others: list[str]
+    rows: int
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,9 @@ function groupSection(groups) {
       tableOf(["rows in a group", "groups"], groups.sizes.map((row) => row.map(grouped)))),
     make("p", { class: "soft" }, "The largest groups: the row that stays first, then those that go."),
     ...groups.largest.map((group) => make("details", {},
-      make("summary", {}, `${grouped(1 + group.others.length)} rows: ${group.kept}`),
-      make("ul", {}, ...group.others.map((text) => make("li", { dir: "auto" }, text))))));
+      make("summary", {}, `${grouped(group.rows)} rows: ${group.kept}`),
+      make("ul", {}, ...group.others.map((text) => make("li", { dir: "auto" }, text)),
+        group.rows > 1 + group.others.length && make("li", {}, `${grouped(group.rows - 1 - group.others.length)} more`)))));
 }
 
 function calibrationSection(calibration) {

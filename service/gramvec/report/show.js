@@ -6,7 +6,7 @@ function make(name, attributes, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes || {}))
     if (value !== undefined && value !== null && value !== false) element.setAttribute(key, value === true ? "" : value);
-  element.append(...children.filter((child) => child !== undefined && child !== null));
+  element.append(...children.filter((child) => child !== undefined && child !== null && child !== false));
   return element;
 }
 
@@ -115,7 +115,7 @@ function thresholdSlider(scores, moved = () => {}) {
 function scoresSection(scores) {
   return make("section", { "aria-labelledby": "scores-title" }, make("h2", { id: "scores-title" }, "Scores and the threshold"),
     ...thresholdSlider(scores),
-    make("p", { class: "soft" }, `The job used ${scores.threshold.toFixed(3)}. Move the slider to count again; the job is not run again.`),
+    make("p", { class: "soft" }, `The job used ${scores.threshold.toFixed(3)}. Move the slider to count again; the job is not run again. ${scores.note}`),
     thresholdTable(scores));
 }
 

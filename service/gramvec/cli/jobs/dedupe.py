@@ -24,11 +24,13 @@ from gramvec.cli.jobs.embed import (
     threads_option,
     told_to_stop,
 )  # fmt: skip
+from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
 from gramvec.cli.jobs.search import gone_option
 from gramvec.cli.options import Bars, bar, printable
-from gramvec.dedupe.features import NearPairs
-from gramvec.dedupe.likely import STAYS, Stays, likely_pairs
+from gramvec.dedupe.likely import STAYS, LikelyPairs, Stays, likely_pairs
+from gramvec.dedupe.report import dedupe_report
 from gramvec.dedupe.rows import DedupeResult, DedupeTexts, KnownRow, known_rows, read_texts, spooled, write_kept
+from gramvec.matching.report import pair_model_fact
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat
@@ -60,6 +62,7 @@ NO_MODEL = "lines are compared by letters and words, without a model; leave it o
               help="Compare with the documents of an index instead, not with each other.")  # fmt: skip
 @click.option("--texts/--no-texts", default=True, show_default=True, help="List the texts beside the lines' numbers.")
 @click.option("--json", "as_json", is_flag=True, help="JSON, an object a line, instead of tabs.")
+@report_option
 @input_format_option
 @column_option
 @on_error_option
@@ -88,6 +91,7 @@ def dedupe(
     against: Path | None,
     texts: bool,
     as_json: bool,
+    report: Path | None,
     input_format: FileFormat,
     column: str,
     on_error: OnError,
@@ -105,16 +109,15 @@ def dedupe(
     \b
     Examples:
       gramvec dedupe titles.txt
+      gramvec dedupe titles.txt --keep unique.txt --report duplicates.html
       gramvec dedupe tickets.csv --column subject --threshold 0.9 --groups --json
       sort titles.txt | gramvec dedupe --keep - > unique.txt
       gramvec dedupe new.csv --against tickets.index --column subject --keep fresh.csv
     """  # noqa: D301 - click takes the character, not its escape
-    if against is not None and by_group:
-        raise click.UsageError(
-            "--against: lists lines beside documents of the index, which are not groups; leave out --groups"
-        )
+    _check_against(against, by_group=by_group, report=report)
+    clock = JobClock()
     form = form_to_write(output, TABLE_FORMS, "jsonl" if as_json else None, "tsv", "--json")
-    check_outputs(output, keep, inputs=[source, against], overwrite=overwrite)
+    check_outputs(output, keep, report, inputs=[source, against], overwrite=overwrite)
     with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as name:
         folder = Path(name)
         index = Index(against, threads=threads) if against is not None else None
@@ -129,7 +132,8 @@ def dedupe(
             dropped = np.array([one.row for one in known], np.int64)
         else:
             most = None if by_group or (keep and not output) else max_pairs
-            result = DedupeResult(found, _compared(found, threshold, threads or cores(), most))
+            likely = _compared(found, threshold, threads or cores(), most)
+            result = DedupeResult(found, likely.pairs)
             records = result.groups() if by_group else result.lines(max_pairs)
             if keep is not None:
                 roots = result.staying(stays)
@@ -151,11 +155,25 @@ def dedupe(
             click.echo(f"{rows - len(dropped):,} of {rows:,} {found.unit}s kept", err=True)
             if index is not None:
                 _show(found, known)
+        if report is not None:
+            title = f"Duplicates in {'standard input' if source == STDIN else source.name}"
+            facts = clock.facts(pair_model_fact(same=True), {source: len(found.numbers)})
+            write_report(dedupe_report(result, likely, stays, title=title, column=column, facts=facts), report)
     for sentence in found.told():
         click.echo(sentence, err=True)
 
 
-def _compared(found: DedupeTexts, threshold: float | None, threads: int, most: int | None) -> NearPairs:
+def _check_against(against: Path | None, *, by_group: bool, report: Path | None) -> None:
+    """Raise UsageError for options that --against does not have."""
+    if against is not None and by_group:
+        raise click.UsageError(
+            "--against: lists lines beside documents of the index, which are not groups; leave out --groups"
+        )
+    if against is not None and report is not None:
+        raise click.UsageError("--report: shows the duplicates that a list has itself; leave out --against")
+
+
+def _compared(found: DedupeTexts, threshold: float | None, threads: int, most: int | None) -> LikelyPairs:
     with Bars() as bars:
         made = likely_pairs(found.different, threshold, threads=threads, most=most, watch=bars.watch)
     if len(made.pairs.left):
@@ -171,7 +189,7 @@ def _compared(found: DedupeTexts, threshold: float | None, threads: int, most: i
             " has)",
             err=True,
         )
-    return made.pairs
+    return made
 
 
 def _warn(found: DedupeTexts, roots: Int64s) -> None:

@@ -1,0 +1,56 @@
+"""`gramvec dedupe --report`: the page has all scores, the pairs to look at, and the groups with what stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bulk_support import gramvec_command
+
+pytest.importorskip("scipy", reason="gramvec dedupe needs SciPy: pip install 'gramvec[match]'")
+
+LINES = ["Kingston SSD 2TB drive", "Kingston SSD 4TB drive", "bananas", "Kingston SSD 2 TB drive", *["bananas"] * 30]
+
+
+def report_of(page: Path) -> dict[str, Any]:
+    data = page.read_text(encoding="utf-8").split('<script type="application/json" id="data">')[1]
+    found: dict[str, Any] = json.loads(data.split("</script>")[0])
+    return found
+
+
+def test_the_page_shows_pairs_and_groups(tmp_path: Path) -> None:
+    source, page = tmp_path / "lines.txt", tmp_path / "page.html"
+    source.write_text("\n".join(LINES) + "\n")
+    done = gramvec_command("dedupe", source, "--stays", "longest", "--keep", tmp_path / "kept.txt", "--report", page)
+    assert done.returncode == 0, done.stderr
+    report = report_of(page)
+    assert report["title"] == "Duplicates in lines.txt"
+    assert report["summary"].startswith("31 of 34 lines repeat one that stays; 1 pair of different lines")
+    assert dict(report["facts"])["rows"] == f"34 of {source}"
+    assert sum(report["scores"]["counts"]) == 2
+    assert report["groups"]["sizes"] == [[2, 1], [31, 1]]
+    largest, pair = report["groups"]["largest"]
+    assert (largest["kept"], largest["rows"], len(largest["others"])) == ("line 3: bananas", 31, 20)
+    assert pair == {"kept": "line 4: Kingston SSD 2 TB drive", "others": ["line 1: Kingston SSD 2TB drive"], "rows": 2}
+    surest = report["pairs"][2]["pairs"]
+    assert [(one["left"], one["right"]) for one in surest] == [("line 1", "line 4")]
+
+
+def test_a_threshold_leaves_the_candidates_below_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    text = "\n".join(LINES).encode()
+    done = gramvec_command("dedupe", "--threshold", "1", "--report", page, stdin=text)
+    assert done.returncode == 0, done.stderr
+    report = report_of(page)
+    assert report["title"] == "Duplicates in standard input"
+    assert sum(report["scores"]["counts"]) == 2
+    assert report["pairs"][2]["pairs"] == []
+
+
+def test_an_index_has_no_report(tmp_path: Path) -> None:
+    done = gramvec_command("dedupe", "--against", tmp_path, "--report", "page.html", stdin=b"a\n")
+    assert done.returncode == 2
+    assert b"--report: shows the duplicates that a list has itself" in done.stderr
