@@ -107,6 +107,15 @@ def test_litellm_reranks(server: RunningServer, model: str, path: str) -> None:
     assert [one["index"] for one in litellm.rerank(model=model, **asked).results] == [1, 0]
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_txtai(server: RunningServer) -> None:
+    txtai = pytest.importorskip("txtai", reason=WHY)
+    vectors = {"api_base": f"{server.url}/v1", "api_key": "k"}
+    index = txtai.Embeddings(path=f"openai/{MODEL}", method="litellm", vectors=vectors, content=True)
+    index.index(["bananas", "a fast car", "cheap flights"])
+    assert index.search("vehicals", 1)[0]["text"] == "a fast car"
+
+
 def test_text_embeddings_inference_of_llama_index(server: RunningServer, vector: list[float]) -> None:
     module = pytest.importorskip("llama_index.embeddings.text_embeddings_inference", reason=WHY)
     client = module.TextEmbeddingsInference(model_name="any", base_url=f"{server.url}/")  # it asks for //embed
