@@ -139,6 +139,21 @@ def test_options_hold_for_what_was_learned_too(tables: Any, matcher: Matcher) ->
         matcher.match(left, right, threshold=2)
 
 
+def test_rows_of_one_table_learn_from_each_other_and_never_from_themselves(tables: Any) -> None:
+    left, right, labels = tables
+    rows = len(left["name"])
+    table = {name: left[name] + right[name] for name in left}
+    # Either row of a pair may be called the left one.
+    known = [(other + rows, one, match) if one % 2 else (one, other + rows, match) for one, other, match in labels]
+    found = gramvec.match(table, table, on=["name", "price"], labels=known[:60] + known[120:300])
+    pairs = set(zip(found.left.tolist(), found.right.tolist(), strict=True))
+    assert all(one != other and (other, one) in pairs for one, other in pairs)
+    assert sum((one, one + rows) in pairs for one in range(60, rows)) >= 50
+    once = gramvec.match(table, table, on=["name", "price"], labels=known[:60] + known[120:300], one_to_one=True)
+    in_pairs = [*once.left.tolist(), *once.right.tolist()]
+    assert len(in_pairs) == len(set(in_pairs)) >= 200
+
+
 def test_features_say_what_is_shared_and_what_is_not() -> None:
     left = ["canon sd-1100 camera", "", "tv 9.50", "tv 9,50 and 3"]
     right = ["Canon SD1100 camera", "x", "tv 19", "tv 19"]

@@ -69,7 +69,7 @@ def match(
         options: dict[str, Any] = {"threshold": threshold, "one_to_one": one_to_one, "threads": threads}
         return match_fields(fields, keys, top=highest, same=left is right, **options).matches
     given = labels_of(labels)
-    pair = TablePair(fields, keys, threads=threads)
+    pair = TablePair(fields, keys, same=left is right, threads=threads)
     return _matches_by(fit_matcher(pair, columns, given), pair, top, threshold, one_to_one=one_to_one)
 
 
@@ -113,7 +113,7 @@ class Matcher:
         """
         fields, columns = _fields(left, right, on)
         given = labels_of(labels)
-        pair = TablePair(fields, _keys(left, right, block, on), threads=threads)
+        pair = TablePair(fields, _keys(left, right, block, on), same=left is right, threads=threads)
         return cls(fit_matcher(pair, columns, given))
 
     @classmethod
@@ -160,7 +160,7 @@ class Matcher:
             for (name, other), weight in zip(known.columns, known.weights, strict=True)
         ]
         keys = None if block is None else (_column(tables[0], block), _column(tables[1], block))
-        pair = TablePair(fields, keys, ngrams=known.ngrams, threads=threads)
+        pair = TablePair(fields, keys, ngrams=known.ngrams, same=left is right, threads=threads)
         return _matches_by(known, pair, top, threshold, one_to_one=one_to_one)
 
 
@@ -169,7 +169,7 @@ def _matches_by(
 ) -> Matches:
     highest = known.top if top is None else _top(top)
     lowest = known.threshold if threshold is None else threshold
-    return choose(score_candidates(known, pair), highest, lowest, one_to_one=one_to_one).matches
+    return choose(score_candidates(known, pair), highest, lowest, one_to_one=one_to_one, same=pair.same).matches
 
 
 def _top(top: Top) -> int | None:

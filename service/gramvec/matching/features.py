@@ -26,7 +26,7 @@ from gramvec.matching.fields import (
     ngram_vectors,
     unwatched,
 )
-from gramvec.matching.nearest import Matches, RowIds, scipy_sparse
+from gramvec.matching.nearest import Matches, RowIds, scipy_sparse, taken
 from gramvec.matching.scoring import beside, leads, two_nearest
 
 PairFeatures = NDArray[np.float32]
@@ -69,6 +69,8 @@ class TablePair:
         fields: the compared columns.
         blocks: as in `match_fields`.
         ngrams: settings of the cosine; a matcher's own where it has one.
+        same: whether both are one table, of which no row is compared with itself and each pair is given once, the lower
+            row left.
         threads: threads of the sparse product.
         watch: as in `match_fields`.
 
@@ -82,6 +84,7 @@ class TablePair:
         blocks: Blocks | None = None,
         *,
         ngrams: NgramSettings | None = None,
+        same: bool = False,
         threads: int = 1,
         watch: MatchWatch = unwatched,
     ) -> None:
@@ -89,6 +92,7 @@ class TablePair:
         self.weights = [field.weight for field in fields]
         self._blocks = blocks
         self.ngrams = ngrams or NgramSettings()
+        self.same = same
         self._threads, self._watch = threads, watch
         check_fields(fields)
         self._fields = [folded_field(field) for field in fields]
@@ -112,7 +116,7 @@ class TablePair:
         They are the DEPTH nearest rows of each row of both tables, by the columns and by all of them joined.
         """
         pairs = np.concatenate([rivals.pairs for rivals in self._rivals])
-        left, right = np.unique(pairs, axis=0).T
+        left, right = np.unique(np.sort(pairs, axis=1) if self.same else pairs, axis=0).T
         return Matches(left, right, self._whole[0].dots(left, self._whole[1], right))
 
     def features(self, left: RowIds, right: RowIds, watch: Callable[[int], None] = lambda done: None) -> PairFeatures:
@@ -158,7 +162,7 @@ class TablePair:
         both = [self._whole, *self._vectors_too[self.columns :]]
         found = []
         for vectors in both:
-            found.append(_Rivals(vectors, self._blocks, self._threads))
+            found.append(_Rivals(vectors, self._blocks, self._threads, same=self.same))
             self._watch("looking for candidates", sum(self.rows), len(both) * sum(self.rows))
         return found
 
@@ -175,10 +179,12 @@ class TablePair:
 class _Rivals:
     """The nearest rows of each row of both tables."""
 
-    def __init__(self, vectors: BothTables, blocks: Blocks | None, threads: int) -> None:
+    def __init__(self, vectors: BothTables, blocks: Blocks | None, threads: int, *, same: bool) -> None:
         self._vectors = vectors
         ways = [(vectors, blocks), (vectors[::-1], blocks[::-1] if blocks else None)]
-        found = [nearest_rows(way, keys, DEPTH, LEAST, threads=threads) for way, keys in ways]
+        found = [nearest_rows(way, keys, DEPTH + same, LEAST, threads=threads) for way, keys in ways]
+        if same:
+            found = [taken(one, one.left != one.right) for one in found]
         self._best = [two_nearest(one, len(way[0])) for one, (way, _) in zip(found, ways, strict=True)]
         there, back = found
         self.pairs = np.stack([np.append(there.left, back.right), np.append(there.right, back.left)], axis=1)

@@ -82,13 +82,18 @@ def check_choice(top: int | None, threshold: float | None) -> None:
         raise InputError(f"top: must be at least 1, got {top}", field="top")
 
 
-def choose(scored: Matches, top: int | None, threshold: float, *, one_to_one: bool) -> Matched:
-    """Choose matches from scored candidates: at least the threshold, `top` of each left row or one-to-one."""
+def choose(scored: Matches, top: int | None, threshold: float, *, one_to_one: bool, same: bool = False) -> Matched:
+    """Choose matches from scored candidates: at least the threshold, `top` of each left row or one-to-one.
+
+    With `same`, the candidates are pairs of one table, each given once. It is returned both ways, but by one-to-one.
+    """
     check_choice(top, threshold)
     above = taken(scored, scored.scores >= np.float32(threshold))
-    matches = above if top is None else taken(above, places(above.left) < top)
     if one_to_one:
-        matches = pair_greedily(above)
+        matches = pair_greedily(above, same=same)
+    else:
+        above = _both_ways(above) if same else above
+        matches = above if top is None else taken(above, places(above.left) < top)
     return Matched(matches, threshold, len(above.left) - len(matches.left), candidates=scored)
 
 
@@ -244,10 +249,20 @@ def _in_blocks(
     return taken(pairs, np.lexsort((pairs.right, -pairs.scores, pairs.left)))
 
 
-def pair_greedily(pairs: Matches) -> Matches:
-    """Return one-to-one pairs: from the highest score down, a pair is taken if neither of its rows is in one yet."""
+def _both_ways(pairs: Matches) -> Matches:
+    """Return each pair of one table with either row on the left, by left row, then descending score."""
+    left, right = np.append(pairs.left, pairs.right), np.append(pairs.right, pairs.left)
+    scores = np.append(pairs.scores, pairs.scores)
+    return taken(Matches(left, right, scores), np.lexsort((right, -scores, left)))
+
+
+def pair_greedily(pairs: Matches, *, same: bool = False) -> Matches:
+    """Return one-to-one pairs: from the highest score down, a pair is taken if neither of its rows is in one yet.
+
+    With `same`, rows of both sides are of one table.
+    """
     lefts: set[int] = set()
-    rights: set[int] = set()
+    rights = lefts if same else set[int]()
     kept = []
     for at in np.lexsort((pairs.right, pairs.left, -pairs.scores)).tolist():
         one, other = int(pairs.left[at]), int(pairs.right[at])

@@ -55,6 +55,8 @@ def fit_matcher(
             raise InputError(
                 f"a label is of row {int(rows.max())} of the {table} table, which has {size}", field="labels"
             )
+    if pair.same:
+        labels = labels.lower_left()
     check_enough(labels)
     scikit_learn("ensemble")  # a missing library is reported before the work
 

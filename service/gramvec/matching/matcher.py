@@ -104,6 +104,13 @@ class PairLabels(NamedTuple):
     right: RowIds
     match: NDArray[np.bool_]
 
+    def lower_left(self) -> PairLabels:
+        """Return labels of one table as its candidates are: the lower row left, each pair once, no row with itself."""
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        _, first = np.unique(np.stack([low, high]), axis=1, return_index=True)
+        first = first[low[first] != high[first]]
+        return PairLabels(low[first], high[first], self.match[first])
+
 
 class LabelReport(NamedTuple):
     """Quality of a matcher on labels that were held out: a fifth, by left rows.

@@ -100,7 +100,7 @@ class LabelOptions:
             return _without_labels(fields, keys, options)
         labels = self._read(tables, options.on_error) if self.labels else None
         ngrams = known.ngrams if known else None
-        pair = TablePair(fields, keys, ngrams=ngrams, threads=options.threads, watch=options.watch)
+        pair = TablePair(fields, keys, ngrams=ngrams, same=options.same, threads=options.threads, watch=options.watch)
         if labels is not None:
             known = fit_matcher(pair, columns, labels, options.watch)
             _report(known)
@@ -109,12 +109,11 @@ class LabelOptions:
         scored = score_candidates(known, pair, options.watch)
         threshold = options.threshold if options.threshold is not None or known is None else known.threshold
         if self.review:
-            self._review(
-                self.review, uncertain(scored, threshold if known else None, labels, self.pairs), tables, fields
-            )
+            seen = labels.lower_left() if labels is not None and options.same else labels
+            self._review(self.review, uncertain(scored, threshold if known else None, seen, self.pairs), tables, fields)
         if known is None or threshold is None:
             return _without_labels(fields, keys, options)
-        found = choose(scored, options.highest(known.top), threshold, one_to_one=options.one_to_one)
+        found = choose(scored, options.highest(known.top), threshold, one_to_one=options.one_to_one, same=options.same)
         if labels is not None:
             _report_written(found.matches, labels)
         return found
