@@ -3,58 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from gramvec.bulk.embed_file import COLUMN, cores
-from gramvec.cli.jobs.embed import on_error_option, overwrite_option, progress, threads_option, told_to_stop
+from gramvec.cli.jobs.embed import on_error_option, overwrite_option, threads_option, told_to_stop
 from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
+from gramvec.cli.jobs.match_inputs import (
+    TABLE,
+    TABLE_OR_STDIN,
+    ComparedColumns,
+    TableFormats,
+    block_option,
+    id_option,
+    on_option,
+    read_tables,
+    split_names,
+    table_options,
+)
 from gramvec.cli.jobs.match_labels import LabelOptions, MatchOptions
 from gramvec.cli.jobs.match_output import EXPLAINED, NAMES, records_of
 from gramvec.cli.options import Bars
 from gramvec.errors import InputError
 from gramvec.matching.fields import Field, Matched
-from gramvec.matching.inputs import read_table
 from gramvec.matching.match_tables import check_unweighted
 from gramvec.matching.matcher import LearnedMatcher
 from gramvec.matching.matcher_file import load_matcher
 from gramvec.matching.report import match_report
 from gramvec.tables.columns import OnError
-from gramvec.tables.inputs import FORMS, STDIN, UTF_8, FileFormat, Form, form_of
+from gramvec.tables.inputs import STDIN, UTF_8
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.tables.staging import check_outputs
-
-ComparedColumns = tuple[tuple[str, str, float], ...]
-TABLE = click.Path(path_type=Path, exists=True, dir_okay=False)
-TABLE_OR_STDIN = click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
-
-
-class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argument here
-    """LEFT[=RIGHT][:WEIGHT] as (left column, right column, weight)."""
-
-    name = "COLUMN"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str, float]:
-        if isinstance(value, tuple):
-            return value
-        names, colon, weight = value.rpartition(":")
-        try:
-            number = float(weight) if colon else 1.0
-        except ValueError:  # a column's name may have a colon
-            names, colon, number = value, "", 1.0
-        left, equals, right = (names if colon else value).partition("=")
-        if not left or (equals and not right) or not 0 < number < float("inf"):
-            self.fail(f"{value!r}: is not COLUMN, COLUMN=OTHER or COLUMN:WEIGHT with a weight above 0", param, ctx)
-        return left, right or left, number
 
 
 @click.command("match", short_help="Match the rows of two tables.")
 @click.argument("left", type=TABLE_OR_STDIN)
 @click.argument("right", type=TABLE_OR_STDIN)
-@click.option("--on", type=_On(), multiple=True, metavar="COLUMN[=OTHER][:WEIGHT]",
-              help="Compare this column, called OTHER in RIGHT; with --labels, by WEIGHT (1); repeatable.  "
-              f"[default: {COLUMN}]")  # fmt: skip
+@on_option
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
               help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or csv]")
@@ -69,10 +54,8 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
 @click.option("--threshold", type=click.FloatRange(0, 1),
               help="The lowest score.  [default: that of the highest expected F1, at least 0.35]")  # fmt: skip
 @click.option("--one-to-one", is_flag=True, help="Write each row in one match at most: greedily, best first.")
-@click.option("--block", metavar="COLUMN[=OTHER]",
-              help="Compare only rows with the same value here, except for case and spaces.")  # fmt: skip
-@click.option("--id", "id_column", metavar="COLUMN[=OTHER]",
-              help='Column of the ids; none: the rows\' numbers. ["id" if there is one, else the number]')  # fmt: skip
+@block_option
+@id_option
 @click.option("--explain", is_flag=True, help="Add the words that both texts share, and those that only one has.")
 @click.option("--labels", type=TABLE, multiple=True, metavar="FILE",
               help="Learn from pairs: columns left, right (ids) and match (1 or 0); repeatable.")  # fmt: skip
@@ -85,12 +68,7 @@ class _On(click.ParamType):  # type: ignore[type-arg] # click 8.1 takes no argum
               help="Write the pairs to label next to this file: those nearest the threshold.")  # fmt: skip
 @click.option("--review-pairs", type=click.IntRange(min=1), default=100, show_default=True, help="Pairs of --review.")
 @report_option
-@click.option("--left-format", type=click.Choice(FORMS), help="[by LEFT's ending, or txt]")
-@click.option("--right-format", type=click.Choice(FORMS), help="[by RIGHT's ending, or txt]")
-@click.option("--delimiter", help="Character between the columns of CSV tables, such as ';' or tab.  [by the header]")
-@click.option("--encoding", default=UTF_8, show_default=True, metavar="TEXT[=OTHER]",
-              help="Encoding of both tables, such as cp1252; of RIGHT, if it differs, OTHER.")  # fmt: skip
-@click.option("--sheet", metavar="TEXT[=OTHER]", help="Sheet of .xlsx and .ods; of RIGHT, if it differs, OTHER.")
+@table_options
 @on_error_option
 @overwrite_option
 @threads_option
@@ -115,11 +93,7 @@ def match_command(
     review: Path | None,
     review_pairs: int,
     report: Path | None,
-    left_format: Form | None,
-    right_format: Form | None,
-    delimiter: str | None,
-    encoding: str,
-    sheet: str | None,
+    formats: TableFormats,
     on_error: OnError,
     overwrite: bool,
     threads: int | None,
@@ -154,19 +128,10 @@ def match_command(
     columns = _columns(on, known)
     if not (labels or matcher):
         check_unweighted(Field((), (), weight) for _, _, weight in columns)
-    blocks = _names("--block", block) if block else None
-    encodings = _names("--encoding", encoding)
-    sheets = _names("--sheet", sheet) if sheet else (None, None)
-    ids = _names("--id", id_column) if id_column else (None, None)
+    blocks = split_names("--block", block) if block else None
+    ids = split_names("--id", id_column) if id_column else (None, None)
     with told_to_stop():
-        tables = []
-        for side, (path, form_in) in enumerate([(left, left_format), (right, right_format)]):
-            wanted = [one[:2][side] for one in columns] + ([blocks[side]] if blocks else [])
-            with progress(f"reading {path.name}") as watch:
-                option = ("--left-format", "--right-format")[side]
-                given = FileFormat(form_in or form_of(path, option), delimiter, encodings[side], sheets[side])
-                tables.append(read_table(path, given, wanted, ids[side], on_error=on_error, watch=watch))
-        one, other = tables
+        one, other = read_tables((left, right), formats, columns, blocks, ids, on_error)
         fields = [Field(one.columns[a], other.columns[b], weight) for a, b, weight in columns]
         keys = (one.columns[blocks[0]], other.columns[blocks[1]]) if blocks else None
         with Bars() as bars:
@@ -225,10 +190,3 @@ def _columns(on: ComparedColumns, known: LearnedMatcher | None) -> ComparedColum
             f"--on names other columns than the matcher was learned from; leave it out, or give {learned_on}"
         )
     return learned
-
-
-def _names(option: str, value: str) -> tuple[str, str]:
-    left, equals, right = value.partition("=")
-    if not left or (equals and not right):
-        raise click.UsageError(f"{option} {value!r} is not COLUMN or COLUMN=OTHER")
-    return left, right or left
