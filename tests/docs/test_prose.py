@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT
 
 FOLDERS = ("benchmarks", "deploy", "docker", "docs", "examples", "service", "tests", "training")
-SCRIPTS = {"Makefile", ".sh", ".toml", ".yaml", ".yml"}
+SCRIPTS = (".toml", ".yaml", ".yml", ".sh", "Makefile")
 ENDINGS = r"(?:py|pyi|h|c|md|toml|json|sh|ya?ml|html|js|css|txt)"
 # A path of folders, or the name of a source file.
 FILE = re.compile(rf"(?<![\w./<{{*-])(?:(?:[\w-]+/)+[\w.-]+\.{ENDINGS}|[a-z]\w+\.(?:py|pyi|h|c))\b(?![\w/{{*])")
@@ -128,9 +128,7 @@ def known() -> set[str]:
     return {path[at:] for path in map("/{}".format, paths) for at, letter in enumerate(path) if letter == "/"}
 
 
-@pytest.mark.parametrize(
-    "endings", [(".py", ".pyi"), (".c", ".h"), (".md",), tuple(SCRIPTS)], ids=lambda kinds: kinds[0]
-)
+@pytest.mark.parametrize("endings", [(".py", ".pyi"), (".c", ".h"), (".md",), SCRIPTS], ids=lambda kinds: kinds[0])
 def test_what_comments_docstrings_and_pages_name_exists(endings: tuple[str, ...], known: set[str]) -> None:
     paths = files(*endings)
     assert len(paths) > 5
