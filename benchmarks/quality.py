@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -92,7 +93,8 @@ def tables() -> str:
 def run() -> None:
     """Score and write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality")
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    folder = os.environ.get("GRAMVEC_DATA")
+    parser.add_argument("--data", type=Path, default=folder, required=not folder, help="[$GRAMVEC_DATA]")
     parser.add_argument("--peer", action="append", default=[], help="beside the usual ones, such as model2vec=FOLDER")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="score these alone and keep what the others scored")
     options = parser.parse_args()

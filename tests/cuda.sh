@@ -16,7 +16,7 @@ if nvidia-smi -L >/dev/null 2>&1; then
     wanted='.[gpu]'
 else
     wanted='. onnxruntime-gpu'
-    [ -f "$standin/build.sh" ] || skip "no GPU is here, and no stand-in for the CUDA runtime at $standin"
+    [ -f "$standin/build.sh" ] || skip "no GPU is here, and no stand-in for the CUDA runtime (make test-cuda STANDIN=FOLDER)"
     command -v gcc >/dev/null || skip "the stand-in at $standin wants gcc"
 fi
 

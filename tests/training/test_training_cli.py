@@ -336,3 +336,15 @@ def test_bad_configs_name_file_and_key(change: dict[str, Any], message: str) -> 
     parse_config(good, source="my.toml")
     with pytest.raises(InputError, match=f"my.toml: .*{message}"):
         parse_config({**good, **change}, source="my.toml")
+
+
+def test_a_config_without_a_folder_of_data_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GRAMVEC_DATA", raising=False)
+    refused = call("fit", folder / "words.toml", "--out", tmp_path / "run")
+    assert (refused.exit_code, refused.stderr.count("give --data FOLDER")) == (2, 1)
+    assert "GRAMVEC_DATA" in refused.stderr
+    (tmp_path / "train").symlink_to(folder)
+    monkeypatch.setenv("GRAMVEC_DATA", str(tmp_path))
+    assert call("fit", folder / "words.toml", "--out", tmp_path / "run").exit_code == 0

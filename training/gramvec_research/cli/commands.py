@@ -29,7 +29,7 @@ def count(texts: tuple[Path, ...], out: Path, min_count: int, word_rule: WordRul
     frequent first: what --freq of sif and `frequencies` of a [sif] config read.
 
     \b
-    python -m gramvec_research count ../shared/data/train/raw/*.txt.gz -o counts.txt.gz --min-count 5
+    python -m gramvec_research count data/train/raw/*.txt.gz -o counts.txt.gz --min-count 5
     """
     from gramvec.features.spec import FeatureSpec
     from gramvec_training.data.vocabulary import count_words
@@ -58,7 +58,7 @@ def tokens(texts: Path, out: Path) -> None:
     columns with tabs between them; columns that are numbers, such as scores, stay.
 
     \b
-    python -m gramvec_research tokens ../shared/data/dev/sts16/headlines.tsv -o tokens/sts16/headlines.tsv
+    python -m gramvec_research tokens data/dev/sts16/headlines.tsv -o tokens/sts16/headlines.tsv
     """
     from gramvec.errors import InputError
     from gramvec_research.vectors import treebank_tokens
@@ -149,8 +149,8 @@ def vectors(
     read. The same texts and options give the same bytes.
 
     \b
-    python -m gramvec_research vectors ../shared/data/train/raw/more_wikipedia_*.txt.gz -o runs/vectors.npy
-    python -m gramvec_research count ../shared/data/train/raw/more_wikipedia_*.txt.gz -o runs/counts.txt
+    python -m gramvec_research vectors data/train/raw/more_wikipedia_*.txt.gz -o runs/vectors.npy
+    python -m gramvec_research count data/train/raw/more_wikipedia_*.txt.gz -o runs/counts.txt
     python -m gramvec_research sif --vectors runs/vectors.npy --freq runs/counts.txt --components 0 --out runs/sif
     """
     if out.suffix != ".npy":

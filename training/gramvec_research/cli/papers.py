@@ -13,7 +13,7 @@ from gramvec.errors import GramvecError, InputError
 from gramvec_research.cli.commands import count, parameters, tokens, vectors
 from gramvec_research.cli.heads import head, label
 from gramvec_research.cli.sweep import sweep
-from gramvec_training.cli.support import DATA, PATH, Notes, one_sentence, start_clock
+from gramvec_training.cli.support import DATA, NO_DATA, PATH, Notes, one_sentence, start_clock
 
 if TYPE_CHECKING:
     from gramvec_research.shared import Experiment, ExperimentInputs
@@ -135,6 +135,8 @@ def _inputs(out: Path, options: dict[str, Any]) -> ExperimentInputs:
     from gramvec_research.page import cut
     from gramvec_research.shared import ExperimentInputs
 
+    if options["data"] is None:
+        raise click.UsageError(NO_DATA)
     data: Path = options["data"]
     dev = data.parent / "dev"
     words = tuple(dev / "words" / f"{one}.tsv" for one in ("simlex999", "ws353"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gramvec.errors import GramvecError
-from gramvec_training.cli.support import DATA, PATH, one_sentence, run, training_options
+from gramvec_training.cli.support import DATA, NO_DATA, PATH, one_sentence, run, training_options
 from gramvec_training.config import How
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class _Numbers(click.ParamType):  # type: ignore[type-arg]
 @one_sentence
 def sweep(
     config: Path, orders: tuple[tuple[int, ...], ...], sizes: tuple[int, ...] | None, values: tuple[float, ...] | None,
-    mean_of: tuple[str, ...], out: Path | None, json_path: Path | None, data: Path, resume: bool, overwrite: bool,
-    save_every: float, device: str, threads: int,
+    mean_of: tuple[str, ...], out: Path | None, json_path: Path | None, data: Path | None, resume: bool,
+    overwrite: bool, save_every: float, device: str, threads: int,
 ) -> None:  # fmt: skip
     """Train CONFIG once for each of several settings and compare the scores on its development sets.
 
@@ -70,6 +70,8 @@ def sweep(
     """
     if resume and overwrite:
         raise click.UsageError("give --resume or --overwrite, not both")
+    if data is None:
+        raise click.UsageError(NO_DATA)
     if values and (orders or sizes):
         raise click.UsageError("-a belongs to a [sif] config, --orders and --sizes to a [training] one")
     from gramvec_research.sweep import check_mean, result, tables, to_json

@@ -239,12 +239,12 @@ def evaluate(
     the left table, the queries, the texts that are classified. Sets of single words stay as they are.
 
     \b
-    gramvec-train evaluate models/charagram-phrase models/sif --sets ../shared/data/dev
-    gramvec-train evaluate sif --sets ../shared/data/dev/sts16 --json scores.json --plot scores.png
-    gramvec-train evaluate runs/glove-w --sets ../shared/data/dev/sts12 --components-of-sets 1
-    gramvec-train evaluate sif --sets ../shared/data/dev --typos 10,20,50 \\
-        --misspellings ../shared/data/dev/typos/wikipedia.tsv --markdown -
-    gramvec-train evaluate gramvec-en --matching ../shared/data/dev/matching --peer all --typos 20
+    gramvec-train evaluate models/charagram-phrase models/sif --sets data/dev
+    gramvec-train evaluate sif --sets data/dev/sts16 --json scores.json --plot scores.png
+    gramvec-train evaluate runs/glove-w --sets data/dev/sts12 --components-of-sets 1
+    gramvec-train evaluate sif --sets data/dev --typos 10,20,50 \\
+        --misspellings data/dev/typos/wikipedia.tsv --markdown -
+    gramvec-train evaluate gramvec-en --matching data/dev/matching --peer all --typos 20
     """
     families = Named(**named)
     if not models and not families.peers:
@@ -341,8 +341,8 @@ def card(
     bundle as it is served. manifest.json records them; the model's own files keep their bytes.
 
     \b
-    gramvec-train card models/charagram-phrase --sets ../shared/data/dev \\
-        --misspellings ../shared/data/dev/typos/wikipedia.tsv --beside models/paragram-phrase
+    gramvec-train card models/charagram-phrase --sets data/dev \\
+        --misspellings data/dev/typos/wikipedia.tsv --beside models/paragram-phrase
     """
     import gramvec
     from gramvec_training.evaluate.card import Candidates, assess, check_renewable, renew

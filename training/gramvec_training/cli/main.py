@@ -14,6 +14,7 @@ from gramvec_training.cli.fit_file import Learn, given_as, learn_weights, own_co
 from gramvec_training.cli.support import (
     ANYWAY,
     DATA,
+    NO_DATA,
     PATH,
     Notes,
     carry_out,
@@ -38,7 +39,7 @@ def main() -> None:
     \b
     gramvec-train fit training/configs/charagram-phrase.toml --out runs/charagram-phrase
     gramvec-train export runs/charagram-phrase -o models/charagram-phrase
-    gramvec-train evaluate models/charagram-phrase --sets ../shared/data/dev
+    gramvec-train evaluate models/charagram-phrase --sets data/dev
 
     Or from a file of your own, one pair of paraphrases a line, separated by a tab, or a label, a tab and a text:
 
@@ -93,8 +94,8 @@ def main() -> None:
 def fit(
     config: Path | None, pairs: Path | None, labeled: Path | None, start: str | None, layout: FileLayout | None,
     bad_rows: OnBad, learn: Learn | None, held_out: float | None, epochs: int | None, rate: float | None,
-    out: Path | None, bundle: Path | None, anyway: bool, data: Path, resume: bool, overwrite: bool, save_every: float,
-    device: str, threads: int,
+    out: Path | None, bundle: Path | None, anyway: bool, data: Path | None, resume: bool, overwrite: bool,
+    save_every: float, device: str, threads: int,
 ) -> None:  # fmt: skip
     """Train the model of CONFIG, or one on --pairs or --labeled, into a run folder.
 
@@ -157,6 +158,8 @@ def fit(
         raise click.UsageError("give a CONFIG, or --pairs or --labeled FILE, or --out RUN --resume")
     if wanted is None and out is None:
         raise click.UsageError("--resume without a CONFIG needs the run's folder as --out")
+    if config is not None and data is None and not resume:
+        raise click.UsageError(NO_DATA)
     folder = folder or Path("runs") / (wanted.model.name if wanted else "")
 
     from gramvec_training.runs.adhoc_config import command_line, shown
@@ -220,7 +223,7 @@ def export(run: Path, out: Path, precision: str | None, name: str | None, config
 @one_sentence
 def distill(
     config: Path | None, texts: tuple[Path, ...], teacher: str | None, dimension: int, epochs: int, cache: Path,
-    out: Path | None, data: Path, resume: bool, overwrite: bool, save_every: float, device: str, threads: int,
+    out: Path | None, data: Path | None, resume: bool, overwrite: bool, save_every: float, device: str, threads: int,
 ) -> None:  # fmt: skip
     """Train a student on a teacher's vectors of many texts.
 
@@ -239,6 +242,8 @@ def distill(
         raise click.UsageError("--texts needs a --teacher")
     if config is None and not texts and not (resume and out):
         raise click.UsageError("give a CONFIG, or --texts FILE and --teacher, or --out RUN --resume")
+    if config is not None and data is None and not resume:
+        raise click.UsageError(NO_DATA)
     from gramvec_training.config import load_config
     from gramvec_training.runs.adhoc_config import command_line, shown, texts_config, with_teacher
 

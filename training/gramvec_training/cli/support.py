@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import shlex
 import time
 from collections.abc import Callable
@@ -27,13 +28,22 @@ _BEGAN = "gramvec_training.began"
 TRAIN_EXTRA = {"torch", "onnx", "scipy", "matplotlib"}  # what the extra of that name brings
 
 PATH = click.Path(path_type=Path)
+NO_DATA = (
+    "give --data FOLDER, which the paths in a config are relative to, or set GRAMVEC_DATA to the folder that holds it "
+    "as train; docs/training-data.md says what it has"
+)
+
+
+def _train_folder() -> Path | None:
+    folder = os.environ.get("GRAMVEC_DATA")
+    return Path(folder) / "train" if folder else None
+
+
 DATA = click.option(
     "--data",
     type=PATH,
-    envvar="GRAMVEC_DATA",
-    default=Path("../shared/data/train"),
-    show_default=True,
-    show_envvar=True,
+    default=_train_folder,
+    show_default="$GRAMVEC_DATA/train",
     help="Folder that the paths in a config are relative to.",
 )
 OVERWRITE = click.option(
@@ -172,7 +182,7 @@ def write_bundle(
 def carry_out(
     folder: Path,
     wanted: Config | None,
-    data: Path,
+    data: Path | None,
     command: str,
     *,
     how: How,
@@ -198,7 +208,7 @@ def carry_out(
     else:
         assert wanted is not None
         run_dir.make_way(folder, overwrite=overwrite)
-        begun = run_dir.begin_run(folder, wanted, data, command=command)
+        begun = run_dir.begin_run(folder, wanted, data or Path(), command=command)
     if run_dir.is_finished(folder):
         click.echo(f"{folder}: the run is finished already", err=True)
     else:
