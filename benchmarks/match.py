@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
-from gramvec.dedupe.likely import likely_pairs
-from gramvec.dedupe.pairs import LEAST_THRESHOLD
+from gramvec.duplicates.likely import likely_pairs
+from gramvec.duplicates.pairs import LEAST_THRESHOLD
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Field, choose
 from gramvec.matching.fit_matcher import best_threshold, fit_matcher

@@ -233,7 +233,7 @@ A join is also learned with half of its targets, and as one list; changed names 
 
 Every figure below is of tables that the model did not learn from: each source is left out once, the joins and their
 changed names in five parts. What to learn, and how, was chosen on the same tables, and the ways of changing names with
-the lines of tests/dedupe in view, so figures of other tables may be lower. F1 is at the threshold that the commands
+the lines of tests/duplicates in view, so figures of other tables may be lower. F1 is at the threshold that the commands
 take by themselves, and in parentheses at the best one of each table.
 
 The same data and library versions (requirements/constraints.txt) give the same bytes: compare the digests below."""

@@ -27,9 +27,9 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
 from gramvec.cli.jobs.search import gone_option
 from gramvec.cli.options import Bars, bar, printable
-from gramvec.dedupe.likely import STAYS, LikelyPairs, Stays, likely_pairs
-from gramvec.dedupe.report import dedupe_report
-from gramvec.dedupe.rows import DedupeResult, DedupeTexts, KnownRow, known_rows, read_texts, spooled, write_kept
+from gramvec.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
+from gramvec.duplicates.report import dedupe_report
+from gramvec.duplicates.rows import DedupeResult, DedupeTexts, KnownRow, known_rows, read_texts, spooled, write_kept
 from gramvec.matching.report import pair_model_fact
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError

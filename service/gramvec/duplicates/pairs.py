@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramvec.bulk.embed_file import in_order
-from gramvec.dedupe.differences import Difference, difference
-from gramvec.dedupe.exact_join import ExactJoin, Prefixes, cuts_of, prefixes_of
-from gramvec.dedupe.features import FEATURE_MASK, NO_PAIRS, FeatureRows, Features, NearPairs, score_pairs
-from gramvec.dedupe.minhash import MinHashJoin, Sketches, sketches_of
+from gramvec.duplicates.differences import Difference, difference
+from gramvec.duplicates.exact_join import ExactJoin, Prefixes, cuts_of, prefixes_of
+from gramvec.duplicates.features import FEATURE_MASK, NO_PAIRS, FeatureRows, Features, NearPairs, score_pairs
+from gramvec.duplicates.minhash import MinHashJoin, Sketches, sketches_of
 from gramvec.errors import InputError
 from gramvec.matching.nearest import scipy_sparse
 from gramvec.text.arrays import Int64s

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramvec.dedupe.features import FEATURE_BITS, FEATURE_MASK, NO_PAIRS, PLACE_BITS, SLACK, FeatureRows, Features
+from gramvec.duplicates.features import FEATURE_BITS, FEATURE_MASK, NO_PAIRS, PLACE_BITS, SLACK, FeatureRows, Features
 from gramvec.text.arrays import Floats, Int64s
 
 # Pairs that are joined together.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.dedupe.features import FEATURE_MASK, NO_PAIRS, FeatureRows
+from gramvec.duplicates.features import FEATURE_MASK, NO_PAIRS, FeatureRows
 from gramvec.lexical.hashing import mixed
 from gramvec.text.arrays import Int64s, UInt64s
 

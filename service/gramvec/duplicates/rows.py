@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.bulk.embed_file import Watcher
-from gramvec.dedupe.features import NearPairs
-from gramvec.dedupe.likely import Stays, likely_known, standing_for
-from gramvec.dedupe.pairs import groups
+from gramvec.duplicates.features import NearPairs
+from gramvec.duplicates.likely import Stays, likely_known, standing_for
+from gramvec.duplicates.pairs import groups
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.errors import InputError
 from gramvec.lexical.demands import Demands

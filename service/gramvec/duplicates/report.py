@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gramvec.dedupe.likely import LikelyPairs, Stays
-from gramvec.dedupe.rows import DedupeResult
+from gramvec.duplicates.likely import LikelyPairs, Stays
+from gramvec.duplicates.rows import DedupeResult
 from gramvec.matching.fields import Field
 from gramvec.matching.nearest import Matches
 from gramvec.matching.report import EQUAL_ROWS, list_pairs

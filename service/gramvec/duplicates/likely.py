@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from gramvec.dedupe.features import NO_PAIRS, NearPairs
-from gramvec.dedupe.pairs import EXACT_TEXTS, Watch, similar_pairs
+from gramvec.duplicates.features import NO_PAIRS, NearPairs
+from gramvec.duplicates.pairs import EXACT_TEXTS, Watch, similar_pairs
 from gramvec.errors import InputError
 from gramvec.matching.candidates import CandidatePairs, weighted_ngrams
 from gramvec.matching.fields import Field, split

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import gramvec
 from bulk_support import MODEL, gramvec_command
-from gramvec.dedupe import differences, exact_join, pairs
-from gramvec.dedupe.differences import difference, same_numbers, word_replaced
-from gramvec.dedupe.features import NO_PAIRS, SLACK, Features, NearPairs
-from gramvec.dedupe.likely import STAYS, Stays, likely_pairs, standing_for
-from gramvec.dedupe.pairs import groups, similar_pairs
-from gramvec.dedupe.rows import DedupeResult, read_texts
+from gramvec.duplicates import differences, exact_join, pairs
+from gramvec.duplicates.differences import difference, same_numbers, word_replaced
+from gramvec.duplicates.features import NO_PAIRS, SLACK, Features, NearPairs
+from gramvec.duplicates.likely import STAYS, Stays, likely_pairs, standing_for
+from gramvec.duplicates.pairs import groups, similar_pairs
+from gramvec.duplicates.rows import DedupeResult, read_texts
 from gramvec.errors import InputError
 
 for _module in ("tantivy", "scipy"):
