@@ -25,8 +25,10 @@ class NumberJob:
     def rows(self, pair: int) -> tuple[int, int]:
         return pair, pair
 
-    def show(self, pair: int, score: float) -> Pair:
-        return Pair(score, f"a{pair}", f"b{pair}", [ValuePair.mark("name", f"row {pair}", f"row {pair + 1}")])
+    def show(self, pair: int, scores) -> Pair:
+        return Pair(
+            float(scores[pair]), f"a{pair}", f"b{pair}", [ValuePair.mark("name", f"row {pair}", f"row {pair + 1}")]
+        )
 
     def names(self, pair: int) -> tuple[str, ...]:
         return f"a{pair}", f"b{pair}"

@@ -64,9 +64,8 @@ def fit_matcher(
         watch("comparing pairs", done, len(labels.match))
 
     classifier, threshold, report = learn(pair.features(labels.left, labels.right, watched), labels)
-    return LearnedMatcher(
-        tuple(columns), tuple(pair.weights), pair.ngrams, classifier, threshold, top_of(labels), report
-    )
+    top = None if pair.same else top_of(labels)
+    return LearnedMatcher(tuple(columns), tuple(pair.weights), pair.ngrams, classifier, threshold, top, report)
 
 
 def top_of(labels: PairLabels) -> int | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gramvec.matching.features import PairFeatures, PairValues, TablePair
 from gramvec.matching.fields import MatchWatch, NgramSettings, unwatched
 from gramvec.matching.nearest import Matches, RowIds, taken
+from gramvec.text.arrays import Floats
 
 NodeIds = NDArray[np.int32]
 
@@ -165,16 +166,29 @@ def score_candidates(matcher: LearnedMatcher | None, pair: TablePair, watch: Mat
     Pairs are sorted by left row, then descending score.
     """
     found = pair.candidates()
-    scores = found.scores
+    scores = found.scores if matcher is None else score_pairs(matcher, pair, found.left, found.right, watch)
+    return taken(found._replace(scores=scores), np.lexsort((found.right, -scores, found.left)))
+
+
+def score_pairs(
+    matcher: LearnedMatcher, pair: TablePair, left: RowIds, right: RowIds, watch: MatchWatch = unwatched
+) -> Floats:
+    """Return the probabilities of pairs of rows, float32[p].
+
+    Args:
+        matcher: the matcher.
+        pair: the tables.
+        left: int64[p], rows of the left table.
+        right: int64[p], rows of the right table.
+        watch: as in `match_fields`.
+    """
 
     def watched(done: int) -> None:
-        watch("comparing pairs", done, len(found.left))
+        watch("comparing pairs", done, len(left))
 
-    if matcher is not None:
-        parts = pair.feature_blocks(found.left, found.right, watched)
-        probabilities = [matcher.classifier.probabilities(part) for part in parts]
-        scores = np.concatenate([np.zeros(0), *probabilities]).astype(np.float32)
-    return taken(found._replace(scores=scores), np.lexsort((found.right, -scores, found.left)))
+    parts = pair.feature_blocks(left, right, watched)
+    probabilities = [matcher.classifier.probabilities(part) for part in parts]
+    return np.concatenate([np.zeros(0), *probabilities]).astype(np.float32)
 
 
 def uncertain(scored: Matches, threshold: float | None, known: PairLabels | None, most: int) -> Matches:

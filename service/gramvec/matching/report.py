@@ -93,7 +93,7 @@ def list_pairs(
         columns: their names in both tables.
         names: functions that name a left and a right row.
     """
-    titles = [left if left == right else f"{left} = {right}" for left, right in columns]
+    titles = name_columns(columns)
 
     def show(found: Matches, notes: Sequence[str]) -> list[Pair]:
         rows = zip(found.left.tolist(), found.right.tolist(), found.scores.tolist(), notes, strict=True)
@@ -145,6 +145,37 @@ def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Fiel
         reasons += ["a row has words that the other lacks"] if left_over[at] > 0 else []
         notes.append("; ".join(reasons))
     return taken(doubted, worst), notes
+
+
+def show_pair(
+    candidates: Matches, at: int, fields: Sequence[Field], columns: Sequence[tuple[str, str]],
+    ids: tuple[Sequence[str], Sequence[str]],
+) -> Pair:  # fmt: skip
+    """Return a candidate as a page shows it, with its differences marked and the best rival that its rows have.
+
+    Args:
+        candidates: all scored pairs.
+        at: the place of the pair among them.
+        fields: the compared columns.
+        columns: their names in both tables.
+        ids: what names the rows of both tables.
+    """
+    left, right, score = int(candidates.left[at]), int(candidates.right[at]), float(candidates.scores[at])
+    of_row = (candidates.left == left) | (candidates.right == right)
+    of_row[at] = False
+    rival = float(candidates.scores[of_row].max(initial=0.0))
+    note = (
+        f"The best other candidate of these rows has {rival:.3f}." if rival else "These rows have no other candidate."
+    )
+    titles = name_columns(columns)
+    values = [ValuePair.mark(title, field.left[left], field.right[right])
+              for title, field in zip(titles, fields, strict=True)]  # fmt: skip
+    return Pair(score, ids[0][left], ids[1][right], values, note)
+
+
+def name_columns(columns: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a title for each compared column: its name, or both where they differ."""
+    return [left if left == right else f"{left} = {right}" for left, right in columns]
 
 
 def _rivals(rows: Int64s, others: Int64s, scores: Floats, wanted: Int64s, partners: Int64s) -> Doubles:

@@ -110,5 +110,7 @@ class AnswersFile:
         return self.answers.pop()
 
     def close(self) -> None:
-        """Close the file, so that another review may open it."""
-        os.close(self._file)
+        """Close the file, so that another review may open it. A second call does nothing."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1

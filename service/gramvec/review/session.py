@@ -7,8 +7,7 @@ pairs of one, or labels of texts.
 from __future__ import annotations
 
 import logging
-import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -19,6 +18,7 @@ from gramvec.report.records import Pair, ScoreHistogram
 from gramvec.review.answers_file import AnswersFile
 from gramvec.review.estimate import Quality, estimate_quality
 from gramvec.review.proposals import propose
+from gramvec.threads import ProcessLock, ThreadPool
 
 log = logging.getLogger("gramvec.review")
 
@@ -58,8 +58,13 @@ class ReviewJob(Protocol):
     def rows(self, pair: int) -> tuple[int, int]:
         """Return the left and the right row of a pair."""
 
-    def show(self, pair: int, score: float) -> Pair:
-        """Return what the page shows of a pair: its texts with differences marked, and why its score is so."""
+    def show(self, pair: int, scores: NDArray[np.float64]) -> Pair:
+        """Return what the page shows of a pair: its texts with differences marked, and why its score is so.
+
+        Args:
+            pair: the place of the pair.
+            scores: float64[n], the scores of all pairs.
+        """
 
     def names(self, pair: int) -> tuple[str, ...]:
         """Return what stands in the file of answers before the answer, such as both ids."""
@@ -85,8 +90,8 @@ class ReviewSession:
     def __init__(self, job: ReviewJob, answers: AnswersFile) -> None:
         self.job = job
         self._file = answers
-        self._lock = threading.RLock()
-        self._learner = ThreadPoolExecutor(1, thread_name_prefix="gramvec-review")
+        self._lock = ProcessLock()
+        self._learner = ThreadPool(1, "gramvec-review")
         self._learning: Future[None] | None = None
         self._now = job.first()
         self._answered: dict[int, Answer] = {}
@@ -197,7 +202,7 @@ class ReviewSession:
         return propose(now.scores, now.threshold, set(self._answered), self.job.rows, seed=self._batches)
 
     def _shown(self, pair: int) -> Pair:
-        return self.job.show(pair, float(self._now.scores[pair]))
+        return self.job.show(pair, self._now.scores)
 
     def _labels(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         sure = [(pair, answer == "yes") for pair, answer in self._answered.items() if answer != "unsure"]

@@ -103,7 +103,7 @@ class LabelOptions:
         pair = TablePair(fields, keys, ngrams=ngrams, same=options.same, threads=options.threads, watch=options.watch)
         if labels is not None:
             known = fit_matcher(pair, columns, labels, options.watch)
-            _report(known)
+            _report(known, same=options.same)
             if self.saved:
                 save_matcher(known, self.saved)
         scored = score_candidates(known, pair, options.watch)
@@ -143,7 +143,7 @@ def _without_labels(fields: Sequence[Field], keys: Blocks | None, options: Match
     )  # fmt: skip
 
 
-def _report(known: LearnedMatcher) -> None:
+def _report(known: LearnedMatcher, *, same: bool) -> None:
     report = known.report
     click.echo(
         f"learned from {report.pairs:,} labeled pairs, {report.matches:,} of them matches ({report.kind}); on "
@@ -151,7 +151,7 @@ def _report(known: LearnedMatcher) -> None:
         f"precision {report.precision:.1%}, recall {report.recall:.1%}, F1 {report.f1:.1%}",
         err=True,
     )
-    if known.top is None:
+    if known.top is None and not same:
         click.echo("many rows have several labeled matches, so all above the threshold are written (--all)", err=True)
 
 

@@ -1,0 +1,188 @@
+"""`gramvec review`: a person answers pairs in a browser, and a matcher learns from the answers."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from gramvec.bulk.embed_file import COLUMN, cores
+from gramvec.cli.jobs.embed import STOPPED, on_error_option, overwrite_option, threads_option
+from gramvec.cli.jobs.match_inputs import (
+    TABLE,
+    ComparedColumns,
+    TableFormats,
+    block_option,
+    id_option,
+    on_option,
+    read_tables,
+    split_names,
+    table_options,
+)
+from gramvec.cli.options import Bars, printable
+from gramvec.errors import InputError, import_extra
+from gramvec.matching.fields import Field
+from gramvec.matching.fit_matcher import check_enough, scikit_learn
+from gramvec.matching.match_tables import check_unweighted
+from gramvec.matching.matcher import PairLabels
+from gramvec.review.answers_file import AnswersFile
+from gramvec.review.pairs_job import PairReview, PairTables
+from gramvec.review.session import ReviewSession
+from gramvec.tables.columns import OnError
+from gramvec.tables.inputs import STDIN
+from gramvec.tables.outputs import TABLE_FORMS, form_to_write
+from gramvec.tables.staging import check_no_input, check_outputs, check_place
+
+# Options that are not those of `gramvec match`, or are given to it by what the answers allow.
+OWN = {"left", "right", "labels", "output", "save_matcher", "port"}
+PATH = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("review", short_help="Answer pairs of rows in a browser; it learns.")
+@click.argument("left", type=TABLE)
+@click.argument("right", type=TABLE, required=False)
+@on_option
+@click.option("--labels", type=PATH, default="labels.csv", show_default=True,
+              help="The answers, as gramvec match --labels reads them; those that it has already count.")  # fmt: skip
+@click.option("-o", "--output", type=PATH, default="matches.csv", show_default=True, help="What finish writes.")
+@click.option("--save-matcher", type=PATH, default="matcher.json", show_default=True, help="What the answers taught.")
+@block_option
+@id_option
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the page's address.  [a free one]")
+@table_options
+@on_error_option
+@overwrite_option
+@threads_option
+def review_command(
+    left: Path,
+    right: Path | None,
+    on: ComparedColumns,
+    labels: Path,
+    output: Path,
+    save_matcher: Path,
+    block: str | None,
+    id_column: str | None,
+    port: int,
+    formats: TableFormats,
+    on_error: OnError,
+    overwrite: bool,
+    threads: int | None,
+) -> None:
+    """Ask whether pairs of rows are the same thing, one after the other, on a page in the browser.
+
+    The pairs are those that teach most: y, n or u (not sure) answers, z takes an answer back, f finishes. Each answer
+    is on disk before the next pair is shown. After ten answers of each kind a matcher learns from them in the
+    background, and asks better. Finishing writes matches, answers and matcher, and shows the command that repeats it.
+    Without RIGHT, rows of LEFT are compared with each other. The page is for this machine alone: it is at 127.0.0.1,
+    and its address has a secret. Needs scikit-learn and FastAPI: pip install 'gramvec[labels,serve]'.
+
+    \b
+    Examples:
+      gramvec review ours.csv theirs.csv --on name
+      gramvec review customers.csv --on name --on city --labels answers.csv -o duplicates.csv
+    """  # noqa: D301 - click takes the character, not its escape
+    other = right or left
+    if output == STDIN:
+        raise click.UsageError("-o - is standard output; a review writes its matches to a file")
+    form_to_write(output, TABLE_FORMS)
+    check_place(labels)
+    check_no_input(labels, [left, other])
+    check_outputs(output, save_matcher, inputs=[left, other, labels], overwrite=overwrite)
+    if labels.absolute() in (output.absolute(), save_matcher.absolute()):
+        raise InputError(f"{labels}: is named as two outputs; give each a file of its own")
+    if labels.suffix.lower() != ".csv":
+        raise InputError(f"{labels}: answers are CSV; name a file that ends in .csv")
+    scikit_learn("ensemble")  # a missing library is reported before the work
+    import_extra("fastapi", "serve", "a review")
+    columns = _check_columns(on)
+    blocks = split_names("--block", block) if block else None
+    ids = split_names("--id", id_column) if id_column else (None, None)
+    given = _match_arguments(left, other)
+    with closing(AnswersFile(labels, PairReview.columns)) as answers, Bars() as bars:
+        one, two = read_tables((left, other), formats, columns, blocks, ids, on_error)
+        tables = PairTables(
+            [Field(one.columns[a], two.columns[b], weight) for a, b, weight in columns],
+            [(a, b) for a, b, _ in columns],
+            (one.columns[blocks[0]], two.columns[blocks[1]]) if blocks else None,
+            (one.ids, two.ids),
+            left.samefile(other),
+        )
+
+        def write(learned_from: PairLabels) -> list[str]:
+            return _write_matches(given, learned_from, labels, output, save_matcher)
+
+        title = f"Review of {left.name}" if right is None else f"Review of {left.name} and {right.name}"
+        job = PairReview(title, tables, write, threads=threads or cores(), watch=bars.watch)
+        _serve(ReviewSession(job, answers), port, labels)
+
+
+def _check_columns(on: ComparedColumns) -> ComparedColumns:
+    if len({(a, b) for a, b, _ in on}) < len(on):
+        raise click.UsageError("--on names a column twice; leave one out")
+    columns = on or ((COLUMN, COLUMN, 1.0),)
+    check_unweighted(Field((), (), weight) for _, _, weight in columns)
+    return columns
+
+
+def _match_arguments(left: Path, right: Path) -> list[str]:
+    """Return the arguments of `gramvec match` for this call: the tables, and the options that both commands have."""
+    context = click.get_current_context()
+    arguments = [str(left), str(right)]
+    for option in context.command.params:
+        name = option.name or ""
+        if name in OWN or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        for one in [_write_column(*columns) for columns in value] if name == "on" else [value]:
+            arguments += [option.opts[0]] if isinstance(one, bool) else [option.opts[0], str(one)]
+    return arguments
+
+
+def _write_column(left: str, right: str, weight: float) -> str:
+    name = left if left == right else f"{left}={right}"
+    return f"{name}:{weight:g}" if ":" in name or weight != 1 else name
+
+
+def _write_matches(
+    arguments: list[str], answers: PairLabels, labels: Path, output: Path, save_matcher: Path
+) -> list[str]:
+    """Run `gramvec match`, by the answers if they are enough, and return what came out and the command that repeats it.
+
+    Raises InputError with the command's own sentence if it fails.
+    """
+    arguments = ["match", *arguments, "-o", str(output)]
+    sentences = [f"{len(answers.match):,} answers are in {labels}."]
+    try:
+        check_enough(answers)
+        arguments += ["--labels", str(labels), "--save-matcher", str(save_matcher)]
+    except InputError as error:
+        sentences.append(f"Matches are written without them, by the pair model: {error}.")
+    # A process of its own: what is written is what the command writes when somebody repeats it.
+    command = [sys.executable, "-m", "gramvec", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")  # noqa: S603 - ours
+    messages = done.stderr.strip().splitlines()
+    if done.returncode:
+        raise InputError(messages[-1].removeprefix("Error: ") if messages else "gramvec match was stopped")
+    repeated = shlex.join(["gramvec", *arguments])
+    return [*sentences, *messages, f"{output} has the matches. The command that repeats this: {repeated}"]
+
+
+def _serve(session: ReviewSession, port: int, labels: Path) -> None:
+    """Show the page until the review is finished, then print what it wrote."""
+    from gramvec.review.app import ReviewServer  # FastAPI takes half a second to import
+
+    with closing(session):
+        server = ReviewServer(session, port)
+        click.echo(f"Open {server.address} in a browser of this machine. Control-C stops; answers stay.", err=True)
+        with suppress(KeyboardInterrupt):
+            server.run()
+        if session.finished is None:
+            click.echo(f"stopped; the answers are in {labels}: the same command goes on with them", err=True)
+            sys.exit(STOPPED)
+        for sentence in session.finished:
+            click.echo(printable(sentence))

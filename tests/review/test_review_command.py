@@ -1,0 +1,250 @@
+"""`gramvec review`: questions over HTTP and in a browser, no answer lost by a kill, and what finish writes."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from selenium.webdriver.common.by import By
+from test_app import until
+
+from browser_support import chromium
+from gramvec.errors import InputError
+from gramvec.matching.fields import Field
+from gramvec.review.pairs_job import PairReview, PairTables
+
+for _module in ("sklearn", "sparse_dot_topn"):
+    pytest.importorskip(_module, reason=f"{_module} is not installed: pip install 'gramvec[labels]'")
+
+KINDS = ["camera", "printer", "lens", "receiver", "phone", "tablet"]
+SIZES = ["small", "smaller", "smallish"]
+COLORS = ["black", "white", "red", "blue"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A left and a right table: row n of each is the same thing, called otherwise; three rows differ in a word."""
+    for name, words in (("left", "{kind} {color} mk{code} {size}"), ("right", "{size} {color} {kind} model mk{code}")):
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            rows = []
+            for at in range(90):
+                model = at // 3
+                values = {
+                    "kind": KINDS[model % 6],
+                    "color": COLORS[model % 4],
+                    "code": 100 + model,
+                    "size": SIZES[at % 3],
+                }
+                rows.append((f"{name}{at}", words.format(**values)))
+            csv.writer(file).writerows([("id", "name"), *rows])
+    return tmp_path
+
+
+class Review(subprocess.Popen[str]):
+    """A running command, at whose address pairs are asked."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.messages: list[str] = []
+        command = [sys.executable, "-m", "gramvec", "review", *arguments]
+        super().__init__(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.stderr is not None
+        for line in self.stderr:
+            self.messages.append(line)
+            if found := re.search(r"http://127\.0\.0\.1:\d+/\S+/", line):
+                self.address = found[0]
+                break
+        self.rest = threading.Thread(target=lambda: self.messages.extend(self.stderr or []))
+        self.rest.start()
+
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = httpx.get(self.address + "state").json()
+        return found
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        answer = httpx.post(self.address + path, json=body, timeout=60)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def end(self) -> str:
+        """Wait for the end and return what was printed."""
+        assert self.stdout is not None
+        printed = self.stdout.read()
+        self.wait(30)
+        self.rest.join(5)
+        return printed
+
+
+@contextmanager
+def review(folder: Path, *arguments: str) -> Iterator[Review]:
+    with Review(folder, *arguments) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
+            running.rest.join(5)
+
+
+def answer_of(pair: dict[str, Any]) -> str:
+    return "yes" if pair["left"][4:] == pair["right"][5:] else "no"
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    return list(csv.reader(path.read_text().splitlines()))
+
+
+@pytest.mark.slow
+def test_what_finish_writes_is_what_the_printed_command_writes(folder: Path) -> None:
+    with review(folder, "left.csv", "right.csv", "--on", "name", "-o", "found.csv") as running:
+        state = running.state()
+        for number in range(60):
+            question = state["question"]
+            answer = answer_of(question["pair"])
+            state = running.post("answers", {"id": question["id"], "answer": answer})
+            last = [question["pair"]["left"], question["pair"]["right"], str(int(answer == "yes"))]
+            assert rows_of(folder / "labels.csv")[1:][number] == last
+            if min(state["yes"], state["no"]) >= 12:
+                break
+        until(lambda: running.state()["rounds"] >= 1)
+        state = running.post("finish", {})
+        printed = running.end()
+    assert running.returncode == 0
+    assert printed.splitlines() == state["finished"]
+    command = printed.splitlines()[-1].partition("The command that repeats this: ")[2]
+    assert (
+        command
+        == "gramvec match left.csv right.csv --on name -o found.csv --labels labels.csv --save-matcher matcher.json"
+    )
+    written = [(folder / name).read_bytes() for name in ("found.csv", "matcher.json")]
+    subprocess.run([sys.executable, "-m", *command.split()], cwd=folder, check=True, capture_output=True)
+    assert written == [(folder / name).read_bytes() for name in ("found.csv", "matcher.json")]
+    right = [row for row in rows_of(folder / "found.csv")[1:] if row[0][4:] == row[1][5:]]
+    assert len(right) >= 85
+
+
+@pytest.mark.slow
+def test_a_kill_loses_no_answer_and_a_second_person_is_told(folder: Path) -> None:
+    with review(folder, "left.csv", "right.csv", "--on", "name") as running:
+        asked = running.state()["question"]["id"]
+        running.post("answers", {"id": asked, "answer": "unsure"})
+        second = subprocess.run(
+            [sys.executable, "-m", "gramvec", "review", "left.csv", "right.csv", "--on", "name"],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert second.stderr == (
+            "Error: labels.csv: another review has it open; close that one, or give --labels another file\n"
+        )
+        os.kill(running.pid, signal.SIGKILL)
+    with review(folder, "left.csv", "right.csv", "--on", "name") as running:
+        state = running.state()
+        assert (state["unsure"], state["question"]["id"] == asked) == (1, False)
+        finished = running.post("finish", {})["finished"]
+        assert "Matches are written without them, by the pair model" in finished[1]
+        assert finished[-1].endswith("gramvec match left.csv right.csv --on name -o matches.csv")
+        assert not (folder / "matcher.json").exists()
+
+
+@pytest.mark.slow
+def test_control_c_says_how_to_go_on(folder: Path) -> None:
+    with review(folder, "left.csv", "--on", "name") as running:
+        running.send_signal(signal.SIGINT)
+        running.end()
+        assert running.returncode == 130
+        assert running.messages[-1] == "stopped; the answers are in labels.csv: the same command goes on with them\n"
+
+
+@pytest.mark.slow
+def test_a_person_reviews_one_table_by_keyboard(folder: Path, tmp_path: Path) -> None:
+    rows = rows_of(folder / "left.csv") + rows_of(folder / "right.csv")[1:]
+    with (folder / "all.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    with review(folder, "all.csv", "--on", "name") as running, chromium(tmp_path / "profile") as browser:
+        browser.get(running.address)
+        body = browser.find_element(By.TAG_NAME, "body")
+        yes = browser.find_element(By.CSS_SELECTOR, "button.yes")
+        for count in range(1, 25):
+            until(yes.is_enabled)
+            ids = [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".columns .ids")]
+            numbers = [one.removeprefix("left").removeprefix("right") for one in ids]
+            body.send_keys("y" if numbers[0] == numbers[1] else "n")
+            until(lambda count=count: len(rows_of(folder / "labels.csv")) == count + 1)
+        until(yes.is_enabled)
+        body.send_keys("f")
+        until(lambda: "The command that repeats this: gramvec match all.csv all.csv --on name" in body.text)
+        assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    pairs = {(row[0], row[1]) for row in rows_of(folder / "matches.csv")[1:]}
+    assert all(left != right and (right, left) in pairs for left, right in pairs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--labels", "left.csv"], "left.csv: is read by this command"),
+        (["--labels", "labels.txt"], "name a file that ends in .csv"),
+        (["-o", "-"], "a review writes its matches to a file"),
+        (["-o", "labels.csv"], "labels.csv: is named as two outputs"),
+        (["-o", "matches.pdf"], "nothing is written as .pdf"),
+        (["--on", "brand:2"], "weights of columns count only"),
+        (["--on", "nothing"], "has no column 'nothing'"),
+    ],
+)
+def test_bad_calls_are_one_sentence(arguments: list[str], sentence: str, folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gramvec", "review", "left.csv", "right.csv", "--on", "name", *arguments],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode in (1, 2)
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert rows_of(folder / "left.csv")[0] == ["id", "name"]
+
+
+def job_of(
+    texts: list[str], *, same: bool = False, write: Callable[[Any], list[str]] = lambda labels: []
+) -> PairReview:
+    ids = [f"r{at}" for at in range(len(texts))]
+    fields = [Field(texts, texts, 1.0)]
+    return PairReview("t", PairTables(fields, [("name", "name")], None, (ids, ids), same), write)
+
+
+def test_pairs_are_found_by_their_ids() -> None:
+    texts = [f"{KINDS[at // 3 % 6]} mk{at // 3} {SIZES[at % 3]}" for at in range(40)]
+    two, one = job_of(texts), job_of(texts, same=True)
+    for job in (two, one):
+        pairs = len(job.first().scores)
+        assert [job.find(job.names(pair)) for pair in range(pairs)] == list(range(pairs))
+        assert job.find(("r0", "unknown")) is None
+    names = one.names(0)
+    assert one.find(names[::-1]) == 0
+    assert all(left < right for left, right in map(one.rows, range(len(one.first().scores))))
+
+
+def test_what_is_learned_does_not_depend_on_the_order_of_answers() -> None:
+    texts = [f"{KINDS[at // 3 % 6]} mk{at // 3} {SIZES[at % 3]}" for at in range(60)]
+    job = job_of(texts)
+    pairs = np.arange(len(job.first().scores))
+    match = np.array([one == other for one, other in map(job.rows, pairs.tolist())])
+    order = np.random.default_rng(0).permutation(pairs)
+    first, second = job.learn(pairs, match), job.learn(order, match[order])
+    assert (first.scores == second.scores).all() and first.threshold == second.threshold
+    shown = job.show(0, first.scores)
+    assert shown.score == pytest.approx(first.scores[0])
+    assert shown.note
+
+
+def test_rows_with_nothing_in_common_are_one_sentence() -> None:
+    with pytest.raises(InputError, match="compare other columns with --on"):
+        job_of(["", "  "])
