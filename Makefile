@@ -92,7 +92,7 @@ test-integrations: $(VENV)/.dev  ## gramvec.integrations and examples/ on the re
 		-e '.[cpu,bulk,match,search,client]' --group neighbors joblib hypothesis pytest pytest-timeout
 	-command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix tests/client/javascript
 	$(VENV)/neighbors/bin/python -m pytest tests/integrations/test_integrations.py tests/docs/test_examples.py tests/embed/test_library.py \
-		tests/search/test_search_records.py tests/client/test_reranking_clients.py tests/client/test_dialect_clients.py
+		tests/pairs/test_arrow.py tests/search/test_search_records.py tests/client/test_reranking_clients.py tests/client/test_dialect_clients.py
 
 test-packaging: $(VENV)/.dev  ## build sdist and wheel twice, install and serve from them (two minutes)
 	$(BIN)/python -m pytest -m packaging tests/deploy/test_packaging.py
@@ -118,11 +118,12 @@ dist: $(VENV)/dist/bin/auditwheel  ## build dist/: the sdist, and the wheel for 
 	mv dist/local/gramvec-*.tar.gz dist && rm -r dist/local
 
 $(VENV)/.ray: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[ray]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[ray]' --group engines
 	touch $@
 
-test-ray: $(VENV)/.ray  ## install Ray and run a job on two workers, one of them killed (two minutes)
+test-ray: $(VENV)/.ray  ## install Ray and Spark, and run a job on two workers, one of them killed, and examples/ (three minutes)
 	$(BIN)/python -m pytest -m ray tests/bulk/test_bulk_ray.py
+	$(BIN)/python -m pytest tests/docs/test_examples.py tests/pairs/test_arrow.py
 
 check: $(VENV)/.dev  ## lint, types, import contract, formatting, spelling
 	$(BIN)/ruff check .
@@ -216,7 +217,7 @@ LOCK_IMAGE = $(BIN)/uv pip compile --quiet --universal --upgrade --generate-hash
 lock: $(VENV)/.dev  ## renew the pinned versions in requirements/ from pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --universal --upgrade --no-emit-index-url --no-header --all-extras \
-		--group dev --group clients --group neighbors --group bench --group docs \
+		--group dev --group clients --group neighbors --group bench --group docs --group engines \
 		--python-version 3.11 pyproject.toml -o requirements/constraints.txt
 	for runtime in cpu gpu; do \
 		$(LOCK_IMAGE) --extra $$runtime --extra search --extra match --extra static pyproject.toml -o requirements/image-$$runtime.txt || exit 1; \

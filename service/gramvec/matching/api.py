@@ -10,12 +10,12 @@ from gramvec.errors import InputError
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Blocks, Field, choose
 from gramvec.matching.fit_matcher import fit_matcher
-from gramvec.matching.given_pairs import score_given
 from gramvec.matching.inputs import labels_of
 from gramvec.matching.match_tables import check_unweighted, match_fields
 from gramvec.matching.matcher import LabelReport, LearnedMatcher, score_candidates
 from gramvec.matching.matcher_file import load_matcher, save_matcher
 from gramvec.matching.nearest import Matches
+from gramvec.pairs.given_pairs import score_given
 from gramvec.text.arrays import Floats
 from gramvec.text.frames import column_of, is_missing, texts_or_empty
 

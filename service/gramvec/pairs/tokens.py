@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.lexical.sparse import MAX_CHARACTERS
-from gramvec.pairs.word_shares import BACKGROUND_TEXTS, shares_of
+from gramvec.pairs.word_shares import BACKGROUND_TEXTS, ONLY_BACKGROUND_TEXTS, shares_of
 from gramvec.text.arrays import Floats, Int32s, Int64s
 from gramvec.text.folding import fold_letters
 from gramvec.text.scripts import close_gaps
@@ -78,13 +78,20 @@ def without_punctuation(text: str) -> str:
     return " ".join(_TOKEN.findall(text) or text.split())
 
 
-def tokens_of(tables: Sequence[Sequence[Sequence[str]]]) -> Tokens:
-    """Return the tokens of tables, each a list of columns of folded texts. Weights are those of the rows of all."""
+def tokens_of(tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = True) -> Tokens:
+    """Return the tokens of tables, each a list of columns of folded texts.
+
+    Args:
+        tables: one or two.
+        rows_count: whether weights are those of the rows of all tables; else they are those of common English words,
+            and a row has the same ones beside any others.
+    """
     known: dict[str, int] = {}
     lists = [_read(columns, known) for columns in tables]
     values = _values(known)
     made = [_sorted(bounds, tokens, values, len(tables[0])) for bounds, tokens in lists]
-    return Tokens(_vocabulary(known, values, made, len(tables[0])), made, len(tables[0]))
+    counted = made if rows_count else []
+    return Tokens(_vocabulary(known, values, counted, len(tables[0])), made, len(tables[0]))
 
 
 def _read(columns: Sequence[Sequence[str]], known: dict[str, int]) -> tuple[Int64s, Int32s]:
@@ -136,8 +143,9 @@ def _vocabulary(known: dict[str, int], values: Int32s, tables: Sequence[TokenRow
         first = (np.diff(one, prepend=-1) != 0) | (np.diff(row, prepend=-1) != 0)
         held += np.bincount(one[first], minlength=len(names))
         rows += number
-    often = held + BACKGROUND_TEXTS * shares_of(names)
-    total = rows + BACKGROUND_TEXTS
+    background = BACKGROUND_TEXTS if tables else ONLY_BACKGROUND_TEXTS
+    often = held + background * shares_of(names)
+    total = rows + background
     weights = np.log((1 + total) / (1 + often[values])) + 1
     return PairVocabulary(characters, starts, values, kinds, weights.astype(np.float32), float(np.log(1 + total) + 1))
 

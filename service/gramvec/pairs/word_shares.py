@@ -13,6 +13,8 @@ from gramvec.text.arrays import Doubles
 
 # Common words count as if so many texts more were in the tables.
 BACKGROUND_TEXTS = 30
+# The same where no table says how rare a word is.
+ONLY_BACKGROUND_TEXTS = 1000
 FILE = Path(__file__).parent / "word_shares.json"
 
 

@@ -17,7 +17,7 @@ from gramvec.cli.jobs.embed import (
 )  # fmt: skip
 from gramvec.cli.options import device_option
 from gramvec.embed.loading import load
-from gramvec.matching.given_pairs import score_given
+from gramvec.pairs.given_pairs import score_given
 from gramvec.runtime.base import Device
 from gramvec.tables.columns import OnError, read_columns
 from gramvec.tables.inputs import FileFormat

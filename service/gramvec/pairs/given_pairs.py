@@ -15,14 +15,15 @@ from gramvec.text.arrays import Floats
 BLOCK_PAIRS = 1 << 16
 
 
-def score_given(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]]) -> Floats:
+def score_given(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]], *, rows_count: bool = True) -> Floats:
     """Return the probability that the left and the right row of each pair are the same thing, float32[n].
 
-    A pair with an empty side has 0. Words are weighted by how rare they are in all pairs.
+    A pair with an empty side has 0.
 
     Args:
         left: columns of n texts each.
         right: as many columns, of as many texts.
+        rows_count: whether words are weighted by how rare they are in all pairs, else in English.
 
     Raises:
         InputError: there are not as many left texts as right ones.
@@ -30,7 +31,10 @@ def score_given(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]]) -
     lengths = [len(column) for column in (*left, *right)]
     if len(set(lengths)) > 1:
         raise InputError(f"{lengths[0]:,} left texts and {lengths[-1]:,} right ones; give as many of each")
-    tokens = tokens_of([[[folded(text) for text in column] for column in side] for side in (left, right)])
+    tokens = tokens_of(
+        [[[folded(text) for text in column] for column in side] for side in (left, right)],
+        rows_count=rows_count,
+    )
     found = [np.zeros(0, np.float32)]
     for start in range(0, lengths[0], BLOCK_PAIRS):
         rows = np.arange(start, min(start + BLOCK_PAIRS, lengths[0]))
