@@ -21,7 +21,7 @@ from gramvec import Embedder, load
 from gramvec.server.processes import server as serving
 from gramvec.server.settings import Settings
 from http_support import HELD, PATIENCE, WatchedModel, post_bytes, running, served_process, serves, until
-from nginx_support import needs_nginx, nginx
+from proxy_support import needs_nginx, nginx
 from reliability.support import answers, received
 
 pytestmark = pytest.mark.slow

@@ -14,9 +14,8 @@ import pytest
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.server.settings import Settings
-from haproxy_support import haproxy, needs_haproxy
 from http_support import PATIENCE, running, served_process, until
-from nginx_support import needs_nginx, nginx
+from proxy_support import haproxy, needs_haproxy, needs_nginx, nginx
 
 pytestmark = pytest.mark.slow
 

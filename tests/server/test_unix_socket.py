@@ -16,7 +16,7 @@ import pytest
 
 from conftest import MODELS, ROOT
 from http_support import COMMAND, PATIENCE, until
-from nginx_support import needs_nginx, nginx
+from proxy_support import needs_nginx, nginx
 
 pytestmark = pytest.mark.slow
 
